@@ -1,0 +1,29 @@
+// Runs a functor as a CUDA kernel, so that one body serves both backends.
+#pragma once
+
+#include "../types.hpp"
+#include "memory.hpp"
+
+namespace warpheap::cuda {
+
+template <class Functor, class... Arguments>
+__global__ void run_functor(Functor functor, Arguments... arguments) {
+  functor(arguments...);
+}
+
+/// Launches `functor(arguments...)` on every thread of `shape`, in order on stream `on`. Does not wait; `synchronize`
+/// does, and reports what went wrong in the kernel. Functor and arguments are trivially copyable. A grid of no thread
+/// blocks does nothing. Throws cuda_error if the launch itself is refused.
+template <class Functor, class... Arguments>
+void launch(stream_view on, launch_shape shape, Functor functor, Arguments... arguments) {
+  if (shape.blocks == 0) return;
+  run_functor<<<shape.blocks, shape.threads, 0, on>>>(functor, arguments...);
+  check(cudaGetLastError(), "kernel launch");
+}
+
+template <class Functor, class... Arguments>
+void launch(launch_shape shape, Functor functor, Arguments... arguments) {
+  launch(stream_view{}, shape, functor, arguments...);
+}
+
+}  // namespace warpheap::cuda

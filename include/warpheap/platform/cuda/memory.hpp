@@ -1,0 +1,90 @@
+// Device memory as host code sees it: streams, copies, and an owning array. Errors become exceptions with the call named.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../errors.hpp"
+#include "../types.hpp"
+
+namespace warpheap::cuda {
+
+/// Throws cuda_error (out_of_memory for cudaErrorMemoryAllocation) unless `status` is success. `call` names the call.
+inline void check(cudaError_t status, char const* call) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // clears an error that does not stick, so that it is reported once
+  auto const message = std::string{call} + ": " + cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation) throw out_of_memory{message};
+  throw cuda_error{status, message};
+}
+
+/// A CUDA stream that somebody owns; the default one if default-constructed.
+using stream_view = cudaStream_t;
+
+/// Waits for all work of `on`; throws cuda_error if any of it failed.
+inline void synchronize(stream_view on) { check(cudaStreamSynchronize(on), "cudaStreamSynchronize"); }
+
+/// Waits for all work of the device; throws cuda_error if any of it failed.
+inline void synchronize() { check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+
+/// An owned stream that does not synchronize with the default one.
+class stream {
+ public:
+  stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  stream(stream&& other) noexcept : handle_{std::exchange(other.handle_, nullptr)} {}
+  stream& operator=(stream&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~stream() {
+    if (handle_) cudaStreamDestroy(handle_);
+  }
+
+  operator stream_view() const noexcept { return handle_; }
+
+ private:
+  cudaStream_t handle_ = nullptr;
+};
+
+/// Raw device memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for and those free.
+inline void* allocate_bytes(size_t bytes) {
+  void* memory = nullptr;
+  auto const status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    throw out_of_memory{"cudaMalloc of " + std::to_string(bytes) + " bytes failed: the device has " +
+                        std::to_string(free) + " free of " + std::to_string(total)};
+  }
+  check(status, "cudaMalloc");
+  return memory;
+}
+
+/// Gives `memory` back. Says nothing when the runtime is already unloading.
+inline void deallocate_bytes(void* memory) noexcept {
+  if (memory && cudaFree(memory) != cudaSuccess) cudaGetLastError();
+}
+
+/// Sets `bytes` bytes at `memory` to `value`, in order on stream `on`; does not wait.
+inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}) {
+  check(cudaMemsetAsync(memory, value, bytes, on), "cudaMemsetAsync");
+}
+
+/// Copies between any two of host and device memory, after all earlier work of the default stream; waits.
+inline void copy_bytes(void* to, void const* from, size_t bytes) {
+  check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+
+/// Multiprocessors of the current device.
+inline u32 multiprocessors() {
+  int device = 0, count = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  return static_cast<u32>(count);
+}
+
+}  // namespace warpheap::cuda

@@ -1,0 +1,70 @@
+// The contract of a lane on an NVIDIA GPU, sm_75 and later: independent thread scheduling, so lanes of a warp may be
+// anywhere and every collective names its mask.
+#pragma once
+
+#include "../types.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <cstdio>
+#endif
+
+namespace warpheap::cuda {
+
+struct simt {
+  WARPHEAP_DEVICE static u32 thread_index() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  }
+  WARPHEAP_DEVICE static u32 block_index() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
+  WARPHEAP_DEVICE static u32 block_dim() { return blockDim.x * blockDim.y * blockDim.z; }
+  WARPHEAP_DEVICE static u32 grid_dim() { return gridDim.x * gridDim.y * gridDim.z; }
+  WARPHEAP_DEVICE static u32 lane_id() {
+    u32 lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+  }
+  WARPHEAP_DEVICE static u32 warp_id() { return thread_index() / warp_lanes; }
+  // volatile: a preempted thread may come back on another multiprocessor.
+  WARPHEAP_DEVICE static u32 sm_id() {
+    u32 sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    return sm;
+  }
+  WARPHEAP_DEVICE static u32 sm_count() {
+    u32 count;
+    asm("mov.u32 %0, %%nsmid;" : "=r"(count));
+    return count;
+  }
+  WARPHEAP_DEVICE static u64 clock() { return static_cast<u64>(clock64()); }
+
+  WARPHEAP_DEVICE static u32 active_mask() { return __activemask(); }
+  WARPHEAP_DEVICE static u32 ballot(u32 mask, bool predicate) { return __ballot_sync(mask, predicate); }
+  WARPHEAP_DEVICE static u32 match_any(u32 mask, u32 key) { return __match_any_sync(mask, key); }
+  WARPHEAP_DEVICE static u32 match_any(u32 mask, u64 key) { return __match_any_sync(mask, key); }
+  template <class T>
+  WARPHEAP_DEVICE static T shuffle(u32 mask, T value, u32 lane) {
+    return __shfl_sync(mask, value, static_cast<int>(lane));
+  }
+  template <class T>
+  WARPHEAP_DEVICE static T* shuffle(u32 mask, T* value, u32 lane) {
+    return reinterpret_cast<T*>(shuffle(mask, reinterpret_cast<u64>(value), lane));
+  }
+  WARPHEAP_DEVICE static u32 reduce_or(u32 mask, u32 value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(mask, value);
+#else
+    u32 all = 0;
+    for (u32 rest = mask; rest; rest &= rest - 1) all |= __shfl_sync(mask, value, __ffs(static_cast<int>(rest)) - 1);
+    return all;
+#endif
+  }
+  WARPHEAP_DEVICE static void sync_warp(u32 mask) { __syncwarp(mask); }
+  WARPHEAP_DEVICE static void sync_block() { __syncthreads(); }
+  WARPHEAP_DEVICE static void pause(u32 nanoseconds) { __nanosleep(nanoseconds); }
+
+  WARPHEAP_DEVICE static void trap(char const* reason) {
+    printf("warpheap: %s (thread block %u, thread %u)\n", reason, block_index(), thread_index());
+    __trap();
+  }
+};
+
+}  // namespace warpheap::cuda

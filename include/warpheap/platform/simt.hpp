@@ -1,0 +1,50 @@
+// Chooses the backend: CUDA under nvcc and NVRTC, lanes as fibers under any other C++20 compiler. The only file that does.
+#pragma once
+
+#include "simt_backend.hpp"
+#include "types.hpp"
+
+#if defined(__CUDACC__)
+#include "cuda/atomic.hpp"
+#include "cuda/simt.hpp"
+#if !defined(__CUDACC_RTC__)
+#include "cuda/launch.hpp"
+#include "cuda/memory.hpp"
+#endif
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace backend = cuda;
+}
+#else
+#include "host/atomic.hpp"
+#include "host/launch.hpp"
+#include "host/memory.hpp"
+#include "host/simt.hpp"
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace backend = host;
+}
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+using simt = backend::simt;
+static_assert(simt_backend<simt>);
+
+template <class T, scope Scope = scope::device>
+using atomic_ref = backend::atomic_ref<T, Scope>;
+static_assert(atomic_reference<atomic_ref<u32>, u32> && atomic_reference<atomic_ref<u64>, u64>);
+
+using backend::recycling_fence;
+
+#if !defined(__CUDACC_RTC__)
+using backend::launch;
+using backend::stream;
+using backend::stream_view;
+using backend::synchronize;
+#endif
+
+/// Index of the calling thread in its grid.
+WARPHEAP_DEVICE inline u64 global_thread_index() {
+  return static_cast<u64>(simt::block_index()) * simt::block_dim() + simt::thread_index();
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

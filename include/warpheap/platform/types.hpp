@@ -1,0 +1,51 @@
+// The words every layer shares: integers, memory orders, scopes, and the three macros that let one source serve an
+// NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard headers, so nothing is included here.
+#pragma once
+
+#if defined(__CUDACC__)
+#define WARPHEAP_DEVICE __device__
+#define WARPHEAP_HOST_DEVICE __host__ __device__
+/// Inline namespace of everything that depends on the backend, so that one program may link objects of both.
+#define WARPHEAP_BACKEND on_cuda
+#else
+#define WARPHEAP_DEVICE
+#define WARPHEAP_HOST_DEVICE
+#define WARPHEAP_BACKEND on_host
+#endif
+
+namespace warpheap {
+
+using u8 = unsigned char;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i32 = int;
+using i64 = long long;
+using size_t = decltype(sizeof(0));
+
+static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void*) == 8, "Warpheap needs a 64-bit platform");
+
+/// Lanes of a warp, on every backend.
+inline constexpr u32 warp_lanes = 32;
+
+/// A mask with every lane of a warp.
+inline constexpr u32 full_mask = 0xffff'ffffu;
+
+/// C++ memory orders; every atomic call names one.
+enum class order { relaxed, acquire, release, acq_rel, seq_cst };
+
+/// Who may take part in an atomic operation: the thread block, the device, or host and peers too.
+enum class scope { block, device, system };
+
+/// Grid shape: `blocks` thread blocks of `threads` threads each. A thread block may hold 1 to 1,024 threads; its last
+/// warp may be partial.
+struct launch_shape {
+  u32 blocks = 1;
+  u32 threads = 1;
+};
+
+/// The shape that gives at least `total` threads in blocks of `threads`.
+WARPHEAP_HOST_DEVICE constexpr launch_shape shape_for(u64 total, u32 threads = 256) {
+  return {static_cast<u32>((total + threads - 1) / threads), threads};
+}
+
+}  // namespace warpheap
