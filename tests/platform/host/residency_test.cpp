@@ -106,12 +106,13 @@ TEST(Residency, MoreLanesThanThreadSanitizerAllowsIsAClearError) {
   } catch (backend_error const& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("ThreadSanitizer allows 8000 resident lanes"));
   }
-  all_live_at_once(host::execution_mode::deterministic, 4);
+  all_live_at_once(host::execution_mode::deterministic, 2);
 }
 #else
 TEST(Residency, HoldsOneHundredAndThirtyOneThousandLanes) {
-  all_live_at_once(host::execution_mode::deterministic, 128);
-  all_live_at_once(host::execution_mode::parallel, 128);
+  u32 const blocks = host::detail::under_asan ? 8 : 128;
+  all_live_at_once(host::execution_mode::deterministic, blocks);
+  all_live_at_once(host::execution_mode::parallel, blocks);
 }
 #endif
 

@@ -73,7 +73,10 @@ class machine {
     }, &context);
     last_ = {};
     for (u32 i = 0; i < workers; ++i) add(last_, workers_[i]->statistics());
-    for (auto* queue : queues) queue->pending.clear();
+    for (auto* queue : queues) {
+      for (auto& left : queue->pending) tsan_acquire(&left.kernel.finished_blocks);  // of a failed run
+      queue->pending.clear();
+    }
     if (auto const error = work.error()) std::rethrow_exception(error);
   }
 

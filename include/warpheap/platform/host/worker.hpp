@@ -92,7 +92,6 @@ class worker {
   std::string deadlock_report() const;
   std::string explain(std::string const& fault) const;
   void raise();
-  [[noreturn]] void leave_for_good();
   static void lane_main(fcontext::transfer_t arrived);
 
   lane* next();
@@ -120,7 +119,9 @@ class worker {
   // What the running lane failed with, for main_ to raise.
   std::exception_ptr error_;
   std::string fault_;
-  bool trapped_ = false;
+  enum class failure : u8 { none, thrown, diagnosed, trapped };
+  failure failure_ = failure::none;
+  [[noreturn]] void leave_for_good(failure how);
   execution how_;
   u32 index_ = 0;
   u32 workers_ = 1;
@@ -262,32 +263,33 @@ WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 bef
 
 inline void worker::fail(std::string fault) {
   fault_.swap(fault);  // fault_ was empty, so nothing is left behind on the stack
-  leave_for_good();
+  leave_for_good(failure::diagnosed);
 }
 
 inline void worker::trap(std::string reason) {
-  trapped_ = true;
-  fail(static_cast<std::string&&>(reason));
+  fault_.swap(reason);
+  leave_for_good(failure::trapped);
 }
 
 inline void worker::fail(std::exception_ptr error) {
-  error_ = static_cast<std::exception_ptr&&>(error);
-  leave_for_good();
+  error_.swap(error);
+  leave_for_good(failure::thrown);
 }
 
-WARPHEAP_NO_TSAN inline void worker::leave_for_good() {
-  tsan_release(&fault_);
+WARPHEAP_NO_TSAN inline void worker::leave_for_good(failure how) {
+  failure_ = how;
+  tsan_release(&failure_);
   lane& self = *running_;
   switch_fiber(self, main_);
   __builtin_unreachable();
 }
 
 /// On main_: throws what a lane has failed with, if one has.
-inline void worker::raise() {
-  tsan_acquire(&fault_);
-  if (error_) std::rethrow_exception(error_);
-  if (fault_.empty()) return;
-  if (trapped_) throw trap_error{explain(fault_)};
+WARPHEAP_NO_TSAN inline void worker::raise() {
+  if (failure_ == failure::none) return;
+  tsan_acquire(&failure_);
+  if (failure_ == failure::thrown) std::rethrow_exception(error_);
+  if (failure_ == failure::trapped) throw trap_error{explain(fault_)};
   throw schedule_error{explain(fault_)};
 }
 

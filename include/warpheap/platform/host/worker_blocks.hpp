@@ -45,7 +45,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   trace_count_ = 0;
   error_ = nullptr;
   std::string{}.swap(fault_);
-  trapped_ = false;
+  failure_ = failure::none;
   trace_mask_ = 15;
   while (trace_mask_ + 1 < how.trace_steps) trace_mask_ = 2 * trace_mask_ + 1;
   trace_ = std::make_unique<step_record[]>(trace_mask_ + 1);
