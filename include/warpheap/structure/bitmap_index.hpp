@@ -109,7 +109,46 @@ class bitmap_index {
     return none;
   }
 
+#if !defined(__CUDACC_RTC__)
+  /// Items of a set whose words were copied to the host at rest.
+  static u64 count(u64 const* words, u32 items) {
+    u64 in = 0;
+    for (u32 word = 0; word < level_words(items, 0); ++word) in += popcount(words[word]);
+    return in;
+  }
+
+  /// X1 and X2, for words copied to the host at rest: `expected(item)` says which items should be in.
+  template <class Expected>
+  static bool is_exact(u64 const* words, u32 items, Expected expected) {
+    return holds(words, items, expected, [](bool summary, bool occupied) { return summary == occupied; });
+  }
+
+  /// U1, for words copied to the host at rest: `expected(item)` says which items should be in.
+  template <class Expected>
+  static bool is_upper_bound(u64 const* words, u32 items, Expected expected) {
+    return holds(words, items, expected, [](bool summary, bool occupied) { return summary || !occupied; });
+  }
+#endif
+
  private:
+#if !defined(__CUDACC_RTC__)
+  template <class Expected, class Relation>
+  static bool holds(u64 const* words, u32 items, Expected expected, Relation relation) {
+    auto const is_set = [](u64 const* level, u32 bit) { return (level[bit / 64] >> (bit % 64) & 1) != 0; };
+    for (u32 item = 0; item < 64 * level_words(items, 0); ++item) {
+      if (is_set(words, item) != (item < items && expected(item))) return false;
+    }
+    for (u32 depth = 1; depth < levels_for(items); ++depth) {
+      auto const width = level_words(items, depth - 1);
+      for (u32 bit = 0; bit < 64 * level_words(items, depth); ++bit) {
+        if (!relation(is_set(words + width, bit), bit < width && words[bit] != 0)) return false;
+      }
+      words += width;
+    }
+    return true;
+  }
+#endif
+
   struct level {
     u64* words;
     u32 width;  ///< words of this level, which are the bits of the next
