@@ -299,21 +299,22 @@ class slab_table {
   WARPHEAP_DEVICE bool try_lock_empty(u32 slab, u32 size_class, slab_state now) const {
     u32 const old_class = now.size_class();
     u32 const capacity = geometry_.capacity(old_class);
+    // D4: S and H go with the lock. A late settler that lifts one from a locked slab would leave its toggle undone.
     u64 const flags = now.word & (slab_state::soft_bit | slab_state::hard_bit);
-    u64 const locked = slab_state::of(slab_kind::locked, old_class).word | flags | slab_state::promise(capacity);
+    u64 const locked = slab_state::of(slab_kind::locked, old_class).word | slab_state::promise(capacity);
     // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
     if (!state(slab).compare_exchange(now.word, locked, order::acquire, order::relaxed)) return false;
     u32 const kept = hand_over(slab, capacity);
     if (kept == not_empty) {
       // release: gives the lock back as it was taken.
-      state(slab).fetch_add(slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word -
-                                slab_state::promise(capacity),
-                            order::release);
+      u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word + flags -
+                         slab_state::promise(capacity);
+      settle(slab, {state(slab).fetch_add(change, order::release) + change});
       return false;
     }
     // relaxed: published later. The class changes here, under the lock (D3).
     state(slab).fetch_add(slab_state::of(slab_kind::locked, size_class).word -
-                              slab_state::of(slab_kind::locked, old_class).word - flags - slab_state::promise(kept),
+                              slab_state::of(slab_kind::locked, old_class).word - slab_state::promise(kept),
                           order::relaxed);
     if (!now.soft()) listed(old_class).toggle(slab);
     if (!now.hard()) scarce(old_class).toggle(slab);
