@@ -134,9 +134,7 @@ struct load_buffering {
   }
 };
 
-TEST_F(StaleReads, NothingIsReadBeforeItIsStored) {
-  EXPECT_FALSE((explore(load_buffering{}, {2, 1}).count({1, 1})));
-}
+TEST_F(StaleReads, NothingIsReadBeforeItIsStored) { EXPECT_FALSE((explore(load_buffering{}, {2, 1}).count({1, 1}))); }
 
 struct rereading {
   void operator()(u32* x, u32*, u32* result) const {

@@ -85,10 +85,8 @@ struct meet_grid {
 };
 
 void all_live_at_once(host::execution_mode mode, u32 blocks) {
-  host::scoped_execution const use{{.mode = mode,
-                                    .policy = host::schedule_policy::round_robin,
-                                    .sm_count = blocks,
-                                    .blocks_per_sm = 1}};
+  host::scoped_execution const use{
+      {.mode = mode, .policy = host::schedule_policy::round_robin, .sm_count = blocks, .blocks_per_sm = 1}};
   device_buffer<u32> arrived(1);
   u32 const lanes = blocks * 1024;
   launch({blocks, 1024}, meet_grid{}, arrived.data(), lanes);

@@ -23,7 +23,8 @@ namespace warpheap::host::detail {
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_source(lane const& reader, u32 mask) {
   u32 const source = reader.source;
-  return name_of(reader) + " shuffles from lane " + std::to_string(source) + ", which is not in the mask " + lanes_of(mask);
+  return name_of(reader) + " shuffles from lane " + std::to_string(source) + ", which is not in the mask " +
+         lanes_of(mask);
 }
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_lone_barrier(lane const& self, u32 returned) {
@@ -112,7 +113,8 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     here.point();
   }
   bool const can_meet = mask >> self.id & 1 && !(mask & (~group.existing | group.exited));
-  if (!can_meet) [[unlikely]] here.fail(describe_bad_mask(self, kind, mask));
+  if (!can_meet) [[unlikely]]
+    here.fail(describe_bad_mask(self, kind, mask));
   if (kind == operation::sync_warp) tsan_release(&group.slots[__builtin_ctz(mask)]);
   auto& slot = slot_for(group, kind, mask, __builtin_return_address(0));
   slot.arrived |= 1u << self.id;

@@ -106,7 +106,8 @@ class stack_pool {
     if (!guarded) guarded_stacks_.fetch_sub(chunk_stacks, std::memory_order_relaxed);
     size_t const stride = stack_bytes + (guarded ? page : 0);
     size_t const bytes = stride * chunk_stacks;
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
       throw out_of_memory{"mapping " + std::to_string(bytes) + " bytes for stacks of lanes failed; this thread has " +
                           std::to_string(chunk_count_ * chunk_stacks) + " stacks"};

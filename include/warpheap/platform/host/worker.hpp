@@ -106,7 +106,7 @@ class worker {
   u32 turn_left_ = turn_budget;
   lane* running_ = nullptr;
   memory_model* model_ = nullptr;
-  u64 sticky_ = 0;      // random walk: a lane runs on while a draw has any of these bits
+  u64 sticky_ = 0;           // random walk: a lane runs on while a draw has any of these bits
   u64 hold_back_ = ~u64{0};  // random walk: a lane is held back when a draw has all of these bits
   u64 time_ = 0;
   run_statistics statistics_;
@@ -125,11 +125,11 @@ class worker {
   execution how_;
   u32 index_ = 0;
   u32 workers_ = 1;
-  u32 dry_turns_ = 0;              // times that all lanes waited since a thread block started
+  u32 dry_turns_ = 0;             // times that all lanes waited since a thread block started
   u32 patience_ = full_patience;  // of them before another one starts; halved each time until a lane ends
   u64 live_lanes_ = 0;
-  u32 place_count_ = 0;   // that have memory
-  u32 usable_places_ = 0; // that this run may use
+  u32 place_count_ = 0;    // that have memory
+  u32 usable_places_ = 0;  // that this run may use
   u32 places_used_ = 0;
   std::unique_ptr<thread_block[]> places_;
   std::unique_ptr<step_record[]> trace_;

@@ -197,8 +197,8 @@ inline void worker::retire(lane& ended) {
   for (u32 i = 0; i < group.open; ++i) {
     auto const& slot = group.slots[i];
     if (!(slot.mask >> ended.id & 1)) continue;
-    throw schedule_error{explain(name_of(ended) + " returned while lanes " + lanes_of(slot.arrived) + " wait for it in " +
-                                 name_of(slot.kind) + "(mask " + lanes_of(slot.mask) + ")")};
+    throw schedule_error{explain(name_of(ended) + " returned while lanes " + lanes_of(slot.arrived) +
+                                 " wait for it in " + name_of(slot.kind) + "(mask " + lanes_of(slot.mask) + ")")};
   }
   if (block.at_barrier) {
     throw schedule_error{explain("divergent sync_block: " + name_of(ended) + " returned while " +
