@@ -157,6 +157,20 @@ TEST(Diagnosis, ABarrierThatSomeThreadsSkipIsAnError) {
   expect_error<host::schedule_error>({1, 64}, HasSubstr("divergent sync_block"), return_before_barrier{});
 }
 
+struct return_after_others_wait {
+  void operator()() const {
+    if (simt::thread_index() != 5) return simt::sync_block();
+    for (u32 i = 0; i < 200; ++i) simt::pause(100);
+  }
+};
+
+TEST(Diagnosis, ReturningWhileOthersWaitAtTheBarrierIsAnError) {
+  expect_error<host::schedule_error>({1, 64},
+                                     HasSubstr("divergent sync_block: thread block 0 thread 5 (warp 0 lane 5) returned "
+                                               "while 63 threads of its thread block wait there"),
+                                     return_after_others_wait{});
+}
+
 struct wait_elsewhere {
   void operator()() const {
     if (simt::thread_index() == 5) simt::sync_warp(0x21);

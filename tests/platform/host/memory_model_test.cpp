@@ -26,7 +26,7 @@ outcomes explore(Kernel kernel, launch_shape shape, unsigned seeds = 400) {
     host::execution run{.mode = host::execution_mode::deterministic, .seed = seed, .stale_reads = true};
     if (seed % 4 == 0) run.policy = host::schedule_policy::round_robin;
     host::scoped_execution const use{run};
-    device_buffer<u32> words(4);
+    device_buffer<u32> words(6);
     launch(shape, kernel, words.data(), words.data() + 1, words.data() + 2);
     seen.insert({words[2], words[3]});
   }
@@ -125,6 +125,23 @@ struct fenced_message {
 };
 
 TEST_F(StaleReads, FencesPassMessages) { EXPECT_FALSE((explore(fenced_message{}, {2, 1}).count({1, 0}))); }
+
+struct fence_before_store {
+  void operator()(u32* data, u32* flag, u32* result) const {
+    if (simt::block_index() == 0) {
+      atomic_ref<u32>{*data}.store(1, order::relaxed);
+      recycling_fence();
+      atomic_ref<u32>{*flag}.store(1, order::relaxed);
+    } else {
+      result[0] = atomic_ref<u32>{*flag}.load(order::acquire);
+      result[1] = atomic_ref<u32>{*data}.load(order::relaxed);
+    }
+  }
+};
+
+TEST_F(StaleReads, AStoreAfterAFencePassesToAnAcquire) {
+  EXPECT_FALSE((explore(fence_before_store{}, {2, 1}).count({1, 0})));
+}
 
 struct load_buffering {
   void operator()(u32* x, u32* y, u32* result) const {
@@ -265,6 +282,29 @@ TEST_F(StaleReads, MixedWidthsSeeTheNewest) {
   for (auto const& [low, high] : explore(two_widths{}, {2, 1})) {
     EXPECT_TRUE(low == 0 || (low == 1 && high == 2)) << low << " " << high;
   }
+}
+
+/// The flag is released as a half and acquired as a whole, or the other way round.
+template <bool ReleaseWhole>
+struct message_across_widths {
+  void operator()(u32* data, u32*, u32* result) const {
+    auto& whole = *reinterpret_cast<u64*>(data + 4);
+    if (simt::block_index() == 0) {
+      atomic_ref<u64>{whole}.store(0x2'0000'0000ull, order::relaxed);
+      atomic_ref<u32>{*data}.store(1, order::relaxed);
+      if constexpr (ReleaseWhole) atomic_ref<u64>{whole}.store(0x2'0000'0001ull, order::release);
+      else atomic_ref<u32>{data[4]}.store(1, order::release);
+    } else {
+      if constexpr (ReleaseWhole) result[0] = atomic_ref<u32>{data[4]}.load(order::acquire);
+      else result[0] = static_cast<u32>(atomic_ref<u64>{whole}.load(order::acquire));
+      result[1] = atomic_ref<u32>{*data}.load(order::relaxed);
+    }
+  }
+};
+
+TEST_F(StaleReads, MessagesPassAcrossWidths) {
+  EXPECT_FALSE((explore(message_across_widths<true>{}, {2, 1}).count({1, 0})));
+  EXPECT_FALSE((explore(message_across_widths<false>{}, {2, 1}).count({1, 0})));
 }
 
 TEST(View, ForgetsDetailNeverKnowledge) {
