@@ -29,8 +29,7 @@ stream_work kernel_work(launch_shape shape, Closure const& closure) {
 inline void check_launch(launch_shape shape) {
   if (worker_of_thread) throw backend_error{"launch called inside a kernel: it is for host code"};
   if (shape.threads == 0 || shape.threads > 1024) {
-    throw backend_error{"launch of thread blocks of " + std::to_string(shape.threads) +
-                        " threads: 1 to 1024 are possible"};
+    throw backend_error{sentence({"launch of thread blocks of ", shape.threads, " threads: 1 to 1024 are possible"})};
   }
 }
 
