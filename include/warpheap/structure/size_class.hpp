@@ -1,4 +1,4 @@
-// The sizes that blocks of memory come in: 16, 32, 48, 64, then four to each doubling (80, 96, 112, 128, 160, ... 2 MiB).
+// The sizes that blocks of memory come in: 16, 32, 48, 64, then four to each doubling: 80, 96, 112, 128, 160, ... 2 MiB.
 //
 // A class is a small float. With `steps` counted from 1 to 8, class c has
 //
