@@ -1,0 +1,66 @@
+// Copies and fills made by the lanes that happen to be together: one lane alone moves 16 bytes an instruction, a warp 512
+// in one coalesced access. The group is whoever arrives (`active_mask`), so callers may be divergent. Blocks are aligned to
+// 16 bytes, so both ends of a copy are.
+#pragma once
+
+#include "../platform/simt.hpp"
+#include "../util/bits.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Below this many bytes a lane works alone.
+inline constexpr size_t warp_copy_threshold = 256;
+
+namespace detail {
+
+struct alignas(16) quad {
+  u64 low, high;
+};
+
+/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th 16 bytes, then of the bytes that are left.
+struct copy_stripe {
+  WARPHEAP_DEVICE static void run(void* to, void const* from, size_t bytes, u32 rank, u32 lanes) {
+    size_t const quads = bytes / sizeof(quad);
+    for (size_t i = rank; i < quads; i += lanes) static_cast<quad*>(to)[i] = static_cast<quad const*>(from)[i];
+    for (size_t i = quads * sizeof(quad) + rank; i < bytes; i += lanes)
+      static_cast<u8*>(to)[i] = static_cast<u8 const*>(from)[i];
+  }
+};
+
+struct zero_stripe {
+  WARPHEAP_DEVICE static void run(void* to, void const*, size_t bytes, u32 rank, u32 lanes) {
+    size_t const quads = bytes / sizeof(quad);
+    for (size_t i = rank; i < quads; i += lanes) static_cast<quad*>(to)[i] = quad{0, 0};
+    for (size_t i = quads * sizeof(quad) + rank; i < bytes; i += lanes) static_cast<u8*>(to)[i] = 0;
+  }
+};
+
+/// Runs every lane's job, the large ones one after the other by all lanes that are here.
+template <class Stripe>
+WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
+  if (bytes < warp_copy_threshold) return Stripe::run(to, from, bytes, 0, 1);
+  u32 const mask = simt::active_mask();
+  u32 const rank = popcount(mask & low_mask32(simt::lane_id()));
+  // What a lane wrote to its own block happens before the others read it; after the loop, the other way round.
+  simt::sync_warp(mask);
+  for (u32 rest = mask; rest; rest &= rest - 1) {
+    u32 const lane = lowest_bit(rest);
+    Stripe::run(simt::shuffle(mask, to, lane), simt::shuffle(mask, from, lane),
+                simt::shuffle(mask, static_cast<u64>(bytes), lane), rank, popcount(mask));
+  }
+  simt::sync_warp(mask);
+}
+
+}  // namespace detail
+
+/// Copies `bytes` bytes; the ranges do not overlap and start at multiples of 16. Any lanes, converged or not.
+WARPHEAP_DEVICE inline void warp_copy(void* to, void const* from, size_t bytes) {
+  detail::run_shared<detail::copy_stripe>(to, from, bytes);
+}
+
+/// Zeroes `bytes` bytes from a multiple of 16. Any lanes, converged or not.
+WARPHEAP_DEVICE inline void warp_fill_zero(void* to, size_t bytes) {
+  detail::run_shared<detail::zero_stripe>(to, nullptr, bytes);
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

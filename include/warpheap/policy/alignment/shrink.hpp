@@ -1,0 +1,25 @@
+// Alignment by shrinking: the pool's start moves up to a multiple of the alignment, and every request is padded to one.
+// Source: Eckert 2014, chapter 4 ("Shrink").
+#pragma once
+
+#include "../../platform/simt.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace alignment {
+
+/// Sizes padded to multiples of `Alignment` bytes, a power of two.
+template <size_t Alignment = 16>
+struct shrink {
+  static_assert(Alignment >= 1 && (Alignment & (Alignment - 1)) == 0, "shrink: the alignment must be a power of two");
+  static constexpr char const* name = "shrink";
+  static constexpr size_t bytes = Alignment;
+
+  /// `requested` bytes rounded up; 0 stays 0, and what cannot be rounded stays too large for any pool.
+  WARPHEAP_HOST_DEVICE static constexpr size_t pad(size_t requested) {
+    size_t const padded = (requested + Alignment - 1) & ~(Alignment - 1);
+    return padded < requested ? ~size_t{0} & ~(Alignment - 1) : padded;
+  }
+};
+
+}  // namespace alignment
+}  // namespace warpheap::inline WARPHEAP_BACKEND

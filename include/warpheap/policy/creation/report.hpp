@@ -1,0 +1,42 @@
+// What a creation policy promises to its callers, and what it tells the host about its state.
+#pragma once
+
+#include "../../platform/types.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <string>
+#include <vector>
+#endif
+
+namespace warpheap {
+
+/// What an allocator promises; the conformance suite asks for exactly this.
+struct allocator_traits {
+  size_t alignment = 16;          ///< every result is a multiple of it, bytes
+  size_t self_aligned_up_to = 0;  ///< powers of two up to this size are aligned to themselves, bytes
+  bool detects_misuse = false;    ///< double and foreign frees are counted and ignored
+  bool exact_out_of_memory = false;  ///< nullptr only when every suitable block was owned; full recovery after frees
+  bool whole_pool = false;           ///< one request may take nearly the whole of an empty pool
+};
+
+/// A heap when all is quiet. Bytes count whole blocks, that is, what usable_size() says.
+struct heap_statistics {
+  u64 pool_bytes = 0;      ///< memory that blocks are made of
+  u64 metadata_bytes = 0;  ///< everything beside it
+  u64 live_blocks = 0;     ///< allocated and not freed
+  u64 live_bytes = 0;
+  u64 slabs = 0;          ///< containers the pool is cut into
+  u64 free_slabs = 0;     ///< belonging to no size class
+  u64 empty_slabs = 0;    ///< belonging to one, without a live block
+  u64 run_slabs = 0;      ///< part of a block larger than a slab
+  u64 double_frees = 0;   ///< frees of a block that was not allocated: ignored
+  u64 foreign_frees = 0;  ///< frees of what is no block of this heap: ignored
+  u64 failures = 0;       ///< calls that found no memory and returned nullptr
+};
+
+#if !defined(__CUDACC_RTC__)
+/// What a check of a quiet heap found: one line a violated invariant, with its number; empty if all hold.
+using invariant_report = std::vector<std::string>;
+#endif
+
+}  // namespace warpheap

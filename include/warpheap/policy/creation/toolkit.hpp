@@ -1,0 +1,62 @@
+// The allocator that is there already: CUDA's device-side malloc on a GPU, the C library's on the host backend. The first
+// thing to compare with. CUDA's heap has one size a process, fixed when the first kernel that uses it runs.
+#pragma once
+
+#include "../../platform/simt.hpp"
+#include "report.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#endif
+#if !defined(__CUDACC__)
+#include <malloc.h>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// Device-side malloc and free of the toolkit. Misuse is undefined, as there.
+class toolkit {
+ public:
+  static constexpr char const* name = "toolkit";
+  static constexpr allocator_traits traits{.alignment = 16};
+
+  WARPHEAP_DEVICE void* create(size_t bytes) const { return ::malloc(bytes); }
+  WARPHEAP_DEVICE void destroy(void* memory) const { ::free(memory); }
+
+#if !defined(__CUDACC__)
+  size_t usable_size(void const* memory) const { return ::malloc_usable_size(const_cast<void*>(memory)); }
+#endif
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool: none, this allocator has its own.
+  static size_t required_bytes(size_t) { return 0; }
+
+  /// Sets the size of CUDA's heap. Throws cuda_error if a kernel that uses it has run with another size.
+  static toolkit place(void*, size_t pool_bytes) {
+#if defined(__CUDACC__)
+    size_t current = 0;
+    cuda::check(cudaDeviceGetLimit(&current, cudaLimitMallocHeapSize), "cudaDeviceGetLimit");
+    if (current < pool_bytes)
+      cuda::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, pool_bytes), "cudaDeviceSetLimit(cudaLimitMallocHeapSize)");
+#endif
+    toolkit made;
+    made.pool_bytes_ = pool_bytes;
+    return made;
+  }
+
+  /// Nothing to do: what is live stays live.
+  void initialize(stream_view) const {}
+
+  size_t pool_bytes() const { return pool_bytes_; }
+  size_t metadata_bytes() const { return 0; }
+#endif
+
+ private:
+  size_t pool_bytes_ = 0;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

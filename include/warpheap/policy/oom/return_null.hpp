@@ -1,0 +1,16 @@
+// What a caller sees when memory runs out: nullptr, as C's malloc does.
+#pragma once
+
+#include "../../platform/simt.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace oom {
+
+struct return_null {
+  static constexpr char const* name = "return_null";
+
+  WARPHEAP_DEVICE static void* handle(size_t) { return nullptr; }
+};
+
+}  // namespace oom
+}  // namespace warpheap::inline WARPHEAP_BACKEND

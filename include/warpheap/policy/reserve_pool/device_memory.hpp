@@ -1,0 +1,38 @@
+// The pool's memory taken from the device's own allocator, once, for the life of the heap.
+#pragma once
+
+#if !defined(__CUDACC_RTC__)
+
+#include <utility>
+
+#include "../../platform/simt.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace reserve_pool {
+
+/// Owns one range of device memory. Movable; gives the memory back when destroyed, quietly if the runtime is unloading.
+class device_memory {
+ public:
+  static constexpr char const* name = "device_memory";
+
+  device_memory() = default;
+  device_memory(device_memory&& other) noexcept { swap(other); }
+  device_memory& operator=(device_memory&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~device_memory() { backend::deallocate_bytes(memory_); }
+
+  /// Takes `bytes` bytes and returns where they start. Called once. Throws out_of_memory.
+  void* acquire(size_t bytes) { return memory_ = backend::allocate_bytes(bytes); }
+
+ private:
+  void swap(device_memory& other) noexcept { std::swap(memory_, other.memory_); }
+
+  void* memory_ = nullptr;
+};
+
+}  // namespace reserve_pool
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#endif
