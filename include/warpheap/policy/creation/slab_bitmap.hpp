@@ -63,7 +63,7 @@ class slab_bitmap {
     u32 const together = simt::ballot(mask, small);
     if (!small) return create(bytes);
     u32 const size_class = size_class_of(bytes);
-    return serve(group_by(together, size_class), size_class);
+    return serve(together, group_by(together, size_class), size_class);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
@@ -157,23 +157,25 @@ class slab_bitmap {
   }
 
   WARPHEAP_DEVICE void* create_class(u32 size_class) const {
-    return serve(group_by(simt::active_mask(), size_class), size_class);
+    u32 const company = simt::active_mask();
+    return serve(company, group_by(company, size_class), size_class);
   }
 
   /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
   /// below its soft limit, and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a
   /// hundred of them take 3 us.
-  WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
+  ///
+  /// All lanes of `company` call together, each with its group in it: collectives of many masks would be served one after
+  /// the other, so the groups talk in one.
+  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size_class) const {
     quick_result got{};
     if (group.leads) got = serve_quickly(size_class, group.size);
     u64 word = got.word, bits = got.bits;
-    if (group.size != 1) {
-      // Lanes alone in their class, most of them where sizes are mixed, talk to nobody: collectives of different masks are
-      // served one after the other.
-      word = broadcast(group, word);
-      bits = broadcast(group, bits);
+    if (company != group.mask || group.size != 1) {
+      word = simt::shuffle(company, word, group.leader);
+      bits = simt::shuffle(company, bits, group.leader);
       // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
-      simt::sync_warp(group.mask);
+      simt::sync_warp(company);
     }
     if (word == 0) return serve_slowly(table_, group.mask, size_class, got.reserved.word(), got.tried);
     // Blocks in a row are the rule, and then the rank needs no search.
@@ -307,17 +309,35 @@ class slab_bitmap {
 
   /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
   WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
+    u32 const company = simt::active_mask();
     u32 const word = at.slab * geometry().words() + at.index / 64;
-    u32 const together = simt::match_any(simt::active_mask(), word);
-    u64 const bit = u64{1} << (at.index % 64);
-    if ((together & (together - 1)) == 0) return release(at, bit, 1);
-    u64 const bits = u64{simt::reduce_or(together, static_cast<u32>(bit >> 32))} << 32 |
-                     simt::reduce_or(together, static_cast<u32>(bit));
+    lane_group const group = group_by(company, word);
+    u64 bits = u64{1} << (at.index % 64);
+    if (group.mask == company) {
+      if (group.size != 1)
+        bits = u64{simt::reduce_or(company, static_cast<u32>(bits >> 32))} << 32 |
+               simt::reduce_or(company, static_cast<u32>(bits));
+    } else {
+      bits = gather(company, group, bits);
+    }
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
-    simt::sync_warp(together);
-    if (simt::lane_id() == lowest_bit(together)) release(at, bits, popcount(together));
+    simt::sync_warp(company);
+    if (group.leads) release(at, bits, group.size);
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
-    simt::sync_warp(together);
+    simt::sync_warp(company);
+  }
+
+  /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
+  /// collectives of many masks would be served one after the other.
+  WARPHEAP_DEVICE static u64 gather(u32 company, lane_group const& group, u64 bits) {
+    u64 all = bits;
+    u32 rest = group.mask & (group.mask - 1);
+    while (simt::ballot(company, rest != 0)) {
+      u64 const other = simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
+      all |= other;
+      rest &= rest - 1;
+    }
+    return all;
   }
 
   /// Gives back the blocks `bits` of the word that `at` lies in, which `frees` calls freed. Any lane alone.

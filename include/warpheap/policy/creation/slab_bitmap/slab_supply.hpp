@@ -139,7 +139,8 @@ class slab_supply {
         u32 const slab = slab_table::find(table_, index_of(where), random_slab());
         if (slab == bitmap_index::none) break;
         slab_reservation const taken = take(where, slab, wanted, entry);
-        if (taken.is_taken()) return taken;
+        if (taken.is_taken() && (taken.blocks() != 0 || wanted == 0)) return taken;
+        if (where == roomy) break;
       }
     }
     return {};
@@ -157,13 +158,13 @@ class slab_supply {
     if (where == scarce) return slab_table::try_reserve(table_, slab, size_class_, wanted);
     slab_limits const limits{table_.geometry().capacity(size_class_)};
     u32 const limit = where == roomy ? (limits.capacity + 1) / 2 : limits.soft;
-    slab_reservation taken;
-    if (wanted != 0)
-      taken = reserve_at(slab, wanted, limit);
-    else if (slab_state const now = table_.load(slab); now.serves(size_class_) && now.used() < limit)
-      taken = {slab, 0, slab_reservation::anywhere, false};
+    // A look first: blind promises by a crowd that all found the same slab would keep one another out.
+    slab_state const now = table_.load(slab);
+    if (!now.serves(size_class_) || now.used() >= limit) return {};
+    slab_reservation const taken =
+        wanted != 0 ? reserve_at(slab, wanted, limits.soft) : slab_reservation{slab, 0, slab_reservation::anywhere, false};
     // relaxed: a hint. The demand starts again from 0.
-    if (taken.is_taken() && !taken.crossed() && entry != slab_table::no_hint)
+    if (taken.is_taken() && (taken.blocks() != 0 || wanted == 0) && !taken.crossed() && entry != slab_table::no_hint)
       table_.hint(entry).store(u64{slab} + 1, order::relaxed);
     return taken;
   }

@@ -45,9 +45,9 @@ class slab_table {
   WARPHEAP_HOST_DEVICE u8* data(u32 slab) const { return pool() + (u64{slab} << geometry_.slab_log2()); }
 
   WARPHEAP_DEVICE atomic_ref<u64> state(u32 slab) const { return atomic_ref<u64>{*record(slab)}; }
-  WARPHEAP_DEVICE bitmap blocks(u32 slab) const { return {record(slab) + geometry_.descriptor_bytes() / 8}; }
+  WARPHEAP_DEVICE bitmap blocks(u32 slab) const { return {record(slab) + geometry_.bitmap_offset() / 8}; }
   WARPHEAP_DEVICE atomic_ref<u32> role(u32 slab) const {
-    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + geometry_.roles_offset())[slab]};
+    return atomic_ref<u32>{reinterpret_cast<u32*>(record(slab))[geometry_.role_offset() / 4]};
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
 
