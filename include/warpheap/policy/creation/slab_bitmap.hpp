@@ -194,16 +194,18 @@ class slab_bitmap {
 
   WARPHEAP_DEVICE quick_result serve_quickly(u32 size_class, u32 wanted) const {
     u32 const used_log2 = geometry().rows_used_log2(size_class);
-    if (used_log2 == slab_geometry::no_rows) return {};
     u32 const salt = static_cast<u32>(simt::clock()) >> 4;
     u32 const entry = table_.hint_entry(size_class, used_log2, salt);
     // relaxed: a hint; the reservation checks it.
-    u32 const hinted = static_cast<u32>(table_.hint(entry).load(order::relaxed));
+    u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
     u64 const limits = table_.hint_limits(entry);
-    if (hinted == 0) return {};
-    u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32);
+    u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
+    // A request for a good part of a slab goes by no hint.
+    if (hinted == 0 || 8 * wanted > capacity) return {};
     slab_state const old = table_.promise(slab, wanted);
-    if (!old.serves(size_class) || old.used() + wanted >= static_cast<u32>(limits))
+    u32 const now_used = old.used() + wanted;
+    bool const looks_ahead = old.used() < (capacity + 1) / 2 && now_used >= (capacity + 1) / 2;
+    if (!old.serves(size_class) || now_used >= soft || looks_ahead)
       return {0, 0, slab_table::finish_reserve(table_, slab, size_class, wanted, slab_table::no_limit, old.word), hinted};
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
@@ -235,7 +237,7 @@ class slab_bitmap {
       u32 word = 0;
       if (group.leads) {
         if (reserved.blocks() == 0) reserved = slab_supply{table_, size_class}.reserve(group.size - served, tried);
-        if (reserved.crossed()) slab_supply{table_, size_class}.look_ahead();
+        if (reserved.crossed()) slab_supply{table_, size_class}.look_ahead(group.size);
         if (reserved.blocks() != 0) claimed = claim(reserved, size_class, word);
       }
       claimed = broadcast(group, claimed);

@@ -8,7 +8,7 @@ namespace warpheap {
 /// Blocks of one slab promised to a caller, who now looks for them in its bitmap. One word, so that it stays in registers.
 ///
 ///   63 62      56 55    32 31          24 23        0
-///  | X | blocks  |  place  | T |   0   |    slab     |     X: this reservation reached the soft limit; T: taken
+///  | X | blocks  |  place  | T |   0   |    slab     |     X: reached the look-ahead level; T: taken
 class slab_reservation {
  public:
   /// `place` when nothing is known of where free blocks are.

@@ -1,11 +1,11 @@
 // Which slab serves a request: the one this multiprocessor uses, one from the class's index, a free one, an empty one of
 // another class, a scarce one, in that order; and the certain answer when there is none.
 //
-// Every row (one of a few of a multiprocessor) keeps a hint for each class: the slab it uses now and the demand that found
-// no room there. A hint is only a cache. Who reaches the soft limit of the hinted slab looks for the next one while the
-// others use up the rest. Demand is a ticket: of every slab's worth of blocks demanded since the hint changed, one caller
-// provides the slab and the others wait for it a little, then help themselves. Classes with few blocks in a slab have no
-// hints: a warp takes most of a slab, and the index is as near as a hint.
+// Every row (one of a few of a multiprocessor) keeps a hint for each class: the slab it uses, the one it will use next, and
+// the demand that found no room. Who takes the used slab past half looks for the next one while the others use up the
+// rest. Where there is no next one, demand is a ticket: of every slab's worth of blocks demanded since the hint changed,
+// one caller provides the slab and the others wait for it a little, then help themselves. A request for a good part of a
+// slab goes by no hint: the index is as near.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -22,30 +22,33 @@ class slab_supply {
   /// Promises up to `wanted` blocks to the caller; none if it saw no room, which is no certain answer. Any lane alone.
   /// `tried` is the hint that had no room, slab + 1, or 0.
   WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, u32 tried) const {
-    u32 const entry = entry_of_row();
-    u32 current = tried;
+    u32 const entry = entry_for(wanted);
+    slab_hint seen;
     if (entry != slab_table::no_hint) {
-      bool const provides = must_provide(entry, wanted, current);
+      bool const provides = must_provide(entry, wanted, seen);
       for (u32 turn = 0;; ++turn) {
-        if (current != tried && current != 0) {
-          tried = current;
-          slab_reservation const taken = reserve_at(current - 1, wanted, slab_table::no_limit);
+        u32 const offered = seen.current() != tried && seen.current() != 0 ? seen.current() : seen.next();
+        if (offered != tried && offered != 0) {
+          tried = offered;
+          slab_reservation const taken = reserve_at(offered - 1, wanted, slab_table::no_limit);
           if (taken.blocks() != 0) return taken;
         }
         if (provides || turn == waits) break;
         simt::pause(pause_nanoseconds);
-        current = static_cast<u32>(table_.hint(entry).load(order::relaxed));
+        seen.word = table_.hint(entry).load(order::relaxed);
       }
     }
     if (is_certified()) return {};
-    return provide(wanted, entry, current == 0 && entry != slab_table::no_hint ? fresh : roomy);
+    return provide(wanted, entry, seen.current() == 0 && entry != slab_table::no_hint ? fresh : roomy);
   }
 
-  /// Finds the slab that a row uses next, unless somebody does already. Called by who reached the soft limit.
-  WARPHEAP_DEVICE void look_ahead() const {
-    u32 const entry = entry_of_row();
-    u32 current;
-    if (entry != slab_table::no_hint && must_provide(entry, 1, current)) provide(0, entry, roomy);
+  /// Finds the slab that a row uses next, unless it knows one. Called by who takes the slab in use past half; `wanted` is
+  /// what was wanted then.
+  WARPHEAP_DEVICE void look_ahead(u32 wanted) const {
+    u32 const entry = entry_for(wanted);
+    // relaxed: a hint.
+    if (entry != slab_table::no_hint && slab_hint{table_.hint(entry).load(order::relaxed)}.next() == 0)
+      provide(0, entry, roomy);
   }
 
   /// The certain answer: promises blocks if there was room at any moment of the call, else nothing, and then at one
@@ -103,20 +106,27 @@ class slab_supply {
 
   WARPHEAP_DEVICE u32 random_slab() const { return scale_below(random_bits(), table_.geometry().slabs()); }
 
-  WARPHEAP_DEVICE u32 entry_of_row() const {
+  /// The hint for requests of `wanted` blocks; no_hint where a slab serves too few of them.
+  WARPHEAP_DEVICE u32 entry_for(u32 wanted) const {
+    if (8 * wanted > table_.geometry().capacity(size_class_)) return slab_table::no_hint;
     u32 const used_log2 = table_.geometry().rows_used_log2(size_class_);
-    if (used_log2 == slab_geometry::no_rows) return slab_table::no_hint;
     return table_.hint_entry(size_class_, used_log2, static_cast<u32>(simt::clock()) >> 4);
   }
 
-  /// Demands `blocks`; true if the caller is the one to provide the slab that they come from. `current` is the hint.
-  WARPHEAP_DEVICE bool must_provide(u32 entry, u32 blocks, u32& current) const {
-    // relaxed: a hint.
-    u64 const old = table_.hint(entry).fetch_add(u64{blocks} << 32, order::relaxed);
-    current = static_cast<u32>(old);
+  /// Demands `blocks` and puts the next slab, if there is one, in the place of the one in use. True if the caller is the
+  /// one to provide a slab; `seen` is the hint as it was.
+  WARPHEAP_DEVICE bool must_provide(u32 entry, u32 blocks, slab_hint& seen) const {
+    // relaxed, all of it: a hint.
+    seen.word = table_.hint(entry).fetch_add(slab_hint::demand_of(blocks), order::relaxed);
+    if (seen.next() != 0) {
+      u64 expected = seen.word + slab_hint::demand_of(blocks);
+      table_.hint(entry).compare_exchange(expected, seen.advanced().word, order::relaxed, order::relaxed);
+      return false;
+    }
     u32 const capacity = static_cast<u32>(table_.hint_limits(entry) >> 32);
-    u32 const before = static_cast<u32>(old >> 32) % capacity;
-    return before == 0 || before + blocks > capacity;
+    u32 const round = capacity < slab_hint::max_demand ? capacity : slab_hint::max_demand;
+    u32 const before = seen.demand() % round;
+    return before == 0 || before + blocks > round;
   }
 
   /// Whether nothing was found for the class and no room has appeared since.
@@ -157,15 +167,14 @@ class slab_supply {
     if (where == emptied) return slab_table::recycle(table_, slab, size_class_, wanted, entry);
     if (where == scarce) return slab_table::try_reserve(table_, slab, size_class_, wanted);
     slab_limits const limits{table_.geometry().capacity(size_class_)};
-    u32 const limit = where == roomy ? (limits.capacity + 1) / 2 : limits.soft;
+    u32 const limit = where == roomy ? limits.ahead : limits.soft;
     // A look first: blind promises by a crowd that all found the same slab would keep one another out.
     slab_state const now = table_.load(slab);
     if (!now.serves(size_class_) || now.used() >= limit) return {};
     slab_reservation const taken =
         wanted != 0 ? reserve_at(slab, wanted, limits.soft) : slab_reservation{slab, 0, slab_reservation::anywhere, false};
-    // relaxed: a hint. The demand starts again from 0.
-    if (taken.is_taken() && (taken.blocks() != 0 || wanted == 0) && !taken.crossed() && entry != slab_table::no_hint)
-      table_.hint(entry).store(u64{slab} + 1, order::relaxed);
+    if (taken.is_taken() && (taken.blocks() != 0 || wanted == 0) && entry != slab_table::no_hint)
+      table_.set_hint(entry, slab, wanted == 0);
     return taken;
   }
 

@@ -24,6 +24,7 @@
 #include "../../../structure/bitmap_index.hpp"
 #include "descriptor.hpp"
 #include "geometry.hpp"
+#include "hint.hpp"
 #include "role.hpp"
 #include "slab_reservation.hpp"
 
@@ -104,8 +105,8 @@ class slab_table {
     if (now.live() && may_need_settling(now)) settle(*this, slab, now.word);
   }
 
-  /// Takes a free slab for the class, promises `wanted` blocks to the caller, and makes it the hint `hinted` if that is
-  /// not no_hint. Nothing taken if the slab is not free, or somebody else was faster.
+  /// Takes a free slab for the class, promises `wanted` blocks to the caller, and makes it the slab that hint
+  /// `hinted` uses, unless that is no_hint, or with nothing wanted the one it uses next. Nothing taken if the slab is not free, or somebody else was faster.
   WARPHEAP_COLD static slab_reservation make(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 hinted) {
     if (!table.lock_free(slab, size_class)) return {};
     return table.publish(slab, size_class, wanted, hinted);
@@ -187,8 +188,15 @@ class slab_table {
     u32 const row = simt::sm_id() + ((salt & ((1u << rows_used_log2) - 1)) << spread);
     return (row & (geometry_.rows() - 1)) * geometry_.classes() + size_class;
   }
-  /// The slab in use + 1 in the low half, the demand that found no room there in the high one.
   WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
+  /// Makes `slab` the one that a hint uses, or the next one. One try: it is only a hint.
+  WARPHEAP_DEVICE void set_hint(u32 entry, u32 slab, bool as_next) const {
+    // relaxed: whoever uses it asks the slab.
+    slab_hint seen{hint(entry).load(order::relaxed)};
+    if (as_next && seen.next() != 0) return;
+    u64 const wished = as_next ? seen.followed_by(slab).word : seen.using_slab(slab).word;
+    hint(entry).compare_exchange(seen.word, wished, order::relaxed, order::relaxed);
+  }
   /// Soft limit in the low half, capacity in the high one: of the entry's class, never changes.
   WARPHEAP_DEVICE u64 hint_limits(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed); }
   WARPHEAP_DEVICE u64* hint_words(u32 entry) const {
@@ -263,7 +271,7 @@ class slab_table {
   WARPHEAP_DEVICE static slab_reservation reservation(u32 slab, u32 kept, slab_state old, slab_limits limits) {
     // While fewer blocks were ever promised than there are, the next ones in order have never been used.
     u32 const place = old.ever() < limits.capacity ? old.ever() : slab_reservation::anywhere;
-    bool const crossed = old.used() < limits.soft && old.used() + kept >= limits.soft;
+    bool const crossed = old.used() < limits.ahead && old.used() + kept >= limits.ahead;
     return {slab, kept, place, crossed};
   }
 
@@ -347,11 +355,11 @@ class slab_table {
                        (hard ? slab_state::hard_bit : 0);
     // release: role and cleared words happen before any reservation; pairs with the acquire in promise().
     slab_state const old{state(slab).fetch_add(change, order::release)};
-    // relaxed: a hint. The demand starts again from 0. Before the indexes: others wait for it.
-    if (hinted != no_hint) hint(hinted).store(u64{slab} + 1, order::relaxed);
+    if (hinted != no_hint) set_hint(hinted, slab, wanted == 0);  // before the indexes: others wait for it
     if (!soft) index(listed(size_class)).toggle(slab);
     if (!hard) index(scarce(size_class)).toggle(slab);
-    return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, soft};
+    bool const crossed = promised >= limits.ahead;
+    return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, crossed};
   }
 
   /// Takes a slab out of `empty_slabs`, unless it has become empty again.
