@@ -41,8 +41,8 @@ void run_guarded(Body& body) {
 
 #if !defined(__CUDACC__)
 
-/// Steps after which a test counts as hung: 10 to 30 seconds.
-inline constexpr u64 step_cap = 300'000'000;
+/// Steps of one run after which a body counts as hung: about ten seconds.
+inline constexpr u64 step_cap = u64{1} << 27;
 
 /// The settings that a seed stands for. Small residencies come often: they make blocks wait for each other.
 inline host::execution schedule_of(u64 seed) {

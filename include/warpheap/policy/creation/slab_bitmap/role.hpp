@@ -1,4 +1,5 @@
-// What `free` needs to know of a slab, in a read-mostly word of its own (reading the class in the descriptor cost 30%).
+// What `free` needs to know of a slab, in a read-mostly word of its own: reading the class in the descriptor, which
+// everybody changes, cost 30%.
 //
 //    31 30   28 27           7 6          0
 //   |R |   0   | reciprocal  | class + 1  |    R clear: blocks of one size; 0: never had a class
