@@ -1,0 +1,58 @@
+// In what circumstances a claim is tested: how many lanes, in which grid, on how large a pool. Few lanes on the smallest
+// pool under hundreds of seeded schedules on the host backend, thousands of lanes there in parallel, and as many as the
+// field's benchmarks use on a GPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "support/schedules.hpp"
+#include "warpheap/platform/simt.hpp"
+#include "warpheap/util/random.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace conformance {
+
+struct scenario {
+  launch_shape shape;
+  size_t pool_bytes;
+  u64 seed;
+  bool small;  ///< every step is scheduled one by one: do little
+
+  u64 lanes() const { return static_cast<u64>(shape.blocks) * shape.threads; }
+
+  /// The same with other lanes.
+  scenario with_shape(launch_shape other) const { return {other, pool_bytes, seed, small}; }
+  scenario with_pool(size_t bytes) const { return {shape, bytes, seed, small}; }
+};
+
+inline constexpr size_t mebibyte = size_t{1} << 20;
+
+/// One lane, a warp less one and plus one, several warps, partial last warps, several thread blocks.
+inline scenario small_scenario(u64 seed) {
+  constexpr launch_shape shapes[] = {{1, 32}, {1, 1}, {1, 31}, {1, 33}, {1, 64}, {3, 32}, {2, 40}, {4, 17}};
+  return {shapes[mix(seed) % (sizeof shapes / sizeof shapes[0])], mebibyte, seed, true};
+}
+
+/// Calls `body(scenario)` under `seeds` deterministic schedules and in parallel; on a GPU once for each grid.
+template <class Body>
+void for_each_scenario(u32 seeds, Body body) {
+#if defined(__CUDACC__)
+  static_cast<void>(seeds);
+  for (launch_shape const shape : {launch_shape{256, 256}, launch_shape{1024, 1024}}) {
+    SCOPED_TRACE(std::to_string(shape.blocks) + " x " + std::to_string(shape.threads));
+    body(scenario{shape, 64 * mebibyte, 1, false});
+  }
+#else
+  test::for_each_schedule(seeds, [&] {
+    auto const& how = host::current_execution();
+    if (how.mode == host::execution_mode::deterministic) {
+      body(small_scenario(how.seed));
+    } else {
+      body(scenario{{40, 50}, 16 * mebibyte, how.seed, false});
+    }
+  });
+#endif
+}
+
+}  // namespace conformance
+}  // namespace warpheap::inline WARPHEAP_BACKEND
