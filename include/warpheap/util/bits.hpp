@@ -1,44 +1,64 @@
 // Bit arithmetic on 32- and 64-bit words: the vocabulary of bitmaps, lane masks and size classes.
 //
-// Pure functions, usable in constant expressions, one to a few instructions each; none loops over bits. On a GPU the
-// intrinsics are taken, elsewhere and in constant expressions the compiler's built-ins (those that device code may name:
-// nvcc 13.0 refuses __builtin_ctz there).
+// Pure functions, usable in constant expressions, one to a few instructions each; none loops over bits. A CPU takes the
+// compiler's built-ins, a GPU its intrinsics. Constant expressions in device code can take neither (NVRTC knows no
+// built-ins for bits, and intrinsics do not fold), so there a count by halves is the base of all.
 #pragma once
 
 #include "../platform/types.hpp"
 
 namespace warpheap {
 
-// Chooses the GPU's instruction where one runs and the compiler's built-in where it folds.
+namespace folded {
+
+/// Set bits of `word`, by adding neighbours: pairs, nibbles, bytes.
+WARPHEAP_HOST_DEVICE constexpr u32 popcount(u64 word) {
+  word -= (word >> 1) & 0x5555'5555'5555'5555u;
+  word = (word & 0x3333'3333'3333'3333u) + ((word >> 2) & 0x3333'3333'3333'3333u);
+  word = (word + (word >> 4)) & 0x0f0f'0f0f'0f0f'0f0fu;
+  return static_cast<u32>((word * 0x0101'0101'0101'0101u) >> 56);
+}
+
+WARPHEAP_HOST_DEVICE constexpr u32 lowest_bit(u64 word) { return popcount((word & -word) - 1); }
+
+WARPHEAP_HOST_DEVICE constexpr u32 highest_bit(u64 word) {
+  for (u32 shift = 1; shift < 64; shift *= 2) word |= word >> shift;
+  return popcount(word) - 1;
+}
+
+}  // namespace folded
+
 #if defined(__CUDA_ARCH__)
-#define WARPHEAP_BIT_INTRINSIC(on_gpu, built_in) \
-  return static_cast<u32>(__builtin_is_constant_evaluated() ? (built_in) : (on_gpu))
+#define WARPHEAP_BIT_FUNCTION(name, on_gpu, on_cpu) \
+  return __builtin_is_constant_evaluated() ? folded::name(word) : static_cast<u32>(on_gpu)
 #else
-#define WARPHEAP_BIT_INTRINSIC(on_gpu, built_in) return static_cast<u32>(built_in)
+#define WARPHEAP_BIT_FUNCTION(name, on_gpu, on_cpu) return static_cast<u32>(on_cpu)
 #endif
 
-WARPHEAP_HOST_DEVICE constexpr u32 popcount(u32 word) { WARPHEAP_BIT_INTRINSIC(__popc(word), __builtin_popcount(word)); }
+WARPHEAP_HOST_DEVICE constexpr u32 popcount(u32 word) {
+  WARPHEAP_BIT_FUNCTION(popcount, __popc(word), __builtin_popcount(word));
+}
 WARPHEAP_HOST_DEVICE constexpr u32 popcount(u64 word) {
-  WARPHEAP_BIT_INTRINSIC(__popcll(word), __builtin_popcountll(word));
+  WARPHEAP_BIT_FUNCTION(popcount, __popcll(word), __builtin_popcountll(word));
 }
 
 /// Index of the lowest set bit; `word` is not 0.
 WARPHEAP_HOST_DEVICE constexpr u32 lowest_bit(u32 word) {
-  WARPHEAP_BIT_INTRINSIC(__ffs(static_cast<i32>(word)) - 1, __builtin_popcount((word & -word) - 1));
+  WARPHEAP_BIT_FUNCTION(lowest_bit, __ffs(static_cast<i32>(word)) - 1, __builtin_ctz(word));
 }
 WARPHEAP_HOST_DEVICE constexpr u32 lowest_bit(u64 word) {
-  WARPHEAP_BIT_INTRINSIC(__ffsll(static_cast<i64>(word)) - 1, __builtin_popcountll((word & -word) - 1));
+  WARPHEAP_BIT_FUNCTION(lowest_bit, __ffsll(static_cast<i64>(word)) - 1, __builtin_ctzll(word));
 }
 
 /// Index of the highest set bit; `word` is not 0.
 WARPHEAP_HOST_DEVICE constexpr u32 highest_bit(u32 word) {
-  WARPHEAP_BIT_INTRINSIC(31 - __clz(static_cast<i32>(word)), 31 - __builtin_clz(word));
+  WARPHEAP_BIT_FUNCTION(highest_bit, 31 - __clz(static_cast<i32>(word)), 31 - __builtin_clz(word));
 }
 WARPHEAP_HOST_DEVICE constexpr u32 highest_bit(u64 word) {
-  WARPHEAP_BIT_INTRINSIC(63 - __clzll(static_cast<i64>(word)), 63 - __builtin_clzll(word));
+  WARPHEAP_BIT_FUNCTION(highest_bit, 63 - __clzll(static_cast<i64>(word)), 63 - __builtin_clzll(word));
 }
 
-#undef WARPHEAP_BIT_INTRINSIC
+#undef WARPHEAP_BIT_FUNCTION
 
 /// The `bits` lowest bits set, `bits` in [0, 64].
 WARPHEAP_HOST_DEVICE constexpr u64 low_mask(u32 bits) { return bits < 64 ? (u64{1} << bits) - 1 : ~u64{0}; }
