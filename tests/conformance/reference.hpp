@@ -24,6 +24,7 @@ enum class fault {
   loses_blocks,    ///< every eighth free leaves the block owned by nobody
   gives_up,        ///< nullptr when the lock is busy
   believes_frees,  ///< whatever is freed counts as a live block
+  stays_full,      ///< once full, full for ever
   unordered,       ///< the lock excludes, but orders no memory
 };
 
@@ -44,7 +45,8 @@ class first_fit {
     if (bytes == 0) return nullptr;
     if (!lock(Fault == fault::gives_up)) return nullptr;
     u64 const pages = div_ceil(bytes, page_bytes);
-    u64 const first = find(pages, alignment);
+    bool const refuses = Fault == fault::stays_full && head_->failures != 0;
+    u64 const first = refuses ? pages_ : find(pages, alignment);
     if (first < pages_) mark(first, pages);
     else ++head_->failures;
     unlock();
@@ -57,7 +59,8 @@ class first_fit {
     u64 const page = page_of(memory);
     bool const starts_page = page < pages_ && (reinterpret_cast<u64>(memory) % page_bytes == 0 || forgives);
     u32 const owner = starts_page ? owners()[page] : inner;
-    if (owner == inner && Fault != fault::believes_frees) ++head_->foreign_frees;
+    if (Fault == fault::believes_frees && page < pages_) release(page);
+    else if (owner == inner) ++head_->foreign_frees;
     else if (owner == 0) ++head_->double_frees;
     else release(page);
     unlock();
@@ -122,8 +125,8 @@ class first_fit {
 
   static constexpr u64 page_bytes = 1024;
   static constexpr u32 inner = ~0u;
-  /// The faults that hand out odd addresses take them back.
-  static constexpr bool forgives = Fault == fault::misaligns || Fault == fault::believes_frees;
+  /// The fault that hands out odd addresses takes them back.
+  static constexpr bool forgives = Fault == fault::misaligns;
 
   /// Header, owners, and what it takes to start the pages at a multiple of 4 KiB.
   static size_t metadata(u64 pages) { return sizeof(header) + pages * sizeof(u32) + 4096; }

@@ -14,6 +14,7 @@ namespace warpheap::conformance {
 class verdict {
  public:
   bool ok() const { return faults_.empty(); }
+  std::string const& faults() const { return faults_; }
 
   void equal(char const* what, auto const& got, auto const& wanted) {
     if (!(got == wanted)) add(what, ": ", got, ", not ", wanted);
@@ -24,11 +25,13 @@ class verdict {
   void holds(char const* what, bool condition) {
     if (!condition) add("not so: ", what);
   }
-  void include(verdict const& other) { faults_ += other.faults_; }
+  void include(verdict const& other) {
+    if (faults_.size() < enough) faults_ += other.faults_;
+  }
   void add(auto const&... text) {
     std::ostringstream line;
     (line << ... << text) << '\n';
-    faults_ += line.str();
+    if (faults_.size() < enough) faults_ += line.str();
   }
 
   /// For EXPECT_TRUE and EXPECT_FALSE, which then print the faults.
@@ -37,6 +40,8 @@ class verdict {
   }
 
  private:
+  static constexpr size_t enough = 2000;  ///< characters after which more faults say nothing new
+
   std::string faults_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recovery.hpp"
+#include "warpheap/platform/backoff.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
