@@ -91,13 +91,64 @@ class bitmap_index {
   }
 
   /// An item that was in the set lately, the first at or cyclically after `start` as far as we saw; `none` if we saw
-  /// none. `start` is an item, best a random one. Any lane alone; every word is visited at most twice on the way down.
+  /// none. `start` is an item, best a random one. Any lane alone.
   WARPHEAP_DEVICE u32 find(u32 start) const {
-    auto const found = find_between(start, items_);
-    return found != none || start == 0 ? found : find_between(0, start);
+    level top = bottom();
+    while (!is_top(top)) top = above(top);
+    auto const own = start >> items_log2(top);
+    auto const found = find_between(top, start, end_of(top, own));
+    if (found != none) return found;
+    // Nothing behind us in our own top word. The others are loaded at once, so that an empty index costs two latencies.
+    auto const occupied = occupied_words(top);
+    for (u32 turn = 1; turn <= top.width; ++turn) {
+      auto const word = own + turn < top.width ? own + turn : own + turn - top.width;
+      if ((occupied >> word & 1) == 0) continue;
+      auto const later = find_between(top, word << items_log2(top), word == own ? start : end_of(top, word));
+      if (later != none) return later;
+    }
+    return none;
   }
 
+#if !defined(__CUDACC_RTC__)
+  /// Items of a set whose words were copied to the host at rest.
+  static u64 count(u64 const* words, u32 items) {
+    u64 in = 0;
+    for (u32 word = 0; word < level_words(items, 0); ++word) in += popcount(words[word]);
+    return in;
+  }
+
+  /// X1 and X2, for words copied to the host at rest: `expected(item)` says which items should be in.
+  template <class Expected>
+  static bool is_exact(u64 const* words, u32 items, Expected expected) {
+    return holds(words, items, expected, [](bool summary, bool occupied) { return summary == occupied; });
+  }
+
+  /// U1, for words copied to the host at rest: `expected(item)` says which items should be in.
+  template <class Expected>
+  static bool is_upper_bound(u64 const* words, u32 items, Expected expected) {
+    return holds(words, items, expected, [](bool summary, bool occupied) { return summary || !occupied; });
+  }
+#endif
+
  private:
+#if !defined(__CUDACC_RTC__)
+  template <class Expected, class Relation>
+  static bool holds(u64 const* words, u32 items, Expected expected, Relation relation) {
+    auto const is_set = [](u64 const* level, u32 bit) { return (level[bit / 64] >> (bit % 64) & 1) != 0; };
+    for (u32 item = 0; item < 64 * level_words(items, 0); ++item) {
+      if (is_set(words, item) != (item < items && expected(item))) return false;
+    }
+    for (u32 depth = 1; depth < levels_for(items); ++depth) {
+      auto const width = level_words(items, depth - 1);
+      for (u32 bit = 0; bit < 64 * level_words(items, depth); ++bit) {
+        if (!relation(is_set(words + width, bit), bit < width && words[bit] != 0)) return false;
+      }
+      words += width;
+    }
+    return true;
+  }
+#endif
+
   struct level {
     u64* words;
     u32 width;  ///< words of this level, which are the bits of the next
@@ -127,11 +178,28 @@ class bitmap_index {
     }
   }
 
-  /// The first item of [position, end) that we see, top down. A summary bit whose word turns out to be zero is passed
-  /// over, so position only grows and the search ends.
-  WARPHEAP_DEVICE u32 find_between(u32 position, u32 end) const {
-    level at = bottom();
-    while (!is_top(at)) at = above(at);
+  /// log2 of the items below one word of a level.
+  WARPHEAP_DEVICE static u32 items_log2(level const& at) { return 6 * at.depth + 6; }
+
+  /// One past the last item below a word of a level.
+  WARPHEAP_DEVICE u32 end_of(level const& at, u32 word) const {
+    auto const end = (word + 1) << items_log2(at);
+    return end < items_ ? end : items_;
+  }
+
+  /// Bit w is set if word w of the top level was not zero.
+  WARPHEAP_DEVICE static u32 occupied_words(level const& top) {
+    u32 occupied = 0;
+    for (u32 word = 0; word < max_top_words; ++word) {
+      // relaxed: a hint.
+      if (word < top.width && top.word_of(64 * word).load(order::relaxed) != 0) occupied |= 1u << word;
+    }
+    return occupied;
+  }
+
+  /// The first item of [position, end) that we see, top down; all of them lie below one word of the top level. A summary
+  /// bit whose word turns out to be zero is passed over, so position only grows and the search ends.
+  WARPHEAP_DEVICE u32 find_between(level at, u32 position, u32 end) const {
     while (position < end) {
       auto const shift = 6 * at.depth;
       auto const bit = position >> shift;
