@@ -17,11 +17,22 @@ class harness {
  public:
   static constexpr allocator_traits traits = Allocator::traits;
 
-  explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with} {}
+  explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
+
+  /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back and change their
+  /// class after few steps. The block is nobody's business: it stays, and quiet() does not count it.
+  static harness cramped(scenario const& with) {
+    harness made{with};
+    if (!with.small || !traits.whole_pool) return made;
+    made.room_bytes_ = 160 * 1024;
+    made.ballast_ = made.ask(same(1, with.pool_bytes - made.room_bytes_)).front().address != 0;
+    return made;
+  }
 
   basic_heap<Allocator>& heap() { return heap_; }
   Allocator ref() const { return heap_.ref(); }
   u64 pool_bytes() const { return with_.pool_bytes; }
+  u64 room_bytes() const { return room_bytes_; }
   u64 lanes() const { return with_.lanes(); }
   scenario const& with() const { return with_; }
 
@@ -97,7 +108,8 @@ class harness {
   verdict quiet(u64 live) {
     verdict found;
     found.holds("fills got no more than the pool holds", !overfilled_);
-    if constexpr (requires { heap_.statistics(); }) found.equal("live blocks", heap_.statistics().live_blocks, live);
+    if constexpr (requires { heap_.statistics(); })
+      found.equal("live blocks", heap_.statistics().live_blocks, live + ballast_);
     if constexpr (requires { heap_.check_invariants(); })
       for (auto const& violated : heap_.check_invariants()) found.add("invariant: ", violated);
     return found;
@@ -113,6 +125,8 @@ class harness {
 
   basic_heap<Allocator> heap_;
   scenario with_;
+  u64 room_bytes_;
+  bool ballast_ = false;
   bool overfilled_ = false;
 };
 

@@ -141,10 +141,10 @@ verdict churn_was_sound(harness<Allocator>& bench, holdings const& left, churn_c
 
 /// Roomy: a pool that holds all that can be live. Tight: one that runs out all the time.
 template <class Allocator>
-verdict survives_churn(scenario const& with, u64 demanded_part_of_pool) {
-  harness<Allocator> bench{with};
+verdict survives_churn(harness<Allocator> bench, u64 demanded_part_of_room) {
+  auto const& with = bench.with();
   u64 const slots = with.lanes() * slots_a_lane;
-  u64 const most = std::clamp<u64>(with.pool_bytes * demanded_part_of_pool / 4 / slots * 2, 16, 40'000);
+  u64 const most = std::clamp<u64>(bench.room_bytes() * demanded_part_of_room / 2 / slots, 16, 40'000);
   u64 const rounds = with.small ? 24 : 64;
   device_buffer<holding> const list(slots);
   device_buffer<churn_counts> const counts(1);
@@ -154,12 +154,12 @@ verdict survives_churn(scenario const& with, u64 demanded_part_of_pool) {
 
 template <class Allocator>
 verdict survives_roomy_churn(scenario const& with) {
-  return survives_churn<Allocator>(with, 1);
+  return survives_churn(harness<Allocator>{with}, 1);
 }
 
 template <class Allocator>
 verdict survives_churn_that_runs_out(scenario const& with) {
-  return survives_churn<Allocator>(with, 16);
+  return survives_churn(harness<Allocator>::cramped(with), 16);
 }
 
 }  // namespace conformance

@@ -9,9 +9,10 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
 /// A size of which the full heap has at least two blocks a lane.
-inline u64 contended_bytes(scenario const& with) {
+template <class Allocator>
+u64 contended_bytes(harness<Allocator> const& bench) {
   u64 bytes = 4096;
-  while (bytes > 16 && with.pool_bytes / bytes < 4 * with.lanes()) bytes /= 2;
+  while (bytes > 16 && bench.room_bytes() / bytes < 4 * bench.lanes()) bytes /= 2;
   return bytes;
 }
 
@@ -63,9 +64,9 @@ struct ask_in_rounds {
 /// N lanes and N-1, N or N+1 free blocks: the smaller number is served.
 template <class Allocator>
 verdict serves_exactly_what_is_there(scenario const& with) {
-  harness<Allocator> bench{with};
+  auto bench = harness<Allocator>::cramped(with);
   verdict found;
-  u64 const bytes = contended_bytes(with);
+  u64 const bytes = contended_bytes(bench);
   auto blocks = bench.fill(bytes);
   found.at_least("blocks of the full heap", blocks.size(), with.lanes() + 1);
   for (u64 const free : {with.lanes() - 1, with.lanes(), with.lanes() + 1}) {
@@ -88,9 +89,9 @@ verdict serves_exactly_what_is_there(scenario const& with) {
 /// With one block a lane free, and every lane holding at most one, nobody is ever refused.
 template <class Allocator>
 verdict never_refuses_what_nobody_holds(scenario const& with) {
-  harness<Allocator> bench{with};
+  auto bench = harness<Allocator>::cramped(with);
   verdict found;
-  u64 const bytes = contended_bytes(with);
+  u64 const bytes = contended_bytes(bench);
   auto blocks = bench.fill(bytes);
   found.at_least("blocks of the full heap", blocks.size(), with.lanes());
   if (!found.ok()) return found;
@@ -107,9 +108,9 @@ verdict never_refuses_what_nobody_holds(scenario const& with) {
 
 template <class Allocator>
 verdict serves_who_waits_for_a_free(scenario const& with) {
-  harness<Allocator> bench{with};
+  auto bench = harness<Allocator>::cramped(with);
   verdict found;
-  auto list = bench.fill(contended_bytes(with));
+  auto list = bench.fill(contended_bytes(bench));
   found.at_least("blocks of the full heap", list.size(), with.lanes());
   if (!found.ok()) return found;
   holdings const hands{list.end() - static_cast<i64>(with.lanes()), list.end()};
@@ -142,9 +143,9 @@ verdict serves_who_waits_for_another_size(scenario const& with) {
   constexpr u64 pairs[][2] = {{64, 4096}, {4096, 64}, {256, 9000}, {30'000, 1000}};
   verdict found;
   for (u64 const pair : sweep(with, {0, 1, 2, 3})) {
-    harness<Allocator> bench{here};
+    auto bench = harness<Allocator>::cramped(here);
     auto const list = bench.fill(pairs[pair][0]);
-    u64 const wanted = std::min(pairs[pair][1], here.pool_bytes / 4 / here.lanes());
+    u64 const wanted = std::min(pairs[pair][1], bench.room_bytes() / 4 / here.lanes());
     device_buffer<holding> const got(here.lanes());
     bench.transform(trade{}, list, got.data(), wanted);
     auto const blocks = got.to_host();

@@ -36,10 +36,10 @@ template <class Allocator>
 verdict counts_double_frees(scenario const& with) {
   verdict found;
   for (u64 const bytes : sweep(with, {16, 64, 1000, 4096})) {
-    harness<Allocator> bench{with};
+    auto bench = harness<Allocator>::cramped(with);
     // In a grid of one thread block, so that every thread frees every block: threads times blocks frees.
     u64 const lanes = std::min<u64>(with.shape.threads, 64);
-    interleaved const blocks{served(bench.ask(same(std::min<u64>(64, modest_count(with, bytes)) + 2, bytes)))};
+    interleaved const blocks{served(bench.ask(same(with.small ? 16 : 64, bytes)))};
     u64 const count = blocks.freed.size();
     found.at_least("blocks to free", count, 1u);
     bench.write(blocks.kept);
@@ -54,8 +54,8 @@ verdict counts_double_frees(scenario const& with) {
     found.include(bench.quiet(blocks.kept.size()));
     bench.free(blocks.kept);
     found.include(bench.empty());
-    harness<Allocator> fresh{with};
-    found.equal("blocks afterwards", bench.fill(bytes).size(), fresh.fill(bytes).size());
+    auto fresh = harness<Allocator>::cramped(with);
+    found.equal("blocks afterwards", bench.fill(4096).size(), fresh.fill(4096).size());
   }
   return found;
 }
@@ -64,7 +64,7 @@ verdict counts_double_frees(scenario const& with) {
 /// ignored also while the heap is busy with others.
 template <class Allocator>
 verdict ignores_double_frees_beside_traffic(scenario const& with) {
-  harness<Allocator> bench{with};
+  auto bench = harness<Allocator>::cramped(with);
   verdict found;
   auto const blocks = bench.fill(4096);
   found.at_least("blocks", blocks.size(), 2u);

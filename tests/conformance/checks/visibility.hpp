@@ -55,9 +55,9 @@ struct own_exclusively {
 /// With `spare` blocks free in a full heap, every one of them passes through many hands.
 template <access How, class Allocator>
 verdict counts_every_ownership(scenario const& with, u64 spare) {
-  harness<Allocator> bench{with};
+  auto bench = harness<Allocator>::cramped(with);
   verdict found;
-  u64 const bytes = contended_bytes(with);
+  u64 const bytes = contended_bytes(bench);
   auto const blocks = bench.fill(bytes);
   found.at_least("blocks of the full heap", blocks.size(), spare);
   if (!found.ok()) return found;
@@ -91,7 +91,7 @@ verdict gives_each_block_one_owner_at_a_time(scenario const& with) {
   verdict found;
   u64 const rounds = with.small ? 4 : 16;
   device_buffer<u64> const counts(2);
-  bench.run(own_exclusively{}, bench.ref(), contended_bytes(with) / 2, rounds, counts.data(), counts.data() + 1);
+  bench.run(own_exclusively{}, bench.ref(), contended_bytes(bench) / 2, rounds, counts.data(), counts.data() + 1);
   found.equal("blocks served", counts[0], with.lanes() * rounds);
   found.equal("blocks that changed under their owner", counts[1], 0u);
   found.include(bench.empty());

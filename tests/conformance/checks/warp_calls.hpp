@@ -45,7 +45,7 @@ verdict serves_whole_warps(scenario const& with) {
 /// Whole warps at a heap that runs out: all that is there goes to some of their lanes.
 template <class Allocator>
 verdict shares_the_last_blocks_among_a_warp(scenario const& with) {
-  harness<Allocator> bench{with};
+  auto bench = harness<Allocator>::cramped(with);
   verdict found;
   auto blocks = bench.fill(4096);
   u64 const free = std::min<u64>(blocks.size(), 1 + with.seed % with.lanes());
