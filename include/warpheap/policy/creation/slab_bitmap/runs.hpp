@@ -111,7 +111,7 @@ class slab_runs {
 
   WARPHEAP_DEVICE bool try_lock_all(u32 first, u32 length) const {
     for (u32 i = 0; i < length; ++i) {
-      if (table_.try_lock(first + i, 0)) continue;
+      if (slab_table::try_lock(table_, first + i, 0)) continue;
       while (i-- > 0) table_.unlock(first + i, slab_kind::locked);
       table_.raise_epoch();
       return false;

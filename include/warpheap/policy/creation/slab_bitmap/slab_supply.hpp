@@ -98,7 +98,7 @@ class slab_supply {
     if (listed != bitmap_index::none) return set_hint(size_class, listed);
     u32 const fresh = lock_free(size_class);
     if (fresh == bitmap_index::none) return;
-    table_.publish(fresh, size_class, 0);
+    slab_table::publish(table_, fresh, size_class, 0);
     set_hint(size_class, fresh);
   }
 
@@ -156,22 +156,22 @@ class slab_supply {
 
   WARPHEAP_DEVICE slab_reservation publish(u32 slab, u32 size_class, u32 wanted) const {
     u32 const capacity = table_.geometry().capacity(size_class);
-    return table_.publish(slab, size_class, wanted < capacity ? wanted : capacity);
+    return slab_table::publish(table_, slab, size_class, wanted < capacity ? wanted : capacity);
   }
 
-  WARPHEAP_DEVICE u32 find_listed(u32 size_class) const { return table_.listed(size_class).find(random_slab()); }
+  WARPHEAP_DEVICE u32 find_listed(u32 size_class) const { return slab_table::find(table_, slab_table::listed_of(size_class), random_slab()); }
 
   /// Whether at least half of 64 slabs around a random place are free.
   WARPHEAP_DEVICE bool free_slabs_are_plenty() const {
-    u64 const word = atomic_ref<u64>{table_.index_words(0)[random_slab() / 64]}.load(order::relaxed);
+    u64 const word = atomic_ref<u64>{table_.index_words(slab_table::free_slabs)[random_slab() / 64]}.load(order::relaxed);
     return popcount(word) >= 32;
   }
 
   /// Locks a free slab for the class; `none` if it saw none.
   WARPHEAP_DEVICE u32 lock_free(u32 size_class) const {
     for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = table_.free_slabs().find(random_slab());
-      if (slab == bitmap_index::none || table_.try_lock(slab, size_class)) return slab;
+      u32 const slab = slab_table::find(table_, slab_table::free_slabs, random_slab());
+      if (slab == bitmap_index::none || slab_table::try_lock(table_, slab, size_class)) return slab;
     }
     return bitmap_index::none;
   }
@@ -179,19 +179,16 @@ class slab_supply {
   /// Locks an empty slab of any class for this one; `none` if it saw none.
   WARPHEAP_DEVICE u32 lock_empty(u32 size_class) const {
     for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = table_.empty_slabs().find(random_slab());
-      if (slab == bitmap_index::none || table_.try_lock(slab, size_class)) return slab;
-      // Not empty any more: put it out, unless it became empty just now.
-      table_.empty_slabs().clear(slab);
-      slab_state const now = table_.load(slab);
-      if (now.live() && now.used() == 0) table_.empty_slabs().set(slab);
+      u32 const slab = slab_table::find(table_, slab_table::empty_slabs, random_slab());
+      if (slab == bitmap_index::none || slab_table::try_lock(table_, slab, size_class)) return slab;
+      slab_table::forget_empty(table_, slab);
     }
     return bitmap_index::none;
   }
 
   WARPHEAP_DEVICE slab_reservation reserve_scarce(u32 size_class, u32 wanted) const {
     for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = table_.scarce(size_class).find(random_slab());
+      u32 const slab = slab_table::find(table_, slab_table::scarce_of(size_class), random_slab());
       if (slab == bitmap_index::none) return {};
       slab_state const now = table_.load(slab);
       slab_reservation const taken = table_.try_reserve(slab, size_class, wanted, now);
@@ -231,7 +228,7 @@ class slab_supply {
 
   WARPHEAP_DEVICE slab_reservation take_room(u32 slab, u32 size_class, u32 wanted, slab_state now) const {
     if (now.serves(size_class)) return table_.try_reserve(slab, size_class, wanted, now);
-    if (table_.try_lock(slab, size_class)) return publish(slab, size_class, wanted);
+    if (slab_table::try_lock(table_, slab, size_class)) return publish(slab, size_class, wanted);
     return {};
   }
 

@@ -73,14 +73,18 @@ class slab_table {
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
 
-  /// Free slabs; exact at rest.
-  WARPHEAP_DEVICE bitmap_index free_slabs() const { return index(0); }
-  /// Live slabs that were empty when last looked at; a hint.
-  WARPHEAP_DEVICE bitmap_index empty_slabs() const { return index(1); }
+  // indexes
+  static constexpr u32 free_slabs = 0;   // exact at rest (D4)
+  static constexpr u32 empty_slabs = 1;  // live slabs that were empty when last looked at: a hint
   /// Live slabs of a class below the soft limit (D4).
-  WARPHEAP_DEVICE bitmap_index listed(u32 size_class) const { return index(2 + 2 * size_class); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 listed_of(u32 size_class) { return 2 + 2 * size_class; }
   /// Live slabs of a class that are not known to be full (D4).
-  WARPHEAP_DEVICE bitmap_index scarce(u32 size_class) const { return index(3 + 2 * size_class); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 scarce_of(u32 size_class) { return 3 + 2 * size_class; }
+
+  WARPHEAP_DEVICE bitmap_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
+
+  /// A slab in an index, near `start`; bitmap_index::none if it saw none.
+  WARPHEAP_COLD static u32 find(slab_table table, u32 which, u32 start) { return table.index(which).find(start); }
 
   /// Words of `index(which)`, for those who walk it.
   WARPHEAP_DEVICE u64* index_words(u32 which) const {
@@ -98,13 +102,13 @@ class slab_table {
     // acquire: the slab's role and its empty words happen before we use them; pairs with the release in publish().
     slab_state const old{state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
     if (!old.serves(size_class) || old.used() >= limit) {
-      give_back(slab, wanted);
+      give_back(*this, slab, wanted);
       return {};
     }
     slab_limits const limits{geometry_.capacity(size_class)};
     u32 const room = limits.capacity - old.used();
     u32 const kept = wanted < room ? wanted : room;
-    if (kept < wanted) give_back(slab, wanted - kept);
+    if (kept < wanted) give_back(*this, slab, wanted - kept);
     return kept_reservation(slab, old, kept, limits);
   }
 
@@ -133,36 +137,24 @@ class slab_table {
     // relaxed: the exact word, so it is still live, of that class and full.
     if (!full.hard() &&
         state(slab).compare_exchange(full.word, full.word | slab_state::hard_bit, order::relaxed, order::relaxed))
-      scarce(full.size_class()).toggle(slab);
+      toggle(*this, scarce_of(full.size_class()), slab);
   }
 
   /// Locks a free or empty slab on the way to `size_class`. True if we did; then publish() or unlock() must follow.
-  WARPHEAP_DEVICE bool try_lock(u32 slab, u32 size_class) const {
-    slab_state now = load(slab);
-    if (!now.takeable()) return false;
-    if (now.live()) return try_lock_empty(slab, size_class, now);
-    // D1: transients stay in the count; each takes its own part back from both fields.
-    u64 const locked = slab_state::of(slab_kind::locked, size_class).word + slab_state::promise(now.used());
-    // acquire: the last owner's writes happen before ours; pairs with the release in unlock() and publish_free().
-    if (!state(slab).compare_exchange(now.word, locked, order::acquire, order::relaxed)) return false;
-    free_slabs().toggle(slab);
-    return true;
+  WARPHEAP_COLD static bool try_lock(slab_table table, u32 slab, u32 size_class) {
+    return table.try_lock(slab, size_class);
+  }
+
+  /// Takes a slab that was found in `empty_slabs` out of it, unless it has become empty again.
+  WARPHEAP_COLD static void forget_empty(slab_table table, u32 slab) {
+    table.index(empty_slabs).clear(slab);
+    slab_state const now = table.load(slab);
+    if (now.live() && now.used() == 0) table.index(empty_slabs).set(slab);
   }
 
   /// Makes a slab locked for `size_class` live, with `promised` blocks promised to the caller.
-  WARPHEAP_DEVICE slab_reservation publish(u32 slab, u32 size_class, u32 promised) const {
-    slab_limits const limits{geometry_.capacity(size_class)};
-    // relaxed: ordered by the release below.
-    role(slab).store(1 + size_class, order::relaxed);
-    bool const soft = promised >= limits.soft, hard = promised >= limits.capacity;
-    u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word +
-                       slab_state::promise(promised) + (soft ? slab_state::soft_bit : 0) +
-                       (hard ? slab_state::hard_bit : 0);
-    // release: role and cleared words happen before any reservation; pairs with the acquire in reserve().
-    slab_state const old{state(slab).fetch_add(change, order::release)};
-    if (!soft) listed(size_class).toggle(slab);
-    if (!hard) scarce(size_class).toggle(slab);
-    return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, soft};
+  WARPHEAP_COLD static slab_reservation publish(slab_table table, u32 slab, u32 size_class, u32 promised) {
+    return table.publish(slab, size_class, promised);
   }
 
   /// Makes a slab locked for class 0 part of a run.
@@ -176,7 +168,7 @@ class slab_table {
   WARPHEAP_DEVICE void unlock(u32 slab, slab_kind from) const {
     // release: what the owner did happens before the next one's use; pairs with the acquire in try_lock().
     state(slab).fetch_sub(slab_state::of(from, 0).word, order::release);
-    free_slabs().toggle(slab);
+    toggle(*this, free_slabs, slab);
   }
 
   /// Says that room has appeared.
@@ -221,10 +213,37 @@ class slab_table {
   }
 
  private:
+  WARPHEAP_DEVICE bool try_lock(u32 slab, u32 size_class) const {
+    slab_state now = load(slab);
+    if (!now.takeable()) return false;
+    if (now.live()) return try_lock_empty(slab, size_class, now);
+    // D1: transients stay in the count; each takes its own part back from both fields.
+    u64 const locked = slab_state::of(slab_kind::locked, size_class).word + slab_state::promise(now.used());
+    // acquire: the last owner's writes happen before ours; pairs with the release in unlock() and publish_free().
+    if (!state(slab).compare_exchange(now.word, locked, order::acquire, order::relaxed)) return false;
+    toggle(*this, free_slabs, slab);
+    return true;
+  }
+
+  WARPHEAP_DEVICE slab_reservation publish(u32 slab, u32 size_class, u32 promised) const {
+    slab_limits const limits{geometry_.capacity(size_class)};
+    // relaxed: ordered by the release below.
+    role(slab).store(1 + size_class, order::relaxed);
+    bool const soft = promised >= limits.soft, hard = promised >= limits.capacity;
+    u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word +
+                       slab_state::promise(promised) + (soft ? slab_state::soft_bit : 0) +
+                       (hard ? slab_state::hard_bit : 0);
+    // release: role and cleared words happen before any reservation; pairs with the acquire in reserve().
+    slab_state const old{state(slab).fetch_add(change, order::release)};
+    if (!soft) toggle(*this, listed_of(size_class), slab);
+    if (!hard) toggle(*this, scarce_of(size_class), slab);
+    return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, soft};
+  }
+
   WARPHEAP_DEVICE u64* record(u32 slab) const {
     return reinterpret_cast<u64*>(base_ + geometry_.records_offset() + u64{slab} * geometry_.record_bytes());
   }
-  WARPHEAP_DEVICE bitmap_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
+  WARPHEAP_COLD static void toggle(slab_table table, u32 which, u32 slab) { table.index(which).toggle(slab); }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
   WARPHEAP_DEVICE atomic_ref<u64> epoch(u32 which) const {
     return atomic_ref<u64>{control()[16 * (which & (geometry_.epochs() - 1))]};
@@ -232,11 +251,13 @@ class slab_table {
 
   WARPHEAP_DEVICE slab_reservation kept_reservation(u32 slab, slab_state old, u32 kept, slab_limits limits) const {
     bool const reached = old.used() + kept >= limits.soft;
-    if (reached && !old.soft()) unlist(slab);
+    if (reached && !old.soft()) unlist(*this, slab);
     // While fewer blocks were ever promised than there are, the next ones in order have never been used.
     u32 const place = old.ever() < limits.capacity ? old.ever() : slab_reservation::anywhere;
     return {slab, kept, place, reached && old.used() < limits.soft};
   }
+
+  WARPHEAP_COLD static void give_back(slab_table table, u32 slab, u32 blocks) { table.give_back(slab, blocks); }
 
   WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const {
     // relaxed: nothing was used on the strength of this promise.
@@ -244,17 +265,24 @@ class slab_table {
     settle(slab, {old.word - slab_state::promise(blocks)});
   }
 
+  WARPHEAP_COLD static void unlist(slab_table table, u32 slab) { table.unlist(slab); }
+
   WARPHEAP_DEVICE void unlist(u32 slab) const {
     // relaxed: S and the index bit are brought together by toggles alone (D4).
     slab_state const old{state(slab).fetch_or(slab_state::soft_bit, order::relaxed)};
     if (!old.live() || old.soft()) return;
-    listed(old.size_class()).toggle(slab);
+    toggle(*this, listed_of(old.size_class()), slab);
     settle(slab, {old.word | slab_state::soft_bit});
   }
 
   /// Puts the slab where it belongs after a change that left it as `now` (D4, D5).
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
-    if (!now.live()) return;
+    bool const flagged = now.word & (slab_state::soft_bit | slab_state::hard_bit);
+    if (now.live() && (flagged || now.used() == 0)) settle(*this, slab, now.word);
+  }
+  WARPHEAP_COLD static void settle(slab_table table, u32 slab, u64 now) { table.settle_live(slab, {now}); }
+
+  WARPHEAP_DEVICE void settle_live(u32 slab, slab_state now) const {
     slab_limits const limits{geometry_.capacity(now.size_class())};
     u64 const lifted = (now.soft() && now.used() <= limits.relist ? slab_state::soft_bit : 0) |
                        (now.hard() && now.used() < limits.capacity ? slab_state::hard_bit : 0);
@@ -268,9 +296,9 @@ class slab_table {
   WARPHEAP_DEVICE void relist(u32 slab, slab_state old, u64 lifted) const {
     if (!old.live()) return;
     u64 const changed = old.word & lifted;
-    if (changed & slab_state::soft_bit) listed(old.size_class()).toggle(slab);
+    if (changed & slab_state::soft_bit) toggle(*this, listed_of(old.size_class()), slab);
     if (changed & slab_state::hard_bit) {
-      scarce(old.size_class()).toggle(slab);
+      toggle(*this, scarce_of(old.size_class()), slab);
       raise_epoch();
     }
   }
@@ -289,8 +317,8 @@ class slab_table {
 
   WARPHEAP_DEVICE void note_empty(u32 slab) const {
     // relaxed: a hint; a search that finds nothing looks at the slabs themselves.
-    u64 const word = atomic_ref<u64>{index_words(1)[slab / 64]}.load(order::relaxed);
-    if (!((word >> (slab % 64)) & 1)) empty_slabs().set(slab);
+    u64 const word = atomic_ref<u64>{index_words(empty_slabs)[slab / 64]}.load(order::relaxed);
+    if (!((word >> (slab % 64)) & 1)) index(empty_slabs).set(slab);
   }
 
   /// Locks a live slab that was empty as `now`, and hands its words over: all are claimed, so that every earlier free has
@@ -309,16 +337,16 @@ class slab_table {
       // release: gives the lock back as it was taken.
       u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word + flags -
                          slab_state::promise(capacity);
-      settle(slab, {state(slab).fetch_add(change, order::release) + change});
+      state(slab).fetch_add(change, order::release);
       return false;
     }
     // relaxed: published later. The class changes here, under the lock (D3).
     state(slab).fetch_add(slab_state::of(slab_kind::locked, size_class).word -
                               slab_state::of(slab_kind::locked, old_class).word - slab_state::promise(kept),
                           order::relaxed);
-    if (!now.soft()) listed(old_class).toggle(slab);
-    if (!now.hard()) scarce(old_class).toggle(slab);
-    empty_slabs().clear(slab);
+    if (!now.soft()) toggle(*this, listed_of(old_class), slab);
+    if (!now.hard()) toggle(*this, scarce_of(old_class), slab);
+    forget_empty(*this, slab);
     return true;
   }
 
