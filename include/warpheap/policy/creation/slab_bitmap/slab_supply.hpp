@@ -49,6 +49,8 @@ class slab_supply {
       // acquire: pairs with the release below; the certificate's epoch counts happen before ours.
       bool const certain = group.leads && table_.certificate(size_class).load(order::acquire) == epoch + 1;
       if (broadcast(group, static_cast<u32>(certain))) return {};
+      // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
+      simt::sync_warp(group.mask);
       bool disturbed = false;
       slab_reservation const found = scan(group, size_class, wanted, disturbed);
       if (found.blocks() != 0) return found;
@@ -212,7 +214,7 @@ class slab_supply {
       slab_state now = slab < slabs ? table_.load(slab) : slab_state{};
       bool const has_room = slab < slabs && (now.takeable() || (now.serves(size_class) && !is_full(now, size_class)));
       if (slab < slabs && now.kind() == slab_kind::locked) locked = 1;
-      if (slab < slabs && is_full(now, size_class)) table_.mark_full(slab, now);
+      if (slab < slabs && is_full(now, size_class) && !table_.mark_full(slab, now)) locked = 1;
       for (u32 candidates = simt::ballot(group.mask, has_room); candidates; candidates &= candidates - 1) {
         u32 const lane = lowest_bit(candidates);
         slab_reservation mine;

@@ -133,11 +133,14 @@ class slab_table {
   }
 
   /// Marks a slab that was seen full, so that searchers pass it by until somebody leaves room (D5).
-  WARPHEAP_DEVICE void mark_full(u32 slab, slab_state full) const {
+  /// False if it changed meanwhile: what made it full may have been a transient that is gone, and raised nothing.
+  WARPHEAP_DEVICE bool mark_full(u32 slab, slab_state full) const {
+    if (full.hard()) return true;
     // relaxed: the exact word, so it is still live, of that class and full.
-    if (!full.hard() &&
-        state(slab).compare_exchange(full.word, full.word | slab_state::hard_bit, order::relaxed, order::relaxed))
-      toggle(*this, scarce_of(full.size_class()), slab);
+    if (!state(slab).compare_exchange(full.word, full.word | slab_state::hard_bit, order::relaxed, order::relaxed))
+      return false;
+    toggle(*this, scarce_of(full.size_class()), slab);
+    return true;
   }
 
   /// Locks a free or empty slab on the way to `size_class`. True if we did; then publish() or unlock() must follow.
