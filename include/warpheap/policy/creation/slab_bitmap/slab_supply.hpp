@@ -166,6 +166,8 @@ class slab_supply {
       // acquire: as in is_certified().
       bool const certain = group.leads && table_.certificate(size_class).load(order::acquire) == epoch + 1;
       if (broadcast(group, static_cast<u32>(certain))) return {};
+      // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
+      simt::sync_warp(group.mask);
       bool disturbed = false;
       slab_reservation const found = scan(group, size_class, wanted, disturbed);
       if (found.blocks() != 0) return found;
