@@ -69,8 +69,8 @@ class harness {
     device_buffer<holding> const list(capacity);
     device_buffer<u64> const served(1);
     run(fill_until_null{}, heap_.ref(), least, most, with_.seed, list.data(), capacity, served.data());
-    auto blocks = list.to_host();
-    blocks.resize(std::min<u64>(served[0], capacity));
+    holdings blocks(std::min<u64>(served[0], capacity));
+    backend::copy_bytes(blocks.data(), list.data(), blocks.size() * sizeof(holding));
     overfilled_ = overfilled_ || served[0] > capacity;
     return blocks;
   }

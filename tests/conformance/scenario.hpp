@@ -20,12 +20,19 @@ struct scenario {
 
   u64 lanes() const { return static_cast<u64>(shape.blocks) * shape.threads; }
 
-  /// The same with other lanes.
   scenario with_shape(launch_shape other) const { return {other, pool_bytes, seed, small}; }
   scenario with_pool(size_t bytes) const { return {shape, bytes, seed, small}; }
+
+  /// The same with no more lanes than a heap that is full all the time can be expected to answer soon.
+  scenario less_crowded() const;
 };
 
 inline constexpr size_t mebibyte = size_t{1} << 20;
+
+inline scenario scenario::less_crowded() const {
+  if (lanes() <= 64 * 256) return *this;
+  return {{64, 256}, 64 * mebibyte, seed, small};
+}
 
 /// One lane, a warp less one and plus one, several warps, partial last warps, several thread blocks.
 inline scenario small_scenario(u64 seed) {
@@ -41,9 +48,11 @@ template <class Body>
 void for_each_scenario(u32 seeds, Body body) {
 #if defined(__CUDACC__)
   static_cast<void>(seeds);
-  for (launch_shape const shape : {launch_shape{256, 256}, launch_shape{1024, 1024}}) {
-    SCOPED_TRACE(std::to_string(shape.blocks) + " x " + std::to_string(shape.threads));
-    body(scenario{shape, 64 * mebibyte, 1, false});
+  // The larger pool first: the toolkit's cannot grow once it is used.
+  for (auto const& with :
+       {scenario{{1024, 1024}, 512 * mebibyte, 1, false}, scenario{{250, 250}, 64 * mebibyte, 2, false}}) {
+    SCOPED_TRACE(std::to_string(with.shape.blocks) + " x " + std::to_string(with.shape.threads));
+    body(with);
   }
 #else
   test::for_each_schedule(seeds, [&] {
@@ -54,7 +63,7 @@ void for_each_scenario(u32 seeds, Body body) {
       host::scoped_execution const use{capped};
       body(small_scenario(how.seed));
     } else {
-      body(scenario{{40, 50}, 16 * mebibyte, how.seed, false});
+      body(scenario{{40, 50}, 8 * mebibyte, how.seed, false});
     }
   });
 #endif

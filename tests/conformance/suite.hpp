@@ -52,8 +52,9 @@ class suite {
   using heap = basic_heap<Allocator>;
 
   void claim(char const* what, u32 seeds, check check) {
-    testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
-                          [=]() -> testing::Test* { return new claim_test{check, seeds}; });
+    testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__, [=]() -> testing::Test* {
+      return new claim_test{check, seeds};
+    });
   }
 
   void claim_for_every_allocator() {
@@ -78,15 +79,15 @@ class suite {
 
   void claim_exactness() {
     claim("FillsAgain", 300, &fills_again<Allocator>);
-    claim("FillsWithAnotherSize", 100, &fills_with_another_size<Allocator>);
+    claim("FillsWithAnotherSize", 60, &fills_with_another_size<Allocator>);
     claim("RecoversFromMixedSizes", 50, &recovers_from_mixed_sizes<Allocator>);
     claim("ServesExactlyWhatWasFreed", 100, &serves_exactly_what_was_freed<Allocator>);
     claim("SurvivesExhaustionManyTimes", 20, &survives_exhaustion_many_times<Allocator>);
-    claim("ServesExactlyWhatIsThere", 300, &serves_exactly_what_is_there<Allocator>);
-    claim("NeverRefusesWhatNobodyHolds", 300, &never_refuses_what_nobody_holds<Allocator>);
-    claim("ServesWhoWaitsForAFree", 200, &serves_who_waits_for_a_free<Allocator>);
+    claim("ServesExactlyWhatIsThere", 600, &serves_exactly_what_is_there<Allocator>);
+    claim("NeverRefusesWhatNobodyHolds", 1000, &never_refuses_what_nobody_holds<Allocator>);
+    claim("ServesWhoWaitsForAFree", 1000, &serves_who_waits_for_a_free<Allocator>);
     claim("ServesWhoWaitsForAnotherSize", 100, &serves_who_waits_for_another_size<Allocator>);
-    claim("SurvivesChurnThatRunsOut", 300, &survives_churn_that_runs_out<Allocator>);
+    claim("SurvivesChurnThatRunsOut", 200, &survives_churn_that_runs_out<Allocator>);
     claim("PassesContentsOn", 300, &passes_contents_on<Allocator>);
     claim("PassesPlainContentsOnTsan", 20, &passes_plain_contents_on<Allocator>);
     claim("IsAsNewAfterAReset", 20, &is_as_new_after_a_reset<Allocator>);

@@ -42,8 +42,9 @@ struct echo_out_of_memory {
 };
 
 template <class Creation, class Distribution, class Oom, class Alignment>
-concept composes =
-    requires { typename allocator<Creation, Distribution, Oom, reserve_pool::device_memory, Alignment>; };
+concept composes = requires {
+  typename allocator<Creation, Distribution, Oom, reserve_pool::device_memory, Alignment>;
+};
 
 static_assert(composes<echo, distribution::none, oom::return_null, alignment::shrink<16>>);
 static_assert(composes<echo, second_half, echo_out_of_memory, alignment::shrink<1>>);

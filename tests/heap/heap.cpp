@@ -63,10 +63,11 @@ class counted_memory {
   void* memory_ = nullptr;
 };
 
-using counted_heap = basic_heap<allocator<creation::slab_bitmap<>, distribution::none, oom::return_null, counted_memory,
-                                          alignment::shrink<16>>>;
+using counted_heap = basic_heap<
+    allocator<creation::slab_bitmap<>, distribution::none, oom::return_null, counted_memory, alignment::shrink<16>>>;
 
-static_assert(std::is_nothrow_move_constructible_v<warpheap::heap> && std::is_nothrow_move_assignable_v<warpheap::heap>);
+static_assert(std::is_nothrow_move_constructible_v<warpheap::heap> &&
+              std::is_nothrow_move_assignable_v<warpheap::heap>);
 static_assert(!std::is_copy_constructible_v<warpheap::heap> && !std::is_copy_assignable_v<warpheap::heap>);
 static_assert(std::is_trivially_copyable_v<heap_ref> && sizeof(heap_ref) == 16);
 static_assert(std::is_same_v<decltype(std::declval<warpheap::heap const&>().ref()), heap_ref>);

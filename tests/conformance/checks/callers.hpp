@@ -94,7 +94,8 @@ verdict serves_divergent_callers(scenario const& with) {
   u64 const slots = with.lanes() * slots_a_lane;
   u64 const most = std::min<u64>(1000, with.pool_bytes / 8 / slots);
   for (u64 round = 0; round < 3; ++round) {
-    auto const list = bench.transform(call_divergently{}, uniform(slots, 1, most, with.seed + round), with.seed + round);
+    auto const list =
+        bench.transform(call_divergently{}, uniform(slots, 1, most, with.seed + round), with.seed + round);
     auto const blocks = served(list);
     found.include(apart_and_aligned(blocks, bench.traits));
     found.include(keeps_patterns(bench, blocks));
@@ -141,25 +142,24 @@ verdict churn_was_sound(harness<Allocator>& bench, holdings const& left, churn_c
 
 /// Roomy: a pool that holds all that can be live. Tight: one that runs out all the time.
 template <class Allocator>
-verdict survives_churn(harness<Allocator> bench, u64 demanded_part_of_room) {
+verdict survives_churn(harness<Allocator> bench, u64 demanded_part_of_room, u64 rounds) {
   auto const& with = bench.with();
   u64 const slots = with.lanes() * slots_a_lane;
   u64 const most = std::clamp<u64>(bench.room_bytes() * demanded_part_of_room / 2 / slots, 16, 40'000);
-  u64 const rounds = with.small ? 24 : 64;
   device_buffer<holding> const list(slots);
   device_buffer<churn_counts> const counts(1);
   bench.run(churn{}, bench.ref(), list.data(), slots, rounds, most, with.seed, counts.data());
-  return churn_was_sound(bench, list.to_host(), counts[0], with.lanes() * rounds / 16);
+  return churn_was_sound(bench, list.to_host(), counts[0], with.lanes() * rounds / 32);
 }
 
 template <class Allocator>
 verdict survives_roomy_churn(scenario const& with) {
-  return survives_churn(harness<Allocator>{with}, 1);
+  return survives_churn(harness<Allocator>{with}, 1, with.small ? 24 : 64);
 }
 
 template <class Allocator>
 verdict survives_churn_that_runs_out(scenario const& with) {
-  return survives_churn(harness<Allocator>::cramped(with), 16);
+  return survives_churn(harness<Allocator>::cramped(with.less_crowded()), 16, with.small ? 24 : 16);
 }
 
 }  // namespace conformance

@@ -20,7 +20,8 @@ verdict replays_in_a_graph(scenario const& with) {
   bench.heap().reset(on);
   launch(on, with.shape, allocate_each{}, bench.ref(), list.data(), count);
   launch(on, with.shape, write_each{}, static_cast<holding const*>(list.data()), count, u64{3}, u64{1});
-  launch(on, with.shape, verify_each{}, static_cast<holding const*>(list.data()), count, u64{3}, u64{1}, damaged.data());
+  launch(on, with.shape, verify_each{}, static_cast<holding const*>(list.data()), count, u64{3}, u64{1},
+         damaged.data());
   cudaGraph_t graph;
   cuda::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
   cudaGraphExec_t replayable;

@@ -47,7 +47,7 @@ verdict uses_pools_of_any_size(scenario const& with) {
     if (large + large / 32 < free) sizes.push_back(large);
 #endif
   for (u64 const bytes : sweep(with, sizes)) {
-    auto const one = uses_all_of_a_pool<Allocator>(with.with_pool(bytes));
+    auto const one = uses_all_of_a_pool<Allocator>(with.with_shape({2, 50}).with_pool(bytes));
     if (!one.ok()) found.add("pool of ", bytes, " bytes:");
     found.include(one);
   }

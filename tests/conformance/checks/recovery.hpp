@@ -80,7 +80,8 @@ verdict serves_exactly_what_was_freed(scenario const& with) {
       for (u64 i = 0; i < freed; ++i)
         std::swap(blocks[i], blocks[i + random.below(static_cast<u32>(blocks.size() - i))]);
       holdings const gone{blocks.begin(), blocks.begin() + freed};
-      if (wanted % 2) bench.run_as({1, 1}, free_each{}, bench.ref(), device_buffer<holding>{gone}.data(), freed, u64{0});
+      if (wanted % 2)
+        bench.run_as({1, 1}, free_each{}, bench.ref(), device_buffer<holding>{gone}.data(), freed, u64{0});
       else bench.free(gone);
       auto const back = served(bench.ask(same(freed + bench.lanes(), bytes)));
       found.equal("blocks served after so many frees", back.size(), freed);

@@ -49,7 +49,7 @@ template <class Allocator>
 verdict lists_the_live_blocks(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto requests = uniform(modest_count(with, 3000), 1, 3000, with.seed);
+  auto requests = uniform(modest_count(bench, 3000), 1, 3000, with.seed);
   requests.push_back({0, 90'000});
   interleaved halves{served(bench.ask(requests))};
   auto const answers = bench.query(halves.kept);
@@ -78,7 +78,7 @@ template <class Allocator>
 verdict knows_what_it_owns(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto requests = uniform(modest_count(with, 2000), 1, 2000, with.seed);
+  auto requests = uniform(modest_count(bench, 2000), 1, 2000, with.seed);
   requests.push_back({0, 90'000});
   interleaved halves{served(bench.ask(requests))};
   found.at_least("blocks", halves.kept.size(), 1u);

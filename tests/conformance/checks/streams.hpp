@@ -35,7 +35,7 @@ verdict lets_any_kernel_free(scenario const& with) {
   verdict found;
   stream other;
   for (launch_shape const shape : {launch_shape{1, 1}, launch_shape{1, 96}, launch_shape{7, 33}}) {
-    auto const requests = uniform(modest_count(with, 700), 1, 700, with.seed);
+    auto const requests = uniform(modest_count(bench, 700), 1, 700, with.seed);
     auto const blocks = served(bench.ask(requests));
     found.at_least("blocks", blocks.size(), requests.size() / 2);
     found.include(keeps_patterns(bench, blocks));
