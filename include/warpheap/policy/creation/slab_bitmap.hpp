@@ -201,8 +201,7 @@ class slab_bitmap {
       return {0, {hinted - 1, wanted, slab_reservation::anywhere, false}, hinted};
     }
     if (plain) return {0, {hinted - 1, wanted, slab_reservation::anywhere, false}, hinted};
-    u32 const any = static_cast<u32>(limits >> 32);
-    return {0, slab_table::finish_reserve(table_, hinted - 1, size_class, wanted, any, old.word), hinted};
+    return {0, slab_table::finish_reserve(table_, hinted - 1, size_class, wanted, slab_table::no_limit, old.word), hinted};
   }
 
   /// The rest of serve(), turn by turn: each turn shares out the blocks claimed in one word. All lanes of the group call;
