@@ -74,8 +74,8 @@ inline std::string worker::deadlock_report() const {
     }
   }
   if (lines > 32) waits += "\n  and " + std::to_string(lines - 32) + " more groups of lanes";
-  std::string text = at_barrier && elsewhere ? "deadlock, with a divergent sync_block: no lane can run"
-                                             : "deadlock: no lane can run";
+  std::string text =
+      at_barrier && elsewhere ? "deadlock, with a divergent sync_block: no lane can run" : "deadlock: no lane can run";
   if (u64 const waiting = work_->waiting_blocks()) {
     text += "; " + std::to_string(waiting) + " thread blocks have not started";
   }

@@ -5,7 +5,8 @@
 // step draws the next lane. In parallel mode a lane keeps running until a collective, a pause, or `turn_budget` atomics,
 // so that waiting without a pause cannot hang, and no step takes a lock.
 //
-// W1  a lane is in `ready_` or is running_ exactly if its state is ready; in `paused_` exactly if it is paused.
+// W1  a lane is in `paused_` if it is paused, or ready but held back by the random walk; any other ready lane is in
+//     `ready_` or is running_.
 // W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask() are released.
 // W3  lanes of one thread block are all on one worker, so a worker with neither ready nor paused lanes is deadlocked.
 #pragma once
@@ -70,15 +71,15 @@ class worker {
   void wake(lane& parked);
   /// Adds a step to what a failure's report shows.
   void record(operation what, u64 address, u64 before, u64 after, bool stale = false);
-  /// Ends the run; does not come back.
+  /// Ends the run with a schedule_error, a trap_error, or what the lane threw. Does not come back, so a caller keeps no
+  /// string of its own: nothing would free it.
+  [[noreturn]] void fail(std::string fault);
+  [[noreturn]] void trap(std::string reason);
   [[noreturn]] void fail(std::exception_ptr error);
-  [[noreturn]] void fail(std::string const& fault) { fail(std::make_exception_ptr(schedule_error{explain(fault)})); }
-  /// `fault` with the settings and the last steps.
-  std::string explain(std::string const& fault) const;
 
  private:
   static constexpr u32 turn_budget = 256;
-  static constexpr u32 patience = 16;           // dry turns before a worker starts another thread block
+  static constexpr u32 full_patience = 16;
   static constexpr u32 parked_step_limit = 2048;  // steps of a warp that active_mask() waits for at most
 
   // Block lifetime; worker_blocks.hpp.
@@ -89,6 +90,8 @@ class worker {
   void retire(lane& ended);
   void abandon_all();
   std::string deadlock_report() const;
+  std::string explain(std::string const& fault) const;
+  void raise();
   static void lane_main(fcontext::transfer_t arrived);
 
   lane* next();
@@ -103,7 +106,7 @@ class worker {
   u32 turn_left_ = turn_budget;
   lane* running_ = nullptr;
   memory_model* model_ = nullptr;
-  u64 sticky_ = 0;      // random walk: a lane runs on while a draw has any of these bits
+  u64 sticky_ = 0;           // random walk: a lane runs on while a draw has any of these bits
   u64 hold_back_ = ~u64{0};  // random walk: a lane is held back when a draw has all of these bits
   u64 time_ = 0;
   run_statistics statistics_;
@@ -113,13 +116,20 @@ class worker {
   fiber main_;
   dispatcher* work_ = nullptr;
   lane* ended_ = nullptr;
+  // What the running lane failed with, for main_ to raise.
+  std::exception_ptr error_;
+  std::string fault_;
+  enum class failure : u8 { none, thrown, diagnosed, trapped };
+  failure failure_ = failure::none;
+  [[noreturn]] void leave_for_good(failure how);
   execution how_;
   u32 index_ = 0;
   u32 workers_ = 1;
-  u32 dry_turns_ = 0;
+  u32 dry_turns_ = 0;             // times that all lanes waited since a thread block started
+  u32 patience_ = full_patience;  // of them before another one starts; halved each time until a lane ends
   u64 live_lanes_ = 0;
-  u32 place_count_ = 0;   // that have memory
-  u32 usable_places_ = 0; // that this run may use
+  u32 place_count_ = 0;    // that have memory
+  u32 usable_places_ = 0;  // that this run may use
   u32 places_used_ = 0;
   std::unique_ptr<thread_block[]> places_;
   std::unique_ptr<step_record[]> trace_;
@@ -140,13 +150,17 @@ inline constinit thread_local worker* worker_of_thread = nullptr;
   return worker_of_thread->running();
 }
 
+inline std::string describe_step_cap(u64 cap) {
+  return "step cap: the run has taken " + std::to_string(cap) + " steps";
+}
+
 /// Gives lanes parked in active_mask() their masks; active_mask.hpp.
 void release_active_masks(worker& here, warp& group);
 
 WARPHEAP_NO_TSAN inline void worker::tick(lane const& self) {
   ++time_;
   if (++statistics_.steps > how_.step_cap) {
-    fail("step cap: the run has taken " + std::to_string(how_.step_cap) + " steps");
+    fail(describe_step_cap(how_.step_cap));
   }
   if (deterministic_) {
     statistics_.schedule_hash = (statistics_.schedule_hash ^ self.serial) * 0x9e37'79b9'7f4a'7c15ull;
@@ -168,10 +182,7 @@ WARPHEAP_NO_TSAN inline void worker::point() {
   u64 const draw = draws_.next();
   if ((draw & hold_back_) == hold_back_) {
     self.wake_step = statistics_.steps + draws_.below(16 * live_lanes_ + 1);
-    self.state = lane_state::paused;
     paused_.push(&self);
-    --self.group->runnable;
-    if (self.group->runnable == 0) became_idle(*self.group);
     return leave(self, next());
   }
   if (draw >> 32 & sticky_) return;
@@ -208,7 +219,11 @@ WARPHEAP_NO_TSAN inline void worker::became_idle(warp& group) {
 
 /// Paused lanes whose time has come, or all of them, become ready.
 WARPHEAP_NO_TSAN inline void worker::wake_paused(bool all) {
-  while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) wake(*paused_.pop());
+  while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) {
+    lane& woken = *paused_.pop();
+    if (woken.state == lane_state::ready) ready_.push(&woken);  // was held back
+    else wake(woken);
+  }
 }
 
 /// The next lane to run, out of the queue; null if main_ must look first.
@@ -218,7 +233,7 @@ WARPHEAP_NO_TSAN inline lane* worker::next() {
   if (ready_.empty()) {
     if (paused_.empty()) return nullptr;
     if (!deterministic_) {
-      if (places_used_ < usable_places_ && ++dry_turns_ == patience) return nullptr;
+      if (places_used_ < usable_places_ && ++dry_turns_ >= patience_) return nullptr;
       if (workers_ > 1) sched_yield();  // what they wait for may be another worker's to do
     }
     wake_paused(true);
@@ -246,12 +261,36 @@ WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 bef
   place.after = after;
 }
 
-WARPHEAP_NO_TSAN inline void worker::fail(std::exception_ptr error) {
-  work_->fail(static_cast<std::exception_ptr&&>(error));
+inline void worker::fail(std::string fault) {
+  fault_.swap(fault);  // fault_ was empty, so nothing is left behind on the stack
+  leave_for_good(failure::diagnosed);
+}
+
+inline void worker::trap(std::string reason) {
+  fault_.swap(reason);
+  leave_for_good(failure::trapped);
+}
+
+inline void worker::fail(std::exception_ptr error) {
+  error_.swap(error);
+  leave_for_good(failure::thrown);
+}
+
+WARPHEAP_NO_TSAN inline void worker::leave_for_good(failure how) {
+  failure_ = how;
+  tsan_release(&failure_);
   lane& self = *running_;
-  running_ = nullptr;
   switch_fiber(self, main_);
   __builtin_unreachable();
+}
+
+/// On main_: throws what a lane has failed with, if one has.
+WARPHEAP_NO_TSAN inline void worker::raise() {
+  if (failure_ == failure::none) return;
+  tsan_acquire(&failure_);
+  if (failure_ == failure::thrown) std::rethrow_exception(error_);
+  if (failure_ == failure::trapped) throw trap_error{explain(fault_)};
+  throw schedule_error{explain(fault_)};
 }
 
 }  // namespace detail
