@@ -218,14 +218,14 @@ class slab_bitmap {
       u64 claimed = 0;
       u32 word = 0;
       if (group.leads) {
-        if (reserved.blocks() == 0) reserved = slab_supply::reserve(table_, size_class, group.size - served, tried);
-        if (reserved.crossed()) slab_supply::look_ahead(table_, size_class);
+        if (reserved.blocks() == 0) reserved = slab_supply{table_, size_class}.reserve(group.size - served, tried);
+        if (reserved.crossed()) slab_supply{table_, size_class}.look_ahead();
         if (reserved.blocks() != 0) claimed = claim(reserved, size_class, word);
       }
       claimed = broadcast(group, claimed);
       if (claimed == 0) {
-        reserved = slab_supply::search(table_, group.mask, size_class, group.size - served);
-        if (reserved.blocks() != 0) continue;
+        reserved = slab_supply{table_, size_class}.search(group, group.size - served);
+        if (broadcast(group, reserved.blocks()) != 0) continue;
         if (group.leads) table_.add_count(count::failures, group.size - served);
         break;
       }
