@@ -1,0 +1,66 @@
+// Which blocks of one container are taken: a bit a block, set while the block is taken.
+//
+// A read-modify-write that sets bits owns exactly those that were clear before, so any number of lanes may claim and
+// release without a lock, and one operation moves up to 64 blocks. Bits, not counts, own blocks: whoever subtracts from
+// a count subtracts the bits it really cleared.
+//
+//   M1  a bit has at most one owner: the caller to whom claim or try_claim returned it, until release returns it.
+//   M2  bits beyond the container's last block are never stored: the caller's masks keep them out.
+//   M3  words change by read-modify-write alone: a plain store would break the chain that carries release to acquire.
+//
+// Orders: release in `release` pairs with acquire in `claim` and `try_claim` on the same word; what the old owner wrote
+// to a block happens before what the new one does. It covers the calling lane; lanes it acts for meet it in sync_warp,
+// before release and after claim.
+// Source: Pham et al. 2022, section 4.2, with words claimed by fetch_or in place of the lock map.
+#pragma once
+
+#include "../platform/simt.hpp"
+#include "../util/bits.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// View of the bitmap words of one container; owns nothing. Block i is bit i % 64 of word i / 64.
+struct bitmap {
+  u64* words;
+
+  /// What the word held lately: a hint.
+  WARPHEAP_DEVICE u64 load(u32 word) const { return atomic_ref<u64>{words[word]}.load(order::relaxed); }
+
+  /// Claims the blocks of `mask`, as many as are free.
+  ///
+  /// word    index of the word
+  /// mask    blocks wanted
+  /// how     order::acquire for an owner who will use the blocks; order::relaxed for one who will not
+  /// returns mask of the blocks now ours (M1)
+  /// thread  any lane alone; one read-modify-write
+  WARPHEAP_DEVICE u64 try_claim(u32 word, u64 mask, order how) const {
+    return mask & ~atomic_ref<u64>{words[word]}.fetch_or(mask, how);
+  }
+
+  /// Claims up to `wanted` free blocks of one word, the lowest that a look at it showed free.
+  ///
+  /// word    index of the word
+  /// wanted  blocks, 1..64
+  /// valid   blocks of this word that exist (M2)
+  /// returns mask of the blocks now ours (M1); fewer than wanted, down to 0, if the word has no more or another lane
+  ///         took them first
+  /// thread  any lane alone; one load, at most one read-modify-write
+  WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid) const {
+    // relaxed: a hint; the fetch_or says what was free.
+    auto const candidates = lowest_bits(~load(word) & valid, wanted);
+    if (candidates == 0) return 0;
+    // acquire: pairs with the release in release().
+    return try_claim(word, candidates, order::acquire);
+  }
+
+  /// Gives the blocks of `mask` back.
+  ///
+  /// returns mask of the blocks that were really taken; fewer than asked: somebody freed a block twice
+  /// thread  any lane alone; one read-modify-write
+  WARPHEAP_DEVICE u64 release(u32 word, u64 mask) const {
+    // release: what the owner did to the blocks happens before the next owner's use; pairs with the acquire in claim().
+    return mask & atomic_ref<u64>{words[word]}.fetch_and(~mask, order::release);
+  }
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,62 @@
+// Lanes that came together act as one: a leader does the work, ranks share out the result.
+//
+// One address takes about a billion atomics a second, so 32 lanes that each add 1 to a counter are better served by one
+// lane that adds 32. Nothing here waits for a lane that is not in the mask, and nothing orders memory: lanes whose
+// writes the leader publishes call simt::sync_warp(mask) first.
+#pragma once
+
+#include "../platform/simt.hpp"
+#include "../util/bits.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// The calling lane's place among the lanes of `mask`. Each lane holds its own; mask, leader and size are the same in all.
+struct lane_group {
+  u32 mask;    ///< lanes of the group, the calling one among them
+  u32 leader;  ///< lowest lane of the mask
+  u32 rank;    ///< lanes of the group below the calling one
+  u32 size;    ///< lanes of the group
+  bool leads;  ///< the calling lane is the leader
+};
+
+/// The group of the lanes of `mask`. No communication: each lane computes its own place.
+WARPHEAP_DEVICE inline lane_group group_of(u32 mask) {
+  auto const lane = simt::lane_id();
+  auto const rank = popcount(mask & low_mask32(lane));
+  return {mask, lowest_bit(mask), rank, popcount(mask), rank == 0};
+}
+
+/// The group of the lanes of `mask` that have our `key`.
+///
+/// mask    lanes that call; all of them do
+/// returns to each lane its own group; the groups partition `mask`
+template <class Key>
+WARPHEAP_DEVICE lane_group group_by(u32 mask, Key key) {
+  return group_of(simt::match_any(mask, key));
+}
+
+/// The leader's `value`. All lanes of the group call and hold the result; the others' `value` is not read.
+template <class T>
+WARPHEAP_DEVICE T broadcast(lane_group const& group, T value) {
+  return simt::shuffle(group.mask, value, group.leader);
+}
+
+/// Adds 1 to `counter` for every lane of the group, by one atomic of the leader.
+///
+/// returns to each lane of the group its own old value, as if the lanes had added one after the other by rank. All
+///         lanes call.
+/// order   relaxed: the numbers are distinct and say nothing about other memory.
+template <class T>
+WARPHEAP_DEVICE T aggregated_fetch_add(lane_group const& group, T& counter) {
+  T first = 0;
+  if (group.leads) first = atomic_ref<T>{counter}.fetch_add(group.size, order::relaxed);
+  return broadcast(group, first) + group.rank;
+}
+
+/// The same for lanes that may hold different counters: those of `mask` with one counter add together.
+template <class T>
+WARPHEAP_DEVICE T aggregated_fetch_add(u32 mask, T& counter) {
+  return aggregated_fetch_add(group_by(mask, reinterpret_cast<u64>(&counter)), counter);
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
