@@ -1,0 +1,56 @@
+# The commands of the project; `make help` lists them. CMake does the building: see CMakePresets.json.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+JOBS ?= $(shell nproc)
+NVCC ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+ifneq ($(NVCC),)
+export CUDACXX ?= $(NVCC)
+endif
+SOURCES = git ls-files -co --exclude-standard '*.hpp' '*.cuh' '*.cpp' '*.cu'
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what is missing (Debian, as root), or say what is
+	@scripts/setup
+
+.PHONY: demo
+demo: build ## Build a dynamic graph on the heap, on a GPU if there is one
+	build/$(if $(NVCC),cuda,host)/bin/warpheap graph
+
+.PHONY: build
+build: setup ## The tool: build/host/bin/warpheap, and build/cuda/bin/warpheap where nvcc is
+	@scripts/build host warpheap_cli
+	@if [ -n "$(NVCC)" ]; then scripts/build cuda warpheap_cli; else echo "SKIP: no nvcc, so no build/cuda/bin/warpheap"; fi
+
+.PHONY: test
+test: setup ## Every test and check that needs no GPU
+	@scripts/run_tests
+
+.PHONY: check
+check: setup ## The checks alone: layers, headers, CUDA compilation, format, registers
+	@scripts/build host
+	@ctest --preset host --label-regex '^check$$'
+
+.PHONY: gpu-build
+gpu-build: setup ## Test programs and tool for a machine with a GPU, in build/gpu
+	@scripts/gpu_build
+
+.PHONY: format
+format: ## Format every source in place
+	@$(SOURCES) | xargs -r clang-format -i
+
+.PHONY: lint
+lint: setup ## clang-tidy on what the host build compiles, and the checks
+	@scripts/build host
+	@scripts/lint.py --jobs $(JOBS) build/host
+	@ctest --preset host --label-regex '^check$$'
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf build
