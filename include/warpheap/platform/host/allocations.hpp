@@ -1,0 +1,58 @@
+// Which allocation an address belongs to, so that a report says "buffer 3 + 0x40" on every run and machine.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "diagnosis.hpp"
+
+namespace warpheap::host::detail {
+
+class allocation_registry {
+ public:
+  void add(void const* memory, size_t bytes) {
+    std::lock_guard const lock{mutex_};
+    live_.push_back({reinterpret_cast<u64>(memory), bytes, ++made_});
+  }
+
+  void remove(void const* memory) {
+    std::lock_guard const lock{mutex_};
+    for (size_t i = live_.size(); i-- > 0;) {
+      if (live_[i].begin != reinterpret_cast<u64>(memory)) continue;
+      live_[i] = live_.back();
+      live_.pop_back();
+      return;
+    }
+  }
+
+  std::string describe(u64 address) {
+    std::lock_guard const lock{mutex_};
+    for (auto const& each : live_) {
+      if (address - each.begin < each.bytes) {
+        return "buffer " + std::to_string(each.number) + " + " + hexadecimal(address - each.begin);
+      }
+    }
+    return "address " + hexadecimal(address);
+  }
+
+ private:
+  struct allocation {
+    u64 begin;
+    u64 bytes;
+    u64 number;
+  };
+
+  std::mutex mutex_;
+  std::vector<allocation> live_;
+  u64 made_ = 0;
+};
+
+inline allocation_registry& allocations() {
+  static allocation_registry registry;
+  return registry;
+}
+
+inline std::string describe_address(u64 address) { return allocations().describe(address); }
+
+}  // namespace warpheap::host::detail

@@ -1,0 +1,151 @@
+// Atomics: std::atomic_ref, with a scheduling point before each in deterministic mode.
+//
+// The real access is always made, so memory holds the newest value in every mode and the sanitizers see each order. With
+// stale reads the memory model may then answer a load with an older value. Outside a kernel it is the plain atomic.
+#pragma once
+
+#include <atomic>
+
+#include "memory_model.hpp"
+#include "worker.hpp"
+
+namespace warpheap::host {
+
+namespace detail {
+
+constexpr std::memory_order standard_order(order how) {
+  switch (how) {
+    case order::relaxed: return std::memory_order_relaxed;
+    case order::acquire: return std::memory_order_acquire;
+    case order::release: return std::memory_order_release;
+    case order::acq_rel: return std::memory_order_acq_rel;
+    default: return std::memory_order_seq_cst;
+  }
+}
+
+/// Before an atomic: others may run. The worker if the access must be noted: in deterministic mode.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline worker* atomic_point() {
+  worker* const here = worker_of_thread;
+  if (!here) return nullptr;
+  if (here->deterministic()) {
+    here->point();
+    return here;
+  }
+  here->spend();
+  return nullptr;
+}
+
+/// After a load that found `newest`: the value that the lane sees.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline u64 note_load(worker& here, access const& what, u64 newest) {
+  u64 const seen = here.model() ? here.model()->load(here, what, newest) : newest;
+  here.record(operation::load, what.address, newest, seen, seen != newest);
+  return seen;
+}
+
+/// After a store or a read-modify-write that replaced `before` by `after`.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline void note_change(worker& here, operation kind, access const& what, u64 before,
+                                                           u64 after) {
+  if (here.model()) here.model()->change(here, kind, what, before, after);
+  here.record(kind, what.address, before, after);
+}
+
+}  // namespace detail
+
+/// Atomic access to a 4- or 8-byte integer. `Scope` says who else may access it at the same time.
+template <class T, scope Scope = scope::device>
+class atomic_ref {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomic_ref takes 4- and 8-byte integers");
+
+ public:
+  explicit atomic_ref(T& object) : object_{&object} {}
+
+  T load(order how) const {
+    auto* const here = detail::atomic_point();
+    T const newest = object().load(detail::standard_order(how));
+    return here ? static_cast<T>(detail::note_load(*here, access(how), static_cast<u64>(newest))) : newest;
+  }
+
+  void store(T value, order how) const {
+    auto* const here = detail::atomic_point();
+    if (!here) return object().store(value, detail::standard_order(how));
+    T const old = object().load(std::memory_order_relaxed);
+    object().store(value, detail::standard_order(how));
+    note(*here, detail::operation::store, how, old, value);
+  }
+
+  T exchange(T value, order how) const {
+    auto* const here = detail::atomic_point();
+    T const old = object().exchange(value, detail::standard_order(how));
+    if (here) note(*here, detail::operation::exchange, how, old, value);
+    return old;
+  }
+
+  /// Stores `desired` if the object equals `expected`; else puts what it holds into `expected`. Never fails spuriously.
+  bool compare_exchange(T& expected, T desired, order success, order failure) const {
+    auto* const here = detail::atomic_point();
+    T const wanted = expected;
+    bool const done = object().compare_exchange_strong(expected, desired, detail::standard_order(success),
+                                                       detail::standard_order(failure));
+    if (here) note(*here, detail::operation::compare_exchange, done ? success : failure, expected, done ? desired : expected);
+    return done;
+  }
+
+  T fetch_add(T value, order how) const {
+    auto* const here = detail::atomic_point();
+    T const old = object().fetch_add(value, detail::standard_order(how));
+    if (here) note(*here, detail::operation::add, how, old, static_cast<T>(old + value));
+    return old;
+  }
+
+  T fetch_sub(T value, order how) const { return fetch_add(static_cast<T>(0) - value, how); }
+
+  T fetch_or(T value, order how) const {
+    auto* const here = detail::atomic_point();
+    T const old = object().fetch_or(value, detail::standard_order(how));
+    if (here) note(*here, detail::operation::bit_or, how, old, old | value);
+    return old;
+  }
+
+  T fetch_and(T value, order how) const {
+    auto* const here = detail::atomic_point();
+    T const old = object().fetch_and(value, detail::standard_order(how));
+    if (here) note(*here, detail::operation::bit_and, how, old, old & value);
+    return old;
+  }
+
+  T fetch_xor(T value, order how) const {
+    auto* const here = detail::atomic_point();
+    T const old = object().fetch_xor(value, detail::standard_order(how));
+    if (here) note(*here, detail::operation::bit_xor, how, old, old ^ value);
+    return old;
+  }
+
+ private:
+  std::atomic_ref<T> object() const { return std::atomic_ref<T>{*object_}; }
+
+  detail::access access(order how) const { return {reinterpret_cast<u64>(object_), sizeof(T), how, Scope}; }
+
+  void note(detail::worker& here, detail::operation kind, order how, T before, T after) const {
+    detail::note_change(here, kind, access(how), static_cast<u64>(before), static_cast<u64>(after));
+  }
+
+  T* object_;
+};
+
+/// Orders everything before it with everything after it, for all threads of the device: the one fence that handing a
+/// slab to another class needs.
+inline void recycling_fence() {
+  auto* const here = detail::atomic_point();
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer does not model fences; a read-modify-write of one word orders all who make it.
+  static u32 all_fences = 0;
+  std::atomic_ref<u32>{all_fences}.fetch_add(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  if (!here) return;
+  if (here->model()) here->model()->fence(*here);
+  here->record(detail::operation::fence, 0, 0, 0);
+}
+
+}  // namespace warpheap::host

@@ -1,0 +1,87 @@
+// What went wrong in a kernel, in words: the fault, the settings that replay it, and the last steps before it.
+#pragma once
+
+#include <string>
+
+#include "../errors.hpp"
+#include "execution.hpp"
+#include "lane.hpp"
+
+namespace warpheap::host {
+
+/// A kernel cannot go on, or broke the contract of a collective. The message has the lanes, the seed and the last steps.
+struct schedule_error : backend_error {
+  using backend_error::backend_error;
+};
+
+/// A lane called `trap(reason)`. The message has the reason, the thread block and the thread.
+struct trap_error : backend_error {
+  using backend_error::backend_error;
+};
+
+namespace detail {
+
+/// One scheduling point, as the report of a failure shows it.
+struct step_record {
+  u64 step;
+  u32 block;
+  u32 thread;
+  operation what;
+  bool stale;
+  u64 address;  // or the mask of a collective
+  u64 before;
+  u64 after;
+};
+
+constexpr char const* name_of(operation what) {
+  constexpr char const* names[] = {"load",    "store",     "exchange",  "compare_exchange", "fetch_add", "fetch_or",
+                                   "fetch_and", "fetch_xor", "recycling_fence", "ballot",   "match_any", "match_any",
+                                   "shuffle", "reduce_or", "sync_warp", "active_mask",      "sync_block", "pause"};
+  return names[static_cast<u8>(what)];
+}
+
+constexpr char const* name_of(schedule_policy policy) {
+  return policy == schedule_policy::round_robin ? "round_robin" : "random_walk";
+}
+
+constexpr char const* name_of(mask_policy policy) {
+  constexpr char const* names[] = {"singleton", "random", "maximal", "mixed"};
+  return names[static_cast<u8>(policy)];
+}
+
+inline std::string hexadecimal(u64 value, u32 least_digits = 1) {
+  std::string text;
+  for (; value || text.size() < least_digits; value >>= 4) text.insert(text.begin(), "0123456789abcdef"[value & 15]);
+  return "0x" + text;
+}
+
+/// Lanes of a mask as ranges: {0-3,7}.
+inline std::string lanes_of(u32 mask) {
+  std::string text = "{";
+  for (u32 first = 0; first < warp_lanes; ++first) {
+    if (!(mask >> first & 1)) continue;
+    u32 last = first;
+    while (last + 1 < warp_lanes && mask >> (last + 1) & 1) ++last;
+    if (text.size() > 1) text += ",";
+    text += std::to_string(first);
+    if (last > first) text += (last > first + 1 ? "-" : ",") + std::to_string(last);
+    first = last;
+  }
+  return text + "}";
+}
+
+}  // namespace detail
+
+/// The settings in words, enough to replay a run.
+inline std::string describe(execution const& run) {
+  bool const deterministic = run.mode == execution_mode::deterministic;
+  auto text = std::string{deterministic ? "deterministic" : "parallel"} + " mode, ";
+  if (deterministic) {
+    text += "seed " + std::to_string(run.seed) + ", " + detail::name_of(run.policy) + ", active masks " +
+            detail::name_of(run.masks) + (run.stale_reads ? ", stale reads, " : ", ");
+  }
+  return text + std::to_string(run.sm_count) + " multiprocessors of " + std::to_string(run.blocks_per_sm) +
+         " thread blocks";
+}
+
+}  // namespace warpheap::host

@@ -1,0 +1,126 @@
+// Hands out the work of a run: kernels and fills, in order within a stream, side by side between streams.
+//
+// A lock is taken once a thread block, not once a lane's step.
+#pragma once
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lane.hpp"
+
+namespace warpheap::host::detail {
+
+/// One piece of a stream's work: a kernel with its own copy of functor and arguments, or a fill.
+struct stream_work {
+  grid kernel{};
+  std::unique_ptr<u8[]> closure;  // null: a fill
+  void* memory = nullptr;
+  size_t bytes = 0;
+  u8 value = 0;
+};
+
+/// Work that was asked of one stream and has not run yet.
+struct stream_queue {
+  std::deque<stream_work> pending;
+};
+
+/// A thread block to start; `of` is null if there is none now.
+struct block_ticket {
+  grid* of = nullptr;
+  u32 index = 0;
+};
+
+class dispatcher {
+ public:
+  explicit dispatcher(std::vector<stream_queue*> queues) : queues_{static_cast<std::vector<stream_queue*>&&>(queues)} {}
+
+  /// The next thread block that may start, taking turns between streams.
+  block_ticket take(u64 step) {
+    std::lock_guard const lock{mutex_};
+    return take_locked(step);
+  }
+
+  /// The same, but waits for one; null when all work is done or the run has failed.
+  block_ticket wait(u64 step) {
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      if (failed() || all_done()) return {};
+      if (auto const ticket = take_locked(step); ticket.of) return ticket;
+      // A fill that take_locked ran may have been the last work.
+      if (!all_done()) changed_.wait(lock);
+    }
+  }
+
+  void finish(grid& ended) {
+    std::lock_guard const lock{mutex_};
+    if (++ended.finished_blocks < ended.shape.blocks) return;
+    for (auto* queue : queues_) {
+      if (!queue->pending.empty() && &queue->pending.front().kernel == &ended) queue->pending.pop_front();
+    }
+    changed_.notify_all();
+  }
+
+  /// Ends the run with `error`; the first one is kept.
+  void fail(std::exception_ptr error) {
+    std::lock_guard const lock{mutex_};
+    if (!error_) error_ = error;
+    __atomic_store_n(&failed_, true, __ATOMIC_RELAXED);
+    changed_.notify_all();
+  }
+
+  // relaxed: workers only stop on it; what failed is read after they have joined.
+  WARPHEAP_NO_TSAN bool failed() const { return __atomic_load_n(&failed_, __ATOMIC_RELAXED); }
+  std::exception_ptr error() const { return error_; }
+
+  /// Thread blocks that have not started, for the report of a deadlock.
+  u64 waiting_blocks() {
+    std::lock_guard const lock{mutex_};
+    u64 blocks = 0;
+    for (auto const* queue : queues_) {
+      if (!queue->pending.empty()) blocks += queue->pending.front().kernel.shape.blocks - queue->pending.front().kernel.next_block;
+    }
+    return blocks;
+  }
+
+ private:
+  bool all_done() const {
+    for (auto const* queue : queues_) {
+      if (!queue->pending.empty()) return false;
+    }
+    return true;
+  }
+
+  block_ticket take_locked(u64 step) {
+    for (size_t tried = 0; tried < queues_.size(); ++tried) {
+      auto& pending = queues_[turn_++ % queues_.size()]->pending;
+      while (!pending.empty() && !pending.front().closure) {
+        std::memset(pending.front().memory, pending.front().value, pending.front().bytes);
+        pending.pop_front();
+        changed_.notify_all();
+      }
+      if (pending.empty()) continue;
+      auto& kernel = pending.front().kernel;
+      if (kernel.next_block == kernel.shape.blocks) continue;
+      if (kernel.next_block == 0) {
+        kernel.start_step = step;
+        tsan_release(&kernel);  // all before the kernel happens before its lanes, which acquire this
+      }
+      return {&kernel, kernel.next_block++};
+    }
+    return {};
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<stream_queue*> queues_;
+  size_t turn_ = 0;
+  std::exception_ptr error_;
+  bool failed_ = false;
+};
+
+}  // namespace warpheap::host::detail

@@ -1,0 +1,85 @@
+// Records of what runs: a lane, its warp, its thread block, its grid. Written by the one OS thread that runs the block.
+#pragma once
+
+#include "fiber.hpp"
+
+namespace warpheap::host::detail {
+
+struct thread_block;
+struct warp;
+class view;
+
+/// What a lane does at a scheduling point; also what it waits in.
+enum class operation : u8 {
+  load, store, exchange, compare_exchange, add, bit_or, bit_and, bit_xor, fence,
+  ballot, match_any_u32, match_any_u64, shuffle, reduce_or, sync_warp, active_mask, sync_block, pause
+};
+
+enum class lane_state : u8 { ready, paused, at_collective, at_active_mask, at_sync_block, exited };
+
+struct alignas(64) lane : fiber {
+  thread_block* block;
+  warp* group;
+  u32 serial;  // index in its grid, modulo 2^32
+  u32 thread;  // index in its thread block
+  u32 id;      // index in its warp
+  lane_state state;
+  operation waits_in;
+  u32 mask;          // named by the collective that it waits in
+  u32 source;        // shuffle: the lane whose value it wants
+  u64 value;         // deposited at a collective, then its result
+  void const* site;  // where it called the collective or active_mask
+  u64 depth;         // how deep its stack was there
+  u64 wake_step;     // paused: when it may run again, others or not
+  view* known;       // stale reads: what it must have seen
+  u64 fenced;        // stale reads: the step of its last fence
+};
+
+/// A collective in the making.
+struct rendezvous {
+  u32 mask;
+  u32 arrived;
+  operation kind;
+  bool sites_differ;
+  void const* site;
+};
+
+/// The lanes of a warp. At most one collective a lane, so 32 slots always suffice.
+struct warp {
+  thread_block* block;
+  lane* lanes;  // lanes[i] is lane i
+  u32 index;
+  u32 existing;  // mask of lanes; partial in the last warp of a thread block
+  u32 exited;
+  u32 runnable;        // number of lanes that are ready
+  u32 at_active_mask;  // mask of lanes parked there
+  u32 parked_steps;    // steps of the others since the first of them parked
+  u32 open;            // slots in use are [0, open)
+  rendezvous slots[warp_lanes];
+};
+
+/// A kernel: the functor and its arguments, bitwise copied for each lane as a GPU does.
+struct grid {
+  void (*body)(void const* closure);
+  void const* closure;
+  launch_shape shape;
+  u32 next_block = 0;
+  u32 finished_blocks = 0;
+  u64 start_step = 0;
+};
+
+/// A resident thread block and the place that it holds.
+struct thread_block {
+  grid* of = nullptr;  // null: the place is free
+  u32 index = 0;
+  u32 sm = 0;
+  u32 live = 0;
+  u32 exited = 0;
+  u32 at_barrier = 0;
+  u32 warps_used = 0;
+  warp* warps = nullptr;
+  lane* lanes = nullptr;
+  u32 lane_capacity = 0;
+};
+
+}  // namespace warpheap::host::detail

@@ -1,0 +1,111 @@
+// The host as a device: its workers, its streams, and the run of what they were asked.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "crew.hpp"
+#include "simt.hpp"
+#include "worker_blocks.hpp"
+
+namespace warpheap::host::detail {
+
+class machine {
+ public:
+  /// One for the process. Runs one set of streams at a time; host threads that launch together wait for each other.
+  static machine& instance() {
+    static machine only;
+    return only;
+  }
+
+  void add(stream_queue& made) {
+    std::lock_guard const lock{streams_mutex_};
+    streams_.push_back(&made);
+  }
+
+  void remove(stream_queue const& gone) {
+    std::lock_guard const lock{streams_mutex_};
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i] == &gone) streams_.erase(streams_.begin() + static_cast<std::ptrdiff_t>(i--));
+    }
+  }
+
+  /// Runs all that is pending on all streams.
+  void run_streams() {
+    std::vector<stream_queue*> queues;
+    {
+      std::lock_guard const lock{streams_mutex_};
+      queues = streams_;
+    }
+    run(queues);
+  }
+
+  /// Runs all that is pending on `queues`; throws what ended the run, with the queues emptied.
+  void run(std::vector<stream_queue*> const& queues) {
+    u64 blocks = 0;
+    bool pending = false;
+    for (auto const* queue : queues) {
+      pending |= !queue->pending.empty();
+      for (auto const& work : queue->pending) blocks += work.kernel.shape.blocks;
+    }
+    if (!pending) return;
+    std::lock_guard const lock{run_mutex_};
+    auto const how = checked(current_execution());
+    bool const deterministic = how.mode == execution_mode::deterministic;
+    u32 const os_threads = how.os_threads ? how.os_threads : std::thread::hardware_concurrency();
+    u64 const useful = std::min(u64{how.sm_count} * how.blocks_per_sm, blocks);
+    u64 const workers = deterministic ? 1 : std::max<u64>(1, std::min<u64>(os_threads, useful));
+    while (workers_.size() < workers) workers_.push_back(std::make_unique<worker>());
+
+    std::unique_ptr<memory_model> model;
+    if (deterministic && how.stale_reads) model = std::make_unique<memory_model>();
+    dispatcher work{queues};
+    struct job {
+      machine& self;
+      dispatcher& work;
+      execution const& how;
+      u32 workers;
+      memory_model* model;
+    } context{*this, work, how, static_cast<u32>(workers), model.get()};
+    crew_.run(context.workers, [](void* opaque, u32 member) {
+      auto& task = *static_cast<job*>(opaque);
+      task.self.workers_[member]->run(task.work, task.how, member, task.workers, task.model);
+    }, &context);
+    last_ = {};
+    for (u32 i = 0; i < workers; ++i) add(last_, workers_[i]->statistics());
+    for (auto* queue : queues) queue->pending.clear();
+    if (auto const error = work.error()) std::rethrow_exception(error);
+  }
+
+  run_statistics const& last_run() const { return last_; }
+
+ private:
+  static execution checked(execution how) {
+    if (how.sm_count == 0 || how.blocks_per_sm == 0) {
+      throw backend_error{"execution: sm_count and blocks_per_sm must be at least 1"};
+    }
+    return how;
+  }
+
+  static void add(run_statistics& sum, run_statistics const& part) {
+    sum.steps += part.steps;
+    sum.schedule_hash ^= part.schedule_hash;
+    sum.lanes += part.lanes;
+    sum.mixed_site_collectives += part.mixed_site_collectives;
+  }
+
+  std::mutex run_mutex_, streams_mutex_;
+  std::vector<stream_queue*> streams_;
+  std::vector<std::unique_ptr<worker>> workers_;
+  run_statistics last_;
+  crew crew_;
+};
+
+}  // namespace warpheap::host::detail
+
+namespace warpheap::host {
+
+/// What the last launch or synchronize that ran something did.
+inline run_statistics const& last_run() { return detail::machine::instance().last_run(); }
+
+}  // namespace warpheap::host

@@ -1,0 +1,83 @@
+// Device memory as host code sees it: here the process's own, with streams that keep work until somebody waits for it.
+#pragma once
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "allocations.hpp"
+#include "machine.hpp"
+
+namespace warpheap::host {
+
+/// A stream that somebody owns; the default one if default-constructed.
+using stream_view = detail::stream_queue*;
+
+/// Runs all work of all streams: those others than `on` may hold work that `on` runs side by side with. Throws what ended
+/// the run.
+inline void synchronize(stream_view) { detail::machine::instance().run_streams(); }
+
+/// Runs all work of all streams; throws what ended the run.
+inline void synchronize() { detail::machine::instance().run_streams(); }
+
+/// An owned stream. What is launched on it runs when somebody synchronizes: in order within the stream, side by side with
+/// the work of other streams.
+class stream {
+ public:
+  stream() : queue_{new detail::stream_queue} { detail::machine::instance().add(*queue_); }
+  stream(stream&& other) noexcept : queue_{std::exchange(other.queue_, nullptr)} {}
+  stream& operator=(stream&& other) noexcept {
+    std::swap(queue_, other.queue_);
+    return *this;
+  }
+  /// Runs what is left, as a CUDA stream does; its errors are lost with it.
+  ~stream() {
+    if (!queue_) return;
+    try {
+      if (!queue_->pending.empty()) synchronize(queue_);
+    } catch (std::exception const&) {
+    }
+    detail::machine::instance().remove(*queue_);
+    delete queue_;
+  }
+
+  operator stream_view() const noexcept { return queue_; }
+
+ private:
+  detail::stream_queue* queue_;
+};
+
+/// Raw memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for.
+inline void* allocate_bytes(size_t bytes) {
+  void* const memory = ::operator new(bytes, std::align_val_t{256}, std::nothrow);
+  if (!memory) throw out_of_memory{"allocating " + std::to_string(bytes) + " bytes of host memory failed"};
+  detail::allocations().add(memory, bytes);
+  return memory;
+}
+
+inline void deallocate_bytes(void* memory) noexcept {
+  if (!memory) return;
+  detail::allocations().remove(memory);
+  ::operator delete(memory, std::align_val_t{256});
+}
+
+/// Sets `bytes` bytes at `memory` to `value`, in order on stream `on`.
+inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}) {
+  if (!on) {
+    std::memset(memory, value, bytes);
+    return;
+  }
+  detail::stream_work fill;
+  fill.memory = memory;
+  fill.bytes = bytes;
+  fill.value = value;
+  on->pending.push_back(std::move(fill));
+}
+
+/// Copies between any two places, after all earlier work of the default stream.
+inline void copy_bytes(void* to, void const* from, size_t bytes) { std::memcpy(to, from, bytes); }
+
+/// Multiprocessors that kernels see now.
+inline u32 multiprocessors() { return current_execution().sm_count; }
+
+}  // namespace warpheap::host

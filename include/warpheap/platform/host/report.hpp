@@ -1,0 +1,85 @@
+// The words of a failure's report: the last steps, and who waits for whom.
+#pragma once
+
+#include "allocations.hpp"
+#include "worker.hpp"
+
+namespace warpheap::host::detail {
+
+/// A lane in words. Not instrumented: it reads records that other lanes write.
+WARPHEAP_NO_TSAN inline std::string name_of(lane const& named) {
+  u32 const block = named.block->index, thread = named.thread, id = named.id, group = named.group->index;
+  return "thread block " + std::to_string(block) + " thread " + std::to_string(thread) + " (warp " +
+         std::to_string(group) + " lane " + std::to_string(id) + ")";
+}
+
+inline std::string describe(step_record const& step) {
+  auto text = "step " + std::to_string(step.step) + ": thread block " + std::to_string(step.block) + " thread " +
+              std::to_string(step.thread) + " " + name_of(step.what);
+  if (step.what == operation::fence || step.what == operation::pause) return text;
+  if (step.what >= operation::ballot) return text + " mask " + hexadecimal(step.address, 8);
+  text += " " + describe_address(step.address);
+  if (step.what == operation::load) return text + " = " + hexadecimal(step.after) + (step.stale ? " (stale)" : "");
+  return text + ": " + hexadecimal(step.before) + " -> " + hexadecimal(step.after);
+}
+
+inline std::string worker::explain(std::string const& fault) const {
+  auto text = fault + "\n  " + describe(how_) + ", step " + std::to_string(statistics_.steps);
+  u64 shown = trace_count_ < how_.trace_steps ? trace_count_ : how_.trace_steps;
+  for (; shown > 0; --shown) {
+    step_record const step = trace_[(trace_count_ - shown) & trace_mask_];
+    text += "\n    " + describe(step);
+  }
+  return text;
+}
+
+/// Lanes of one warp that are parked in the same place.
+inline std::string describe_wait(warp const& group, u32 lanes) {
+  auto const& first = group.lanes[__builtin_ctz(lanes)];
+  auto text = "\n  thread block " + std::to_string(group.block->index) + " warp " + std::to_string(group.index) +
+              " lanes " + lanes_of(lanes) + " wait in " + name_of(first.waits_in);
+  if (first.state != lane_state::at_collective) return text;
+  u32 arrived = 0;
+  for (u32 i = 0; i < group.open; ++i) {
+    if (group.slots[i].mask == first.mask && group.slots[i].kind == first.waits_in) arrived = group.slots[i].arrived;
+  }
+  return text + "(mask " + lanes_of(first.mask) + ") for lanes " + lanes_of(first.mask & ~arrived);
+}
+
+inline bool same_wait(lane const& left, lane const& right) {
+  return left.state == right.state && left.waits_in == right.waits_in &&
+         (left.state != lane_state::at_collective || left.mask == right.mask);
+}
+
+inline std::string worker::deadlock_report() const {
+  std::string waits;
+  u32 lines = 0;
+  bool at_barrier = false, elsewhere = false;
+  for (u32 i = 0; i < place_count_; ++i) {
+    auto const& block = places_[i];
+    if (!block.of) continue;
+    for (u32 w = 0; w * warp_lanes < block.of->shape.threads; ++w) {
+      auto const& group = block.warps[w];
+      u32 rest = group.existing & ~group.exited;
+      while (rest) {
+        u32 alike = 0;
+        auto const& first = group.lanes[__builtin_ctz(rest)];
+        for (u32 id = 0; id < warp_lanes; ++id) {
+          if (rest >> id & 1 && same_wait(first, group.lanes[id])) alike |= 1u << id;
+        }
+        (first.state == lane_state::at_sync_block ? at_barrier : elsewhere) = true;
+        if (++lines <= 32) waits += describe_wait(group, alike);
+        rest &= ~alike;
+      }
+    }
+  }
+  if (lines > 32) waits += "\n  and " + std::to_string(lines - 32) + " more groups of lanes";
+  std::string text = at_barrier && elsewhere ? "deadlock, with a divergent sync_block: no lane can run"
+                                             : "deadlock: no lane can run";
+  if (u64 const waiting = work_->waiting_blocks()) {
+    text += "; " + std::to_string(waiting) + " thread blocks have not started";
+  }
+  return text + waits;
+}
+
+}  // namespace warpheap::host::detail

@@ -1,0 +1,42 @@
+// What the sanitizers must be told about fibers. Without one, everything here is empty.
+//
+// ThreadSanitizer: each lane is a TSan fiber, and switches carry flag 1 (no synchronization), or they would order the
+// lanes and hide every race between two of one OS thread. The scheduler itself is shared by all of them, so its
+// functions are not instrumented (WARPHEAP_NO_TSAN) and keep to raw arrays: a standard container's members would be
+// instrumented again, since GCC never inlines across that attribute.
+// AddressSanitizer: each switch names the stack it goes to. Boost's own BOOST_USE_TSAN and BOOST_USE_ASAN need a Boost
+// built for them.
+#pragma once
+
+#include "../types.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define WARPHEAP_NO_TSAN __attribute__((no_sanitize_thread))
+#else
+#define WARPHEAP_NO_TSAN
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace warpheap::host::detail {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool under_tsan = true;
+WARPHEAP_NO_TSAN inline void tsan_release(void* tag) { __tsan_release(tag); }
+WARPHEAP_NO_TSAN inline void tsan_acquire(void* tag) { __tsan_acquire(tag); }
+#else
+inline constexpr bool under_tsan = false;
+inline void tsan_release(void*) {}
+inline void tsan_acquire(void*) {}
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool under_asan = true;
+#else
+inline constexpr bool under_asan = false;
+#endif
+
+}  // namespace warpheap::host::detail

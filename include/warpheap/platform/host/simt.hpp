@@ -1,0 +1,85 @@
+// The contract of a lane on a CPU: identity from the lane's record, collectives as rendezvous of fibers.
+#pragma once
+
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#else
+#include <ctime>
+#endif
+
+#include "active_mask.hpp"
+
+namespace warpheap::host {
+
+struct simt {
+  static u32 thread_index() { return detail::this_lane().thread; }
+  static u32 block_index() { return detail::this_lane().block->index; }
+  static u32 block_dim() { return detail::this_lane().block->of->shape.threads; }
+  static u32 grid_dim() { return detail::this_lane().block->of->shape.blocks; }
+  static u32 lane_id() { return detail::this_lane().id; }
+  static u32 warp_id() { return detail::this_lane().group->index; }
+  static u32 sm_id() { return detail::this_lane().block->sm; }
+  static u32 sm_count() { return current_execution().sm_count; }
+  /// Deterministic mode counts scheduling points and paused nanoseconds, so that a replay reads the same.
+  static u64 clock() {
+    auto* const here = detail::this_worker();
+    return here && here->deterministic() ? here->time() : processor_clock();
+  }
+
+  /// Never inlined: its return address is the call site that lanes meet at.
+  [[gnu::noinline]] static u32 active_mask() {
+    return detail::park_for_mask(__builtin_return_address(0), __builtin_frame_address(0));
+  }
+  [[gnu::always_inline]] static u32 ballot(u32 mask, bool predicate) {
+    return static_cast<u32>(detail::meet(detail::operation::ballot, mask, predicate, 0));
+  }
+  [[gnu::always_inline]] static u32 match_any(u32 mask, u32 key) {
+    return static_cast<u32>(detail::meet(detail::operation::match_any_u32, mask, key, 0));
+  }
+  [[gnu::always_inline]] static u32 match_any(u32 mask, u64 key) {
+    return static_cast<u32>(detail::meet(detail::operation::match_any_u64, mask, key, 0));
+  }
+  template <class T>
+  [[gnu::always_inline]] static T shuffle(u32 mask, T value, u32 lane) {
+    static_assert(sizeof(T) <= sizeof(u64) && __is_trivially_copyable(T));
+    u64 bits = 0;
+    std::memcpy(&bits, &value, sizeof(T));
+    bits = detail::meet(detail::operation::shuffle, mask, bits, lane);
+    std::memcpy(&value, &bits, sizeof(T));
+    return value;
+  }
+  [[gnu::always_inline]] static u32 reduce_or(u32 mask, u32 value) {
+    return static_cast<u32>(detail::meet(detail::operation::reduce_or, mask, value, 0));
+  }
+  [[gnu::always_inline]] static void sync_warp(u32 mask) { detail::meet(detail::operation::sync_warp, mask, 0, 0); }
+  static void sync_block() { detail::meet_block(); }
+
+  static void pause(u32 nanoseconds) {
+    detail::this_lane();  // outside a kernel: an error, not a crash
+    auto& here = *detail::this_worker();
+    if (here.deterministic()) here.record(detail::operation::pause, 0, 0, 0);
+    here.pause(nanoseconds);
+  }
+
+  [[noreturn]] static void trap(char const* reason) {
+    auto const& self = detail::this_lane();
+    auto& here = *detail::this_worker();
+    auto const where = " (thread block " + std::to_string(self.block->index) + ", thread " + std::to_string(self.thread) + ")";
+    here.fail(std::make_exception_ptr(trap_error{here.explain(reason + where)}));
+  }
+
+ private:
+  static u64 processor_clock() {
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
+#endif
+  }
+};
+
+}  // namespace warpheap::host

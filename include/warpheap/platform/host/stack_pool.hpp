@@ -1,0 +1,165 @@
+// Stacks of lanes, mapped 64 at a time and kept between launches.
+//
+// A guard page under each stack costs two mappings, and Linux gives a process 65,530: the first 16,384 stacks have one,
+// and an overflow faults at once. Later stacks have a canary instead, looked at when the lane ends. Tops are staggered by
+// cache lines: stacks that all start at one offset in a page share a few cache sets, and a thousand lanes evict each
+// other.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+
+#include "../errors.hpp"
+#include "sanitizer.hpp"
+
+namespace warpheap::host::detail {
+
+inline constexpr size_t stack_bytes = under_asan || under_tsan ? 256 * 1024 : 64 * 1024;
+
+struct fiber_stack {
+  u8* bottom = nullptr;
+  size_t bytes = 0;
+  size_t stagger = 0;
+  fiber_stack* next = nullptr;
+  void* tsan_fiber = nullptr;
+  bool guarded = false;
+
+  u8* top() const { return bottom + bytes - stagger; }
+  size_t usable_bytes() const { return bytes - stagger; }
+  u64& canary() const { return *reinterpret_cast<u64*>(bottom); }
+  bool overflowed() const { return !guarded && canary() != canary_value; }
+
+  static constexpr u64 canary_value = 0x57a9'6c4e'0de5'ca9eull;
+};
+
+/// The stacks of one OS thread's lanes. Last in, first out, so that a short run stays in cache.
+class stack_pool {
+ public:
+  stack_pool() = default;
+  stack_pool(stack_pool const&) = delete;
+  stack_pool& operator=(stack_pool const&) = delete;
+  ~stack_pool() {
+    while (chunks_) unmap_newest();
+  }
+
+  /// Throws out_of_memory if the system has no more, and backend_error past ThreadSanitizer's limit of fibers.
+  fiber_stack& take() {
+    if (!free_) map_chunk();
+    auto& taken = *free_;
+    free_ = taken.next;
+    prepare_sanitizer(taken);
+    return taken;
+  }
+
+  void give_back(fiber_stack& stack) {
+    stack.next = free_;
+    free_ = &stack;
+  }
+
+  /// Takes back a stack whose lane was abandoned half way.
+  void give_back_abandoned(fiber_stack& stack) {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(stack.bottom, stack.bytes);
+#endif
+#if defined(__SANITIZE_THREAD__)
+    // Its shadow call stack is deep in functions that never return.
+    __tsan_destroy_fiber(stack.tsan_fiber);
+    stack.tsan_fiber = nullptr;
+    tsan_fibers_.fetch_sub(1, std::memory_order_relaxed);
+#endif
+    if (!stack.guarded) stack.canary() = fiber_stack::canary_value;
+    give_back(stack);
+  }
+
+  /// Gives stacks above `kept` back to the system. All stacks must be in the pool.
+  void trim(size_t kept) {
+    if (chunk_count_ * chunk_stacks <= kept) return;
+    while (chunk_count_ * chunk_stacks > kept) unmap_newest();
+    free_ = nullptr;
+    for (auto* each = chunks_; each; each = each->older) {
+      for (auto& stack : each->stacks) give_back(stack);
+    }
+  }
+
+ private:
+  static constexpr size_t chunk_stacks = 64;
+  static constexpr size_t guarded_limit = 16'384;
+  static constexpr size_t tsan_fiber_limit = 8'000;  // GCC 12's runtime dies past 8,128 threads and fibers
+
+  struct chunk {
+    void* memory;
+    size_t bytes;
+    bool guarded;
+    chunk* older;
+    fiber_stack stacks[chunk_stacks];
+  };
+
+  void map_chunk() {
+    auto const page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    bool const guarded = guarded_stacks_.fetch_add(chunk_stacks, std::memory_order_relaxed) < guarded_limit;
+    if (!guarded) guarded_stacks_.fetch_sub(chunk_stacks, std::memory_order_relaxed);
+    size_t const stride = stack_bytes + (guarded ? page : 0);
+    size_t const bytes = stride * chunk_stacks;
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+      throw out_of_memory{"mapping " + std::to_string(bytes) + " bytes for stacks of lanes failed; this thread has " +
+                          std::to_string(chunk_count_ * chunk_stacks) + " stacks"};
+    }
+    madvise(memory, bytes, MADV_NOHUGEPAGE);  // a lane touches a page or two of its 16
+    auto* const made = new chunk{memory, bytes, guarded, chunks_, {}};
+    chunks_ = made;
+    for (size_t i = chunk_stacks; i-- > 0;) {
+      auto& stack = made->stacks[i];
+      auto* const low = static_cast<u8*>(memory) + i * stride;
+      stack.guarded = guarded && mprotect(low, page, PROT_NONE) == 0;
+      stack.bottom = low + (stack.guarded ? page : 0);
+      stack.bytes = stack_bytes;
+      stack.stagger = (i % 8) * 256;
+      if (!stack.guarded) stack.canary() = fiber_stack::canary_value;
+      give_back(stack);
+    }
+    ++chunk_count_;
+  }
+
+  void unmap_newest() {
+    auto* const gone = chunks_;
+    chunks_ = gone->older;
+    --chunk_count_;
+#if defined(__SANITIZE_THREAD__)
+    for (auto& stack : gone->stacks) {
+      if (!stack.tsan_fiber) continue;
+      __tsan_destroy_fiber(stack.tsan_fiber);
+      tsan_fibers_.fetch_sub(1, std::memory_order_relaxed);
+    }
+#endif
+    if (gone->guarded) guarded_stacks_.fetch_sub(chunk_stacks, std::memory_order_relaxed);
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(gone->memory, gone->bytes);
+#endif
+    munmap(gone->memory, gone->bytes);
+    delete gone;
+  }
+
+  static void prepare_sanitizer([[maybe_unused]] fiber_stack& stack) {
+#if defined(__SANITIZE_THREAD__)
+    if (stack.tsan_fiber) return;
+    if (tsan_fibers_.fetch_add(1, std::memory_order_relaxed) >= tsan_fiber_limit) {
+      tsan_fibers_.fetch_sub(1, std::memory_order_relaxed);
+      throw backend_error{"ThreadSanitizer allows " + std::to_string(tsan_fiber_limit) +
+                          " resident lanes; run fewer, or lower sm_count and blocks_per_sm"};
+    }
+    stack.tsan_fiber = __tsan_create_fiber(0);
+#endif
+  }
+
+  inline static std::atomic<size_t> guarded_stacks_{0};
+  inline static std::atomic<size_t> tsan_fibers_{0};
+  fiber_stack* free_ = nullptr;
+  chunk* chunks_ = nullptr;
+  size_t chunk_count_ = 0;
+};
+
+}  // namespace warpheap::host::detail

@@ -1,0 +1,257 @@
+// One OS thread's scheduler: the lanes of its resident thread blocks, and who runs next.
+//
+// A lane is running, ready, paused, parked in a collective, or gone. Lanes switch to each other directly; the OS thread's
+// own flow (`main_`) comes in between only to start and end lanes. In deterministic mode there is one worker and every
+// step draws the next lane. In parallel mode a lane keeps running until a collective, a pause, or `turn_budget` atomics,
+// so that waiting without a pause cannot hang, and no step takes a lock.
+//
+// W1  a lane is in `ready_` or is running_ exactly if its state is ready; in `paused_` exactly if it is paused.
+// W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask() are released.
+// W3  lanes of one thread block are all on one worker, so a worker with neither ready nor paused lanes is deadlocked.
+#pragma once
+
+#include <sched.h>
+
+#include <exception>
+#include <memory>
+
+#include "diagnosis.hpp"
+#include "dispatcher.hpp"
+#include "run_queue.hpp"
+
+namespace warpheap::host {
+
+/// What the last run did: for tests of determinism and for benchmarks.
+struct run_statistics {
+  u64 steps = 0;
+  u64 schedule_hash = 0;  // of the lane at every step; deterministic mode
+  u64 lanes = 0;
+  /// Collectives that lanes entered from different call sites: legal here, undefined on some GPUs, worth a look.
+  u64 mixed_site_collectives = 0;
+};
+
+namespace detail {
+
+class memory_model;
+
+class worker {
+ public:
+  worker() = default;
+  worker(worker const&) = delete;
+  worker& operator=(worker const&) = delete;
+  ~worker();
+
+  /// Runs thread blocks from `work` until there are no more or the run has failed; worker `index` of `workers`.
+  void run(dispatcher& work, execution const& how, u32 index, u32 workers, memory_model* model);
+
+  run_statistics const& statistics() const { return statistics_; }
+
+  // What lanes call.
+  WARPHEAP_NO_TSAN lane& running() const { return *running_; }
+  WARPHEAP_NO_TSAN bool deterministic() const { return deterministic_; }
+  WARPHEAP_NO_TSAN memory_model* model() const { return model_; }
+  WARPHEAP_NO_TSAN mask_policy masks() const { return masks_; }
+  WARPHEAP_NO_TSAN u64 steps() const { return statistics_.steps; }
+  WARPHEAP_NO_TSAN u64 time() const { return time_; }
+  WARPHEAP_NO_TSAN draws& choices() { return draws_; }
+  WARPHEAP_NO_TSAN void count_mixed_sites() { ++statistics_.mixed_site_collectives; }
+
+  /// A scheduling point of deterministic mode: others may run before we go on.
+  void point();
+  /// Parallel mode: one atomic of the running lane's turn.
+  WARPHEAP_NO_TSAN void spend() {
+    if (--turn_left_ == 0) pause(0);
+  }
+  /// Lets others run first, whatever they do, and comes back.
+  void pause(u32 nanoseconds);
+  /// Parks the running lane, whose state the caller has set, until `wake` makes it ready.
+  void park();
+  void wake(lane& parked);
+  /// Adds a step to what a failure's report shows.
+  void record(operation what, u64 address, u64 before, u64 after, bool stale = false);
+  /// Ends the run; does not come back.
+  [[noreturn]] void fail(std::exception_ptr error);
+  [[noreturn]] void fail(std::string const& fault) { fail(std::make_exception_ptr(schedule_error{explain(fault)})); }
+  /// `fault` with the settings and the last steps.
+  std::string explain(std::string const& fault) const;
+
+ private:
+  static constexpr u32 turn_budget = 256;
+  static constexpr u32 patience = 16;           // dry turns before a worker starts another thread block
+  static constexpr u32 parked_step_limit = 2048;  // steps of a warp that active_mask() waits for at most
+
+  // Block lifetime; worker_blocks.hpp.
+  void make_places(u32 count);
+  bool start_blocks();
+  void start(block_ticket const& ticket, thread_block& place);
+  void prepare_warps(thread_block& block);
+  void retire(lane& ended);
+  void abandon_all();
+  std::string deadlock_report() const;
+  static void lane_main(fcontext::transfer_t arrived);
+
+  lane* next();
+  void wake_paused(bool all);
+  void leave(lane& self, lane* to);
+  void tick(lane const& self);
+  void became_idle(warp& group);
+
+  bool deterministic_ = false;
+  bool random_ = false;
+  mask_policy masks_ = mask_policy::maximal;
+  u32 turn_left_ = turn_budget;
+  lane* running_ = nullptr;
+  memory_model* model_ = nullptr;
+  u64 sticky_ = 0;      // random walk: a lane runs on while a draw has any of these bits
+  u64 hold_back_ = ~u64{0};  // random walk: a lane is held back when a draw has all of these bits
+  u64 time_ = 0;
+  run_statistics statistics_;
+  lane_ring ready_;
+  lane_ring paused_;
+  draws draws_{0};
+  fiber main_;
+  dispatcher* work_ = nullptr;
+  lane* ended_ = nullptr;
+  execution how_;
+  u32 index_ = 0;
+  u32 workers_ = 1;
+  u32 dry_turns_ = 0;
+  u64 live_lanes_ = 0;
+  u32 place_count_ = 0;   // that have memory
+  u32 usable_places_ = 0; // that this run may use
+  u32 places_used_ = 0;
+  std::unique_ptr<thread_block[]> places_;
+  std::unique_ptr<step_record[]> trace_;
+  u64 trace_mask_ = 0;
+  u64 trace_count_ = 0;
+  stack_pool stacks_;
+};
+
+inline constinit thread_local worker* worker_of_thread = nullptr;
+
+/// The calling OS thread's worker, null outside a kernel. Never inlined: the compiler may not keep the thread-local's
+/// address from before a switch.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline worker* this_worker() { return worker_of_thread; }
+
+/// The calling lane.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline lane& this_lane() {
+  if (!worker_of_thread) throw backend_error{"simt function called outside a kernel"};
+  return worker_of_thread->running();
+}
+
+/// Gives lanes parked in active_mask() their masks; active_mask.hpp.
+void release_active_masks(worker& here, warp& group);
+
+WARPHEAP_NO_TSAN inline void worker::tick(lane const& self) {
+  ++time_;
+  if (++statistics_.steps > how_.step_cap) {
+    fail("step cap: the run has taken " + std::to_string(how_.step_cap) + " steps");
+  }
+  if (deterministic_) {
+    statistics_.schedule_hash = (statistics_.schedule_hash ^ self.serial) * 0x9e37'79b9'7f4a'7c15ull;
+    statistics_.schedule_hash ^= statistics_.schedule_hash >> 29;
+  }
+  auto& group = *self.group;
+  if (group.at_active_mask && ++group.parked_steps > parked_step_limit) release_active_masks(*this, group);
+}
+
+WARPHEAP_NO_TSAN inline void worker::point() {
+  lane& self = *running_;
+  tick(self);
+  if (!paused_.empty() && paused_.front()->wake_step <= statistics_.steps) wake_paused(false);
+  if (!random_) {
+    if (ready_.empty()) return;
+    ready_.push(&self);
+    return leave(self, ready_.pop());
+  }
+  u64 const draw = draws_.next();
+  if ((draw & hold_back_) == hold_back_) {
+    self.wake_step = statistics_.steps + draws_.below(16 * live_lanes_ + 1);
+    self.state = lane_state::paused;
+    paused_.push(&self);
+    --self.group->runnable;
+    if (self.group->runnable == 0) became_idle(*self.group);
+    return leave(self, next());
+  }
+  if (draw >> 32 & sticky_) return;
+  u64 const position = draws_.below(ready_.size() + 1);
+  if (position < ready_.size()) leave(self, ready_.swap(position, &self));
+}
+
+WARPHEAP_NO_TSAN inline void worker::pause(u32 nanoseconds) {
+  lane& self = *running_;
+  tick(self);
+  time_ += nanoseconds;
+  self.wake_step = statistics_.steps + 2 * live_lanes_;
+  self.state = lane_state::paused;
+  paused_.push(&self);
+  if (--self.group->runnable == 0) became_idle(*self.group);
+  leave(self, next());
+}
+
+WARPHEAP_NO_TSAN inline void worker::park() {
+  lane& self = *running_;
+  if (--self.group->runnable == 0) became_idle(*self.group);
+  leave(self, next());
+}
+
+WARPHEAP_NO_TSAN inline void worker::wake(lane& parked) {
+  parked.state = lane_state::ready;
+  ++parked.group->runnable;
+  ready_.push(&parked);
+}
+
+WARPHEAP_NO_TSAN inline void worker::became_idle(warp& group) {
+  if (group.at_active_mask) release_active_masks(*this, group);
+}
+
+/// Paused lanes whose time has come, or all of them, become ready.
+WARPHEAP_NO_TSAN inline void worker::wake_paused(bool all) {
+  while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) wake(*paused_.pop());
+}
+
+/// The next lane to run, out of the queue; null if main_ must look first.
+WARPHEAP_NO_TSAN inline lane* worker::next() {
+  if (work_->failed()) return nullptr;
+  if (!paused_.empty() && paused_.front()->wake_step <= statistics_.steps) wake_paused(false);
+  if (ready_.empty()) {
+    if (paused_.empty()) return nullptr;
+    if (!deterministic_) {
+      if (places_used_ < usable_places_ && ++dry_turns_ == patience) return nullptr;
+      if (workers_ > 1) sched_yield();  // what they wait for may be another worker's to do
+    }
+    wake_paused(true);
+  }
+  return random_ ? ready_.take(draws_.below(ready_.size())) : ready_.pop();
+}
+
+/// Switches from the running lane to `to`, or to main_ if that is null.
+WARPHEAP_NO_TSAN inline void worker::leave(lane& self, lane* to) {
+  turn_left_ = turn_budget;
+  if (to == &self) return;
+  running_ = to;
+  switch_fiber(self, to ? static_cast<fiber&>(*to) : main_);
+}
+
+WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 before, u64 after, bool stale) {
+  auto& place = trace_[trace_count_++ & trace_mask_];
+  place.step = statistics_.steps;
+  place.block = running_->block->index;
+  place.thread = running_->thread;
+  place.what = what;
+  place.stale = stale;
+  place.address = address;
+  place.before = before;
+  place.after = after;
+}
+
+WARPHEAP_NO_TSAN inline void worker::fail(std::exception_ptr error) {
+  work_->fail(static_cast<std::exception_ptr&&>(error));
+  lane& self = *running_;
+  running_ = nullptr;
+  switch_fiber(self, main_);
+  __builtin_unreachable();
+}
+
+}  // namespace detail
+}  // namespace warpheap::host

@@ -1,0 +1,216 @@
+// The life of thread blocks on a worker: they take a free place, their lanes start and end, the place is free again.
+#pragma once
+
+#include "report.hpp"
+
+namespace warpheap::host::detail {
+
+inline worker::~worker() {
+  for (u32 i = 0; i < place_count_; ++i) {
+    delete[] places_[i].warps;
+    delete[] places_[i].lanes;
+  }
+}
+
+/// Places for `count` resident thread blocks; those that exist keep their memory.
+inline void worker::make_places(u32 count) {
+  if (count <= place_count_) return;
+  auto grown = std::make_unique<thread_block[]>(count);
+  for (u32 i = 0; i < place_count_; ++i) grown[i] = places_[i];
+  places_ = static_cast<std::unique_ptr<thread_block[]>&&>(grown);
+  place_count_ = count;
+}
+
+inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 workers, memory_model* model) {
+  work_ = &work;
+  how_ = how;
+  index_ = index;
+  workers_ = workers;
+  model_ = model;
+  deterministic_ = how.mode == execution_mode::deterministic;
+  random_ = deterministic_ && how.policy == schedule_policy::random_walk;
+  draws_ = draws{how.seed};
+  // By seed: change lanes at each step, at one in 4, or in 16; hold one back at a step in 64, in 1024, or never.
+  constexpr u64 sticky[] = {0, 3, 15};
+  constexpr u64 hold_back[] = {63, 1023, ~u64{0}};
+  sticky_ = sticky[draws_.below(3)];
+  hold_back_ = hold_back[draws_.below(3)];
+  masks_ = how.masks == mask_policy::mixed ? static_cast<mask_policy>(draws_.below(3)) : how.masks;
+  if (!deterministic_) masks_ = mask_policy::maximal;
+  time_ = 0;
+  statistics_ = {};
+  trace_count_ = 0;
+  trace_mask_ = 15;
+  while (trace_mask_ + 1 < how.trace_steps) trace_mask_ = 2 * trace_mask_ + 1;
+  trace_ = std::make_unique<step_record[]>(trace_mask_ + 1);
+  u32 const resident = how.sm_count * how.blocks_per_sm;
+  usable_places_ = (resident - index + workers - 1) / workers;
+  make_places(usable_places_);
+  adopt_thread(main_);
+  auto* const outer = worker_of_thread;
+  worker_of_thread = this;
+  try {
+    while (start_blocks() && !work.failed()) {
+      lane* const to = next();
+      if (!to && live_lanes_ && ready_.empty() && paused_.empty() && !work.failed()) {
+        throw schedule_error{explain(deadlock_report())};
+      }
+      if (!to) continue;
+      turn_left_ = turn_budget;
+      running_ = to;
+      switch_fiber(main_, *to);
+      running_ = nullptr;
+      if (ended_) retire(*ended_);
+    }
+  } catch (...) {
+    work.fail(std::current_exception());
+  }
+  if (work.failed()) abandon_all();
+  worker_of_thread = outer;
+  stacks_.trim(under_tsan ? 1024 : 8192);
+}
+
+/// Fills free places: all of them in deterministic mode; in parallel mode one, when the lanes that are here make no
+/// progress alone. False if no work is left.
+inline bool worker::start_blocks() {
+  while (places_used_ < usable_places_) {
+    bool const wanted = deterministic_ || (ready_.empty() && (paused_.empty() || dry_turns_ >= patience));
+    if (!wanted) break;
+    dry_turns_ = 0;
+    auto const ticket = live_lanes_ ? work_->take(statistics_.steps) : work_->wait(statistics_.steps);
+    if (!ticket.of) return live_lanes_ > 0;
+    u32 place = 0;
+    while (places_[place].of) ++place;
+    places_[place].sm = (index_ + place * workers_) % how_.sm_count;
+    start(ticket, places_[place]);
+  }
+  return true;
+}
+
+inline void worker::start(block_ticket const& ticket, thread_block& block) {
+  u32 const threads = ticket.of->shape.threads;
+  if (block.lane_capacity < threads) {
+    delete[] block.warps;
+    delete[] block.lanes;
+    block.lane_capacity = 0;
+    block.warps = new warp[(threads + warp_lanes - 1) / warp_lanes];
+    block.lanes = new lane[threads];
+    block.lane_capacity = threads;
+  }
+  block.of = ticket.of;
+  block.index = ticket.index;
+  block.live = 0;
+  block.at_barrier = 0;
+  ++places_used_;
+  prepare_warps(block);
+  ready_.reserve(live_lanes_ + threads);
+  paused_.reserve(live_lanes_ + threads);
+  for (u32 thread = 0; thread < threads; ++thread) {
+    auto& started = block.lanes[thread];
+    make_fiber(started, stacks_.take(), lane_main);
+    started.block = &block;
+    started.group = &block.warps[thread / warp_lanes];
+    started.serial = block.index * threads + thread;
+    started.thread = thread;
+    started.id = thread % warp_lanes;
+    started.state = lane_state::ready;
+    started.known = nullptr;
+    started.fenced = 0;
+    ++block.live;
+    ++live_lanes_;
+    ++statistics_.lanes;
+    ready_.push(&started);
+  }
+}
+
+inline void worker::prepare_warps(thread_block& block) {
+  u32 const threads = block.of->shape.threads;
+  for (u32 first = 0; first < threads; first += warp_lanes) {
+    auto& group = block.warps[first / warp_lanes];
+    u32 const lanes = threads - first < warp_lanes ? threads - first : warp_lanes;
+    group.block = &block;
+    group.lanes = &block.lanes[first];
+    group.index = first / warp_lanes;
+    group.existing = full_mask >> (warp_lanes - lanes);
+    group.exited = 0;
+    group.runnable = lanes;
+    group.at_active_mask = 0;
+    group.parked_steps = 0;
+    group.open = 0;
+  }
+}
+
+/// Where a lane's fiber starts.
+WARPHEAP_NO_TSAN inline void worker::lane_main(fcontext::transfer_t arrived) {
+  fiber_started(arrived);
+  worker& here = *this_worker();
+  lane& self = here.running();
+  grid& kernel = *self.block->of;
+  tsan_acquire(&kernel);
+  try {
+    kernel.body(kernel.closure);
+  } catch (...) {
+    here.fail(std::current_exception());
+  }
+  tsan_release(&kernel.finished_blocks);
+  here.ended_ = &self;
+  switch_fiber(self, here.main_, true);
+  __builtin_unreachable();
+}
+
+/// Takes back what an ended lane had. Throws if others wait for it.
+inline void worker::retire(lane& ended) {
+  ended_ = nullptr;
+  auto& block = *ended.block;
+  auto& group = *ended.group;
+  auto& stack = *ended.stack;
+  bool const overflowed = stack.overflowed();
+  ended.state = lane_state::exited;
+  stacks_.give_back(stack);
+  group.exited |= 1u << ended.id;
+  --group.runnable;
+  --block.live;
+  --live_lanes_;
+  if (overflowed) throw schedule_error{explain(name_of(ended) + " overflowed its stack")};
+  for (u32 i = 0; i < group.open; ++i) {
+    auto const& slot = group.slots[i];
+    if (!(slot.mask >> ended.id & 1)) continue;
+    throw schedule_error{explain(name_of(ended) + " returned while lanes " + lanes_of(slot.arrived) + " wait for it in " +
+                                 name_of(slot.kind) + "(mask " + lanes_of(slot.mask) + ")")};
+  }
+  if (block.at_barrier) {
+    throw schedule_error{explain("divergent sync_block: " + name_of(ended) + " returned while " +
+                                 std::to_string(block.at_barrier) + " threads of its thread block wait there")};
+  }
+  if (group.runnable == 0) became_idle(group);
+  if (block.live > 0) return;
+  tsan_acquire(&block.of->finished_blocks);
+  auto& kernel = *block.of;
+  block.of = nullptr;
+  --places_used_;
+  work_->finish(kernel);
+}
+
+/// After a failure: every lane is left where it is, its objects not destroyed, and its stack taken back.
+inline void worker::abandon_all() {
+  for (u32 i = 0; i < place_count_; ++i) {
+    auto& block = places_[i];
+    if (!block.of) continue;
+    // Lanes start in order, so those that never started come last; live counts the others.
+    u32 started = block.live;
+    for (u32 w = 0; w * warp_lanes < block.of->shape.threads; ++w) {
+      started += static_cast<u32>(__builtin_popcount(block.warps[w].exited));
+    }
+    for (u32 thread = 0; thread < started; ++thread) {
+      if (block.lanes[thread].state != lane_state::exited) stacks_.give_back_abandoned(*block.lanes[thread].stack);
+    }
+    block.of = nullptr;
+  }
+  places_used_ = 0;
+  live_lanes_ = 0;
+  ended_ = nullptr;
+  ready_.clear();
+  paused_.clear();
+}
+
+}  // namespace warpheap::host::detail

@@ -1,0 +1,104 @@
+// Runs a test body under many schedules. On the host backend each seed stands for a scheduling policy, an active-mask
+// policy, a residency, and stale reads or not; one parallel run follows. On a GPU the hardware schedules: the body runs once.
+//
+//   for_each_schedule(32, [&] {
+//     device_buffer<u32> ...; launch(...); synchronize(); EXPECT_EQ(...);
+//   });
+//
+// WARPHEAP_TEST_SEEDS=N runs N seeds in place of the number asked for; WARPHEAP_TEST_SEED=S replays seed S alone.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "warpheap/platform/simt.hpp"
+
+namespace warpheap::test {
+
+namespace detail {
+
+inline std::optional<u64> environment_number(char const* name) {
+  char const* const text = std::getenv(name);
+  if (!text) return std::nullopt;
+  return std::strtoull(text, nullptr, 0);
+}
+
+/// Calls `body` and makes what it throws a test failure that still shows the trace of seeds.
+template <class Body>
+void run_guarded(Body& body) {
+  try {
+    body();
+  } catch (std::exception const& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
+}  // namespace detail
+
+#if !defined(__CUDACC__)
+
+/// The settings that a seed stands for. Small residencies come often: they make blocks wait for each other.
+inline host::execution schedule_of(u64 seed) {
+  constexpr u32 residencies[][2] = {{1, 1}, {2, 1}, {2, 2}, {3, 1}, {4, 2}, {8, 4}};
+  constexpr host::mask_policy masks[] = {host::mask_policy::maximal, host::mask_policy::random,
+                                         host::mask_policy::singleton, host::mask_policy::random};
+  auto const& residency = residencies[seed / 2 % 6];
+  host::execution run;
+  run.mode = host::execution_mode::deterministic;
+  run.policy = seed % 4 == 0 ? host::schedule_policy::round_robin : host::schedule_policy::random_walk;
+  run.masks = masks[seed / 3 % 4];
+  run.seed = seed;
+  run.sm_count = residency[0];
+  run.blocks_per_sm = residency[1];
+  run.stale_reads = seed % 2 == 1;
+  return run;
+}
+
+/// Runs `body` under `seeds` deterministic schedules, then once in parallel. Stops at the first that fails, with its seed
+/// in the message. What the body throws is a failure.
+template <class Body>
+void for_each_schedule(unsigned seeds, Body body) {
+  auto const replayed = detail::environment_number("WARPHEAP_TEST_SEED");
+  u64 const first = replayed.value_or(0);
+  u64 const count = replayed ? 1 : detail::environment_number("WARPHEAP_TEST_SEEDS").value_or(seeds);
+  for (u64 seed = first; seed < first + count; ++seed) {
+    auto const run = schedule_of(seed);
+    SCOPED_TRACE("WARPHEAP_TEST_SEED=" + std::to_string(seed) + ": " + host::describe(run));
+    host::scoped_execution const use{run};
+    detail::run_guarded(body);
+    if (testing::Test::HasFailure()) return;
+  }
+  if (replayed) return;
+  SCOPED_TRACE("parallel mode");
+  host::scoped_execution const use{host::execution{}};
+  detail::run_guarded(body);
+}
+
+/// The first of `seeds` schedules under which `body` returns false or throws; for broken twins that must be caught.
+template <class Body>
+std::optional<u64> find_failing_schedule(unsigned seeds, Body body) {
+  for (u64 seed = 0; seed < seeds; ++seed) {
+    host::scoped_execution const use{schedule_of(seed)};
+    try {
+      if (!body()) return seed;
+    } catch (std::exception const&) {
+      return seed;
+    }
+  }
+  return std::nullopt;
+}
+
+#else
+
+template <class Body>
+void for_each_schedule(unsigned, Body body) {
+  detail::run_guarded(body);
+}
+
+#endif
+
+}  // namespace warpheap::test
