@@ -19,59 +19,73 @@ struct churn_tally {
   u32 damaged = 0;
 };
 
+/// What a thread holds in one of its places.
+struct churn_place {
+  void* block = nullptr;
+  u64 call = 0;
+};
+
+/// Four places, chosen by selection. An array with a computed index would lie on the stack, and the fences of an allocator
+/// would wait for the stores there.
+class churn_places {
+ public:
+  static constexpr u32 size = 4;
+
+  WARPHEAP_DEVICE churn_place get(u32 place) const {
+    churn_place const low = place & 1 ? second_ : first_;
+    churn_place const high = place & 1 ? fourth_ : third_;
+    return place & 2 ? high : low;
+  }
+  WARPHEAP_DEVICE void set(u32 place, churn_place held) {
+    first_ = place == 0 ? held : first_;
+    second_ = place == 1 ? held : second_;
+    third_ = place == 2 ? held : third_;
+    fourth_ = place == 3 ? held : fourth_;
+  }
+
+ private:
+  churn_place first_, second_, third_, fourth_;
+};
+
 /// Kernel: `rounds` rounds in every thread, then all places are emptied.
 template <bool Checked>
 struct churn_rounds {
-  static constexpr u32 places = 4;
-
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, size_draw draw, u32 rounds, churn_tally* tallies, u64 threads) const {
     u64 const thread = global_thread_index();
     if (thread >= threads) return;
     random_sequence random{draw.seed + thread};
-    holder held[places];
+    churn_places places;
     churn_tally tally;
     for (u32 round = 0; round < rounds; ++round) {
-      u32 const chosen = random.below(places);
-      u64 const call = thread * rounds + round;
-      // A constant index in every step keeps the places in registers; a chosen one would put them on the stack, and the
-      // allocator's fences would wait for those stores.
-#pragma GCC unroll 4
-      for (u32 place = 0; place < places; ++place)
-        if (place == chosen) turn(heap, draw, held[place], call, tally);
+      u32 const chosen = random.below(churn_places::size);
+      churn_place const held = places.get(chosen);
+      places.set(chosen, held.block ? empty(heap, draw, held, tally) : fill(heap, draw, thread * rounds + round, tally));
     }
-#pragma GCC unroll 4
-    for (u32 place = 0; place < places; ++place)
-      if (held[place].block) turn(heap, draw, held[place], 0, tally);
+    for (u32 place = 0; place < churn_places::size; ++place)
+      if (churn_place const held = places.get(place); held.block) empty(heap, draw, held, tally);
     tallies[thread] = tally;
   }
 
  private:
-  struct holder {
-    void* block = nullptr;
-    u64 call = 0;
-  };
+  template <class Heap>
+  WARPHEAP_DEVICE static churn_place empty(Heap heap, size_draw draw, churn_place held, churn_tally& tally) {
+    if constexpr (Checked) tally.damaged += !holds_stamp<Heap>(held.block, draw.of(held.call), held.call);
+    heap.free(held.block);
+    ++tally.calls;
+    return {};
+  }
 
   template <class Heap>
-  WARPHEAP_DEVICE static void turn(Heap const& heap, size_draw draw, holder& place, u64 call, churn_tally& tally) {
-    if (place.block) {
-      if constexpr (Checked) tally.damaged += !holds_stamp<Heap>(place.block, draw.of(place.call), place.call);
-      heap.free(place.block);
-      place.block = nullptr;
-      ++tally.calls;
-      return;
-    }
-    place.block = heap.malloc(draw.of(call));
-    if (!place.block) {
-      ++tally.failures;
-      return;
-    }
-    ++tally.calls;
-    if constexpr (Checked) {
-      place.call = call;
-      tally.misaligned += !is_aligned<Heap>(place.block, draw.of(call));
-      stamp<Heap>(place.block, draw.of(call), call);
-    }
+  WARPHEAP_DEVICE static churn_place fill(Heap heap, size_draw draw, u64 call, churn_tally& tally) {
+    void* const block = heap.malloc(draw.of(call));
+    ++(block ? tally.calls : tally.failures);
+    if constexpr (Checked)
+      if (block) {
+        tally.misaligned += !is_aligned<Heap>(block, draw.of(call));
+        stamp<Heap>(block, draw.of(call), call);
+      }
+    return {block, call};
   }
 };
 

@@ -36,15 +36,15 @@ struct request {
 /// One operation measured `times_us.size()` times. A result carries its own check: `fault` says what was wrong with the
 /// blocks that the operation gave or took, and a result with a fault has no times.
 struct result {
-  std::string scenario;
-  std::string allocator;
-  std::string operation;
-  std::vector<std::pair<std::string, u64>> parameters;
-  std::vector<std::pair<std::string, double>> figures;  ///< measured beside the time: utilisation, cycles
-  std::vector<double> times_us;
+  std::string scenario = {};
+  std::string allocator = {};
+  std::string operation = {};
+  std::vector<std::pair<std::string, u64>> parameters = {};
+  std::vector<std::pair<std::string, double>> figures = {};  ///< measured beside the time: utilisation, cycles
+  std::vector<double> times_us = {};
   double operations = 0;  ///< done in each of the times
   u64 failures = 0;       ///< calls that returned nullptr, in the last of the times
-  std::string fault;
+  std::string fault = {};
 
   bool checked() const { return fault.empty(); }
 };

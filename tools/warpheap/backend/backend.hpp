@@ -74,7 +74,7 @@ class dynamic_graph {
 
 /// One fill of a heap in `verify`.
 struct verification {
-  std::string allocator;
+  std::string allocator = {};
   u64 least_bytes = 0;
   u64 most_bytes = 0;
   u64 blocks = 0;
@@ -86,7 +86,7 @@ struct verification {
   u64 slots_before = 0;
   u64 slots_after = 0;
   double seconds = 0;
-  std::string fault;
+  std::string fault = {};
 
   bool verified() const { return fault.empty(); }
 };

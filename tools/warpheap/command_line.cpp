@@ -1,0 +1,149 @@
+#include "command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <new>
+#include <stdexcept>
+
+#include "choices.hpp"
+#include "commands.hpp"
+#include "machine.hpp"
+#include "warpheap/platform/errors.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+constexpr int bad_result = 1;
+constexpr int bad_usage = 2;
+
+void add_output_flags(CLI::App& to, common_flags& flags) {
+  to.add_option("--backend", flags.backend, "cuda or host; by default cuda where a device is, else host")
+      ->type_name("NAME");
+  to.add_option("--json", flags.json, "Write the results as JSON; '-' is standard output, which then has nothing else")
+      ->type_name("FILE");
+}
+
+void add_common_flags(CLI::App& to, common_flags& flags, char const* host_pool) {
+  add_output_flags(to, flags);
+  to.add_option("--allocator", flags.allocators, "Allocators, of those that `warpheap info` lists (default slab_bitmap)")
+      ->type_name("NAME[,NAME...]");
+  to.add_option("--pool", flags.pool,
+                std::string{"Bytes that the heap has for blocks, like 512MiB (default 8GiB on a GPU, or half of its free "
+                            "memory if that is less; on the host "} +
+                    host_pool + ")")
+      ->type_name("SIZE");
+  to.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N")->capture_default_str();
+  to.add_flag("--deterministic", flags.deterministic,
+              "Host backend: one lane at a time, in an order that depends on --seed alone; slow");
+}
+
+void add_sizes(CLI::App& to, std::string& sizes, std::string& ranges, char const* of_sizes, char const* of_ranges) {
+  to.add_option("--sizes", sizes, of_sizes)->type_name("SIZE[,SIZE...]");
+  to.add_option("--ranges", ranges, of_ranges)->type_name("SIZE-SIZE[,...]");
+}
+
+void add_info(CLI::App& to, common_flags& flags) { add_output_flags(to, flags); }
+
+void add_graph(CLI::App& to, graph_flags& flags) {
+  to.footer(
+      "Edges: every entry of the matrix is one, its value ignored. A general matrix is a directed graph; a symmetric,\n"
+      "skew-symmetric or hermitian one is undirected, and each edge is in the adjacency of both its ends. Duplicates are\n"
+      "ignored. A self loop (an entry on the diagonal) stays, once in its vertex's own adjacency, unless dropped.\n"
+      "Reported: edges = adjacency entries at the end; mallocs and frees = blocks that came and went (a realloc in place\n"
+      "is neither); failures = calls that returned nullptr; live bytes = usable bytes of the graph's blocks at the end,\n"
+      "peak bytes = the most of that after any batch; seconds = time of the kernels that built and changed the graph.");
+  add_common_flags(to, flags.common, "1GiB");
+  to.add_option("--input", flags.input, "Matrix Market file in coordinate format; without it an R-MAT graph is made")
+      ->type_name("FILE");
+  to.add_option("--scale", flags.scale, "R-MAT: 2^N vertices")->type_name("N")->capture_default_str();
+  to.add_option("--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex")->type_name("N")->capture_default_str();
+  to.add_option("--batches", flags.rounds, "After loading, N times: erase a random batch of edges, and insert it again")
+      ->type_name("N")
+      ->capture_default_str();
+  to.add_option("--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)")->type_name("N");
+  to.add_flag("--replace", flags.replace, "What is inserted after a deletion is new random edges instead");
+  to.add_flag("--undirected", flags.undirected, "Take a general matrix as undirected");
+  to.add_flag("--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
+}
+
+void add_bench(CLI::App& to, bench_flags& flags) {
+  to.footer(
+      "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn (many\n"
+      "rounds of malloc and free, up to four blocks a thread; the first of --ranges), fill (the pool to the first\n"
+      "nullptr, a crowd at the full heap, and again after frees), latency (one lane), init (making and resetting a heap).\n"
+      "Allocator 'null' is the floor: a kernel that stores one pointer a thread.\n"
+      "CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that uses it.");
+  to.add_option("scenarios", flags.scenarios, "burst, mixed, churn, fill, latency, init; all of them by default")
+      ->type_name("SCENARIO");
+  add_common_flags(to, flags.common, "256MiB, 8MiB for fill");
+  add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill and latency", "Ranges of sizes of mixed and churn");
+  to.add_option("--threads", flags.threads,
+                "Threads (default on a GPU: burst and mixed 1048576, churn 262144, fill 65536; on the host fewer)")
+      ->type_name("N");
+  to.add_option("--rounds", flags.rounds, "Rounds of churn")->type_name("N")->capture_default_str();
+  to.add_option("--repeat", flags.repeat, "Times that each operation is measured")->type_name("N")->capture_default_str();
+}
+
+void add_verify(CLI::App& to, verify_flags& flags) {
+  to.footer(
+      "The heap is filled until every thread got nullptr, every block is stamped by worker and counter and looked at, all\n"
+      "are freed by other workers, and the slots must be what they were at the start.");
+  add_common_flags(to, flags.common, "8MiB");
+  add_sizes(to, flags.sizes, flags.ranges, "Sizes of blocks (default 16,64,1000,4096)",
+            "Ranges of random sizes (default 16-1024)");
+  to.add_option("--threads", flags.threads, "Threads that fill (default 65536 on a GPU, 1024 on the host)")
+      ->type_name("N");
+  to.add_option("--repeat", flags.repeat, "Times that each size is filled and emptied")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+int dispatch(int count, char const* const* arguments) {
+  CLI::App app{"Dynamic memory for GPU threads: graphs built on it, allocators measured and verified.", "warpheap"};
+  app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")");
+  app.require_subcommand(1);
+  common_flags info;
+  graph_flags graph;
+  bench_flags bench;
+  verify_flags verify;
+  int status = 0;
+  auto const add = [&](char const* name, char const* text, auto fill, auto& flags, auto run) {
+    auto* const command = app.add_subcommand(name, text);
+    fill(*command, flags);
+    command->callback([&status, &flags, run] { status = run(flags); });
+  };
+  add("info", "Backends, allocators and devices", add_info, info, run_info);
+  add("graph", "Build a dynamic graph in the heap, change it, and check it", add_graph, graph, run_graph);
+  add("bench", "Measure allocators", add_bench, bench, run_bench);
+  add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
+  try {
+    app.parse(count, arguments);
+  } catch (CLI::Success const& help) {
+    return app.exit(help);
+  } catch (CLI::ParseError const& error) {
+    throw usage_error{error.what()};
+  }
+  return status;
+}
+
+}  // namespace
+
+int run(int count, char const* const* arguments) {
+  try {
+    return dispatch(count, arguments);
+  } catch (usage_error const& error) {
+    complain(error.what());
+  } catch (out_of_memory const& error) {
+    complain(error.what());
+  } catch (std::invalid_argument const& error) {
+    complain(error.what());
+  } catch (std::bad_alloc const&) {
+    complain("out of memory on the host");
+  } catch (std::exception const& error) {
+    complain(error.what());
+    return bad_result;
+  }
+  return bad_usage;
+}
+
+}  // namespace warpheap::tool
