@@ -35,8 +35,9 @@ class fill_at_size {
     bool const full = filled.failures > 0;
     filling_.operations = static_cast<double>(filled.blocks);
     filling_.failures = filled.failures;
-    filling_.figures = {{"utilisation", static_cast<double>(filled.blocks * draw_.least) / pool_bytes},
-                        {"full", full ? 1 : 0}};
+    filling_.figures = {{"full", full ? 1 : 0}};
+    if (full)
+      filling_.figures.push_back({"utilisation", static_cast<double>(filled.blocks * draw_.least) / pool_bytes});
     if (full) filled.blocks += ledger_.take_until_all_null().blocks;
     if (!sound(ledger_.examine())) return false;
     if (full) ask(counts);

@@ -16,30 +16,33 @@ namespace {
 constexpr int bad_result = 1;
 constexpr int bad_usage = 2;
 
+/// An option whose value is text of at least one character: an empty one is a script's unset variable.
+CLI::Option* add_text(CLI::App& to, char const* name, std::string& value, std::string const& help, char const* type) {
+  auto const is_there = [](std::string const& text) { return std::string{text.empty() ? "the value is empty" : ""}; };
+  return to.add_option(name, value, help)->type_name(type)->check(CLI::Validator{is_there, ""});
+}
+
 void add_output_flags(CLI::App& to, common_flags& flags) {
-  to.add_option("--backend", flags.backend, "cuda or host; by default cuda where a device is, else host")
-      ->type_name("NAME");
-  to.add_option("--json", flags.json, "Write the results as JSON; '-' is standard output, which then has nothing else")
-      ->type_name("FILE");
+  add_text(to, "--backend", flags.backend, "cuda or host; by default cuda where a device is, else host", "NAME");
+  add_text(to, "--json", flags.json, "Write the results as JSON; '-' is standard output, which then has nothing else",
+           "FILE");
 }
 
 void add_common_flags(CLI::App& to, common_flags& flags, char const* host_pool) {
   add_output_flags(to, flags);
-  to.add_option("--allocator", flags.allocators, "Allocators, of those that `warpheap info` lists (default slab_bitmap)")
-      ->type_name("NAME[,NAME...]");
-  to.add_option("--pool", flags.pool,
+  add_text(to, "--allocator", flags.allocators, "Allocators, of those that `warpheap info` lists (default slab_bitmap)", "NAME[,NAME...]");
+  add_text(to, "--pool", flags.pool,
                 std::string{"Bytes that the heap has for blocks, like 512MiB (default 8GiB on a GPU, or half of its free "
                             "memory if that is less; on the host "} +
-                    host_pool + ")")
-      ->type_name("SIZE");
-  to.add_option("--seed", flags.seed, "Seed of everything random")->type_name("N")->capture_default_str();
+                    host_pool + ")", "SIZE");
+  add_text(to, "--seed", flags.seed, "Seed of everything random", "N")->capture_default_str();
   to.add_flag("--deterministic", flags.deterministic,
               "Host backend: one lane at a time, in an order that depends on --seed alone; slow");
 }
 
 void add_sizes(CLI::App& to, std::string& sizes, std::string& ranges, char const* of_sizes, char const* of_ranges) {
-  to.add_option("--sizes", sizes, of_sizes)->type_name("SIZE[,SIZE...]");
-  to.add_option("--ranges", ranges, of_ranges)->type_name("SIZE-SIZE[,...]");
+  add_text(to, "--sizes", sizes, of_sizes, "SIZE[,SIZE...]");
+  add_text(to, "--ranges", ranges, of_ranges, "SIZE-SIZE[,...]");
 }
 
 void add_info(CLI::App& to, common_flags& flags) { add_output_flags(to, flags); }
@@ -53,14 +56,12 @@ void add_graph(CLI::App& to, graph_flags& flags) {
       "is neither); failures = calls that returned nullptr; live bytes = usable bytes of the graph's blocks at the end,\n"
       "peak bytes = the most of that after any batch; seconds = time of the kernels that built and changed the graph.");
   add_common_flags(to, flags.common, "1GiB");
-  to.add_option("--input", flags.input, "Matrix Market file in coordinate format; without it an R-MAT graph is made")
-      ->type_name("FILE");
-  to.add_option("--scale", flags.scale, "R-MAT: 2^N vertices")->type_name("N")->capture_default_str();
-  to.add_option("--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex")->type_name("N")->capture_default_str();
-  to.add_option("--batches", flags.rounds, "After loading, N times: erase a random batch of edges, and insert it again")
-      ->type_name("N")
+  add_text(to, "--input", flags.input, "Matrix Market file in coordinate format; without it an R-MAT graph is made", "FILE");
+  add_text(to, "--scale", flags.scale, "R-MAT: 2^N vertices", "N")->capture_default_str();
+  add_text(to, "--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex", "N")->capture_default_str();
+  add_text(to, "--batches", flags.rounds, "After loading, N times: erase a random batch of edges, and insert it again", "N")
       ->capture_default_str();
-  to.add_option("--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)")->type_name("N");
+  add_text(to, "--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)", "N");
   to.add_flag("--replace", flags.replace, "What is inserted after a deletion is new random edges instead");
   to.add_flag("--undirected", flags.undirected, "Take a general matrix as undirected");
   to.add_flag("--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
@@ -77,11 +78,10 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       ->type_name("SCENARIO");
   add_common_flags(to, flags.common, "256MiB, 8MiB for fill");
   add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill and latency", "Ranges of sizes of mixed and churn");
-  to.add_option("--threads", flags.threads,
-                "Threads (default on a GPU: burst and mixed 1048576, churn 262144, fill 65536; on the host fewer)")
-      ->type_name("N");
-  to.add_option("--rounds", flags.rounds, "Rounds of churn")->type_name("N")->capture_default_str();
-  to.add_option("--repeat", flags.repeat, "Times that each operation is measured")->type_name("N")->capture_default_str();
+  add_text(to, "--threads", flags.threads,
+                "Threads (default on a GPU: burst and mixed 1048576, churn 262144, fill 65536; on the host fewer)", "N");
+  add_text(to, "--rounds", flags.rounds, "Rounds of churn", "N")->capture_default_str();
+  add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
 }
 
 void add_verify(CLI::App& to, verify_flags& flags) {
@@ -91,10 +91,8 @@ void add_verify(CLI::App& to, verify_flags& flags) {
   add_common_flags(to, flags.common, "8MiB");
   add_sizes(to, flags.sizes, flags.ranges, "Sizes of blocks (default 16,64,1000,4096)",
             "Ranges of random sizes (default 16-1024)");
-  to.add_option("--threads", flags.threads, "Threads that fill (default 65536 on a GPU, 1024 on the host)")
-      ->type_name("N");
-  to.add_option("--repeat", flags.repeat, "Times that each size is filled and emptied")
-      ->type_name("N")
+  add_text(to, "--threads", flags.threads, "Threads that fill (default 65536 on a GPU, 1024 on the host)", "N");
+  add_text(to, "--repeat", flags.repeat, "Times that each size is filled and emptied", "N")
       ->capture_default_str();
 }
 
@@ -116,6 +114,8 @@ int dispatch(int count, char const* const* arguments) {
   add("graph", "Build a dynamic graph in the heap, change it, and check it", add_graph, graph, run_graph);
   add("bench", "Measure allocators", add_bench, bench, run_bench);
   add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
+  if (count > 1 && arguments[1][0] != '-' && !app.get_subcommand_no_throw(arguments[1]))
+    throw usage_error{std::string{"no subcommand is called '"} + arguments[1] + "'; there are: info, graph, bench, verify"};
   try {
     app.parse(count, arguments);
   } catch (CLI::Success const& help) {

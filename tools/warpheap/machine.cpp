@@ -25,7 +25,7 @@ std::string find_in_file(char const* path, char const* pattern) {
 }
 
 nlohmann::ordered_json text_or_null(std::string const& text) {
-  return text.empty() ? nlohmann::ordered_json{nullptr} : nlohmann::ordered_json(text);
+  return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
 }
 
 /// The kernel driver's own version, or that of its interface where it does not say.

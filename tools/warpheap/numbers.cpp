@@ -68,9 +68,8 @@ u64 parse_bytes(std::string_view what, std::string_view text, u64 least, u64 mos
     if (read.value > ~u64{0} / known.bytes)
       throw usage_error{fmt::format("{}: '{}' is more bytes than 64 bits can count", what, text)};
     u64 const bytes = read.value * known.bytes;
-    if (bytes < least || bytes > most)
-      throw usage_error{
-          fmt::format("{}: '{}' is not between {} and {}", what, text, format_bytes(least), format_bytes(most))};
+    if (bytes < least) throw usage_error{fmt::format("{}: '{}' is less than {}", what, text, format_bytes(least))};
+    if (bytes > most) throw usage_error{fmt::format("{}: '{}' is more than {}", what, text, format_bytes(most))};
     return bytes;
   }
   throw usage_error{fmt::format("{}: '{}' is not a size; sizes are like 1000, 64K, 512MiB, 8GiB", what, text)};
