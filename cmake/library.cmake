@@ -25,10 +25,17 @@ target_link_libraries(warpheap INTERFACE $<TARGET_NAME_IF_EXISTS:Boost::context>
 
 include(CMakePackageConfigHelpers)
 set(warpheap_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/warpheap)
-install(TARGETS warpheap EXPORT warpheap FILE_SET HEADERS)
-install(EXPORT warpheap NAMESPACE warpheap:: FILE warpheap-targets.cmake DESTINATION ${warpheap_package_dir})
+install(TARGETS warpheap EXPORT warpheap FILE_SET HEADERS COMPONENT Development)
+install(
+  EXPORT warpheap
+  NAMESPACE warpheap::
+  FILE warpheap-targets.cmake
+  DESTINATION ${warpheap_package_dir}
+  COMPONENT Development)
 configure_package_config_file(cmake/warpheap-config.cmake.in warpheap-config.cmake
                               INSTALL_DESTINATION ${warpheap_package_dir})
 write_basic_package_version_file(warpheap-config-version.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config.cmake
-              ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config-version.cmake DESTINATION ${warpheap_package_dir})
+install(
+  FILES ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config-version.cmake
+  DESTINATION ${warpheap_package_dir}
+  COMPONENT Development)

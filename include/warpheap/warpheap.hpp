@@ -47,6 +47,7 @@ using toolkit_heap = basic_heap<toolkit_allocator>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 
+#if !defined(__CUDACC_RTC__)
 namespace warpheap::literals {
 
 consteval unsigned long long operator""_KiB(unsigned long long count) { return count << 10; }
@@ -54,3 +55,4 @@ consteval unsigned long long operator""_MiB(unsigned long long count) { return c
 consteval unsigned long long operator""_GiB(unsigned long long count) { return count << 30; }
 
 }  // namespace warpheap::literals
+#endif

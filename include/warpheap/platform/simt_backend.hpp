@@ -23,8 +23,14 @@
 
 namespace warpheap {
 
+/// NVRTC has neither std::same_as nor the built-in behind it.
 template <class Left, class Right>
-concept same_type = __is_same(Left, Right);
+inline constexpr bool is_same_type = false;
+template <class Type>
+inline constexpr bool is_same_type<Type, Type> = true;
+
+template <class Left, class Right>
+concept same_type = is_same_type<Left, Right>;
 
 template <class Backend>
 concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, char const* reason) {

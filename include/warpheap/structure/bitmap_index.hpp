@@ -90,14 +90,68 @@ class bitmap_index {
     }
   }
 
-  /// An item that was in the set lately, the first at or cyclically after `start` as far as we saw; `none` if we saw
-  /// none. `start` is an item, best a random one. Any lane alone; every word is visited at most twice on the way down.
+  /// An item that was in the set lately, near and cyclically after `start` (an item, best a random one); `none` if we saw
+  /// none. Any lane alone. One load where the set is dense around `start`.
   WARPHEAP_DEVICE u32 find(u32 start) const {
-    auto const found = find_between(start, items_);
-    return found != none || start == 0 ? found : find_between(0, start);
+    // relaxed, here and below: a hint.
+    auto const near = bottom().word_of(start).load(order::relaxed);
+    if (near != 0) return start - start % 64 + first_from(near, start % 64);
+    level top = bottom();
+    while (!is_top(top)) top = above(top);
+    auto const own = start >> items_log2(top);
+    for (u32 turn = 0; turn < top.width; ++turn) {
+      auto const word = own + turn < top.width ? own + turn : own + turn - top.width;
+      // Each summary bit is followed once: one whose word turns out to be zero is passed over, so the search ends.
+      for (u64 bits = top.word_of(64 * word).load(order::relaxed); bits != 0;) {
+        auto const bit = first_from(bits, (start >> (6 * top.depth)) % 64);
+        auto const found = descend(top, 64 * word + bit, start);
+        if (found != none) return found;
+        bits &= ~(u64{1} << bit);
+      }
+    }
+    return none;
   }
 
+#if !defined(__CUDACC_RTC__)
+  /// Items of a set whose words were copied to the host at rest.
+  static u64 count(u64 const* words, u32 items) {
+    u64 in = 0;
+    for (u32 word = 0; word < level_words(items, 0); ++word) in += popcount(words[word]);
+    return in;
+  }
+
+  /// X1 and X2, for words copied to the host at rest: `expected(item)` says which items should be in.
+  template <class Expected>
+  static bool is_exact(u64 const* words, u32 items, Expected expected) {
+    return holds(words, items, expected, [](bool summary, bool occupied) { return summary == occupied; });
+  }
+
+  /// U1, for words copied to the host at rest: `expected(item)` says which items should be in.
+  template <class Expected>
+  static bool is_upper_bound(u64 const* words, u32 items, Expected expected) {
+    return holds(words, items, expected, [](bool summary, bool occupied) { return summary || !occupied; });
+  }
+#endif
+
  private:
+#if !defined(__CUDACC_RTC__)
+  template <class Expected, class Relation>
+  static bool holds(u64 const* words, u32 items, Expected expected, Relation relation) {
+    auto const is_set = [](u64 const* level, u32 bit) { return (level[bit / 64] >> (bit % 64) & 1) != 0; };
+    for (u32 item = 0; item < 64 * level_words(items, 0); ++item) {
+      if (is_set(words, item) != (item < items && expected(item))) return false;
+    }
+    for (u32 depth = 1; depth < levels_for(items); ++depth) {
+      auto const width = level_words(items, depth - 1);
+      for (u32 bit = 0; bit < 64 * level_words(items, depth); ++bit) {
+        if (!relation(is_set(words + width, bit), bit < width && words[bit] != 0)) return false;
+      }
+      words += width;
+    }
+    return true;
+  }
+#endif
+
   struct level {
     u64* words;
     u32 width;  ///< words of this level, which are the bits of the next
@@ -127,27 +181,24 @@ class bitmap_index {
     }
   }
 
-  /// The first item of [position, end) that we see, top down. A summary bit whose word turns out to be zero is passed
-  /// over, so position only grows and the search ends.
-  WARPHEAP_DEVICE u32 find_between(u32 position, u32 end) const {
-    level at = bottom();
-    while (!is_top(at)) at = above(at);
-    while (position < end) {
-      auto const shift = 6 * at.depth;
-      auto const bit = position >> shift;
-      // relaxed: a hint.
-      auto const rest = at.word_of(bit).load(order::relaxed) & ~low_mask(bit % 64);
-      if (rest == 0) {
-        position = (bit / 64 + 1) << (shift + 6);
-        if (!is_top(at)) at = above(at);
-        continue;
-      }
-      auto const first = (bit - bit % 64 + lowest_bit(rest)) << shift;
-      if (first > position) position = first;
-      if (at.depth == 0) return position < end ? position : none;
+  /// log2 of the items below one word of a level.
+  WARPHEAP_DEVICE static u32 items_log2(level const& at) { return 6 * at.depth + 6; }
+
+  /// The first set bit at or cyclically after `position`; `word` is not 0.
+  WARPHEAP_DEVICE static u32 first_from(u64 word, u32 position) {
+    auto const later = word & ~low_mask(position);
+    return lowest_bit(later != 0 ? later : word);
+  }
+
+  /// An item below bit `bit` of a level; `none` if a word on the way is zero.
+  WARPHEAP_DEVICE u32 descend(level at, u32 bit, u32 start) const {
+    while (at.depth != 0) {
       at = below(at);
+      auto const word = atomic_ref<u64>{at.words[bit]}.load(order::relaxed);
+      if (word == 0) return none;
+      bit = 64 * bit + first_from(word, (start >> (6 * at.depth)) % 64);
     }
-    return none;
+    return bit;
   }
 
   u64* words_;

@@ -67,16 +67,21 @@ WARPHEAP_HOST_DEVICE constexpr u64 low_mask(u32 bits) { return bits < 64 ? (u64{
 WARPHEAP_HOST_DEVICE constexpr u32 low_mask32(u32 bits) { return static_cast<u32>((u64{1} << bits) - 1); }
 
 /// Index of the set bit that has `k` set bits below it; `k` < popcount(word).
-WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u64 word, u32 k) {
+WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u32 word, u32 k) {
   u32 position = 0;
-  for (u32 half = 32; half != 0; half /= 2) {
-    auto const below = popcount((word >> position) & low_mask(half));
+  for (u32 half = 16; half != 0; half /= 2) {
+    auto const below = popcount((word >> position) & low_mask32(half));
     if (k >= below) {
       k -= below;
       position += half;
     }
   }
   return position;
+}
+WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u64 word, u32 k) {
+  auto const low = static_cast<u32>(word);
+  auto const below = popcount(low);
+  return k < below ? nth_bit(low, k) : 32 + nth_bit(static_cast<u32>(word >> 32), k - below);
 }
 
 /// The `count` lowest set bits of `word`; all of it if it has no more.

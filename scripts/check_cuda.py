@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Compiles the public interface for every architecture that Warpheap supports, and looks at the code that comes out.
+
+  architectures   tests/compile/public_api.cu, which calls every device function, for each architecture
+  registers       tests/compile/malloc_only.cu, a kernel that only calls heap.malloc: its registers and stack frame
+"""
+
+import argparse
+import contextlib
+import io
+import pathlib
+import re
+import sys
+import tempfile
+
+import compilers
+
+MOST_REGISTERS = 48
+SOURCES = compilers.ROOT / "tests" / "compile"
+
+
+def compile_architectures(nvcc, source):
+    commands = {
+        arch: [*nvcc, f"-arch=sm_{arch}", "-Werror=all-warnings", "-cubin", "-o", "/dev/null", str(source)]
+        for arch in compilers.ARCHITECTURES
+    }
+    results = compilers.compile_all(commands)
+    for arch, (good, said, seconds) in results.items():
+        print(f"sm_{arch:4} {'compiled' if good else 'FAILED'} in {seconds:.1f} s" + ("" if good else f"\n{said}"))
+    return all(good for good, _, _ in results.values())
+
+
+def read_ptxas(text):
+    """[(kernel, registers, bytes of stack frame)] from what `ptxas -v` prints."""
+    kernels = []
+    name, stack = None, 0
+    for line in text.splitlines():
+        found = re.search(r"Compiling entry function '(\w+)'", line)
+        if found:
+            name = found.group(1)
+        found = re.search(r"(\d+) bytes stack frame", line)
+        if found:
+            stack = int(found.group(1))
+        found = re.search(r"Used (\d+) registers", line)
+        if found and name:
+            kernels.append((name, int(found.group(1)), stack))
+            name, stack = None, 0
+    return kernels
+
+
+def measure_registers(nvcc, source):
+    """Prints each kernel's registers and stack frame on sm_90. Returns whether all are within the limits."""
+    good, said, _ = compilers.compile(
+        [*nvcc, "-arch=sm_90", "-DNDEBUG", "-Xptxas", "-v", "-cubin", "-o", "/dev/null", str(source)]
+    )
+    kernels = read_ptxas(said)
+    if not good or not kernels:
+        print(f"could not compile {source.name}, or found no kernel there:\n{said}")
+        return False
+    for name, registers, stack in kernels:
+        print(f"{name}: {registers} registers (at most {MOST_REGISTERS}), {stack} bytes of stack frame (none)")
+    return all(registers <= MOST_REGISTERS and stack == 0 for _, registers, stack in kernels)
+
+
+REFUSED_EVERYWHERE = "__global__ void kernel(int* out) { *out = undeclared; }\n"
+# The matrix instruction needs sm_80.
+REFUSED_ON_75 = """
+#include <mma.h>
+__global__ void kernel(double* out) {
+  using namespace nvcuda::wmma;
+  fragment<accumulator, 8, 8, 4, double> sum;
+  fill_fragment(sum, 0.0);
+  store_matrix_sync(out, sum, 8, mem_row_major);
+}
+"""
+ONE_KERNEL = "__global__ void kernel(int* out) { *out = 1; }\n"
+MANY_REGISTERS = """
+__global__ void kernel(float* out) {
+  float x[96];
+#pragma unroll
+  for (int i = 0; i < 96; ++i) x[i] = out[i];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 96; ++i) out[95 - i] = x[i];
+}
+"""
+STACK_FRAME = """
+__global__ void kernel(int* out, int n) {
+  int local[64];
+  for (int i = 0; i < 64; ++i) local[i] = i;
+  for (int i = 0; i < n; ++i) local[out[i] & 63] += i;
+  out[0] = local[out[n] & 63];
+}
+"""
+
+
+def self_test(nvcc, what):
+    judge = compile_architectures if what == "architectures" else measure_registers
+    planted = {
+        "architectures": {REFUSED_EVERYWHERE: False, REFUSED_ON_75: False, ONE_KERNEL: True},
+        "registers": {MANY_REGISTERS: False, STACK_FRAME: False, "int no_kernel;\n": False, ONE_KERNEL: True},
+    }[what]
+    wrong = 0
+    for text, expected in planted.items():
+        with tempfile.TemporaryDirectory() as directory:
+            source = pathlib.Path(directory) / "planted.cu"
+            source.write_text(text)
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                judged = judge(nvcc, source)
+        if judged != expected:
+            print(f"judged wrongly:\n{text}\n{said.getvalue()}")
+            wrong += 1
+    print(f"judged {len(planted) - wrong} of {len(planted)} planted kernels rightly")
+    return 1 if wrong else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["architectures", "registers"])
+    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
+    options = parser.parse_args()
+    nvcc = compilers.nvcc_or_skip(f"CUDA compilation ({options.what})")
+    if options.self_test:
+        return self_test(nvcc, options.what)
+    if options.what == "architectures":
+        return 0 if compile_architectures(nvcc, SOURCES / "public_api.cu") else 1
+    return 0 if measure_registers(nvcc, SOURCES / "malloc_only.cu") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""What the checks share: finding compilers, running them two at a time, and saying clearly that CUDA is absent."""
+
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ARCHITECTURES = ["75", "80", "90", "100", "120"]
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+GXX = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", f"-I{ROOT}/include"]
+
+
+def nvcc_or_skip(what):
+    """The command line of nvcc; without one, ends the check with a line that says what was skipped."""
+    default = "/usr/local/cuda/bin/nvcc"
+    nvcc = os.environ.get("CUDACXX") or shutil.which("nvcc") or (default if os.access(default, os.X_OK) else None)
+    if not nvcc:
+        print(f"SKIP: no nvcc, so {what} was not checked")
+        sys.exit(SKIPPED)
+    return [nvcc, "-std=c++20", f"-I{ROOT}/include"]
+
+
+def compile(command):
+    """Runs one compiler. Returns (succeeded, what it said, seconds)."""
+    began = time.monotonic()
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode == 0, done.stdout.strip(), time.monotonic() - began
+
+
+def compile_all(commands):
+    """Runs a dictionary of compilers on all cores. Returns {name: (succeeded, what it said, seconds)}."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
+        return dict(zip(commands, workers.map(compile, commands.values())))
+
+
+def sources():
+    """Every C++ and CUDA source of the project, relative to its root."""
+    folders = ["include", "tests", "tools", "examples", "bench"]
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".hpp", ".cuh", ".cpp", ".cu")]
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)

@@ -1,0 +1,37 @@
+// Calls every function that a kernel may call on each allocator the public header names, so that compiling this file for
+// an architecture shows that the interface works there. Read by scripts/check_cuda.py.
+#include <warpheap/warpheap.hpp>
+
+template <class Ref>
+__device__ void call_common(Ref heap, void** results, warpheap::size_t bytes) {
+  void* memory = heap.malloc(bytes);
+  heap.free(memory);
+  memory = heap.calloc(bytes, 2);
+  memory = heap.realloc(memory, bytes, 3 * bytes);
+  results[threadIdx.x] = memory;
+}
+
+__global__ void call_default(warpheap::heap_ref heap, void** results, unsigned long long* counts,
+                             warpheap::size_t bytes) {
+  call_common(heap, results, bytes);
+  void* memory = heap.aligned_alloc(64, bytes);
+  memory = heap.realloc(memory, 2 * bytes);
+  counts[threadIdx.x] = heap.usable_size(memory) + heap.owns(memory) + heap.available_slots(bytes);
+  heap.free(memory);
+  results[threadIdx.x] = heap.malloc_warp(warpheap::full_mask, bytes);
+}
+
+__global__ void call_toolkit(warpheap::toolkit_allocator heap, void** results, warpheap::size_t bytes) {
+  call_common(heap, results, bytes);
+}
+
+// The host's side, so that it is compiled too.
+unsigned long long use_heap() {
+  using namespace warpheap::literals;
+  warpheap::heap heap{64_MiB};
+  call_default<<<1, 32>>>(heap.ref(), nullptr, nullptr, 16);
+  heap.reset();
+  unsigned long long slots = heap.available_slots(16) + heap.statistics().live_blocks + heap.check_invariants().size();
+  heap.for_each_live([&](auto, auto bytes) { slots += bytes; });
+  return slots + heap.info().size() + heap.handle();
+}

@@ -1,0 +1,251 @@
+// The semaphore between real lanes: as many batches as needed, no unit lost, no sleeper left behind, contents seen.
+#include <gtest/gtest.h>
+
+#include <vector>
+#include <warpheap/platform/device_buffer.hpp>
+#include <warpheap/sync/bulk_semaphore.hpp>
+#include <warpheap/util/random.hpp>
+
+#include "support/schedules.hpp"
+
+namespace {
+
+using namespace warpheap;
+using test::for_each_schedule;
+namespace state = bulk_semaphore_state;
+
+/// What a kernel has done, summed over its lanes.
+struct tally {
+  u32 made;      // batches
+  u32 held;      // units acquired and not given back
+  u32 acquired;  // waits that got their units
+  u32 refused;   // waits whose batch failed and that found none
+  u32 blind;     // waits that got units before they could see what their maker wrote
+};
+
+WARPHEAP_DEVICE void count(u32& total, u32 more) { atomic_ref<u32>{total}.fetch_add(more, order::relaxed); }
+
+/// Every lane takes one unit and keeps it; makers write to `contents` before they signal.
+template <class Semaphore>
+struct take_one {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32* contents, tally* total) const {
+    Semaphore semaphore{*word};
+    if (semaphore.wait(1, batch) == wait_result::make_batch) {
+      atomic_ref<u32>{*contents}.store(1, order::relaxed);
+      semaphore.signal(batch - 1, batch - 1);
+      count(total->made, 1);
+    } else if (atomic_ref<u32>{*contents}.load(order::relaxed) == 0) {
+      count(total->blind, 1);
+    }
+    count(total->acquired, 1);
+  }
+};
+
+TEST(BulkSemaphore, MakesAsManyBatchesAsNeededAndNoMore) {
+  for (u32 const batch : {1u, 7u, 32u, 512u}) {
+    for_each_schedule(50, [&] {
+      device_buffer<u64> word(1);
+      device_buffer<u32> contents(1);
+      device_buffer<tally> total(1);
+      launch({2, 50}, take_one<bulk_semaphore>{}, word.data(), batch, contents.data(), total.data());
+      synchronize();
+      EXPECT_EQ(total[0].acquired, 100u);
+      EXPECT_EQ(total[0].made, (100 + batch - 1) / batch);
+      EXPECT_EQ(word[0], u64{total[0].made} * batch - 100);
+    });
+  }
+}
+
+/// Whether nobody got units of a batch without seeing what its maker wrote before.
+template <class Semaphore>
+bool shows_contents() {
+  device_buffer<u64> word(1);
+  device_buffer<u32> contents(1);
+  device_buffer<tally> total(1);
+  launch({2, 3}, take_one<Semaphore>{}, word.data(), 8u, contents.data(), total.data());
+  synchronize();
+  return total[0].acquired == 6 && total[0].blind == 0;
+}
+
+TEST(BulkSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
+  for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<bulk_semaphore>()); });
+}
+
+/// Lanes take units, keep some, give some back, steal some without waiting; only `supply` batches can be made.
+template <class Semaphore>
+struct trade {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {
+    Semaphore semaphore{*word};
+    random_sequence random{global_thread_index()};
+    for (u32 round = 0; round < rounds; ++round) {
+      auto const n = 1 + random.below(batch);
+      bool ours;
+      if (random.below(4) == 0) {
+        ours = semaphore.try_wait(n);
+      } else {
+        ours = semaphore.wait(n, batch) == wait_result::acquired || make(semaphore, n, batch, supply, total);
+        count(ours ? total->acquired : total->refused, 1);
+      }
+      if (!ours) continue;
+      if (random.below(2) == 0) semaphore.signal(n, 0);
+      else count(total->held, n);
+    }
+  }
+
+ private:
+  /// Makes a batch if one is left, and settles; whether n units are ours.
+  WARPHEAP_DEVICE static bool make(Semaphore& semaphore, u32 n, u32 batch, u32* supply, tally* total) {
+    atomic_ref<u32> const left{*supply};
+    for (u32 seen = left.load(order::relaxed); seen > 0;) {
+      if (!left.compare_exchange(seen, seen - 1, order::relaxed, order::relaxed)) continue;
+      count(total->made, 1);
+      semaphore.signal(batch - n, batch - n);
+      return true;
+    }
+    return semaphore.withdraw(n, batch);
+  }
+};
+
+/// Whether units are conserved and the promises settled after 2 x 24 lanes have traded with `supply` batches of 8 left.
+template <class Semaphore>
+bool conserves_units(u32 supply) {
+  constexpr u32 batch = 8;
+  device_buffer<u64> word(1);
+  device_buffer<u32> left(std::vector<u32>{supply});
+  device_buffer<tally> total(1);
+  launch({2, 24}, trade<Semaphore>{}, word.data(), batch, 6u, left.data(), total.data());
+  synchronize();
+  auto const done = total[0];
+  return state::check_at_rest(word[0]) && done.made + left[0] == supply && done.acquired + done.refused > 0 &&
+         state::available(word[0]) + done.held == u64{done.made} * batch;
+}
+
+TEST(BulkSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
+  for (u32 const supply : {0u, 1u, 5u, 1000u}) {
+    for_each_schedule(100, [&] { EXPECT_TRUE(conserves_units<bulk_semaphore>(supply)) << supply << " batches"; });
+  }
+}
+
+/// Every lane asks once; no batch can be made.
+struct find_nothing {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, tally* total) const {
+    bulk_semaphore semaphore{*word};
+    if (semaphore.wait(1, batch) == wait_result::make_batch && !semaphore.withdraw(1, batch)) count(total->refused, 1);
+  }
+};
+
+TEST(BulkSemaphore, AFailedBatchWakesEverySleeper) {
+  for_each_schedule(100, [] {
+    device_buffer<u64> word(1);
+    device_buffer<tally> total(1);
+    launch({2, 50}, find_nothing{}, word.data(), 16u, total.data());
+    synchronize();
+    EXPECT_EQ(total[0].refused, 100u);
+    EXPECT_EQ(word[0], 0u);
+  });
+}
+
+/// The first thread promises a unit before anybody asks and delivers it, or takes the promise back; the others wait.
+struct wait_for_promise {
+  WARPHEAP_DEVICE void operator()(u64* word, bool keeps, u32* promised, tally* total) const {
+    bulk_semaphore semaphore{*word};
+    atomic_ref<u32> const go{*promised};
+    if (global_thread_index() == 0) {
+      semaphore.promise(1);
+      // release: the promise comes before the requests; pairs with the acquire below.
+      go.store(1, order::release);
+      simt::pause(100);
+      semaphore.signal(keeps ? 1 : 0, 1);
+      return;
+    }
+    // acquire: pairs with the release above.
+    while (go.load(order::acquire) == 0) simt::pause(20);
+    if (semaphore.wait(1, 1) == wait_result::acquired) count(total->acquired, 1);
+    else count(total->made, 1), semaphore.signal(0, 0);
+  }
+};
+
+TEST(BulkSemaphore, APromiseIsWaitedForAndABrokenOneIsNot) {
+  for (bool const keeps : {true, false}) {
+    for_each_schedule(50, [&] {
+      device_buffer<u64> word(1);
+      device_buffer<u32> promised(1);
+      device_buffer<tally> total(1);
+      launch({2, 2}, wait_for_promise{}, word.data(), keeps, promised.data(), total.data());
+      synchronize();
+      // One unit was promised: one waiter counts on it, and the two others, whom it does not cover, make their own.
+      EXPECT_EQ(total[0].acquired, keeps ? 1u : 0u);
+      EXPECT_EQ(total[0].made, keeps ? 2u : 3u);
+      EXPECT_EQ(word[0], 0u);
+    });
+  }
+}
+
+#if !defined(__CUDACC__)
+
+using test::find_failing_schedule;
+
+
+/// A failed batch that nobody hears of.
+struct semaphore_without_withdraw : bulk_semaphore {
+  using bulk_semaphore::bulk_semaphore;
+  bool withdraw(u32, u32) { return false; }
+};
+
+/// Sleepers whom R does not count, so that makers' units are promised twice.
+class semaphore_with_uncounted_sleepers : public bulk_semaphore {
+ public:
+  explicit semaphore_with_uncounted_sleepers(u64& word) : bulk_semaphore{word}, raw_{word} {}
+
+  wait_result wait(u32 n, u32 batch) {
+    for (bool asleep = false;;) {
+      auto seen = raw_.load(order::relaxed);
+      auto const decided = state::next_of_wait(seen, n, batch, asleep);
+      if (decided.what == state::step::sleep || decided.what == state::step::keep_sleeping) {
+        asleep = true;
+        simt::pause(20);
+        continue;
+      }
+      if (!raw_.compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
+      return decided.what == state::step::take ? wait_result::acquired : wait_result::make_batch;
+    }
+  }
+
+ private:
+  atomic_ref<u64> raw_;
+};
+
+/// Units whose contents may be seen late.
+class semaphore_with_relaxed_signal : public bulk_semaphore {
+ public:
+  explicit semaphore_with_relaxed_signal(u64& word) : bulk_semaphore{word}, raw_{word} {}
+  void signal(u32 n, u32 promised) { raw_.fetch_add(state::change(n, -i64{promised}), order::relaxed); }
+
+ private:
+  atomic_ref<u64> raw_;
+};
+
+/// Whether some schedule makes the twin hang, or lose units or promises.
+template <class Semaphore>
+bool loses_units(u32 supply) {
+  return find_failing_schedule(50, [&] {
+           auto run = host::current_execution();
+           run.step_cap = 200'000;
+           host::scoped_execution const use{run};
+           return conserves_units<Semaphore>(supply);
+         }).has_value();
+}
+
+TEST(BulkSemaphore, ADroppedWithdrawIsCaught) { EXPECT_TRUE(loses_units<semaphore_without_withdraw>(1)); }
+
+TEST(BulkSemaphore, AnUncountedSleeperIsCaught) { EXPECT_TRUE(loses_units<semaphore_with_uncounted_sleepers>(5)); }
+
+TEST(BulkSemaphore, ASoundSemaphoreIsNot) { EXPECT_FALSE(loses_units<bulk_semaphore>(1)); }
+
+TEST(BulkSemaphore, ARelaxedSignalIsCaught) {
+  EXPECT_TRUE(find_failing_schedule(200, shows_contents<semaphore_with_relaxed_signal>).has_value());
+}
+
+#endif
+
+}  // namespace
