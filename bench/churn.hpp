@@ -60,7 +60,8 @@ struct churn_rounds {
     for (u32 round = 0; round < rounds; ++round) {
       u32 const chosen = random.below(churn_places::size);
       churn_place const held = places.get(chosen);
-      places.set(chosen, held.block ? empty(heap, draw, held, tally) : fill(heap, draw, thread * rounds + round, tally));
+      places.set(chosen,
+                 held.block ? empty(heap, draw, held, tally) : fill(heap, draw, thread * rounds + round, tally));
     }
     for (u32 place = 0; place < churn_places::size; ++place)
       if (churn_place const held = places.get(place); held.block) empty(heap, draw, held, tally);

@@ -57,14 +57,16 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
     freeing.operation = "free";
     std::vector<double> malloc_cycles, free_cycles;
     for (u32 round = 0; round <= asked.repeat && asking.checked(); ++round) {
-      auto const malloc_us = watch.microseconds(
-          [&] { launch({1, 1}, allocate_in_turn{}, heap.ref(), bytes, blocks.data(), cycles.data(), calls); });
+      auto const malloc_us = watch.microseconds([&] {
+        launch({1, 1}, allocate_in_turn{}, heap.ref(), bytes, blocks.data(), cycles.data(), calls);
+      });
       malloc_cycles.push_back(median_cycles(cycles));
       auto const found = examine<Allocator>(blocks, size_draw{bytes});
       asking.failures = found.failures;
       asking.fault = freeing.fault = found.fault();
-      auto const free_us =
-          watch.microseconds([&] { launch({1, 1}, free_in_turn{}, heap.ref(), blocks.data(), cycles.data(), calls); });
+      auto const free_us = watch.microseconds([&] {
+        launch({1, 1}, free_in_turn{}, heap.ref(), blocks.data(), cycles.data(), calls);
+      });
       free_cycles.push_back(median_cycles(cycles));
       if (round == 0) continue;
       asking.times_us.push_back(malloc_us);

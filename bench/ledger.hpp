@@ -92,9 +92,8 @@ class ledger {
 
   /// Fills the heap until every thread got nullptr, or has no room.
   ledger_change take_until_all_null() {
-    return run([&](launch_shape shape) {
-      launch(shape, take_all{}, heap_.ref(), draw_, view(), static_cast<u32*>(nullptr));
-    });
+    return run(
+        [&](launch_shape shape) { launch(shape, take_all{}, heap_.ref(), draw_, view(), static_cast<u32*>(nullptr)); });
   }
 
   /// Gives back every `step`-th block; each is freed by another thread than the one that took it.

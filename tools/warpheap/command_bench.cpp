@@ -25,8 +25,7 @@ std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::st
   auto const known = on.scenarios();
   for (auto const& name : typed)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw usage_error{
-          fmt::format("bench: no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
+      throw usage_error{fmt::format("bench: no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
   return typed.empty() ? known : typed;
 }
 
@@ -69,8 +68,9 @@ void add_row(text_table& table, bench::result const& made) {
     if (name != "pool_bytes") parameters += fmt::format("{}{}={}", parameters.empty() ? "" : " ", name, value);
   for (auto const& [name, value] : made.figures)
     figures += fmt::format("{}{}={:.4g}", figures.empty() ? "" : " ", name, value);
-  if (!made.checked()) return table.add({made.scenario, made.allocator, made.operation, parameters, "-", "-", "-",
-                                         "FAILED: " + made.fault});
+  if (!made.checked())
+    return table.add(
+        {made.scenario, made.allocator, made.operation, parameters, "-", "-", "-", "FAILED: " + made.fault});
   table.add({made.scenario, made.allocator, made.operation, parameters,
              fmt::format("{:.1f}", bench::median(made.times_us)), format_rate(operations_per_second(made)),
              fmt::format("{}", made.failures), figures});
@@ -97,15 +97,14 @@ int run_bench(bench_flags const& flags) {
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
-  auto const results =
-      measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
+  auto const results = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
 
   auto document = new_document(*chosen.on);
   document["backend"] = chosen.on->name();
   document["seed"] = chosen.seed;
   document["results"] = json::array();
-  text_table table{{"scenario", "allocator", "operation", "parameters", ">median us", ">operations/s", ">failures",
-                    "figures"}};
+  text_table table{
+      {"scenario", "allocator", "operation", "parameters", ">median us", ">operations/s", ">failures", "figures"}};
   for (auto const& made : results) {
     document["results"].push_back(json_of(made, chosen.on->name()));
     add_row(table, made);

@@ -98,8 +98,8 @@ void print(source const& input, std::vector<graph_outcome> const& outcomes, std:
   fmt::print("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n", input.name,
              input.graph.vertices, input.graph.directed ? "directed" : "undirected", outcomes.front().edges,
              input.duplicates, backend);
-  text_table table{{"allocator", "verified", ">mallocs", ">frees", ">failures", ">live bytes", ">peak bytes",
-                    ">seconds"}};
+  text_table table{
+      {"allocator", "verified", ">mallocs", ">frees", ">failures", ">live bytes", ">peak bytes", ">seconds"}};
   for (auto const& made : outcomes)
     table.add({made.allocator, made.verified() ? "yes" : "NO", fmt::format("{}", made.counts.mallocs),
                fmt::format("{}", made.counts.frees), fmt::format("{}", made.counts.failures),

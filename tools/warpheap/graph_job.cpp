@@ -40,7 +40,8 @@ class graph_job {
     for (u64 i = edges.size(); i > 1; --i) std::swap(edges[i - 1], edges[below(i)]);
     for (u64 first = 0; first < edges.size(); first += settings_.batch_size) {
       report();
-      dynamic_->insert(group_by_vertex(keys_of(graph_, first, std::min<u64>(first + settings_.batch_size, edges.size()))));
+      dynamic_->insert(
+          group_by_vertex(keys_of(graph_, first, std::min<u64>(first + settings_.batch_size, edges.size()))));
       note_peak();
     }
     reference_.insert(keys_of(graph_, 0, edges.size()));
@@ -89,7 +90,8 @@ class graph_job {
   void compare_counts(char const* after) {
     auto const now = dynamic_->counts();
     if (now.lost)
-      note(fmt::format("{} edges were lost: the heap of {} bytes had no memory for them", now.lost, settings_.pool_bytes));
+      note(fmt::format("{} edges were lost: the heap of {} bytes had no memory for them", now.lost,
+                       settings_.pool_bytes));
     if (now.inserted - now.erased != reference_.size())
       note(fmt::format("after {} the graph has {} adjacency entries and the reference {}", after,
                        now.inserted - now.erased, reference_.size()));

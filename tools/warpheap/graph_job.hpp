@@ -12,16 +12,16 @@ struct graph_settings {
   std::string allocator = {};
   u64 pool_bytes = 0;
   u64 seed = 1;
-  u32 rounds = 0;      ///< of erasing and inserting
-  u64 batch_size = 1;  ///< edges
+  u32 rounds = 0;        ///< of erasing and inserting
+  u64 batch_size = 1;    ///< edges
   bool replace = false;  ///< what a round inserts is new random edges, not those that it erased
 };
 
 struct graph_outcome {
   std::string allocator = {};
-  u64 edges = 0;       ///< adjacency entries at the end
+  u64 edges = 0;        ///< adjacency entries at the end
   graph_counts counts;  ///< of the graph at the end, before everything is freed
-  u64 peak_bytes = 0;  ///< the most live_bytes after any batch
+  u64 peak_bytes = 0;   ///< the most live_bytes after any batch
   std::string fault;
 
   bool verified() const { return fault.empty(); }

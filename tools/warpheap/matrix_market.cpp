@@ -89,14 +89,13 @@ struct banner {
 banner read_banner(line_reader& reader) {
   if (!reader.next()) reader.fail("not a Matrix Market file: it is empty");
   if (lower(reader.line().substr(0, 14)) != "%%matrixmarket")
-    reader.fail(fmt::format("not a Matrix Market file: it starts with '{}', not with %%MatrixMarket",
-                            excerpt(reader.line())));
+    reader.fail(
+        fmt::format("not a Matrix Market file: it starts with '{}', not with %%MatrixMarket", excerpt(reader.line())));
   reader.field();
   auto const object = lower(reader.field()), format = lower(reader.field()), field = lower(reader.field()),
              symmetry = lower(reader.field());
   if (object != "matrix") reader.fail(fmt::format("the object is '{}', not a matrix", excerpt(object)));
-  if (format != "coordinate")
-    reader.fail(fmt::format("the format is '{}'; a graph needs coordinate", excerpt(format)));
+  if (format != "coordinate") reader.fail(fmt::format("the format is '{}'; a graph needs coordinate", excerpt(format)));
   banner said;
   if (field == "real" || field == "double") said.values = 1;
   else if (field == "integer") said.values = 1, said.integers = true;

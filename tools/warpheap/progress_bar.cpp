@@ -33,8 +33,8 @@ std::string progress_line(std::string const& task, u64 done, u64 total) {
   u64 const part = total ? std::min(done, total) : 0;
   u64 const whole = total ? total : 1;
   auto const filled = static_cast<size_t>(width * part / whole);
-  return fmt::format("[{}{}] {:>3}%  {}", std::string(filled, '#'), std::string(width - filled, '-'), 100 * part / whole,
-                     task);
+  return fmt::format("[{}{}] {:>3}%  {}", std::string(filled, '#'), std::string(width - filled, '-'),
+                     100 * part / whole, task);
 }
 
 }  // namespace warpheap::tool

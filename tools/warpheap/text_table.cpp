@@ -22,7 +22,8 @@ void text_table::add(std::vector<std::string> row) {
 std::string text_table::text() const {
   std::vector<size_t> widths(right_.size());
   for (auto const& row : rows_)
-    for (size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
   std::string made;
   for (auto const& row : rows_) {
     std::string line;

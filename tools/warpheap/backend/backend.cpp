@@ -62,8 +62,7 @@ class common_backend : public backend {
     return run_verify(allocator, asked);
   }
 
-  std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,
-                                            u32 vertices) const override {
+  std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) const override {
     return make_dynamic_graph(allocator, pool_bytes, vertices);
   }
 };

@@ -49,7 +49,8 @@ std::vector<verification> verify(bench::contender<Allocator> const& who, bench::
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<verification> made;
   auto ranges = asked.ranges;
-  for (u64 const bytes : asked.sizes) ranges.insert(ranges.begin() + (ranges.size() - asked.ranges.size()), {bytes, bytes});
+  for (u64 const bytes : asked.sizes)
+    ranges.insert(ranges.begin() + (ranges.size() - asked.ranges.size()), {bytes, bytes});
   u64 done = 0;
   for (auto const& range : ranges) {
     for (u32 round = 0; round < asked.repeat; ++round) {
