@@ -39,14 +39,16 @@ class fill_at_size {
     if (full)
       filling_.figures.push_back({"utilisation", static_cast<double>(filled.blocks * draw_.least) / pool_bytes});
     if (full) filled.blocks += ledger_.take_until_all_null().blocks;
-    if (!sound(ledger_.examine())) return false;
     if (full) ask(counts);
+    if (!sound(ledger_.examine())) return false;
     auto const freed = ledger_.give_back_every(2);
     auto const again = ledger_.take_until_all_null();
-    if (again.blocks == 0) return fail(std::to_string(freed.blocks) + " blocks came back and none was served again");
+    if (freed.blocks && again.blocks == 0)
+      return fail(std::to_string(freed.blocks) + " blocks came back and none was served again");
     refilling_.operations = static_cast<double>(again.blocks);
     refilling_.failures = again.failures;
-    refilling_.figures = {{"served_again", static_cast<double>(again.blocks) / static_cast<double>(freed.blocks)}};
+    if (freed.blocks)
+      refilling_.figures = {{"served_again", static_cast<double>(again.blocks) / static_cast<double>(freed.blocks)}};
     if (!sound(ledger_.examine())) return false;
     ledger_.give_back_every(1);
     if (auto const fault = fault_of_emptied(heap_); !fault.empty()) return fail(fault);

@@ -3,6 +3,7 @@
 // pool can hold, so an allocator without a limit stops there.
 #pragma once
 
+#include <algorithm>
 #include <numeric>
 
 #include "blocks.hpp"
@@ -76,8 +77,8 @@ class ledger {
   ledger(basic_heap<Allocator>& heap, size_draw draw, u64 pool_bytes, u64 most_threads)
       : heap_{heap},
         draw_{draw},
-        threads_{crowd(pool_bytes / draw.mean(), most_threads)},
-        room_{static_cast<u32>(pool_bytes / draw.mean() / threads_ + 1)},
+        threads_{crowd(blocks_in(pool_bytes, draw), most_threads)},
+        room_{static_cast<u32>(blocks_in(pool_bytes, draw) / threads_ + 1)},
         entries_(threads_ * room_),
         changed_(threads_),
         failures_(1) {}
@@ -105,6 +106,10 @@ class ledger {
   findings examine() const { return bench::examine<Allocator>(entries_, draw_); }
 
  private:
+  static u64 blocks_in(u64 pool_bytes, size_draw draw) {
+    return pool_bytes / std::max<u64>(draw.mean(), Allocator::alignment_type::bytes);
+  }
+
   /// So few threads that the blocks in their hands when one sees nullptr are a thousandth of all.
   static u64 crowd(u64 blocks, u64 most) {
     u64 const few = blocks / 1024;

@@ -1,6 +1,7 @@
 // A crowd that calls at the same instant: every thread asks once and stores its pointer, later every thread frees it. The
-// two kernels are timed apart, warm; between them the blocks are examined. Where the heap can be reset, the first burst of
-// a fresh heap is timed too: then no slab has a class yet, and all are made at once.
+// two kernels are timed apart, warm. Rounds in which the blocks are examined in between come before and after the timed
+// ones: examining writes all the blocks, which would leave nothing of the heap in the caches. Where the heap can be reset,
+// the first burst of a fresh heap is timed too: then no slab has a class yet, and all are made at once.
 #pragma once
 
 #include "blocks.hpp"
@@ -51,30 +52,44 @@ class one_call {
       : heap_{heap}, draw_{draw}, blocks_(threads), shape_{shape_for(threads)} {}
 
   one_call_times measure(u32 repeat, bool resets) {
-    one_call_times times;
-    for (u32 round = 0; round < warm_up_rounds + repeat && times.fault.empty(); ++round)
-      keep(times, round >= warm_up_rounds, times.malloc_us, false);
-    for (u32 round = 0; resets && round < repeat && times.fault.empty(); ++round)
-      keep(times, true, times.first_malloc_us, true);
-    if (times.fault.empty()) times.fault = fault_of_emptied(heap_);
-    return times;
+    for (u32 round = 0; round < warm_up_rounds; ++round) examined_round();
+    for (u32 round = 0; round < warm_up_rounds + repeat && sound(); ++round) {
+      auto const asking = ask(), freeing = give_back();
+      if (round < warm_up_rounds) continue;
+      times_.malloc_us.push_back(asking);
+      times_.free_us.push_back(freeing);
+    }
+    examined_round();
+    for (u32 round = 0; resets && round < repeat && sound(); ++round) {
+      heap_.reset();
+      synchronize();
+      if (auto const asking = examined_round(); sound()) times_.first_malloc_us.push_back(asking);
+    }
+    if (sound()) times_.fault = fault_of_emptied(heap_);
+    return times_;
   }
 
  private:
-  /// One round: everyone asks, the blocks are examined, everyone frees.
-  void keep(one_call_times& times, bool counts, std::vector<double>& malloc_us, bool fresh) {
-    if (fresh) heap_.reset();
-    synchronize();
-    auto const asking = watch_.microseconds(
+  bool sound() const { return times_.fault.empty(); }
+
+  double ask() {
+    return watch_.microseconds(
         [&] { launch(shape_, allocate_once{}, heap_.ref(), draw_, blocks_.data(), blocks_.size()); });
+  }
+
+  double give_back() {
+    return watch_.microseconds([&] { launch(shape_, free_once{}, heap_.ref(), blocks_.data(), blocks_.size()); });
+  }
+
+  /// Everyone asks, the blocks are examined, everyone frees; nothing, if something was wrong before. Time of the asking.
+  double examined_round() {
+    if (!sound()) return 0;
+    auto const asking = ask();
     auto const found = examine<Allocator>(blocks_, draw_);
-    times.failures = found.failures;
-    times.fault = found.fault();
-    if (!times.fault.empty()) return;
-    auto const freeing =
-        watch_.microseconds([&] { launch(shape_, free_once{}, heap_.ref(), blocks_.data(), blocks_.size()); });
-    if (counts) malloc_us.push_back(asking);
-    if (counts && !fresh) times.free_us.push_back(freeing);
+    times_.failures = found.failures;
+    times_.fault = found.fault();
+    if (sound()) give_back();
+    return asking;
   }
 
   basic_heap<Allocator>& heap_;
@@ -82,6 +97,7 @@ class one_call {
   device_buffer<void*> blocks_;
   launch_shape shape_;
   stopwatch watch_;
+  one_call_times times_;
 };
 
 /// The three results that one set of times makes. `blueprint` has scenario, allocator and parameters.

@@ -80,19 +80,19 @@ choices choose(common_flags const& flags, u64 host_pool_bytes) {
   return made;
 }
 
-std::vector<u64> parse_sizes(std::string const& text) {
+std::vector<u64> parse_sizes(std::string const& text, u64 most) {
   std::vector<u64> sizes;
   if (text.empty()) return sizes;
-  for (auto const& part : split_list("--sizes", text))
-    sizes.push_back(parse_bytes("--sizes", part, 1, most_bytes_of_a_call));
+  for (auto const& part : split_list("--sizes", text)) sizes.push_back(parse_bytes("--sizes", part, 1, most));
   return sizes;
 }
 
-std::vector<bench::size_range> parse_ranges(std::string const& text) {
+std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most) {
   std::vector<bench::size_range> ranges;
   if (text.empty()) return ranges;
-  constexpr u64 most = u64{1} << 30;  // spans are drawn with 32 bits
-  for (auto const& part : split_list("--ranges", text)) ranges.push_back(parse_range("--ranges", part, 1, most));
+  constexpr u64 most_drawn = u64{1} << 30;  // sizes are drawn with 32 bits
+  for (auto const& part : split_list("--ranges", text))
+    ranges.push_back(parse_range("--ranges", part, 1, std::min(most, most_drawn)));
   return ranges;
 }
 

@@ -28,9 +28,9 @@ std::unique_ptr<backend> choose_backend(std::string const& name);
 /// Names of the backends that this program has.
 std::vector<std::string> backend_names();
 
-/// Sizes of calls and ranges of them as typed; empty lists if nothing was.
-std::vector<u64> parse_sizes(std::string const& text);
-std::vector<bench::size_range> parse_ranges(std::string const& text);
+/// Sizes of calls and ranges of them as typed, of at most `most` bytes; empty lists if nothing was.
+std::vector<u64> parse_sizes(std::string const& text, u64 most);
+std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most);
 
 /// One line for standard error.
 void complain(std::string const& message);

@@ -33,8 +33,8 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   bench::request asked;
   asked.pool_bytes = chosen.pool_bytes;
   asked.seed = chosen.seed;
-  asked.sizes = parse_sizes(flags.sizes);
-  asked.ranges = parse_ranges(flags.ranges);
+  asked.sizes = parse_sizes(flags.sizes, chosen.pool_bytes);
+  asked.ranges = parse_ranges(flags.ranges, chosen.pool_bytes);
   if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
   asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
   asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));

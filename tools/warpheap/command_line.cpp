@@ -118,7 +118,8 @@ int dispatch(int count, char const* const* arguments) {
   add("graph", "Build a dynamic graph in the heap, change it, and check it", add_graph, graph, run_graph);
   add("bench", "Measure allocators", add_bench, bench, run_bench);
   add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
-  if (count > 1 && arguments[1][0] != '-' && !app.get_subcommand_no_throw(arguments[1]))
+  auto const is_command = [&](CLI::App* command) { return command->check_name(arguments[1]); };
+  if (count > 1 && arguments[1][0] != '-' && app.get_subcommands(is_command).empty())
     throw usage_error{std::string{"no subcommand is called '"} + arguments[1] +
                       "'; there are: info, graph, bench, verify"};
   try {

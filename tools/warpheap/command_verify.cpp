@@ -22,8 +22,8 @@ bench::request parse_request(verify_flags const& flags, choices const& chosen, p
   bench::request asked;
   asked.pool_bytes = chosen.pool_bytes;
   asked.seed = chosen.seed;
-  asked.sizes = parse_sizes(flags.sizes);
-  asked.ranges = parse_ranges(flags.ranges);
+  asked.sizes = parse_sizes(flags.sizes, chosen.pool_bytes);
+  asked.ranges = parse_ranges(flags.ranges, chosen.pool_bytes);
   if (asked.sizes.empty() && asked.ranges.empty()) {
     asked.sizes = {16, 64, 1000, 4096};
     asked.ranges = {{16, 1024}};

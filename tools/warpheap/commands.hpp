@@ -54,8 +54,6 @@ int run_graph(graph_flags const& flags);
 int run_bench(bench_flags const& flags);
 int run_verify(verify_flags const& flags);
 
-/// The largest size that a flag takes, bytes.
-inline constexpr u64 most_bytes_of_a_call = u64{1} << 40;
 /// The most threads that a flag takes.
 inline constexpr u64 most_threads = u64{1} << 26;
 

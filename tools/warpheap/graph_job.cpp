@@ -90,7 +90,7 @@ class graph_job {
   void compare_counts(char const* after) {
     auto const now = dynamic_->counts();
     if (now.lost)
-      note(fmt::format("{} edges were lost: the heap of {} bytes had no memory for them", now.lost,
+      note(fmt::format("{} adjacency entries were lost: the heap of {} bytes had no memory for them", now.lost,
                        settings_.pool_bytes));
     if (now.inserted - now.erased != reference_.size())
       note(fmt::format("after {} the graph has {} adjacency entries and the reference {}", after,

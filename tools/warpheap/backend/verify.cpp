@@ -35,7 +35,9 @@ verification fill_and_free(basic_heap<Allocator>& heap, std::string const& name,
   made.misaligned = found.misaligned;
   made.seconds = (filled.time_us + freed.time_us) * 1e-6;
   made.fault = found.fault();
-  if (made.fault.empty() && filled.blocks == 0) made.fault = "an empty heap served no call";
+  // A block of nearly the whole pool may be more than an allocator promises; one of a quarter is not.
+  if (made.fault.empty() && filled.blocks == 0 && range.most <= asked.pool_bytes / 4)
+    made.fault = "an empty heap served no call";
   if (made.fault.empty() && freed.blocks != filled.blocks)
     made.fault = std::to_string(filled.blocks) + " blocks came and " + std::to_string(freed.blocks) + " went";
   if (made.fault.empty() && made.slots_after != made.slots_before)
@@ -48,9 +50,9 @@ template <class Allocator>
 std::vector<verification> verify(bench::contender<Allocator> const& who, bench::request const& asked) {
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<verification> made;
-  auto ranges = asked.ranges;
-  for (u64 const bytes : asked.sizes)
-    ranges.insert(ranges.begin() + (ranges.size() - asked.ranges.size()), {bytes, bytes});
+  std::vector<bench::size_range> ranges;
+  for (u64 const bytes : asked.sizes) ranges.push_back({bytes, bytes});
+  ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
   u64 done = 0;
   for (auto const& range : ranges) {
     for (u32 round = 0; round < asked.repeat; ++round) {
