@@ -10,12 +10,14 @@ namespace warpheap::bench::inline WARPHEAP_BACKEND {
 /// Kernel: one lane allocates `calls` blocks.
 struct allocate_in_turn {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, void** blocks, u64* cycles, u64 calls) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, void** blocks, u64* seen, u64* cycles, u64 calls) const {
     for (u64 i = 0; i < calls; ++i) {
       u64 const start = simt::clock();
       void* const block = heap.malloc(bytes);
-      blocks[i] = block;  // before the clock is read: the pointer is there
+      // A store that no compiler moves: the pointer is there before the clock is read. relaxed: nobody reads it.
+      atomic_ref<u64>{*seen}.store(reinterpret_cast<u64>(block), order::relaxed);
       cycles[i] = simt::clock() - start;
+      blocks[i] = block;
     }
   }
 };
@@ -45,7 +47,7 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{64} : asked.sizes;
   basic_heap<Allocator> heap{asked.pool_bytes};
   device_buffer<void*> blocks(calls);
-  device_buffer<u64> cycles(calls);
+  device_buffer<u64> cycles(calls), seen(1);
   stopwatch watch;
   std::vector<result> results;
   for (u64 const bytes : sizes) {
@@ -58,7 +60,7 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
     std::vector<double> malloc_cycles, free_cycles;
     for (u32 round = 0; round <= asked.repeat && asking.checked(); ++round) {
       auto const malloc_us = watch.microseconds([&] {
-        launch({1, 1}, allocate_in_turn{}, heap.ref(), bytes, blocks.data(), cycles.data(), calls);
+        launch({1, 1}, allocate_in_turn{}, heap.ref(), bytes, blocks.data(), seen.data(), cycles.data(), calls);
       });
       malloc_cycles.push_back(median_cycles(cycles));
       auto const found = examine<Allocator>(blocks, size_draw{bytes});

@@ -23,7 +23,8 @@ class toolkit {
   static constexpr char const* name = "toolkit";
   static constexpr allocator_traits traits{.alignment = 16};
 
-  WARPHEAP_DEVICE void* create(size_t bytes) const { return ::malloc(bytes); }
+  /// What nobody can have is refused here: compilers warn of a malloc that large.
+  WARPHEAP_DEVICE void* create(size_t bytes) const { return bytes <= ~size_t{0} / 2 ? ::malloc(bytes) : nullptr; }
   WARPHEAP_DEVICE void destroy(void* memory) const { ::free(memory); }
 
 #if !defined(__CUDACC__)
