@@ -201,8 +201,7 @@ class slab_bitmap {
       return {0, {hinted - 1, wanted, slab_reservation::anywhere, false}, hinted};
     }
     if (plain) return {0, {hinted - 1, wanted, slab_reservation::anywhere, false}, hinted};
-    u32 const any = static_cast<u32>(limits >> 32);
-    return {0, slab_table::finish_reserve(table_, hinted - 1, size_class, wanted, any, old.word), hinted};
+    return {0, slab_table::finish_reserve(table_, hinted - 1, size_class, wanted, slab_table::no_limit, old.word), hinted};
   }
 
   /// The rest of serve(), turn by turn: each turn shares out the blocks claimed in one word. All lanes of the group call;
@@ -301,10 +300,13 @@ class slab_bitmap {
                      simt::reduce_or(group.mask, static_cast<u32>(bit));
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(group.mask);
-    if (!group.leads) return;
-    u32 const cleared = popcount(table_.blocks(at.slab).release(at.index / 64, bits));
-    if (cleared != 0) table_.subtract_freed(at.slab, cleared);
-    if (cleared != group.size) table_.add_count(count::double_frees, group.size - cleared);
+    if (group.leads) {
+      u32 const cleared = popcount(table_.blocks(at.slab).release(at.index / 64, bits));
+      if (cleared != 0) table_.subtract_freed(at.slab, cleared);
+      if (cleared != group.size) table_.add_count(count::double_frees, group.size - cleared);
+    }
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    simt::sync_warp(group.mask);
   }
 
   slab_table table_;

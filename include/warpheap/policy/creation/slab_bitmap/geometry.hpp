@@ -45,9 +45,10 @@ struct slab_geometry {
   /// log2 of the rows that one multiprocessor uses for a class, 0 to 3: enough that its warps do not wait for one
   /// another's slabs. no_rows for classes with so few blocks in a slab that a hint would not serve a second warp.
   WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
-    u32 const unit_log2 = class_unit_log2(size_class) + 14;
-    u32 const log2 = unit_log2 > slab_log2() ? unit_log2 - slab_log2() : 0;
-    return log2 > max_rows_used_log2 ? no_rows : log2;
+    // A block has at most 8 units, so a slab at least 2^blocks_log2 blocks.
+    u32 const blocks_log2 = slab_log2() - 3 - class_unit_log2(size_class);
+    if (static_cast<int>(blocks_log2) < 7) return no_rows;
+    return blocks_log2 >= 11 ? 0 : blocks_log2 <= 8 ? max_rows_used_log2 : 11 - blocks_log2;
   }
   static constexpr u32 max_rows_used_log2 = 3;
   static constexpr u32 no_rows = ~0u;

@@ -76,7 +76,7 @@ class slab_supply {
     for (u32 turn = 0;; ++turn) {
       if (current != tried && current != 0) {
         tried = current;
-        slab_reservation const taken = reserve_at(current - 1, size_class, wanted, ~0u >> 12);
+        slab_reservation const taken = reserve_at(current - 1, size_class, wanted, slab_table::no_limit);
         if (taken.blocks() != 0) return taken;
       }
       if (provides || turn == waits) break;
@@ -166,6 +166,8 @@ class slab_supply {
       // acquire: as in is_certified().
       bool const certain = group.leads && table_.certificate(size_class).load(order::acquire) == epoch + 1;
       if (broadcast(group, static_cast<u32>(certain))) return {};
+      // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
+      simt::sync_warp(group.mask);
       bool disturbed = false;
       slab_reservation const found = scan(group, size_class, wanted, disturbed);
       if (found.blocks() != 0) return found;
@@ -204,10 +206,14 @@ class slab_supply {
   }
 
   WARPHEAP_DEVICE slab_reservation take_room(u32 slab, u32 size_class, u32 wanted, slab_state now, u32& unsure) const {
-    if (now.serves(size_class)) return slab_table::try_reserve(table_, slab, size_class, wanted);
-    slab_reservation const made = slab_table::make(table_, slab, size_class, wanted, slab_table::no_hint);
-    if (made.word() == 0) unsure = 1;
-    return made;
+    slab_reservation const taken = now.serves(size_class)
+                                       ? slab_table::try_reserve(table_, slab, size_class, wanted)
+                                       : slab_table::make(table_, slab, size_class, wanted, slab_table::no_hint);
+    if (taken.blocks() != 0) return taken;
+    // Only a slab that is now marked as full is sure to have no room.
+    slab_state const after = table_.load(slab);
+    if (!after.serves(size_class) || !after.hard()) unsure = 1;
+    return {};
   }
 
   slab_table table_;

@@ -83,11 +83,13 @@ class slab_table {
   }
 
   /// The second half: keeps what `old` allows, gives the rest back, and takes the slab off the index at the soft limit.
-  /// Keeps nothing if `limit` blocks were promised. Any lane alone.
+  /// Keeps nothing if `limit` blocks were promised (no_limit: the capacity). Any lane alone.
   WARPHEAP_COLD static slab_reservation finish_reserve(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 limit,
                                                        u64 old) {
     return table.finish(slab, size_class, wanted, limit, slab_state{old});
   }
+
+  static constexpr u32 no_limit = ~0u;
 
   /// Promises blocks by compare-exchange, for searchers: a slab that has no room is not touched. A full one is marked, so
   /// that searchers pass it by until somebody leaves room (D5).
@@ -196,7 +198,8 @@ class slab_table {
   WARPHEAP_DEVICE slab_reservation finish(u32 slab, u32 size_class, u32 wanted, u32 limit, slab_state old) const {
     slab_limits const limits{geometry_.capacity(size_class)};
     u32 kept = 0;
-    if (old.serves(size_class) && old.used() < limit) {
+    // Transients may have filled the slab beyond its capacity.
+    if (old.serves(size_class) && old.used() < limit && old.used() < limits.capacity) {
       u32 const room = limits.capacity - old.used();
       kept = wanted < room ? wanted : room;
     }
