@@ -63,7 +63,8 @@ TEST(MatrixMarket, NamesFileLineAndFault) {
            {std::string("\x7f"
                         "ELF\x01\x00",
                         6),
-            "g.mtx:1: not a Matrix Market file: it starts with '?ELF?" "?'"},
+            "g.mtx:1: not a Matrix Market file: it starts with '?ELF?"
+            "?'"},
            {"%%MatrixMarket vector coordinate real general\n", "g.mtx:1: the object is 'vector'"},
            {"%%MatrixMarket matrix array real general\n2 2\n", "g.mtx:1: the format is 'array'"},
            {"%%MatrixMarket matrix coordinate blue general\n", "g.mtx:1: the field is 'blue'"},
