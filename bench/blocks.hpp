@@ -11,7 +11,8 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 /// The size that call number `index` asks for: `least`, or uniform in [least, least + span), a pure function of the index.
 struct size_draw {
@@ -109,4 +110,5 @@ findings examine(device_buffer<void*> const& blocks, size_draw draw) {
   return found[0];
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -4,7 +4,8 @@
 
 #include "one_call.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 std::vector<result> burst(contender<Allocator> const& who, request const& asked) {
@@ -27,4 +28,5 @@ inline result burst_floor(request const& asked) {
   return null_result("burst", either(asked.threads, u64{1} << 20, u64{1} << 13), asked.repeat);
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -9,7 +9,8 @@
 #include "blocks.hpp"
 #include "measure.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 /// What one thread did.
 struct churn_tally {
@@ -139,4 +140,5 @@ std::vector<result> churn(contender<Allocator> const& who, request const& asked)
   return {made};
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

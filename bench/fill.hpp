@@ -6,7 +6,8 @@
 #include "ledger.hpp"
 #include "one_call.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 /// The three operations at one size.
 template <class Allocator>
@@ -109,4 +110,5 @@ std::vector<result> fill(contender<Allocator> const& who, request const& asked) 
   return results;
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -5,7 +5,8 @@
 #include "measure.hpp"
 #include "one_call.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 std::vector<result> init(contender<Allocator> const& who, request const& asked) {
@@ -38,4 +39,5 @@ std::vector<result> init(contender<Allocator> const& who, request const& asked) 
   return {making, resetting};
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -5,7 +5,8 @@
 #include "blocks.hpp"
 #include "measure.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: one lane allocates `calls` blocks.
 struct allocate_in_turn {
@@ -84,4 +85,5 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
   return results;
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -9,7 +9,8 @@
 #include "blocks.hpp"
 #include "measure.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 /// What kernels take of a ledger.
 struct ledger_view {
@@ -139,4 +140,5 @@ class ledger {
   stopwatch watch_;
 };
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

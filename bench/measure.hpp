@@ -10,7 +10,8 @@
 #include "warpheap/heap/heap.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 #if defined(__CUDACC__)
 inline constexpr bool on_gpu = true;
@@ -93,4 +94,5 @@ std::string fault_of_emptied(basic_heap<Allocator> const& heap) {
   return {};
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

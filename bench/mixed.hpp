@@ -4,7 +4,8 @@
 
 #include "one_call.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 std::vector<result> mixed(contender<Allocator> const& who, request const& asked) {
@@ -32,4 +33,5 @@ inline result mixed_floor(request const& asked) {
   return null_result("mixed", either(asked.threads, u64{1} << 20, u64{1} << 13), asked.repeat);
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -7,7 +7,8 @@
 #include "blocks.hpp"
 #include "measure.hpp"
 
-namespace warpheap::bench::inline WARPHEAP_BACKEND {
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
 
 /// Rounds that are run and not counted.
 inline constexpr u32 warm_up_rounds = 2;
@@ -130,4 +131,5 @@ inline result null_result(char const* scenario, u64 threads, u32 repeat) {
   return floor;
 }
 
-}  // namespace warpheap::bench::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

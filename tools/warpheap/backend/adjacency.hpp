@@ -9,7 +9,8 @@
 #include "warpheap/heap/allocator.hpp"
 #include "warpheap/util/bits.hpp"
 
-namespace warpheap::tool::inline WARPHEAP_BACKEND {
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
 
 /// One vertex's neighbours, ascending.
 struct adjacency {
@@ -198,4 +199,5 @@ struct erase_edges {
   }
 };
 
-}  // namespace warpheap::tool::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

@@ -9,7 +9,8 @@
 #include "backend.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool::inline WARPHEAP_BACKEND {
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
 
 /// Text as a template argument.
 template <size_t Size>
@@ -57,4 +58,5 @@ auto for_allocator(std::string const& name, Visit visit) {
   return known_allocators::visit(name, visit);
 }
 
-}  // namespace warpheap::tool::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

@@ -4,7 +4,8 @@
 #include "adjacency.hpp"
 #include "work.hpp"
 
-namespace warpheap::tool::inline WARPHEAP_BACKEND {
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
 
 namespace {
 
@@ -159,4 +160,5 @@ std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, 
   });
 }
 
-}  // namespace warpheap::tool::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

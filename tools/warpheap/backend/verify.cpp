@@ -4,7 +4,8 @@
 #include "../../../bench/ledger.hpp"
 #include "work.hpp"
 
-namespace warpheap::tool::inline WARPHEAP_BACKEND {
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
 
 namespace {
 
@@ -70,4 +71,5 @@ std::vector<verification> run_verify(std::string const& allocator, bench::reques
   return for_allocator(allocator, [&](auto entry) { return verify(entry.contender(), asked); });
 }
 
-}  // namespace warpheap::tool::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

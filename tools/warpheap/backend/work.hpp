@@ -3,7 +3,8 @@
 
 #include "allocators.hpp"
 
-namespace warpheap::tool::inline WARPHEAP_BACKEND {
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
 
 std::vector<bench::result> run_burst(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_mixed(std::string const& allocator, bench::request const& asked);
@@ -17,4 +18,5 @@ std::vector<bench::result> run_mixed_floor(bench::request const& asked);
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);
 std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices);
 
-}  // namespace warpheap::tool::inline WARPHEAP_BACKEND
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool
