@@ -161,20 +161,31 @@ class slab_bitmap {
   }
 
   /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
-  /// below its soft limit, and blocks in order in one bitmap word. Instructions count: at 32,768 warps a hundred of them
-  /// take 3 us.
+  /// below its soft limit, and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a
+  /// hundred of them take 3 us.
   WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
-    quick_result mine{};
-    if (group.leads) mine = serve_quickly(size_class, group.size);
-    u64 const block = broadcast(group, mine.block);
-    if (block == 0) return serve_slowly(table_, group.mask, size_class, mine.reserved.word(), mine.tried);
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
-    simt::sync_warp(group.mask);
-    return address(static_cast<u32>(block >> 32) - 1, size_class, static_cast<u32>(block) + group.rank);
+    quick_result got{};
+    if (group.leads) got = serve_quickly(size_class, group.size);
+    u64 word = got.word, bits = got.bits;
+    if (group.size != 1) {
+      // Lanes alone in their class, most of them where sizes are mixed, talk to nobody: collectives of different masks are
+      // served one after the other.
+      word = broadcast(group, word);
+      bits = broadcast(group, bits);
+      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+      simt::sync_warp(group.mask);
+    }
+    if (word == 0) return serve_slowly(table_, group.mask, size_class, got.reserved.word(), got.tried);
+    // Blocks in a row are the rule, and then the rank needs no search.
+    u32 const first = lowest_bit(bits);
+    bool const in_a_row = (bits >> first) == low_mask(group.size);
+    u32 const bit = in_a_row ? first + group.rank : nth_bit(bits, group.rank);
+    return address(static_cast<u32>(word >> 32) - 1, size_class, static_cast<u32>(word) + bit);
   }
 
   struct quick_result {
-    u64 block = 0;  ///< slab + 1 in the high half, first of the blocks in a row in the low one; 0: not served
+    u64 word = 0;  ///< slab + 1 in the high half, index of the word's first block in the low one; 0: not served
+    u64 bits = 0;  ///< the blocks in that word
     slab_reservation reserved;  ///< if not served, what was reserved so far
     u32 tried = 0;              ///< if not served, the hinted slab + 1
   };
@@ -182,26 +193,29 @@ class slab_bitmap {
   WARPHEAP_DEVICE quick_result serve_quickly(u32 size_class, u32 wanted) const {
     u32 const used_log2 = geometry().rows_used_log2(size_class);
     if (used_log2 == slab_geometry::no_rows) return {};
-    u32 const entry = table_.hint_entry(size_class, used_log2, static_cast<u32>(simt::clock()) >> 4);
+    u32 const salt = static_cast<u32>(simt::clock()) >> 4;
+    u32 const entry = table_.hint_entry(size_class, used_log2, salt);
     // relaxed: a hint; the reservation checks it.
     u32 const hinted = static_cast<u32>(table_.hint(entry).load(order::relaxed));
     u64 const limits = table_.hint_limits(entry);
     if (hinted == 0) return {};
-    slab_state const old = table_.promise(hinted - 1, wanted);
-    bool const plain = old.serves(size_class) && old.used() + wanted < static_cast<u32>(limits);
-    // While fewer blocks were ever promised than there are, the next ones in order have never been used.
-    u32 const place = old.ever();
-    bool const in_order = place < (limits >> 32) && place % 64 + wanted <= 64 && place + wanted <= (limits >> 32);
-    if (plain && in_order) {
-      u64 const bits = low_mask(wanted) << (place % 64);
-      // acquire: pairs with the release in bitmap::release().
-      u64 const ours = table_.blocks(hinted - 1).try_claim(place / 64, bits, order::acquire);
-      if (ours == bits) return {u64{hinted} << 32 | place, {}, 0};
-      table_.blocks(hinted - 1).release(place / 64, ours);  // some were taken: search for all
-      return {0, {hinted - 1, wanted, slab_reservation::anywhere, false}, hinted};
+    u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32);
+    slab_state const old = table_.promise(slab, wanted);
+    if (!old.serves(size_class) || old.used() + wanted >= static_cast<u32>(limits))
+      return {0, 0, slab_table::finish_reserve(table_, slab, size_class, wanted, slab_table::no_limit, old.word), hinted};
+    // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
+    // word is as good as another.
+    u32 place = old.ever();
+    u64 bits = low_mask(wanted) << (place % 64);
+    if (place + wanted > capacity || place % 64 + wanted > 64) {
+      place = scale_below(mix32(salt + simt::lane_id()), (capacity + 63) / 64) * 64;
+      bits = lowest_bits(~table_.blocks(slab).load(place / 64) & slab_table::valid_mask(capacity, place / 64), wanted);
     }
-    if (plain) return {0, {hinted - 1, wanted, slab_reservation::anywhere, false}, hinted};
-    return {0, slab_table::finish_reserve(table_, hinted - 1, size_class, wanted, slab_table::no_limit, old.word), hinted};
+    // acquire: pairs with the release in bitmap::release().
+    u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
+    if (popcount(ours) == wanted) return {u64{hinted} << 32 | (place & ~63u), ours, {}, 0};
+    if (ours != 0) table_.blocks(slab).release(place / 64, ours);  // not enough: search for all
+    return {0, 0, {slab, wanted, slab_reservation::anywhere, false}, hinted};
   }
 
   /// The rest of serve(), turn by turn: each turn shares out the blocks claimed in one word. All lanes of the group call;
@@ -218,14 +232,14 @@ class slab_bitmap {
       u64 claimed = 0;
       u32 word = 0;
       if (group.leads) {
-        if (reserved.blocks() == 0) reserved = slab_supply::reserve(table_, size_class, group.size - served, tried);
-        if (reserved.crossed()) slab_supply::look_ahead(table_, size_class);
+        if (reserved.blocks() == 0) reserved = slab_supply{table_, size_class}.reserve(group.size - served, tried);
+        if (reserved.crossed()) slab_supply{table_, size_class}.look_ahead();
         if (reserved.blocks() != 0) claimed = claim(reserved, size_class, word);
       }
       claimed = broadcast(group, claimed);
       if (claimed == 0) {
-        reserved = slab_supply::search(table_, group.mask, size_class, group.size - served);
-        if (reserved.blocks() != 0) continue;
+        reserved = slab_supply{table_, size_class}.search(group, group.size - served);
+        if (broadcast(group, reserved.blocks()) != 0) continue;
         if (group.leads) table_.add_count(count::failures, group.size - served);
         break;
       }
@@ -294,19 +308,23 @@ class slab_bitmap {
   /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
   WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
     u32 const word = at.slab * geometry().words() + at.index / 64;
-    lane_group const group = group_by(simt::active_mask(), word);
+    u32 const together = simt::match_any(simt::active_mask(), word);
     u64 const bit = u64{1} << (at.index % 64);
-    u64 const bits = u64{simt::reduce_or(group.mask, static_cast<u32>(bit >> 32))} << 32 |
-                     simt::reduce_or(group.mask, static_cast<u32>(bit));
+    if ((together & (together - 1)) == 0) return release(at, bit, 1);
+    u64 const bits = u64{simt::reduce_or(together, static_cast<u32>(bit >> 32))} << 32 |
+                     simt::reduce_or(together, static_cast<u32>(bit));
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
-    simt::sync_warp(group.mask);
-    if (group.leads) {
-      u32 const cleared = popcount(table_.blocks(at.slab).release(at.index / 64, bits));
-      if (cleared != 0) table_.subtract_freed(at.slab, cleared);
-      if (cleared != group.size) table_.add_count(count::double_frees, group.size - cleared);
-    }
+    simt::sync_warp(together);
+    if (simt::lane_id() == lowest_bit(together)) release(at, bits, popcount(together));
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
-    simt::sync_warp(group.mask);
+    simt::sync_warp(together);
+  }
+
+  /// Gives back the blocks `bits` of the word that `at` lies in, which `frees` calls freed. Any lane alone.
+  WARPHEAP_DEVICE void release(block_address const& at, u64 bits, u32 frees) const {
+    u32 const cleared = popcount(table_.blocks(at.slab).release(at.index / 64, bits));
+    if (cleared != 0) table_.subtract_freed(at.slab, cleared);
+    if (cleared != frees) table_.add_count(count::double_frees, frees - cleared);
   }
 
   slab_table table_;

@@ -7,8 +7,8 @@ namespace warpheap {
 
 /// Blocks of one slab promised to a caller, who now looks for them in its bitmap. One word, so that it stays in registers.
 ///
-///   63 62      56 55    32 31        24 23          0
-///  | X | blocks  |  place  |     0     |    slab     |     X: this reservation reached the soft limit
+///   63 62      56 55    32 31          24 23        0
+///  | X | blocks  |  place  | T |   0   |    slab     |     X: this reservation reached the soft limit; T: taken
 class slab_reservation {
  public:
   /// `place` when nothing is known of where free blocks are.
@@ -16,10 +16,12 @@ class slab_reservation {
 
   slab_reservation() = default;
   WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place, bool crossed)
-      : word_{u64{crossed} << 63 | u64{blocks} << 56 | u64{place} << 32 | slab} {}
+      : word_{u64{crossed} << 63 | u64{blocks} << 56 | u64{place} << 32 | taken | slab} {}
   WARPHEAP_HOST_DEVICE explicit slab_reservation(u64 word) : word_{word} {}
 
-  WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_); }
+  WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_ & ~u64{taken}); }
+  /// There was a slab to take blocks from; not so if default-constructed.
+  WARPHEAP_HOST_DEVICE bool is_taken() const { return word_ & taken; }
   /// Promised and not yet claimed, at most 32; 0: there was no room.
   WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 127; }
   /// Where free blocks are likely.
@@ -28,6 +30,8 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE u64 word() const { return word_; }
 
  private:
+  static constexpr u32 taken = 1u << 31;
+
   u64 word_ = 0;
 };
 

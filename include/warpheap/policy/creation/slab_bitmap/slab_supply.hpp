@@ -14,24 +14,70 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Finds room for the requests of one class.
+/// Finds room for the requests of one class. Inlined into one call off the common path; what it calls calls nothing.
 class slab_supply {
  public:
-  /// Promises up to `wanted` blocks of the class to the caller; none if it saw no room, which is no certain answer. Any
-  /// lane alone. `tried` is the hint that had no room, slab + 1, or 0.
-  WARPHEAP_COLD static slab_reservation reserve(slab_table table, u32 size_class, u32 wanted, u32 tried) {
-    return slab_supply{table}.reserve(size_class, wanted, tried);
+  WARPHEAP_DEVICE slab_supply(slab_table const& table, u32 size_class) : table_{table}, size_class_{size_class} {}
+
+  /// Promises up to `wanted` blocks to the caller; none if it saw no room, which is no certain answer. Any lane alone.
+  /// `tried` is the hint that had no room, slab + 1, or 0.
+  WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, u32 tried) const {
+    u32 const entry = entry_of_row();
+    u32 current = tried;
+    if (entry != slab_table::no_hint) {
+      bool const provides = must_provide(entry, wanted, current);
+      for (u32 turn = 0;; ++turn) {
+        if (current != tried && current != 0) {
+          tried = current;
+          slab_reservation const taken = reserve_at(current - 1, wanted, slab_table::no_limit);
+          if (taken.blocks() != 0) return taken;
+        }
+        if (provides || turn == waits) break;
+        simt::pause(pause_nanoseconds);
+        current = static_cast<u32>(table_.hint(entry).load(order::relaxed));
+      }
+    }
+    if (is_certified()) return {};
+    return provide(wanted, entry, current == 0 && entry != slab_table::no_hint ? fresh : roomy);
   }
 
   /// Finds the slab that a row uses next, unless somebody does already. Called by who reached the soft limit.
-  WARPHEAP_COLD static void look_ahead(slab_table table, u32 size_class) { slab_supply{table}.look_ahead(size_class); }
+  WARPHEAP_DEVICE void look_ahead() const {
+    u32 const entry = entry_of_row();
+    u32 current;
+    if (entry != slab_table::no_hint && must_provide(entry, 1, current)) provide(0, entry, roomy);
+  }
 
   /// The certain answer: promises blocks if there was room at any moment of the call, else nothing, and then at one
-  /// instant every suitable block was owned or promised to a call in progress.
-  ///
-  /// All lanes of `group_mask` call together, with one class; `wanted` is the leader's; all hold the result.
-  WARPHEAP_COLD static slab_reservation search(slab_table table, u32 group_mask, u32 size_class, u32 wanted) {
-    return slab_supply{table}.search(group_of(group_mask), size_class, wanted);
+  /// instant every suitable block was owned or promised to a call in progress. All lanes of the group call together;
+  /// `wanted` is the leader's; the leader holds the result.
+  WARPHEAP_DEVICE slab_reservation search(lane_group const& group, u32 wanted) const {
+    for (;;) {
+      u64 const epoch = broadcast(group, group.leads ? table_.epoch_sum() : 0);
+      // acquire: as in is_certified().
+      bool const certain = group.leads && table_.certificate(size_class_).load(order::acquire) == epoch + 1;
+      if (broadcast(group, static_cast<u32>(certain))) return {};
+      // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
+      simt::sync_warp(group.mask);
+      u32 unsure = 0;
+      for (u32 from = 0;;) {
+        u32 const seen = slab_table::scan(table_, group.mask, size_class_, from);
+        unsure |= seen & slab_table::scan_unsure;
+        from = seen & ~slab_table::scan_unsure;
+        if (from == slab_table::scan_end) break;
+        slab_reservation found;
+        if (group.leads) found = take_room(from, wanted, unsure);
+        if (broadcast(group, found.blocks()) != 0) return found;
+        ++from;
+      }
+      bool const quiet = group.leads && unsure == 0 && table_.epoch_sum_newest() == epoch;
+      if (broadcast(group, static_cast<u32>(quiet))) {
+        // release: what we saw happens before whoever relies on it; pairs with the acquire above.
+        if (group.leads) table_.certificate(size_class_).store(epoch + 1, order::release);
+        return {};
+      }
+      simt::pause(pause_nanoseconds);
+    }
   }
 
   /// Random bits: from where we are and when.
@@ -40,22 +86,27 @@ class slab_supply {
   }
 
  private:
-  static constexpr u32 attempts = 4;  // at places that an index names, before the next kind of place
+  /// Where room may be, in the order in which it is looked for.
+  enum place : u32 {
+    roomy,     ///< listed slabs that are at most half full
+    fresh,     ///< free slabs, while there are plenty: memory buys speed
+    listed,    ///< listed slabs
+    unused,    ///< free slabs
+    emptied,   ///< empty slabs of any class
+    scarce,    ///< slabs of the class that are not known to be full
+    nowhere
+  };
+
+  static constexpr u32 attempts = 3;  // at slabs that an index names, before the next kind of place
   static constexpr u32 waits = 24;    // pauses for a slab that somebody else is providing
   static constexpr u32 pause_nanoseconds = 128;
 
-  WARPHEAP_DEVICE explicit slab_supply(slab_table const& table) : table_{table} {}
-
   WARPHEAP_DEVICE u32 random_slab() const { return scale_below(random_bits(), table_.geometry().slabs()); }
 
-  WARPHEAP_DEVICE slab_reservation reserve_at(u32 slab, u32 size_class, u32 wanted, u32 limit) const {
-    return slab_table::finish_reserve(table_, slab, size_class, wanted, limit, table_.promise(slab, wanted).word);
-  }
-
-  WARPHEAP_DEVICE u32 entry_of(u32 size_class) const {
-    u32 const used_log2 = table_.geometry().rows_used_log2(size_class);
+  WARPHEAP_DEVICE u32 entry_of_row() const {
+    u32 const used_log2 = table_.geometry().rows_used_log2(size_class_);
     if (used_log2 == slab_geometry::no_rows) return slab_table::no_hint;
-    return table_.hint_entry(size_class, used_log2, static_cast<u32>(simt::clock()) >> 4);
+    return table_.hint_entry(size_class_, used_log2, static_cast<u32>(simt::clock()) >> 4);
   }
 
   /// Demands `blocks`; true if the caller is the one to provide the slab that they come from. `current` is the hint.
@@ -68,67 +119,53 @@ class slab_supply {
     return before == 0 || before + blocks > capacity;
   }
 
-  WARPHEAP_DEVICE slab_reservation reserve(u32 size_class, u32 wanted, u32 tried) const {
-    u32 const entry = entry_of(size_class);
-    if (entry == slab_table::no_hint) return provide(size_class, wanted, entry, false);
-    u32 current;
-    bool const provides = must_provide(entry, wanted, current);
-    for (u32 turn = 0;; ++turn) {
-      if (current != tried && current != 0) {
-        tried = current;
-        slab_reservation const taken = reserve_at(current - 1, size_class, wanted, slab_table::no_limit);
-        if (taken.blocks() != 0) return taken;
-      }
-      if (provides || turn == waits) break;
-      simt::pause(pause_nanoseconds);
-      current = static_cast<u32>(table_.hint(entry).load(order::relaxed));
-    }
-    return provide(size_class, wanted, entry, current == 0);
-  }
-
-  WARPHEAP_DEVICE void look_ahead(u32 size_class) const {
-    u32 const entry = entry_of(size_class);
-    u32 current;
-    if (entry == slab_table::no_hint || !must_provide(entry, 1, current)) return;
-    u32 const found = slab_table::find(table_, slab_table::listed(size_class), random_slab());
-    if (found != bitmap_index::none)
-      table_.hint(entry).store(u64{found} + 1, order::relaxed);  // relaxed: a hint
-    else
-      make_from(slab_table::free_slabs, size_class, 0, entry);
-  }
-
-  /// A promise from the first place that has room, which becomes the hint `entry` if it is to have one. A row without a
-  /// slab prefers a free one while there are plenty.
-  WARPHEAP_DEVICE slab_reservation provide(u32 size_class, u32 wanted, u32 entry, bool prefers_free) const {
-    if (is_certified(size_class)) return {};
-    slab_reservation found;
-    if (prefers_free && free_slabs_are_plenty()) found = make_from(slab_table::free_slabs, size_class, wanted, entry);
-    if (found.blocks() == 0) found = reserve_listed(size_class, wanted, entry);
-    if (found.blocks() == 0) found = make_from(slab_table::free_slabs, size_class, wanted, entry);
-    if (found.blocks() == 0) found = make_from(slab_table::empty_slabs, size_class, wanted, entry);
-    if (found.blocks() == 0) found = reserve_scarce(size_class, wanted);
-    return found;
-  }
-
   /// Whether nothing was found for the class and no room has appeared since.
-  WARPHEAP_DEVICE bool is_certified(u32 size_class) const {
+  WARPHEAP_DEVICE bool is_certified() const {
     // acquire: pairs with the release in search(); the certificate's epoch counts happen before ours.
-    u64 const seen = table_.certificate(size_class).load(order::acquire);
+    u64 const seen = table_.certificate(size_class_).load(order::acquire);
     return seen != 0 && seen == table_.epoch_sum() + 1;
   }
 
-  WARPHEAP_DEVICE slab_reservation reserve_listed(u32 size_class, u32 wanted, u32 entry) const {
-    slab_limits const limits{table_.geometry().capacity(size_class)};
-    for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = slab_table::find(table_, slab_table::listed(size_class), random_slab());
-      if (slab == bitmap_index::none) break;
-      slab_reservation const taken = reserve_at(slab, size_class, wanted, limits.soft);
-      if (taken.blocks() == 0) continue;
-      // relaxed: a hint.
-      if (entry != slab_table::no_hint && !taken.crossed()) table_.hint(entry).store(u64{slab} + 1, order::relaxed);
-      return taken;
+  WARPHEAP_DEVICE slab_reservation reserve_at(u32 slab, u32 wanted, u32 limit) const {
+    return slab_table::finish_reserve(table_, slab, size_class_, wanted, limit, table_.promise(slab, wanted).word);
+  }
+
+  /// A promise from the first place that has room; its slab becomes the hint `entry` where there is one. With nothing
+  /// wanted, a slab for the hint alone.
+  WARPHEAP_DEVICE slab_reservation provide(u32 wanted, u32 entry, u32 from) const {
+    for (u32 where = from; where < nowhere; ++where) {
+      if (where == fresh && !free_slabs_are_plenty()) continue;
+      for (u32 turn = 0; turn < attempts; ++turn) {
+        u32 const slab = slab_table::find(table_, index_of(where), random_slab());
+        if (slab == bitmap_index::none) break;
+        slab_reservation const taken = take(where, slab, wanted, entry);
+        if (taken.is_taken()) return taken;
+      }
     }
     return {};
+  }
+
+  WARPHEAP_DEVICE u32 index_of(u32 where) const {
+    if (where == fresh || where == unused) return slab_table::free_slabs;
+    if (where == emptied) return slab_table::empty_slabs;
+    return where == scarce ? slab_table::scarce(size_class_) : slab_table::listed(size_class_);
+  }
+
+  WARPHEAP_DEVICE slab_reservation take(u32 where, u32 slab, u32 wanted, u32 entry) const {
+    if (where == fresh || where == unused) return slab_table::make(table_, slab, size_class_, wanted, entry);
+    if (where == emptied) return slab_table::recycle(table_, slab, size_class_, wanted, entry);
+    if (where == scarce) return slab_table::try_reserve(table_, slab, size_class_, wanted);
+    slab_limits const limits{table_.geometry().capacity(size_class_)};
+    u32 const limit = where == roomy ? (limits.capacity + 1) / 2 : limits.soft;
+    slab_reservation taken;
+    if (wanted != 0)
+      taken = reserve_at(slab, wanted, limit);
+    else if (slab_state const now = table_.load(slab); now.serves(size_class_) && now.used() < limit)
+      taken = {slab, 0, slab_reservation::anywhere, false};
+    // relaxed: a hint. The demand starts again from 0.
+    if (taken.is_taken() && !taken.crossed() && entry != slab_table::no_hint)
+      table_.hint(entry).store(u64{slab} + 1, order::relaxed);
+    return taken;
   }
 
   /// Whether at least half of 64 slabs around a random place are free.
@@ -137,86 +174,25 @@ class slab_supply {
     return popcount(word) >= 32;
   }
 
-  /// A slab made for the class from those in an index, with `wanted` blocks promised.
-  WARPHEAP_DEVICE slab_reservation make_from(u32 which, u32 size_class, u32 wanted, u32 entry) const {
-    for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = slab_table::find(table_, which, random_slab());
-      if (slab == bitmap_index::none) break;
-      slab_reservation const made = slab_table::make(table_, slab, size_class, wanted, entry);
-      if (made.word() != 0) return made;
-      if (which == slab_table::empty_slabs) slab_table::forget_empty(table_, slab);
-    }
-    return {};
-  }
-
-  WARPHEAP_DEVICE slab_reservation reserve_scarce(u32 size_class, u32 wanted) const {
-    for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = slab_table::find(table_, slab_table::scarce(size_class), random_slab());
-      if (slab == bitmap_index::none) break;
-      slab_reservation const taken = slab_table::try_reserve(table_, slab, size_class, wanted);
-      if (taken.blocks() != 0) return taken;
-    }
-    return {};
-  }
-
-  WARPHEAP_DEVICE slab_reservation search(lane_group const& group, u32 size_class, u32 wanted) const {
-    wanted = broadcast(group, wanted);
-    for (;;) {
-      u64 const epoch = broadcast(group, group.leads ? table_.epoch_sum() : 0);
-      // acquire: as in is_certified().
-      bool const certain = group.leads && table_.certificate(size_class).load(order::acquire) == epoch + 1;
-      if (broadcast(group, static_cast<u32>(certain))) return {};
-      // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
-      simt::sync_warp(group.mask);
-      bool disturbed = false;
-      slab_reservation const found = scan(group, size_class, wanted, disturbed);
-      if (found.blocks() != 0) return found;
-      bool const quiet = group.leads && !disturbed && table_.epoch_sum_newest() == epoch;
-      if (broadcast(group, static_cast<u32>(quiet))) {
-        // release: what we saw happens before whoever relies on it; pairs with the acquire above.
-        if (group.leads) table_.certificate(size_class).store(epoch + 1, order::release);
-        return {};
-      }
-      simt::pause(pause_nanoseconds);
-    }
-  }
-
-  /// Visits every slab, the lanes of the group side by side, until one gives room. Full slabs are marked on the way.
-  /// `disturbed` is set if a slab was locked, or changed under our hands. No blind promises here: searchers would feed
-  /// each other's restarts.
-  WARPHEAP_DEVICE slab_reservation scan(lane_group const& group, u32 size_class, u32 wanted, bool& disturbed) const {
-    u32 const slabs = table_.geometry().slabs();
-    u32 unsure = 0;
-    for (u32 first = 0; first < slabs; first += group.size) {
-      u32 const slab = first + group.rank;
-      slab_state const now = slab < slabs ? table_.load(slab) : slab_state{slab_state::of(slab_kind::run, 0)};
-      if (now.kind() == slab_kind::locked) unsure = 1;
-      // A slab of the class is worth a look if it has room, or is full and not marked.
-      bool const promising = now.takeable() || (now.serves(size_class) && !now.hard());
-      for (u32 candidates = simt::ballot(group.mask, promising); candidates; candidates &= candidates - 1) {
-        u32 const lane = lowest_bit(candidates);
-        slab_reservation mine;
-        if (simt::lane_id() == lane) mine = take_room(slab, size_class, wanted, now, unsure);
-        slab_reservation const theirs{simt::shuffle(group.mask, mine.word(), lane)};
-        if (theirs.blocks() != 0) return theirs;
-      }
-    }
-    disturbed = simt::reduce_or(group.mask, unsure) != 0;
-    return {};
-  }
-
-  WARPHEAP_DEVICE slab_reservation take_room(u32 slab, u32 size_class, u32 wanted, slab_state now, u32& unsure) const {
-    slab_reservation const taken = now.serves(size_class)
-                                       ? slab_table::try_reserve(table_, slab, size_class, wanted)
-                                       : slab_table::make(table_, slab, size_class, wanted, slab_table::no_hint);
+  /// What a searcher takes of a slab in which it saw room, or could not be sure that there was none.
+  WARPHEAP_DEVICE slab_reservation take_room(u32 slab, u32 wanted, u32& unsure) const {
+    slab_state const now = table_.load(slab);
+    slab_reservation taken;
+    if (now.kind() == slab_kind::free)
+      taken = slab_table::make(table_, slab, size_class_, wanted, slab_table::no_hint);
+    else if (now.takeable())
+      taken = slab_table::recycle(table_, slab, size_class_, wanted, slab_table::no_hint);
+    else if (now.serves(size_class_))
+      taken = slab_table::try_reserve(table_, slab, size_class_, wanted);
     if (taken.blocks() != 0) return taken;
     // Only a slab that is now marked as full is sure to have no room.
     slab_state const after = table_.load(slab);
-    if (!after.serves(size_class) || !after.hard()) unsure = 1;
+    if (!after.serves(size_class_) || !after.hard()) unsure = slab_table::scan_unsure;
     return {};
   }
 
   slab_table table_;
+  u32 size_class_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -78,7 +78,7 @@ class slab_table {
   /// The first half of a reservation: promises `wanted` blocks blindly and returns what was there before. The whole of it
   /// if the slab serves the class and stays below its soft limit; else finish_reserve() must follow.
   WARPHEAP_DEVICE slab_state promise(u32 slab, u32 wanted) const {
-    // acquire: the slab's role and its empty words happen before we use them; pairs with the release in make().
+    // acquire: the slab's role and its empty words happen before we use them; pairs with the release in publish().
     return {state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
   }
 
@@ -104,22 +104,44 @@ class slab_table {
     if (now.live() && may_need_settling(now)) settle(*this, slab, now.word);
   }
 
-  /// Takes a free or empty slab for the class, promises `wanted` blocks to the caller, and makes it the hint `hinted` if
-  /// that is not no_hint. No blocks if somebody else was faster, or the slab is neither free nor empty.
+  /// Takes a free slab for the class, promises `wanted` blocks to the caller, and makes it the hint `hinted` if that is
+  /// not no_hint. Nothing taken if the slab is not free, or somebody else was faster.
   WARPHEAP_COLD static slab_reservation make(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 hinted) {
-    return table.lock_and_publish(slab, size_class, wanted, hinted);
+    if (!table.lock_free(slab, size_class)) return {};
+    return table.publish(slab, size_class, wanted, hinted);
+  }
+
+  /// The same with an empty slab of any class.
+  WARPHEAP_COLD static slab_reservation recycle(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 hinted) {
+    if (table.lock_empty(slab, size_class)) return table.publish(slab, size_class, wanted, hinted);
+    table.drop_note(slab);
+    return {};
   }
   static constexpr u32 no_hint = ~0u;
 
-  /// Takes a slab that was found in `empty_slabs` out of it, unless it has become empty again.
-  WARPHEAP_COLD static void forget_empty(slab_table table, u32 slab) { table.drop_note(slab); }
+  /// The first slab from `from` on that may have room for the class, or scan_end; with scan_unsure if one on the way was
+  /// locked. Looks without touching: searchers would feed each other's restarts. All lanes of `group_mask` call together,
+  /// side by side over the slabs; all hold the result.
+  WARPHEAP_COLD static u32 scan(slab_table table, u32 group_mask, u32 size_class, u32 from) {
+    u32 const rank = popcount(group_mask & low_mask32(simt::lane_id())), lanes = popcount(group_mask);
+    u32 const slabs = table.geometry_.slabs();
+    u32 unsure = 0;
+    for (; from < slabs; from += lanes) {
+      slab_state const now = from + rank < slabs ? table.load(from + rank) : slab_state::of(slab_kind::run, 0);
+      // A slab of the class is worth a look if it has room, or is full and not marked.
+      u32 const worth = simt::ballot(group_mask, now.takeable() || (now.serves(size_class) && !now.hard()));
+      u32 const locked = simt::ballot(group_mask, now.kind() == slab_kind::locked);
+      if (locked) unsure = scan_unsure;
+      if (worth) return (from + popcount(group_mask & low_mask32(lowest_bit(worth)))) | unsure;
+    }
+    return scan_end | unsure;
+  }
+  static constexpr u32 scan_unsure = 1u << 31;
+  static constexpr u32 scan_end = scan_unsure - 1;
 
   /// Locks a free or empty slab for a run. True if we did; then publish_run() or unlock() must follow.
   WARPHEAP_COLD static bool lock_for_run(slab_table table, u32 slab) {
-    slab_state const was = table.load(slab);
-    if (!table.lock(slab, 0, was)) return false;
-    table.take_off(slab, was);
-    return true;
+    return table.lock_free(slab, 0) || table.lock_empty(slab, 0);
   }
 
   /// Makes a slab locked for a run part of it.
@@ -275,9 +297,46 @@ class slab_table {
     if (!((word >> (slab % 64)) & 1)) index(empty_slabs).set(slab);
   }
 
-  WARPHEAP_DEVICE slab_reservation lock_and_publish(u32 slab, u32 size_class, u32 wanted, u32 hinted) const {
-    slab_state const was = load(slab);
-    if (!lock(slab, size_class, was)) return {};
+  /// Locks a free slab on the way to `size_class`.
+  WARPHEAP_DEVICE bool lock_free(u32 slab, u32 size_class) const {
+    slab_state was = load(slab);
+    if (was.kind() != slab_kind::free) return false;
+    // D1: transients stay in the count; each takes its own part back from both fields.
+    u64 const locked = slab_state::of(slab_kind::locked, size_class).word + slab_state::promise(was.used());
+    // acquire: the last owner's writes happen before ours; pairs with the release in unlock().
+    if (!state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
+    index(free_slabs).toggle(slab);
+    return true;
+  }
+
+  /// Locks an empty slab of another class, or of the same, on the way to `size_class`.
+  WARPHEAP_DEVICE bool lock_empty(u32 slab, u32 size_class) const {
+    slab_state was = load(slab);
+    if (!was.live() || was.used() != 0) return false;
+    u32 const capacity = geometry_.capacity(was.size_class());
+    // D1: the words are claimed below and count as promised while they are, so that a block freed twice at this moment
+    // takes nothing that is not there. D4: S and H go with the lock: a late settler that lifted one from a locked slab
+    // would leave its toggle undone.
+    u64 const locked = slab_state::of(slab_kind::locked, was.size_class()).word + slab_state::promise(capacity);
+    // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
+    if (!state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
+    u32 const kept = hand_over(slab, capacity);
+    // not_empty: gives the lock back as it was taken. Else the class changes here, under the lock (D3).
+    u64 const change = kept == not_empty ? was.word - locked
+                                         : slab_state::of(slab_kind::locked, size_class).word -
+                                               slab_state::of(slab_kind::locked, was.size_class()).word -
+                                               slab_state::promise(kept);
+    // release: in the first case; in the second publish() releases.
+    state(slab).fetch_add(change, order::release);
+    if (kept == not_empty) return false;
+    if (!was.soft()) index(listed(was.size_class())).toggle(slab);
+    if (!was.hard()) index(scarce(was.size_class())).toggle(slab);
+    drop_note(slab);
+    return true;
+  }
+
+  /// Makes a slab that we locked for `size_class` live.
+  WARPHEAP_DEVICE slab_reservation publish(u32 slab, u32 size_class, u32 wanted, u32 hinted) const {
     slab_limits const limits{geometry_.capacity(size_class)};
     u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
     bool const soft = promised >= limits.soft, hard = promised >= limits.capacity;
@@ -290,48 +349,12 @@ class slab_table {
     slab_state const old{state(slab).fetch_add(change, order::release)};
     // relaxed: a hint. The demand starts again from 0. Before the indexes: others wait for it.
     if (hinted != no_hint) hint(hinted).store(u64{slab} + 1, order::relaxed);
-    take_off(slab, was);
     if (!soft) index(listed(size_class)).toggle(slab);
     if (!hard) index(scarce(size_class)).toggle(slab);
     return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, soft};
   }
 
-  /// Locks a slab that was seen as `was`, if it is free or empty, on the way to `size_class`. take_off() must follow.
-  WARPHEAP_DEVICE bool lock(u32 slab, u32 size_class, slab_state was) const {
-    if (!was.takeable()) return false;
-    u32 const old_class = was.live() ? was.size_class() : size_class;
-    u32 const capacity = geometry_.capacity(old_class);
-    // D1: transients stay in the count; each takes its own part back from both fields. The words of an empty slab are
-    // claimed below and count as promised while they are, so that a block freed twice at this moment takes nothing that
-    // is not there. D4: S and H go with the lock: a late settler that lifted one from a locked slab would leave its
-    // toggle undone.
-    u64 const locked = slab_state::of(slab_kind::locked, old_class).word +
-                       slab_state::promise(was.live() ? capacity : was.used());
-    // acquire: the last owner's writes happen before ours; pairs with the release in unlock() and make().
-    if (!state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
-    if (!was.live()) return true;
-    u32 const kept = hand_over(slab, capacity);
-    if (kept == not_empty) {
-      // release: gives the lock back as it was taken.
-      state(slab).fetch_add(was.word - slab_state::of(slab_kind::locked, old_class).word - slab_state::promise(capacity),
-                            order::release);
-      return false;
-    }
-    // relaxed: published later. The class changes here, under the lock (D3).
-    state(slab).fetch_add(slab_state::of(slab_kind::locked, size_class).word -
-                              slab_state::of(slab_kind::locked, old_class).word - slab_state::promise(kept),
-                          order::relaxed);
-    return true;
-  }
-
-  /// Takes a slab that was locked as `was` off the indexes it was in.
-  WARPHEAP_DEVICE void take_off(u32 slab, slab_state was) const {
-    if (!was.live()) return index(free_slabs).toggle(slab);
-    if (!was.soft()) index(listed(was.size_class())).toggle(slab);
-    if (!was.hard()) index(scarce(was.size_class())).toggle(slab);
-    drop_note(slab);
-  }
-
+  /// Takes a slab out of `empty_slabs`, unless it has become empty again.
   WARPHEAP_DEVICE void drop_note(u32 slab) const {
     index(empty_slabs).clear(slab);
     slab_state const now = load(slab);
