@@ -2,6 +2,10 @@
 // NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard headers, so nothing is included here.
 #pragma once
 
+/// A device function off the common path: a call, so that its registers are not the caller's. Takes everything by value:
+/// a reference would put the caller's objects into local memory, for whose stores every release then waits.
+#define WARPHEAP_COLD WARPHEAP_DEVICE __attribute__((noinline))
+
 #if defined(__CUDACC__)
 #define WARPHEAP_DEVICE __device__
 #define WARPHEAP_HOST_DEVICE __host__ __device__

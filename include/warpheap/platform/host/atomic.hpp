@@ -62,7 +62,7 @@ class atomic_ref {
   T load(order how) const {
     auto* const here = detail::atomic_point();
     T const newest = object().load(detail::standard_order(how));
-    return here ? static_cast<T>(detail::note_load(*here, access(how), static_cast<u64>(newest))) : newest;
+    return here ? static_cast<T>(detail::note_load(*here, access(how), bits(newest))) : newest;
   }
 
   void store(T value, order how) const {
@@ -86,7 +86,8 @@ class atomic_ref {
     T const wanted = expected;
     bool const done = object().compare_exchange_strong(expected, desired, detail::standard_order(success),
                                                        detail::standard_order(failure));
-    if (here) note(*here, detail::operation::compare_exchange, done ? success : failure, expected, done ? desired : expected);
+    if (here && done) note(*here, detail::operation::compare_exchange, success, wanted, desired);
+    if (here && !done) note(*here, detail::operation::compare_exchange_failed, failure, expected, expected);
     return done;
   }
 
@@ -126,7 +127,13 @@ class atomic_ref {
   detail::access access(order how) const { return {reinterpret_cast<u64>(object_), sizeof(T), how, Scope}; }
 
   void note(detail::worker& here, detail::operation kind, order how, T before, T after) const {
-    detail::note_change(here, kind, access(how), static_cast<u64>(before), static_cast<u64>(after));
+    detail::note_change(here, kind, access(how), bits(before), bits(after));
+  }
+
+  /// Zero-extended, so that a word looks the same through signed and unsigned references.
+  static u64 bits(T value) {
+    if constexpr (sizeof(T) == 4) return static_cast<u32>(value);
+    return static_cast<u64>(value);
   }
 
   T* object_;

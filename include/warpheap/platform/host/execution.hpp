@@ -35,7 +35,8 @@ struct execution {
   u32 os_threads = 0;
   /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes of lane in parallel.
   u64 step_cap = u64{1} << 32;
-  /// Deterministic mode: loads may return older values that no order forbids. See memory_model.hpp.
+  /// Deterministic mode: loads may return older values that no order forbids; see memory_model.hpp. Off under
+  /// ThreadSanitizer, which checks the same by happens-before.
   bool stale_reads = false;
   /// Steps that the report of a failure lists.
   u32 trace_steps = 32;

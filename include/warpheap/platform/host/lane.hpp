@@ -11,7 +11,7 @@ class view;
 
 /// What a lane does at a scheduling point; also what it waits in.
 enum class operation : u8 {
-  load, store, exchange, compare_exchange, add, bit_or, bit_and, bit_xor, fence,
+  load, store, exchange, compare_exchange, compare_exchange_failed, add, bit_or, bit_and, bit_xor, fence,
   ballot, match_any_u32, match_any_u64, shuffle, reduce_or, sync_warp, active_mask, sync_block, pause
 };
 

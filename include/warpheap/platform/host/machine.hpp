@@ -58,7 +58,7 @@ class machine {
     while (workers_.size() < workers) workers_.push_back(std::make_unique<worker>());
 
     std::unique_ptr<memory_model> model;
-    if (deterministic && how.stale_reads) model = std::make_unique<memory_model>();
+    if (deterministic && how.stale_reads && !under_tsan) model = std::make_unique<memory_model>(how.seed);
     dispatcher work{queues};
     struct job {
       machine& self;

@@ -52,6 +52,7 @@ class worker {
   WARPHEAP_NO_TSAN memory_model* model() const { return model_; }
   WARPHEAP_NO_TSAN mask_policy masks() const { return masks_; }
   WARPHEAP_NO_TSAN u64 steps() const { return statistics_.steps; }
+  WARPHEAP_NO_TSAN u64 live_lanes() const { return live_lanes_; }
   WARPHEAP_NO_TSAN u64 time() const { return time_; }
   WARPHEAP_NO_TSAN draws& choices() { return draws_; }
   WARPHEAP_NO_TSAN void count_mixed_sites() { ++statistics_.mixed_site_collectives; }

@@ -1,6 +1,7 @@
 // The life of thread blocks on a worker: they take a free place, their lanes start and end, the place is free again.
 #pragma once
 
+#include "memory_model.hpp"
 #include "report.hpp"
 
 namespace warpheap::host::detail {
@@ -166,6 +167,7 @@ inline void worker::retire(lane& ended) {
   auto& stack = *ended.stack;
   bool const overflowed = stack.overflowed();
   ended.state = lane_state::exited;
+  if (model_) model_->forget(ended);
   stacks_.give_back(stack);
   group.exited |= 1u << ended.id;
   --group.runnable;

@@ -1,0 +1,267 @@
+// The default allocator. The pool is cut into slabs; a slab serves one size class at a time and keeps a bitmap of its
+// blocks. A request is served in two stages: it reserves a number of blocks of a slab by one addition to the slab's
+// descriptor, and then searches the bitmap for blocks that are sure to be there. Lanes of a warp that ask for one class
+// are served together: one leader reserves for all, claims whole groups of bits, and the blocks are shared out by rank.
+//
+// Cost: 0.8% of the pool in metadata; one hint load, one addition and one bitmap operation a warp where slabs have room.
+// What is larger than a slab is a run of slabs. nullptr is certain: it is returned only after every slab was seen without
+// room while no room appeared.
+//
+// Sources: two-stage management from Gelado & Garland 2019; slabs left before they are full from Halloc (Adinetz & Pleiter
+// 2014) and hashed places from ScatterAlloc; whole words claimed for a warp from Pham et al. 2022; requests of a warp
+// served together from XMalloc. The descriptor protocol is ours: docs/design/slab_bitmap.md.
+#pragma once
+
+#include "../../sync/warp_aggregate.hpp"
+#include "report.hpp"
+#include "slab_bitmap/inspection.hpp"
+#include "slab_bitmap/runs.hpp"
+#include "slab_bitmap/slab_supply.hpp"
+#include "slab_bitmap/slab_table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// Tuning of slab_bitmap.
+struct slab_bitmap_config {
+  /// Largest slab, log2 of bytes, 14 to 21. 2^19 was faster in bursts and six times slower in churn.
+  u32 max_slab_log2 = 18;
+};
+
+/// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
+template <slab_bitmap_config Config = slab_bitmap_config{}>
+class slab_bitmap {
+  static_assert(Config.max_slab_log2 >= 14 && Config.max_slab_log2 <= 21, "slab_bitmap: slabs are 16 KiB to 2 MiB");
+
+ public:
+  static constexpr char const* name = "slab_bitmap";
+  static constexpr allocator_traits traits{.alignment = 16,
+                                           .self_aligned_up_to = 4096,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = true,
+                                           .whole_pool = true};
+
+  slab_bitmap() = default;
+
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > slab_bytes()) return create_run(bytes, 1);
+    return create_class(size_class_of(bytes));
+  }
+
+  /// The same at a multiple of `alignment`, a power of two.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > slab_bytes() || alignment > slab_bytes()) return create_run(bytes, alignment);
+    return create_class(aligned_size_class(alignment, bytes));
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    bool const small = bytes != 0 && bytes <= slab_bytes();
+    u32 const together = simt::ballot(mask, small);
+    if (!small) return create(bytes);
+    u32 const size_class = size_class_of(bytes);
+    return create_together(group_by(together, size_class), size_class);
+  }
+
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (!memory) return;
+    block_address const at = locate(memory);
+    if (at.kind == block_address::run) {
+      if (!slab_runs::destroy(table_, at.slab, at.role)) table_.add_count(count::double_frees, 1);
+    } else if (at.kind == block_address::none) {
+      table_.add_count(count::foreign_frees, 1);
+    } else {
+      destroy_together(at);
+    }
+  }
+
+  /// Bytes of the live block at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
+    block_address const at = locate(memory);
+    if (at.kind == block_address::run) return u64{at.role & ~slab_table::run_head} << geometry().slab_log2();
+    if (at.kind == block_address::none || !is_taken(at)) return 0;
+    return class_bytes(at.role - 1);
+  }
+
+  /// Whether `memory` is a live block.
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
+
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane visits every slab.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    slot_counter counter{geometry(), bytes};
+    for (u32 slab = 0; slab < geometry().slabs(); ++slab) counter.show(table_.load(slab));
+    return counter.slots();
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
+  static size_t required_bytes(size_t pool_bytes) {
+    slab_geometry const planned = plan(pool_bytes);
+    return planned.total_bytes() + planned.alignment();
+  }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static slab_bitmap place(void* memory, size_t pool_bytes) {
+    slab_geometry const planned = plan(pool_bytes);
+    u64 const start = align_up(reinterpret_cast<u64>(memory), planned.alignment());
+    slab_bitmap made;
+    made.table_ = slab_table{reinterpret_cast<u8*>(start), planned};
+    return made;
+  }
+
+  /// Makes everything free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const { initialize_table(table_, on); }
+
+  size_t pool_bytes() const { return geometry().pool_bytes(); }
+  size_t metadata_bytes() const { return geometry().metadata_bytes(); }
+
+  heap_statistics statistics() const { return table_snapshot{table_}.statistics(); }
+  u64 available_slots_on_host(size_t bytes) const { return table_snapshot{table_}.available_slots(bytes); }
+  invariant_report check_invariants() const { return table_snapshot{table_}.check_invariants(); }
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    table_snapshot{table_}.for_each_live(visit);
+  }
+#endif
+
+  WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return table_.geometry(); }
+  WARPHEAP_HOST_DEVICE slab_table const& table() const { return table_; }
+
+ private:
+  using count = slab_table::count;
+
+  /// Where a pointer leads.
+  struct block_address {
+    enum kind_of : u32 { none, block, run } kind;
+    u32 slab;
+    u32 index;  ///< of the block in its slab
+    u32 role;   ///< the slab's, as read
+  };
+
+#if !defined(__CUDACC_RTC__)
+  static slab_geometry plan(size_t pool_bytes) {
+    return slab_geometry_for(pool_bytes, backend::multiprocessors(), Config.max_slab_log2);
+  }
+#endif
+
+  WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
+
+  WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
+    void* const memory = slab_runs::create(table_, ((bytes - 1) >> geometry().slab_log2()) + 1, alignment);
+    if (!memory) table_.add_count(count::failures, 1);
+    return memory;
+  }
+
+  WARPHEAP_DEVICE void* create_class(u32 size_class) const {
+    return create_together(group_by(simt::active_mask(), size_class), size_class);
+  }
+
+  /// Serves one class to the lanes of a group, turn by turn: each turn shares out the blocks claimed in one word.
+  WARPHEAP_DEVICE void* create_together(lane_group const& group, u32 size_class) const {
+    void* mine = nullptr;
+    slab_reservation reserved;  // the leader's
+    u32 served = 0;
+    while (served < group.size) {
+      u64 claimed = 0;
+      u32 word = 0;
+      if (group.leads) {
+        if (reserved.blocks() == 0) reserved = slab_supply{table_}.reserve(size_class, group.size - served);
+        if (reserved.blocks() != 0) claimed = claim(reserved, size_class, word);
+      }
+      claimed = broadcast(group, claimed);
+      if (claimed == 0) {
+        reserved = slab_supply::search(table_, group.mask, size_class, group.size - served);
+        if (reserved.blocks() == 0) break;
+        continue;
+      }
+      u64 const block = broadcast(group, u64{reserved.slab()} << 32 | 64 * word);
+      u32 const rank = group.rank - served;
+      u32 const blocks = popcount(claimed);
+      if (group.rank >= served && rank < blocks)
+        mine = address(block >> 32, size_class, static_cast<u32>(block) + nth_bit(claimed, rank));
+      served += blocks;
+    }
+    if (group.leads && served < group.size) table_.add_count(count::failures, group.size - served);
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    simt::sync_warp(group.mask);
+    return mine;
+  }
+
+  /// Claims some of the blocks that were reserved, all in word `word`; at least one. Bits set are never more than
+  /// promises (D2), so blocks are there; if others are faster at every one we look at, ours are elsewhere by then.
+  WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class, u32& word) const {
+    u32 const capacity = geometry().capacity(size_class);
+    u32 place = reserved.place();
+    u64 claimed = 0;
+    if (place != slab_reservation::anywhere) {
+      word = place / 64;
+      u64 const wanted = low_mask(reserved.blocks()) << (place % 64) & slab_table::valid_mask(capacity, word);
+      // acquire: pairs with the release in bitmap::release().
+      claimed = table_.blocks(reserved.slab()).try_claim(word, wanted, order::acquire);
+      place += popcount(wanted);
+      if (claimed != wanted || place >= capacity) place = slab_reservation::anywhere;
+    }
+    if (claimed == 0) claimed = search_words(reserved.slab(), capacity, reserved.blocks(), word);
+    reserved = {reserved.slab(), reserved.blocks() - popcount(claimed), place, false};
+    return claimed;
+  }
+
+  /// Claims up to `wanted` blocks of the first word that has some, from a hashed place on.
+  WARPHEAP_DEVICE u64 search_words(u32 slab, u32 capacity, u32 wanted, u32& word) const {
+    u32 const words = (capacity + 63) / 64;
+    word = scale_below(mix32(static_cast<u32>(simt::clock()) + simt::sm_id()), words);
+    for (;;) {
+      u64 const claimed = table_.blocks(slab).claim(word, wanted, slab_table::valid_mask(capacity, word));
+      if (claimed != 0) return claimed;
+      word = word + 1 < words ? word + 1 : 0;
+      if (word == 0) simt::pause(20);
+    }
+  }
+
+  WARPHEAP_DEVICE void* address(u32 slab, u32 size_class, u32 index) const {
+    return table_.base() + (u64{slab} << geometry().slab_log2()) + u64{index} * class_bytes(size_class);
+  }
+
+  /// What block starts at `memory`, by the slab's role; says nothing about whether it is taken.
+  WARPHEAP_DEVICE block_address locate(void const* memory) const {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.base());
+    if (offset >= geometry().pool_bytes()) return {};
+    u32 const slab = static_cast<u32>(offset >> geometry().slab_log2());
+    u32 const inside = static_cast<u32>(offset) & (slab_bytes() - 1);
+    // relaxed: written before the block was handed out, and what handed the block to us ordered that.
+    u32 const role = table_.role(slab).load(order::relaxed);
+    if (role == slab_table::no_role) return {};
+    if (role & slab_table::run_head) return {inside == 0 ? block_address::run : block_address::none, slab, 0, role};
+    u32 const index = block_index(role - 1, inside);
+    bool const is_start = index * class_bytes(role - 1) == inside && index < geometry().capacity(role - 1);
+    return {is_start ? block_address::block : block_address::none, slab, index, role};
+  }
+
+  WARPHEAP_DEVICE bool is_taken(block_address const& at) const {
+    return (table_.blocks(at.slab).load(at.index / 64) >> (at.index % 64)) & 1;
+  }
+
+  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
+  WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
+    u32 const word = at.slab * geometry().words() + at.index / 64;
+    lane_group const group = group_by(simt::active_mask(), word);
+    u64 const bit = u64{1} << (at.index % 64);
+    u64 const bits = u64{simt::reduce_or(group.mask, static_cast<u32>(bit >> 32))} << 32 |
+                     simt::reduce_or(group.mask, static_cast<u32>(bit));
+    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
+    simt::sync_warp(group.mask);
+    if (!group.leads) return;
+    u32 const cleared = popcount(table_.blocks(at.slab).release(at.index / 64, bits));
+    if (cleared != 0) table_.subtract_freed(at.slab, cleared);
+    if (cleared != group.size) table_.add_count(count::double_frees, group.size - cleared);
+  }
+
+  slab_table table_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

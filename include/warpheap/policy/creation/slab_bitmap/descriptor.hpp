@@ -1,0 +1,81 @@
+// One slab's state in one 64-bit word, so that every change is one atomic operation.
+//
+//    63            32 31 30 29    28 27    20 19          0
+//   |      ever      |H |S |  kind  | class  |    used     |
+//
+//   used   blocks promised to callers, plus transients: promises made blindly that are about to be given back
+//   class  size class; means something in kinds live and locked
+//   kind   free: of no class, all bitmap words zero.   locked: one thread is changing its kind.
+//          live: serves its class.                     run: part of a block larger than a slab.
+//   S      off the class's index: was at or over the soft limit
+//   H      off the class's scarce index: was full
+//   ever   blocks ever promised since the slab was made; wraps; only a guess where free blocks are
+//
+//   D1  used = promised blocks + transients in flight. Every change is a read-modify-write; every subtraction settles.
+//   D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared before it is subtracted.
+//   D3  class and kind change only through locked, which is entered with nothing promised.
+//   D4  at rest: index bit <=> live and not S; scarce index bit <=> live and not H.
+//   D5  at rest: S => used > relist threshold; H => used = capacity.
+//   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
+//   D7  the words of a free slab, and of a live slab with used = 0, are zero. Tails are masked by class, never stored.
+//   D8  transients <= resident threads, so used < 2^20.
+#pragma once
+
+#include "../../../structure/size_class.hpp"
+
+namespace warpheap {
+
+enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
+
+/// A value of the descriptor word; pure, so that every decision can be tested without threads.
+struct slab_state {
+  static constexpr u64 used_mask = (u64{1} << 20) - 1;
+  static constexpr u32 class_shift = 20;
+  static constexpr u32 kind_shift = 28;
+  static constexpr u64 soft_bit = u64{1} << 30;
+  static constexpr u64 hard_bit = u64{1} << 31;
+  static constexpr u32 ever_shift = 32;
+  static constexpr u64 ever_unit = u64{1} << ever_shift;
+
+  u64 word = 0;
+
+  WARPHEAP_HOST_DEVICE constexpr u32 used() const { return static_cast<u32>(word & used_mask); }
+  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0xff; }
+  WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((word >> kind_shift) & 3); }
+  WARPHEAP_HOST_DEVICE constexpr bool soft() const { return word & soft_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool hard() const { return word & hard_bit; }
+  WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift); }
+
+  WARPHEAP_HOST_DEVICE constexpr bool live() const { return kind() == slab_kind::live; }
+  WARPHEAP_HOST_DEVICE constexpr bool serves(u32 size_class_wanted) const {
+    constexpr u64 both = (u64{3} << kind_shift) | (u64{0xff} << class_shift);
+    return (word & both) == of(slab_kind::live, size_class_wanted).word;
+  }
+  /// Nothing promised and nobody at work on it: a thread may lock it and change its kind.
+  WARPHEAP_HOST_DEVICE constexpr bool takeable() const {
+    return kind() == slab_kind::free || (live() && used() == 0);
+  }
+
+  WARPHEAP_HOST_DEVICE static constexpr slab_state of(slab_kind kind, u32 size_class) {
+    return {(static_cast<u64>(kind) << kind_shift) | (u64{size_class} << class_shift)};
+  }
+  /// What a promise of `blocks` adds.
+  WARPHEAP_HOST_DEVICE static constexpr u64 promise(u32 blocks) { return blocks * (ever_unit + 1); }
+};
+
+/// The fill levels of a slab of one class.
+struct slab_limits {
+  u32 capacity;  ///< blocks
+  u32 soft;      ///< at this many promised blocks the slab leaves the index; the next one is looked for
+  u32 relist;    ///< at or below this many it comes back
+
+  /// soft 7/8, relist 3/4 of the capacity: relist < soft <= capacity. Without the gap between them slabs with one free
+  /// block were handed out again and again.
+  WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
+      : capacity{capacity}, soft{capacity - capacity / 8}, relist{capacity - capacity / 4 - (capacity < 4)} {}
+};
+
+static_assert(slab_limits{1}.soft == 1 && slab_limits{1}.relist == 0);
+static_assert(slab_limits{4}.relist == 3 && slab_limits{8}.soft == 7 && slab_limits{8}.relist == 6);
+
+}  // namespace warpheap

@@ -1,0 +1,90 @@
+// Where everything of a heap lies, computed from a base address and one packed word.
+//
+//   base                       slab 0 | slab 1 | ...            the pool; aligned to the slab and to 4 KiB
+//   + slabs * slab_bytes       hints                            a pair a row and class: what a multiprocessor uses now
+//                              records                          a descriptor and a bitmap a slab
+//                              roles                            a word a slab, read-mostly: what `free` needs to know
+//                              indexes                          free slabs, maybe-empty slabs; two a class
+//                              control                          epoch counters, certificates, the run mutex, counts
+//
+// A descriptor and its bitmap are neighbours: one multiplication finds both. Descriptors of large pools lie at least 128
+// bytes apart (1,024 counters 8, 32, 128 bytes apart took 19, 40, 53 billion additions a second on an H200). Metadata
+// holds no pointers, so a pool may be mapped elsewhere.
+#pragma once
+
+#include "../../../structure/bitmap_index.hpp"
+#include "../../../structure/size_class.hpp"
+#include "descriptor.hpp"
+
+namespace warpheap {
+
+/// The sizes of a heap in one word.
+///
+///   63     48 47      44 43     38 37      32 31        24 23          0
+///  |   0     | epochs   |  rows   | slab    |     0        |   slabs     |    the three in the middle as log2
+struct slab_geometry {
+  u64 packed = 0;
+
+  static constexpr u32 max_slabs = 1u << 24;
+
+  WARPHEAP_HOST_DEVICE constexpr u32 slabs() const { return static_cast<u32>(packed) & (max_slabs - 1); }
+  WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 32) & 63; }
+  WARPHEAP_HOST_DEVICE constexpr u32 rows_log2() const { return static_cast<u32>(packed >> 38) & 63; }
+  WARPHEAP_HOST_DEVICE constexpr u32 epochs_log2() const { return static_cast<u32>(packed >> 44) & 15; }
+
+  WARPHEAP_HOST_DEVICE constexpr u32 slab_bytes() const { return 1u << slab_log2(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 pool_bytes() const { return u64{slabs()} << slab_log2(); }
+  WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << rows_log2(); }
+  WARPHEAP_HOST_DEVICE constexpr u32 epochs() const { return 1u << epochs_log2(); }
+
+  /// Classes of blocks up to a whole slab: one for 16, 32, 48, 64 bytes each, then four a doubling.
+  WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
+  /// Blocks of a class in a slab.
+  WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_index(size_class, slab_bytes()); }
+  /// Bitmap words of a slab.
+  WARPHEAP_HOST_DEVICE constexpr u32 words() const { return slab_bytes() / (min_class_bytes * 64); }
+
+  WARPHEAP_HOST_DEVICE constexpr u32 descriptor_bytes() const { return slab_log2() >= 16 ? 128 : 32; }
+  WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const { return descriptor_bytes() + 8 * words(); }
+
+  WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return pool_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 records_offset() const {
+    return hints_offset() + align_up(u64{classes()} << (rows_log2() + 3), 128);
+  }
+  WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return records_offset() + u64{slabs()} * record_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const { return roles_offset() + align_up(u64{slabs()} * 4, 128); }
+  WARPHEAP_HOST_DEVICE constexpr u64 index_words() const {
+    // as bitmap_index::words_for(); said again here because that class belongs to a backend
+    u64 words = 0;
+    for (u32 width = (slabs() + 63) / 64;; width = (width + 63) / 64) {
+      words += width;
+      if (width <= 8) return words;
+    }
+  }
+  WARPHEAP_HOST_DEVICE constexpr u32 index_count() const { return 2 + 2 * classes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const {
+    return indexes_offset() + align_up(index_count() * index_words() * 8, 128);
+  }
+  /// Epoch counters 128 bytes apart, then one certificate a class, the run certificate, and 5 more words.
+  WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return 128 * epochs() + 8 * (u64{classes()} + 8); }
+  WARPHEAP_HOST_DEVICE constexpr u64 total_bytes() const { return control_offset() + control_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return total_bytes() - pool_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
+};
+
+/// The geometry of a pool of `pool_bytes` bytes (at least 1 MiB) on a device of `multiprocessors`. Slabs are 16 KiB to
+/// 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys more speed: a row of hints a multiprocessor
+/// needs 16 slabs.
+constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
+  u32 slab_log2 = log2_floor(pool_bytes) - 11;
+  if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;
+  if (slab_log2 > max_slab_log2) slab_log2 = max_slab_log2;
+  while ((pool_bytes >> slab_log2) >= slab_geometry::max_slabs) ++slab_log2;
+  u64 const slabs = pool_bytes >> slab_log2;
+  u32 rows_log2 = log2_ceil(multiprocessors);
+  while (rows_log2 > 0 && (u64{16} << rows_log2) > slabs) --rows_log2;
+  u32 const epochs_log2 = rows_log2 < 4 ? 0 : 4;
+  return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | u64{epochs_log2} << 44};
+}
+
+}  // namespace warpheap

@@ -1,0 +1,225 @@
+// A quiet heap seen from the host: its metadata copied once, then read by plain code. What is counted and checked here
+// says nothing while a kernel that uses the heap runs.
+#pragma once
+
+#include "../report.hpp"
+#include "slab_table.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <string>
+#include <vector>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Counts the blocks of one size that slabs, shown in ascending order, could give.
+class slot_counter {
+ public:
+  WARPHEAP_HOST_DEVICE slot_counter(slab_geometry geometry, u64 bytes)
+      : small_{bytes <= geometry.slab_bytes()},
+        size_class_{small_ && bytes ? size_class_of(bytes) : 0},
+        capacity_{geometry.capacity(size_class_)},
+        length_{bytes ? ((bytes - 1) >> geometry.slab_log2()) + 1 : ~u64{0}} {
+    if (bytes == 0) small_ = false;
+  }
+
+  WARPHEAP_HOST_DEVICE void show(slab_state now) {
+    row_ = now.takeable() ? row_ + 1 : 0;
+    if (small_ && now.takeable()) {
+      slots_ += capacity_;
+    } else if (small_ && now.serves(size_class_)) {
+      slots_ += capacity_ - (now.used() < capacity_ ? now.used() : capacity_);
+    } else if (!small_ && row_ == length_) {
+      ++slots_;
+      row_ = 0;
+    }
+  }
+
+  WARPHEAP_HOST_DEVICE u64 slots() const { return slots_; }
+
+ private:
+  bool small_;
+  u32 size_class_;
+  u32 capacity_;
+  u64 length_;    ///< slabs that a block takes, if it is larger than one
+  u64 slots_ = 0;
+  u64 row_ = 0;  ///< takeable slabs one after the other
+};
+
+/// Fills the index of free slabs: every level's bits, all set. Launched over zeroed metadata.
+struct fill_free_index {
+  WARPHEAP_DEVICE void operator()(slab_table table) const {
+    u64* words = table.index_words(0);
+    u32 const items = table.geometry().slabs();
+    u32 const stride = simt::block_dim() * simt::grid_dim();
+    u32 bits = items;
+    for (u32 level = 0; level < bitmap_index::levels_for(items); ++level) {
+      u32 const width = bitmap_index::level_words(items, level);
+      for (u32 i = static_cast<u32>(global_thread_index()); i < width; i += stride)
+        atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
+      words += width;
+      bits = width;
+    }
+  }
+};
+
+#if !defined(__CUDACC_RTC__)
+
+/// Makes every slab free and forgets everything else, in order on stream `on`.
+inline void initialize_table(slab_table const& table, stream_view on) {
+  auto const geometry = table.geometry();
+  backend::fill_bytes(table.base() + geometry.pool_bytes(), 0, geometry.metadata_bytes(), on);
+  launch(on, {1, geometry.slabs() < 4096 ? 64u : 1024u}, fill_free_index{}, table);
+}
+
+/// A copy of a heap's metadata.
+class table_snapshot {
+ public:
+  explicit table_snapshot(slab_table const& table)
+      : base_{table.base()}, geometry_{table.geometry()}, words_(geometry_.metadata_bytes() / 8) {
+    backend::copy_bytes(words_.data(), base_ + geometry_.pool_bytes(), 8 * words_.size());
+  }
+
+  heap_statistics statistics() const {
+    heap_statistics counted;
+    counted.pool_bytes = geometry_.pool_bytes();
+    counted.metadata_bytes = geometry_.metadata_bytes();
+    counted.slabs = geometry_.slabs();
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
+      slab_state const now = state(slab);
+      counted.free_slabs += now.kind() == slab_kind::free;
+      counted.run_slabs += now.kind() == slab_kind::run;
+      counted.empty_slabs += now.live() && now.used() == 0;
+      if (now.live()) {
+        counted.live_blocks += now.used();
+        counted.live_bytes += u64{now.used()} * class_bytes(now.size_class());
+      } else if (u32 const length = run_length(slab)) {
+        counted.live_blocks += 1;
+        counted.live_bytes += u64{length} << geometry_.slab_log2();
+      }
+    }
+    u64 const* const counts = control() + 16 * geometry_.epochs() + geometry_.classes() + 2;
+    counted.double_frees = counts[static_cast<u32>(slab_table::count::double_frees)];
+    counted.foreign_frees = counts[static_cast<u32>(slab_table::count::foreign_frees)];
+    counted.failures = counts[static_cast<u32>(slab_table::count::failures)];
+    return counted;
+  }
+
+  u64 available_slots(u64 bytes) const {
+    slot_counter counter{geometry_, bytes};
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) counter.show(state(slab));
+    return counter.slots();
+  }
+
+  /// Calls visit(address, bytes) for every live block in address order.
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
+      slab_state const now = state(slab);
+      u8* const start = base_ + (u64{slab} << geometry_.slab_log2());
+      if (u32 const length = run_length(slab))
+        visit(static_cast<void*>(start), size_t{length} << geometry_.slab_log2());
+      if (!now.live()) continue;
+      size_t const bytes = class_bytes(now.size_class());
+      for (u32 index = 0; index < geometry_.capacity(now.size_class()); ++index)
+        if ((bitmap_word(slab, index / 64) >> (index % 64)) & 1) visit(static_cast<void*>(start + index * bytes), bytes);
+    }
+  }
+
+  /// One line for every invariant that does not hold.
+  invariant_report check_invariants() const {
+    invariant_report report;
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, report);
+    check_runs(report);
+    for (u32 which = 0; which < geometry_.index_count(); ++which) check_summaries(which, report);
+    return report;
+  }
+
+ private:
+  u64 const* at(u64 offset) const { return words_.data() + (offset - geometry_.pool_bytes()) / 8; }
+  u64 const* record(u32 slab) const {
+    return at(geometry_.records_offset() + u64{slab} * geometry_.record_bytes());
+  }
+  u64 const* control() const { return at(geometry_.control_offset()); }
+  u64 const* index(u32 which) const { return at(geometry_.indexes_offset()) + which * geometry_.index_words(); }
+  slab_state state(u32 slab) const { return {*record(slab)}; }
+  u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[geometry_.descriptor_bytes() / 8 + word]; }
+  u32 role(u32 slab) const { return static_cast<u32>(at(geometry_.roles_offset())[slab / 2] >> (32 * (slab % 2))); }
+  bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
+
+  /// Slabs of the run that starts here; 0 if none does.
+  u32 run_length(u32 slab) const {
+    bool const is_head = state(slab).kind() == slab_kind::run && (role(slab) & slab_table::run_head);
+    return is_head ? role(slab) & ~slab_table::run_head : 0;
+  }
+
+  void check_slab(u32 slab, invariant_report& report) const {
+    slab_state const now = state(slab);
+    auto const expect = [&](bool holds, char const* invariant) {
+      if (!holds) report.push_back(invariant + (" in slab " + std::to_string(slab)) + ", descriptor " + describe(now));
+    };
+    bool const live = now.live();
+    u32 const capacity = live ? geometry_.capacity(now.size_class()) : 0;
+    u32 set = 0, stray = 0;
+    for (u32 word = 0; word < geometry_.words(); ++word) {
+      u64 const valid = slab_table::valid_mask(capacity, word);
+      set += popcount(bitmap_word(slab, word) & valid);
+      stray += popcount(bitmap_word(slab, word) & ~valid);
+    }
+    expect(now.kind() != slab_kind::locked, "D3: locked at rest");
+    expect(now.used() == set, "D1, D2: promised blocks are not the bits set");
+    expect(stray == 0, "D7: a bit is set where there is no block");
+    expect(is_in(0, slab) == (now.kind() == slab_kind::free), "D4: the index of free slabs is wrong");
+    for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
+      bool const of_class = now.serves(size_class);
+      expect(is_in(2 + 2 * size_class, slab) == (of_class && !now.soft()), "D4: the index of its class is wrong");
+      expect(is_in(3 + 2 * size_class, slab) == (of_class && !now.hard()), "D4: the scarce index is wrong");
+    }
+    if (!live) return;
+    expect(!now.soft() || now.used() > slab_limits{capacity}.relist, "D5: off the index without need");
+    expect(!now.hard() || now.used() == capacity, "D5: off the scarce index without need");
+    expect(role(slab) == 1 + now.size_class(), "the role does not name the class");
+  }
+
+  void check_runs(invariant_report& report) const {
+    u32 inside = 0;  // slabs that the last head still claims
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
+      bool const is_run = state(slab).kind() == slab_kind::run;
+      u32 const length = inside == 0 ? run_length(slab) : 0;
+      if (length != 0) inside = length;
+      if (is_run != (inside != 0)) report.push_back("R1: slab " + std::to_string(slab) + " is in no run, or missing in one");
+      if (inside != 0) --inside;
+    }
+  }
+
+  /// Every summary bit says whether its word is zero (X2); in the set of empty slabs it may say too much (U1).
+  void check_summaries(u32 which, invariant_report& report) const {
+    u64 const* below = index(which);
+    for (u32 level = 1; level < bitmap_index::levels_for(geometry_.slabs()); ++level) {
+      u32 const width = bitmap_index::level_words(geometry_.slabs(), level - 1);
+      u64 const* const summary = below + width;
+      for (u32 i = 0; i < width; ++i) {
+        bool const said = (summary[i / 64] >> (i % 64)) & 1;
+        bool const wrong = which == 1 ? below[i] != 0 && !said : (below[i] != 0) != said;
+        if (wrong)
+          report.push_back("X2: index " + std::to_string(which) + ", level " + std::to_string(level) + ", bit " +
+                           std::to_string(i));
+      }
+      below = summary;
+    }
+  }
+
+  static std::string describe(slab_state now) {
+    static constexpr char const* kinds[] = {"free", "locked", "live", "run"};
+    return std::string{kinds[static_cast<u32>(now.kind())]} + ", class " + std::to_string(now.size_class()) + ", used " +
+           std::to_string(now.used()) + (now.soft() ? ", S" : "") + (now.hard() ? ", H" : "");
+  }
+
+  u8* base_;
+  slab_geometry geometry_;
+  std::vector<u64> words_;
+};
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,131 @@
+// Blocks larger than a slab: runs of consecutive slabs. One search at a time, under a mutex, because two searches that
+// each hold half of what the other needs would both fail. Free and empty slabs are locked in ascending order and rolled
+// back when one is lost to a smaller request.
+//
+//   R1  the role of a run's first slab says how long it is; whoever changes it from run to no role frees the run.
+//   R2  slabs of a run other than the first keep an old role, harmless because their bitmaps are zero (D7).
+#pragma once
+
+#include "../../../platform/backoff.hpp"
+#include "slab_table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Allocates and frees runs. Stateless; `table` is the heap.
+class slab_runs {
+ public:
+  /// A run of `length` slabs whose first starts at a multiple of `alignment` bytes; nullptr if at one instant there was
+  /// none. Any lane alone.
+  WARPHEAP_COLD static void* create(slab_table table, u64 length, u64 alignment) {
+    return slab_runs{table}.create(length, alignment);
+  }
+
+  /// Frees the run that starts at slab `first`, whose role was read as `role`. False if somebody else did (R1).
+  WARPHEAP_COLD static bool destroy(slab_table table, u32 first, u32 role) {
+    return slab_runs{table}.destroy(first, role);
+  }
+
+ private:
+  static constexpr u32 none = ~0u;
+  static constexpr u32 length_shift = 40;  // of the certificate: epoch sum + 1 below, shortest length not found above
+
+  WARPHEAP_DEVICE explicit slab_runs(slab_table const& table) : table_{table} {}
+
+  WARPHEAP_DEVICE void* create(u64 length, u64 alignment) const {
+    if (length > table_.geometry().slabs()) return nullptr;
+    u32 const slabs = static_cast<u32>(length);
+    bool const certifiable = alignment <= table_.geometry().alignment();
+    if (certifiable && is_certified(slabs)) return nullptr;
+    lock();
+    u32 first = none;
+    for (backoff wait;; wait.pause()) {
+      u64 const epoch = table_.epoch_sum();
+      bool disturbed = false;
+      first = find(slabs, alignment, disturbed);
+      if (first != none || disturbed) {
+        if (first != none) break;
+        continue;
+      }
+      if (table_.epoch_sum_newest() != epoch) continue;
+      if (certifiable) certify(epoch, slabs);
+      break;
+    }
+    if (first != none) publish(first, slabs);
+    unlock();
+    return first == none ? nullptr : table_.base() + (u64{first} << table_.geometry().slab_log2());
+  }
+
+  WARPHEAP_DEVICE bool destroy(u32 first, u32 role) const {
+    u32 const length = role & ~slab_table::run_head;
+    // acq_rel: one thread wins; the owner's writes are released slab by slab below.
+    if (!table_.role(first).compare_exchange(role, slab_table::no_role, order::acq_rel, order::relaxed)) return false;
+    for (u32 i = 0; i < length; ++i) table_.unlock(first + i, slab_kind::run);
+    table_.raise_epoch();
+    return true;
+  }
+
+  WARPHEAP_DEVICE void lock() const {
+    // acquire: pairs with the release in unlock().
+    for (backoff wait; table_.run_mutex().exchange(1, order::acquire) != 0;) wait.pause();
+  }
+  WARPHEAP_DEVICE void unlock() const { table_.run_mutex().store(0, order::release); }
+
+  WARPHEAP_DEVICE static u64 stamp(u64 epoch) { return (epoch + 1) & ((u64{1} << length_shift) - 1); }
+
+  WARPHEAP_DEVICE bool is_certified(u32 length) const {
+    // acquire: pairs with the release in certify().
+    u64 const seen = table_.run_certificate().load(order::acquire);
+    return seen != 0 && length >= (seen >> length_shift) && (seen & ((u64{1} << length_shift) - 1)) == stamp(table_.epoch_sum());
+  }
+
+  /// Under the mutex.
+  WARPHEAP_DEVICE void certify(u64 epoch, u32 length) const {
+    u64 const seen = table_.run_certificate().load(order::relaxed);
+    bool const same_epoch = (seen & ((u64{1} << length_shift) - 1)) == stamp(epoch);
+    if (same_epoch && (seen >> length_shift) <= length) return;
+    // release: what we saw happens before whoever relies on it; pairs with the acquire in is_certified().
+    table_.run_certificate().store(u64{length} << length_shift | stamp(epoch), order::release);
+  }
+
+  WARPHEAP_DEVICE bool is_aligned(u32 slab, u64 alignment) const {
+    u64 const address = reinterpret_cast<u64>(table_.base()) + (u64{slab} << table_.geometry().slab_log2());
+    return (address & (alignment - 1)) == 0;
+  }
+
+  /// Locks the first run there is; `none` if we saw none. `disturbed`: a slab was locked by another, or lost to one.
+  WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, bool& disturbed) const {
+    u32 const slabs = table_.geometry().slabs();
+    u32 first = 0, seen = 0;  // [first, first + seen) can be taken
+    for (u32 slab = 0; slab < slabs; ++slab) {
+      slab_state const now = table_.load(slab);
+      disturbed = disturbed || now.kind() == slab_kind::locked;
+      if (seen == 0) first = slab;
+      seen = now.takeable() && is_aligned(first, alignment) ? seen + 1 : 0;
+      if (seen < length) continue;
+      if (try_lock_all(first, length)) return first;
+      disturbed = true;
+      seen = 0;
+    }
+    return none;
+  }
+
+  WARPHEAP_DEVICE bool try_lock_all(u32 first, u32 length) const {
+    for (u32 i = 0; i < length; ++i) {
+      if (table_.try_lock(first + i, 0)) continue;
+      while (i-- > 0) table_.unlock(first + i, slab_kind::locked);
+      table_.raise_epoch();
+      return false;
+    }
+    return true;
+  }
+
+  WARPHEAP_DEVICE void publish(u32 first, u32 length) const {
+    // relaxed: the caller hands the address on as it hands on the block's contents (R1).
+    table_.role(first).store(slab_table::run_head | length, order::relaxed);
+    for (u32 i = 0; i < length; ++i) table_.publish_run(first + i);
+  }
+
+  slab_table table_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
