@@ -14,6 +14,9 @@ namespace warpheap::host::detail {
 /// Ends the run unless `mask` can meet: our own lane in it, and none that has returned or never was.
 WARPHEAP_NO_TSAN inline void check_mask(worker& here, lane const& self, operation kind, u32 mask) {
   warp const& group = *self.group;
+  if (!(mask >> self.id & 1)) [[unlikely]] {
+    here.fail(name_of(self) + " calls " + name_of(kind) + " with a mask that lacks its own lane: mask " + lanes_of(mask));
+  }
   if (mask & ~group.existing) [[unlikely]] {
     here.fail(name_of(self) + " calls " + name_of(kind) + " with lanes " + lanes_of(mask & ~group.existing) +
               ", which its warp does not have: mask " + lanes_of(mask));
@@ -21,9 +24,6 @@ WARPHEAP_NO_TSAN inline void check_mask(worker& here, lane const& self, operatio
   if (mask & group.exited) [[unlikely]] {
     here.fail(name_of(self) + " calls " + name_of(kind) + " with lanes " + lanes_of(mask & group.exited) +
               ", which have returned: mask " + lanes_of(mask));
-  }
-  if (!(mask >> self.id & 1)) [[unlikely]] {
-    here.fail(name_of(self) + " calls " + name_of(kind) + " with a mask that lacks its own lane: mask " + lanes_of(mask));
   }
 }
 

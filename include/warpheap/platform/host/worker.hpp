@@ -5,7 +5,8 @@
 // step draws the next lane. In parallel mode a lane keeps running until a collective, a pause, or `turn_budget` atomics,
 // so that waiting without a pause cannot hang, and no step takes a lock.
 //
-// W1  a lane is in `ready_` or is running_ exactly if its state is ready; in `paused_` exactly if it is paused.
+// W1  a lane is in `paused_` if it is paused, or ready but held back by the random walk; any other ready lane is in
+//     `ready_` or is running_.
 // W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask() are released.
 // W3  lanes of one thread block are all on one worker, so a worker with neither ready nor paused lanes is deadlocked.
 #pragma once
@@ -168,10 +169,7 @@ WARPHEAP_NO_TSAN inline void worker::point() {
   u64 const draw = draws_.next();
   if ((draw & hold_back_) == hold_back_) {
     self.wake_step = statistics_.steps + draws_.below(16 * live_lanes_ + 1);
-    self.state = lane_state::paused;
     paused_.push(&self);
-    --self.group->runnable;
-    if (self.group->runnable == 0) became_idle(*self.group);
     return leave(self, next());
   }
   if (draw >> 32 & sticky_) return;
@@ -208,7 +206,11 @@ WARPHEAP_NO_TSAN inline void worker::became_idle(warp& group) {
 
 /// Paused lanes whose time has come, or all of them, become ready.
 WARPHEAP_NO_TSAN inline void worker::wake_paused(bool all) {
-  while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) wake(*paused_.pop());
+  while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) {
+    lane& woken = *paused_.pop();
+    if (woken.state == lane_state::ready) ready_.push(&woken);  // was held back
+    else wake(woken);
+  }
 }
 
 /// The next lane to run, out of the queue; null if main_ must look first.

@@ -1,0 +1,345 @@
+// The contract of a lane, on whichever backend this is compiled for.
+#include "warpheap/platform/simt.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/schedules.hpp"
+#include "warpheap/platform/assert.hpp"
+#include "warpheap/platform/backoff.hpp"
+#include "warpheap/platform/device_buffer.hpp"
+
+namespace warpheap {
+namespace {
+
+using test::for_each_schedule;
+
+constexpr unsigned seeds = 12;
+
+struct write_identity {
+  WARPHEAP_DEVICE void operator()(u32* identity) const {
+    u32* const mine = identity + 8 * global_thread_index();
+    mine[0] = simt::thread_index();
+    mine[1] = simt::block_index();
+    mine[2] = simt::block_dim();
+    mine[3] = simt::grid_dim();
+    mine[4] = simt::lane_id();
+    mine[5] = simt::warp_id();
+    mine[6] = simt::sm_id() < simt::sm_count();
+    mine[7] = 1;
+  }
+};
+
+TEST(Simt, EveryShapeRunsEachThreadOnceWithItsIdentity) {
+  for_each_schedule(4, [] {
+    for (u32 const threads : {1u, 31u, 32u, 33u, 64u, 1000u, 1024u}) {
+      u32 const blocks = 5;
+      device_buffer<u32> identity(8 * blocks * threads);
+      launch({blocks, threads}, write_identity{}, identity.data());
+      synchronize();
+      auto const found = identity.to_host();
+      for (u32 i = 0; i < blocks * threads; ++i) {
+        u32 const thread = i % threads;
+        std::vector<u32> const expected = {thread, i / threads, threads, blocks, thread % 32, thread / 32, 1, 1};
+        ASSERT_EQ(std::vector<u32>(found.begin() + 8 * i, found.begin() + 8 * i + 8), expected);
+      }
+    }
+  });
+}
+
+TEST(Simt, AGridOfNoBlocksDoesNothing) {
+  device_buffer<u32> identity(8);
+  launch({0, 32}, write_identity{}, identity.data());
+  synchronize();
+  EXPECT_EQ(identity[7], 0u);
+}
+
+/// The lanes of our warp in a thread block of `threads` threads.
+WARPHEAP_DEVICE inline u32 existing_lanes() {
+  u32 const left = simt::block_dim() - simt::warp_id() * warp_lanes;
+  return left >= warp_lanes ? full_mask : (1u << left) - 1;
+}
+
+struct collect_all {
+  WARPHEAP_DEVICE void operator()(u32* results) const {
+    u32 const mask = existing_lanes(), lane = simt::lane_id();
+    u32* const mine = results + 8 * global_thread_index();
+    mine[0] = simt::ballot(mask, lane % 3 == 0);
+    mine[1] = simt::match_any(mask, lane % 5);
+    mine[2] = simt::match_any(mask, (static_cast<u64>(lane % 2) << 40) + 7);
+    mine[3] = simt::shuffle(mask, 100 + lane, 0);
+    mine[4] = static_cast<u32>(simt::shuffle(mask, static_cast<u64>(lane) << 36, lane / 2) >> 36);
+    mine[5] = simt::reduce_or(mask, 1u << lane % 7);
+    mine[6] = static_cast<u32>(simt::shuffle(mask, mine, 0) == results + 8 * (global_thread_index() - lane));
+    mine[7] = mask;
+  }
+};
+
+TEST(Simt, CollectivesComputeOverFullAndPartialWarps) {
+  for_each_schedule(seeds, [] {
+    for (u32 const threads : {1u, 17u, 32u, 70u}) {
+      device_buffer<u32> results(8 * 2 * threads);
+      launch({2, threads}, collect_all{}, results.data());
+      synchronize();
+      auto const found = results.to_host();
+      for (u32 i = 0; i < 2 * threads; ++i) {
+        u32 const lane = i % threads % 32, mask = found[8 * i + 7];
+        u32 thirds = 0, same_fifth = 0, same_parity = 0, bits = 0;
+        for (u32 other = 0; other < 32; ++other) {
+          if (!(mask >> other & 1)) continue;
+          if (other % 3 == 0) thirds |= 1u << other;
+          if (other % 5 == lane % 5) same_fifth |= 1u << other;
+          if (other % 2 == lane % 2) same_parity |= 1u << other;
+          bits |= 1u << other % 7;
+        }
+        std::vector<u32> const expected = {thirds, same_fifth, same_parity, 100, lane / 2, bits, 1, mask};
+        ASSERT_EQ(std::vector<u32>(found.begin() + 8 * i, found.begin() + 8 * i + 8), expected) << threads << " " << i;
+      }
+    }
+  });
+}
+
+struct collect_in_halves {
+  WARPHEAP_DEVICE void operator()(u32* results) const {
+    u32 const lane = simt::lane_id();
+    u32 sum = 0;
+    // Odd and even lanes go round different numbers of times, each with its own mask.
+    u32 const mask = lane % 2 ? 0xaaaa'aaaau : 0x5555'5555u;
+    for (u32 turn = 0; turn < (lane % 2 ? 3u : 5u); ++turn) sum += simt::ballot(mask, turn % 2 == 0) == mask;
+    simt::sync_warp(full_mask);
+    results[global_thread_index()] = sum + 100 * (simt::reduce_or(full_mask, 1u << lane) == full_mask);
+  }
+};
+
+TEST(Simt, DivergentLanesMeetByMask) {
+  for_each_schedule(seeds, [] {
+    device_buffer<u32> results(64);
+    launch({2, 32}, collect_in_halves{}, results.data());
+    synchronize();
+    auto const found = results.to_host();
+    for (u32 i = 0; i < 64; ++i) EXPECT_EQ(found[i], 100 + (i % 2 ? 2u : 3u));
+  });
+}
+
+struct use_active_mask {
+  WARPHEAP_DEVICE void operator()(u32* results) const {
+    u32 const lane = simt::lane_id();
+    if (lane % 3 == 0) return;
+    for (u32 turn = 0; turn < 4; ++turn) {
+      u32 const mask = simt::active_mask();
+      u32 const met = simt::ballot(mask, true);
+      bool const good = met == mask && mask >> lane & 1 && !(mask & 0x4924'9249u);
+      results[global_thread_index()] += good;
+    }
+  }
+};
+
+TEST(Simt, LanesOfAnActiveMaskMeetAndHaveNotLeft) {
+  for_each_schedule(2 * seeds, [] {
+    device_buffer<u32> results(96);
+    launch({3, 32}, use_active_mask{}, results.data());
+    synchronize();
+    auto const found = results.to_host();
+    for (u32 i = 0; i < 96; ++i) EXPECT_EQ(found[i], i % 32 % 3 == 0 ? 0u : 4u) << i;
+  });
+}
+
+template <class T>
+struct use_every_atomic {
+  WARPHEAP_DEVICE void operator()(T* words, T* olds) const {
+    T const one = 1;
+    auto const bit = static_cast<T>(one << simt::thread_index());
+    olds[simt::thread_index()] = atomic_ref<T>{words[0]}.fetch_add(3, order::relaxed);
+    atomic_ref<T>{words[1]}.fetch_sub(2, order::acq_rel);
+    atomic_ref<T>{words[2]}.fetch_or(bit, order::release);
+    atomic_ref<T>{words[3]}.fetch_and(static_cast<T>(~bit), order::acquire);
+    atomic_ref<T>{words[4]}.fetch_xor(bit, order::seq_cst);
+    atomic_ref<T, scope::system>{words[5]}.exchange(7, order::acq_rel);
+    auto seen = atomic_ref<T>{words[6]}.load(order::acquire);
+    while (!atomic_ref<T>{words[6]}.compare_exchange(seen, seen + 5, order::acq_rel, order::relaxed)) {
+    }
+    atomic_ref<T, scope::block>{words[7]}.store(9, order::seq_cst);
+  }
+};
+
+template <class T>
+void every_atomic_counts_each_lane_once() {
+  for_each_schedule(seeds, [] {
+    constexpr u32 lanes = sizeof(T) == 4 ? 31 : 63;
+    T const bits = (T{1} << lanes) - 1;
+    device_buffer<T> words(std::vector<T>{0, 2 * lanes, 0, bits, 0, 0, 0, 0});
+    device_buffer<T> olds(lanes);
+    launch({1, lanes}, use_every_atomic<T>{}, words.data(), olds.data());
+    synchronize();
+    EXPECT_EQ(words.to_host(), (std::vector<T>{3 * lanes, 0, bits, 0, bits, 7, 5 * lanes, 9}));
+    std::vector<bool> seen(lanes);
+    for (T const old : olds.to_host()) {
+      ASSERT_TRUE(old % 3 == 0 && old / 3 < lanes && !seen[static_cast<size_t>(old / 3)]);
+      seen[static_cast<size_t>(old / 3)] = true;
+    }
+  });
+}
+
+TEST(Atomic, EveryOperationCountsEachLaneOnceIn4Bytes) { every_atomic_counts_each_lane_once<u32>(); }
+TEST(Atomic, EveryOperationCountsEachLaneOnceIn8Bytes) { every_atomic_counts_each_lane_once<u64>(); }
+
+struct failing_compare_exchange {
+  WARPHEAP_DEVICE void operator()(u64* word, u64* result) const {
+    u64 expected = 5;
+    result[0] = atomic_ref<u64>{*word}.compare_exchange(expected, 6, order::acq_rel, order::acquire);
+    result[1] = expected;
+    result[2] = atomic_ref<u64>{*word}.compare_exchange(expected, 6, order::relaxed, order::relaxed);
+  }
+};
+
+TEST(Atomic, CompareExchangeTellsWhatItFound) {
+  for_each_schedule(4, [] {
+    device_buffer<u64> word(std::vector<u64>{1ull << 40});
+    device_buffer<u64> result(3);
+    launch({1, 1}, failing_compare_exchange{}, word.data(), result.data());
+    synchronize();
+    EXPECT_EQ(result.to_host(), (std::vector<u64>{0, 1ull << 40, 1}));
+    EXPECT_EQ(word[0], 6u);
+  });
+}
+
+struct rotate_by_barrier {
+  WARPHEAP_DEVICE void operator()(u32* values) const {
+    u32* const own = values + simt::block_index() * simt::block_dim();
+    u32 const thread = simt::thread_index(), count = simt::block_dim();
+    for (u32 turn = 0; turn < 3; ++turn) {
+      u32 const next = own[(thread + 1) % count];
+      simt::sync_block();
+      own[thread] = next;
+      simt::sync_block();
+    }
+  }
+};
+
+TEST(Simt, SyncBlockOrdersMemoryOfTheBlock) {
+  for_each_schedule(seeds, [] {
+    for (u32 const threads : {1u, 33u, 200u}) {
+      std::vector<u32> start(2 * threads);
+      for (u32 i = 0; i < start.size(); ++i) start[i] = i;
+      device_buffer<u32> values(start);
+      launch({2, threads}, rotate_by_barrier{}, values.data());
+      synchronize();
+      auto const found = values.to_host();
+      for (u32 i = 0; i < found.size(); ++i) {
+        ASSERT_EQ(found[i], i / threads * threads + (i % threads + 3) % threads);
+      }
+    }
+  });
+}
+
+struct exchange_by_sync_warp {
+  WARPHEAP_DEVICE void operator()(u32* values) const {
+    u32* const own = values + global_thread_index() - simt::lane_id();
+    u32 const lane = simt::lane_id();
+    own[lane] = 3 * lane;
+    simt::sync_warp(full_mask);
+    u32 const other = own[31 - lane];
+    simt::sync_warp(full_mask);
+    own[lane] = other;
+  }
+};
+
+TEST(Simt, SyncWarpOrdersMemoryOfItsLanes) {
+  for_each_schedule(seeds, [] {
+    device_buffer<u32> values(128);
+    launch({2, 64}, exchange_by_sync_warp{}, values.data());
+    synchronize();
+    auto const found = values.to_host();
+    for (u32 i = 0; i < 128; ++i) EXPECT_EQ(found[i], 3 * (31 - i % 32));
+  });
+}
+
+struct take_turns {
+  WARPHEAP_DEVICE void operator()(u32* turn) const {
+    backoff wait;
+    while (atomic_ref<u32>{*turn}.load(order::acquire) != simt::thread_index()) wait.pause();
+    WARPHEAP_ASSERT(*turn == simt::thread_index(), "a turn was skipped");
+    atomic_ref<u32>{*turn}.fetch_add(1, order::release);
+  }
+};
+
+TEST(Simt, LanesOfAWarpMayWaitForEachOther) {
+  for_each_schedule(seeds, [] {
+    device_buffer<u32> turn(1);
+    launch({1, 70}, take_turns{}, turn.data());
+    synchronize();
+    EXPECT_EQ(turn[0], 70u);
+  });
+}
+
+struct read_clock {
+  WARPHEAP_DEVICE void operator()(u32* later) const {
+    u64 const before = simt::clock();
+    simt::pause(100);
+    *later = simt::clock() > before;
+  }
+};
+
+TEST(Simt, TheClockAdvances) {
+  for_each_schedule(4, [] {
+    device_buffer<u32> later(1);
+    launch({1, 1}, read_clock{}, later.data());
+    synchronize();
+    EXPECT_EQ(later[0], 1u);
+  });
+}
+
+struct append {
+  WARPHEAP_DEVICE void operator()(u32* log, u32 value) const { log[atomic_ref<u32>{log[0]}.fetch_add(1, order::relaxed) + 1] = value; }
+};
+
+TEST(Stream, WorkRunsInOrderWithinAStream) {
+  for_each_schedule(seeds, [] {
+    device_buffer<u32> log(4), other(4);
+    stream first, second;
+    launch(first, {1, 1}, append{}, log.data(), 10u);
+    launch(second, {1, 1}, append{}, other.data(), 20u);
+    launch(first, {1, 1}, append{}, log.data(), 11u);
+    backend::fill_bytes(other.data(), 0, 8, second);
+    launch(second, {1, 1}, append{}, other.data(), 21u);
+    synchronize(first);
+    synchronize(second);
+    EXPECT_EQ(log.to_host(), (std::vector<u32>{2, 10, 11, 0}));
+    EXPECT_EQ(other.to_host(), (std::vector<u32>{1, 21, 0, 0}));
+  });
+}
+
+struct meet_other_kernel {
+  WARPHEAP_DEVICE void operator()(u32* here, u32* there) const {
+    atomic_ref<u32>{*here}.store(1, order::release);
+    while (!atomic_ref<u32>{*there}.load(order::acquire)) simt::pause(32);
+  }
+};
+
+TEST(Stream, KernelsOfTwoStreamsRunSideBySide) {
+  for_each_schedule(seeds, [] {
+#if !defined(__CUDACC__)
+    if (backend::current_execution().sm_count * backend::current_execution().blocks_per_sm < 2) return;
+#endif
+    device_buffer<u32> flags(2);
+    stream first, second;
+    launch(first, {1, 1}, meet_other_kernel{}, flags.data(), flags.data() + 1);
+    launch(second, {1, 1}, meet_other_kernel{}, flags.data() + 1, flags.data());
+    synchronize();
+    EXPECT_EQ(flags.to_host(), (std::vector<u32>{1, 1}));
+  });
+}
+
+TEST(Stream, MovesWithItsWork) {
+  for_each_schedule(4, [] {
+    device_buffer<u32> log(4);
+    stream first;
+    launch(first, {1, 1}, append{}, log.data(), 5u);
+    stream moved = std::move(first);
+    launch(moved, {1, 1}, append{}, log.data(), 6u);
+    synchronize(moved);
+    EXPECT_EQ(log.to_host(), (std::vector<u32>{2, 5, 6, 0}));
+  });
+}
+
+}  // namespace
+}  // namespace warpheap
