@@ -253,7 +253,8 @@ struct search_beside_changes {
     for (u32 round = 0; round < rounds; ++round) {
       auto const item = 64 * (stays / 64) + random.below(3) * 64 + random.below(2);
       if (simt::block_index() != 0) {
-        if (index.find(random.below(items)) == bitmap_index::none) atomic_ref<u32>{*missed}.fetch_add(1, order::relaxed);
+        auto const found = index.find(random.below(items)) != bitmap_index::none;
+        if (!found) atomic_ref<u32>{*missed}.fetch_add(1, order::relaxed);
       } else if (item != stays) {
         index.toggle(item);
       }

@@ -185,7 +185,6 @@ TEST(BulkSemaphore, APromiseIsWaitedForAndABrokenOneIsNot) {
 
 using test::find_failing_schedule;
 
-
 /// A failed batch that nobody hears of.
 struct semaphore_without_withdraw : bulk_semaphore {
   using bulk_semaphore::bulk_semaphore;
@@ -228,12 +227,13 @@ class semaphore_with_relaxed_signal : public bulk_semaphore {
 /// Whether some schedule makes the twin hang, or lose units or promises.
 template <class Semaphore>
 bool loses_units(u32 supply) {
-  return find_failing_schedule(50, [&] {
-           auto run = host::current_execution();
-           run.step_cap = 200'000;
-           host::scoped_execution const use{run};
-           return conserves_units<Semaphore>(supply);
-         }).has_value();
+  auto const is_sound = [&] {
+    auto run = host::current_execution();
+    run.step_cap = 200'000;
+    host::scoped_execution const use{run};
+    return conserves_units<Semaphore>(supply);
+  };
+  return find_failing_schedule(50, is_sound).has_value();
 }
 
 TEST(BulkSemaphore, ADroppedWithdrawIsCaught) { EXPECT_TRUE(loses_units<semaphore_without_withdraw>(1)); }

@@ -1,5 +1,5 @@
-// The semaphore's decisions without threads: against the paper's three counts kept apart, and in every interleaving of a
-// few lanes.
+// The semaphore's decisions without threads: against the paper's three counts kept apart, and in every interleaving of
+// a few lanes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,15 +1,15 @@
-// Which of up to 2^24 items are in a set, found without looking at all of them: a bitmap, above it a bitmap of its words
-// that are not zero, and so on until few words are left.
+// Which of up to 2^24 items are in a set, found without looking at all of them: a bitmap, above it a bitmap of its
+// words that are not zero, and so on until few words are left.
 //
 //   level 1 (summary)        | 1 0 1 ...                       |   bit j: word j of level 0 is not zero
 //   level 0     | 0110...0 | 0000...0 | 1000...0 | ...         |   bit i: item i
 //
-// The words of all levels lie in one array, level 0 first; the top level has at most 8 words, so 1 to 4 levels do. There
-// are two protocols, and one index keeps to one of them:
+// The words of all levels lie in one array, level 0 first; the top level has at most 8 words, so 1 to 4 levels do.
+// There are two protocols, and one index keeps to one of them:
 //
-// toggle. Exclusive-or commutes, so it does not matter in what order late toggles land. Callers alternate: of the toggles
-// of one item every second puts it in (some state elsewhere, a flag bit changed by fetch_or and fetch_and, says whose
-// turn it is). One atomic, and one a level more only when a word changes between zero and not zero.
+// toggle. Exclusive-or commutes, so it does not matter in what order late toggles land. Callers alternate: of the
+// toggles of one item every second puts it in (some state elsewhere, a flag bit changed by fetch_or and fetch_and, says
+// whose turn it is). One atomic, and one a level more only when a word changes between zero and not zero.
 //   X1  at rest, item bit = parity of its toggles.
 //   X2  at rest, summary bit <=> word below is not zero: the word left zero as often as the summary bit was toggled on,
 //       and came back as often as it was toggled off.
@@ -20,10 +20,10 @@
 //   zero to not zero. S's fetch_or (release) of the summary bit then comes before C's fetch_and (acquire) of it, so C's
 //   second look at the word comes after S's fetch_or of it, finds it not zero, and sets the summary bit again.
 //
-// find is a hint in both: the caller checks what it got. It costs a load a level where the set is dense, and loads of the
-// top level alone where the index is empty.
-// Source: the multi-level summary is folklore (van Emde Boas's idea with fixed fan-out 64); the exclusive-or protocol is
-// ours.
+// find is a hint in both: the caller checks what it got. It costs a load a level where the set is dense, and loads of
+// the top level alone where the index is empty.
+// Source: the multi-level summary is folklore (van Emde Boas's idea with fixed fan-out 64); the exclusive-or protocol
+// is ours.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -80,7 +80,7 @@ class bitmap_index {
     // relaxed: nothing is read on the strength of this bit.
     auto old = bottom().word_of(item).fetch_and(~bit_of(item), order::relaxed);
     for (level at = bottom(); old == bit_of(item) && !is_top(at); item /= 64) {
-      auto const word = at.word_of(64 * (item / 64));
+      auto const word = at.word_of(item);
       at = above(at);
       // acquire: a set that came before in the summary is seen by the second look; pairs with the release in
       // raise_summary().
@@ -197,8 +197,8 @@ class bitmap_index {
     return occupied;
   }
 
-  /// The first item of [position, end) that we see, top down; all of them lie below one word of the top level. A summary
-  /// bit whose word turns out to be zero is passed over, so position only grows and the search ends.
+  /// The first item of [position, end) that we see, top down; all of them lie below one word of the top level. A
+  /// summary bit whose word turns out to be zero is passed over, so position only grows and the search ends.
   WARPHEAP_DEVICE u32 find_between(level at, u32 position, u32 end) const {
     while (position < end) {
       auto const shift = 6 * at.depth;

@@ -1,4 +1,4 @@
-// The sizes that blocks of memory come in: 16, 32, 48, 64, then four to each doubling (80, 96, 112, 128, 160, ... 2 MiB).
+// The sizes that blocks of memory come in: 16, 32, 48, 64, then four to each doubling: 80, 96, 112, 128, 160, ... 2 MiB.
 //
 // A class is a small float. With `steps` counted from 1 to 8, class c has
 //
@@ -59,21 +59,22 @@ WARPHEAP_HOST_DEVICE constexpr u32 aligned_size_class(u64 alignment, u64 bytes) 
   return size_class + static_cast<u32>(align_up(units, u64{1} << multiple_log2)) - units;
 }
 
+/// 2^31 / class_units(size_class), rounded down and raised by 1 where that leaves a remainder. A tree of selects over
+/// single bits, which compiles to selects: a chain of comparisons with 1, 2, 3, ... becomes a jump through a table.
+WARPHEAP_HOST_DEVICE constexpr u32 class_units_reciprocal(u32 size_class) {
+  constexpr u32 one = 1u << 31;
+  bool const first = (size_class & 1) == 0, pair = (size_class & 2) == 0;
+  u32 const up_to_four = pair ? (first ? one : one / 2) : (first ? one / 3 + 1 : one / 4);
+  u32 const up_to_eight = pair ? (first ? one / 5 + 1 : one / 6 + 1) : (first ? one / 7 + 1 : one / 8);
+  return size_class < 4 ? up_to_four : up_to_eight;
+}
+
 /// offset / class_bytes(size_class): which block of a container an offset lies in. `offset` < 2^26.
 WARPHEAP_HOST_DEVICE constexpr u32 block_index(u32 size_class, u32 offset) {
   // The offset in units is q < 2^22. A reciprocal m with 0 <= m*units - 2^31 <= units makes q*m / 2^31 exceed q/units
-  // by less than 1/units. Selects, not a table: it stays in registers.
-  auto const units = class_units(size_class);
-  auto const reciprocal = units == 1   ? 1u << 31
-                          : units == 2 ? 1u << 30
-                          : units == 3 ? (1u << 31) / 3 + 1
-                          : units == 4 ? 1u << 29
-                          : units == 5 ? (1u << 31) / 5 + 1
-                          : units == 6 ? (1u << 31) / 6 + 1
-                          : units == 7 ? (1u << 31) / 7 + 1
-                                       : 1u << 28;
-  auto const quotient = offset >> class_unit_log2(size_class);
-  return static_cast<u32>((u64{2 * quotient} * reciprocal) >> 32);
+  // by less than 1/units.
+  auto const in_units = offset >> class_unit_log2(size_class);
+  return static_cast<u32>((u64{2 * in_units} * class_units_reciprocal(size_class)) >> 32);
 }
 
 static_assert(class_bytes(0) == min_class_bytes && class_bytes(size_class_count - 1) == max_class_bytes);

@@ -2,8 +2,8 @@
 // that make them by the batch.
 //
 // A lane that finds too few units and nobody making any is told to make a batch; the lanes that come after it count on
-// that batch and sleep. So a burst makes as many batches as it needs, all at once, and no more. The paper keeps count C,
-// expected E and reserved R. Only C and E - R are ever read, so two fields do:
+// that batch and sleep. So a burst makes as many batches as it needs, all at once, and no more. The paper keeps count
+// C, expected E and reserved R. Only C and E - R are ever read, so two fields do:
 //
 //    63                      36 35                                   0
 //   |  outlook = E - R, signed |            available = C             |
@@ -14,8 +14,8 @@
 //
 //   B1  R <= C + E, that is available + outlook >= 0: every sleeper has units coming. Only withdraw and try_wait may
 //       break it; then sleepers decide again, and one of them makes the missing batch.
-//   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once: signal(batch - n, batch - n) or
-//       withdraw(n, batch). It owns n of its batch.
+//   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once: signal(batch - n, batch - n)
+//       or withdraw(n, batch). It owns n of its batch.
 //   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what was signalled less
 //       what was taken.
 //   B4  the fields do not overflow: at most 2^36 - 1 units, and resident threads * batch < 2^29 (R and E are largest
@@ -98,8 +98,8 @@ class bulk_semaphore {
   ///
   /// n       units, 1 <= n <= batch: more would make the outlook of a fresh batch negative
   /// returns acquired: n units are ours; make_batch: see B2
-  /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold no lock and lead to no collective
-  ///         that a maker needs
+  /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold no lock and lead to no
+  ///         collective that a maker needs
   WARPHEAP_DEVICE wait_result wait(u32 n, u32 batch) {
     namespace state = bulk_semaphore_state;
     WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
@@ -114,8 +114,8 @@ class bulk_semaphore {
         seen = word_.load(order::relaxed);
         continue;
       }
-      // acquire: the units' contents; pairs with the release in signal(). It also makes visible what a try_wait that took
-      // these units from us promised elsewhere before; pairs with the release in try_wait().
+      // acquire: the units' contents; pairs with the release in signal(). It also makes visible what a try_wait that
+      // took these units from us promised elsewhere before; pairs with the release in try_wait().
       if (!word_.compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
@@ -135,8 +135,8 @@ class bulk_semaphore {
     static_cast<void>(old);
   }
 
-  /// The caller's batch failed: takes its promise back, which lets the sleepers decide again, and takes `n` units if some
-  /// came in the meantime.
+  /// The caller's batch failed: takes its promise back, which lets the sleepers decide again, and takes `n` units if
+  /// some came in the meantime.
   ///
   /// returns whether n units are ours
   WARPHEAP_DEVICE bool withdraw(u32 n, u32 batch) {
@@ -156,8 +156,8 @@ class bulk_semaphore {
     namespace state = bulk_semaphore_state;
     u64 seen = word_.load(order::relaxed);  // relaxed: a hint
     while (state::available(seen) >= n) {
-      // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by whoever misses them here;
-      // pairs with the acquire in wait().
+      // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by whoever misses them
+      // here; pairs with the acquire in wait().
       if (word_.compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
     }
     return false;

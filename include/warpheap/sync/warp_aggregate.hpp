@@ -10,7 +10,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// The calling lane's place among the lanes of `mask`. Each lane holds its own; mask, leader and size are the same in all.
+/// The calling lane's place among the lanes of `mask`. Each lane holds its own; mask, leader and size are the same for
+/// all of them.
 struct lane_group {
   u32 mask;    ///< lanes of the group, the calling one among them
   u32 leader;  ///< lowest lane of the mask

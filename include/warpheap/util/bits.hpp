@@ -79,9 +79,11 @@ WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u32 word, u32 k) {
   return position;
 }
 WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u64 word, u32 k) {
-  auto const low = static_cast<u32>(word);
+  auto const low = static_cast<u32>(word), high = static_cast<u32>(word >> 32);
   auto const below = popcount(low);
-  return k < below ? nth_bit(low, k) : 32 + nth_bit(static_cast<u32>(word >> 32), k - below);
+  // One search in a selected half: as two branches, lanes of a warp would take both.
+  bool const in_low = k < below;
+  return (in_low ? 0 : 32) + nth_bit(in_low ? low : high, in_low ? k : k - below);
 }
 
 /// The `count` lowest set bits of `word`; all of it if it has no more.

@@ -1,5 +1,5 @@
-// Division by a number that is known long before the dividend: one multiply-high and one shift in place of the twenty or
-// so instructions of an integer division on a GPU.
+// Division by a number that is known long before the dividend: one multiply-high and one shift in place of the twenty
+// or so instructions of an integer division on a GPU.
 //
 // For a divisor d let s = ceil(log2 d) and m = ceil(2^(31+s) / d), which fits 32 bits because d > 2^(s-1). Then
 // m*d = 2^(31+s) + e with 0 <= e < d <= 2^s, so
