@@ -11,20 +11,24 @@
 
 namespace warpheap::host::detail {
 
-/// Ends the run unless `mask` can meet: our own lane in it, and none that has returned or never was.
-WARPHEAP_NO_TSAN inline void check_mask(worker& here, lane const& self, operation kind, u32 mask) {
-  warp const& group = *self.group;
-  if (!(mask >> self.id & 1)) [[unlikely]] {
-    here.fail(name_of(self) + " calls " + name_of(kind) + " with a mask that lacks its own lane: mask " + lanes_of(mask));
-  }
-  if (mask & ~group.existing) [[unlikely]] {
-    here.fail(name_of(self) + " calls " + name_of(kind) + " with lanes " + lanes_of(mask & ~group.existing) +
-              ", which its warp does not have: mask " + lanes_of(mask));
-  }
-  if (mask & group.exited) [[unlikely]] {
-    here.fail(name_of(self) + " calls " + name_of(kind) + " with lanes " + lanes_of(mask & group.exited) +
-              ", which have returned: mask " + lanes_of(mask));
-  }
+/// What is wrong with a mask that cannot meet: our own lane is not in it, or one that returned or never was is.
+[[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, u32 mask) {
+  u32 const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
+  auto const call = name_of(self) + " calls " + name_of(kind);
+  auto const named = ": mask " + lanes_of(mask);
+  if (!(mask >> self.id & 1)) return call + " with a mask that lacks its own lane" + named;
+  if (missing) return call + " with lanes " + lanes_of(missing) + ", which its warp does not have" + named;
+  return call + " with lanes " + lanes_of(gone) + ", which have returned" + named;
+}
+
+[[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_source(lane const& reader, u32 mask) {
+  u32 const source = reader.source;
+  return name_of(reader) + " shuffles from lane " + std::to_string(source) + ", which is not in the mask " + lanes_of(mask);
+}
+
+[[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_lone_barrier(lane const& self, u32 returned) {
+  return "divergent sync_block: " + name_of(self) + " waits there after " + std::to_string(returned) +
+         " threads of its thread block have returned";
 }
 
 WARPHEAP_NO_TSAN inline rendezvous& slot_for(warp& group, operation kind, u32 mask, void const* site) {
@@ -63,8 +67,7 @@ WARPHEAP_NO_TSAN inline void compute_shuffle(worker& here, warp& group, u32 mask
   for (u32 left = mask; left; left &= left - 1) {
     auto& reader = group.lanes[__builtin_ctz(left)];
     if (reader.source >= warp_lanes || !(mask >> reader.source & 1)) [[unlikely]] {
-      here.fail(name_of(reader) + " shuffles from lane " + std::to_string(reader.source) + ", which is not in the mask " +
-                lanes_of(mask));
+      here.fail(describe_bad_source(reader, mask));
     }
     reader.value = deposited[reader.source];
   }
@@ -108,7 +111,8 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     here.record(kind, mask, value, 0);
     here.point();
   }
-  check_mask(here, self, kind, mask);
+  bool const can_meet = mask >> self.id & 1 && !(mask & (~group.existing | group.exited));
+  if (!can_meet) [[unlikely]] here.fail(describe_bad_mask(self, kind, mask));
   if (kind == operation::sync_warp) tsan_release(&group.slots[__builtin_ctz(mask)]);
   auto& slot = slot_for(group, kind, mask, __builtin_return_address(0));
   slot.arrived |= 1u << self.id;
@@ -137,8 +141,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
   }
   u32 const threads = block.of->shape.threads;
   if (block.live < threads) [[unlikely]] {
-    here.fail("divergent sync_block: " + name_of(self) + " waits there after " + std::to_string(threads - block.live) +
-              " threads of its thread block have returned");
+    here.fail(describe_lone_barrier(self, threads - block.live));
   }
   tsan_release(&block.at_barrier);
   if (++block.at_barrier < threads) {

@@ -59,6 +59,8 @@ class dispatcher {
   void finish(grid& ended) {
     std::lock_guard const lock{mutex_};
     if (++ended.finished_blocks < ended.shape.blocks) return;
+    // Only now: thread blocks that end and start on the way must not order the kernel's lanes among each other.
+    tsan_acquire(&ended.finished_blocks);
     for (auto* queue : queues_) {
       if (!queue->pending.empty() && &queue->pending.front().kernel == &ended) queue->pending.pop_front();
     }
@@ -106,10 +108,7 @@ class dispatcher {
       if (pending.empty()) continue;
       auto& kernel = pending.front().kernel;
       if (kernel.next_block == kernel.shape.blocks) continue;
-      if (kernel.next_block == 0) {
-        kernel.start_step = step;
-        tsan_release(&kernel);  // all before the kernel happens before its lanes, which acquire this
-      }
+      if (kernel.next_block == 0) kernel.start_step = step;
       return {&kernel, kernel.next_block++};
     }
     return {};

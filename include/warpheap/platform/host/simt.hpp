@@ -14,16 +14,16 @@
 namespace warpheap::host {
 
 struct simt {
-  static u32 thread_index() { return detail::this_lane().thread; }
-  static u32 block_index() { return detail::this_lane().block->index; }
-  static u32 block_dim() { return detail::this_lane().block->of->shape.threads; }
-  static u32 grid_dim() { return detail::this_lane().block->of->shape.blocks; }
-  static u32 lane_id() { return detail::this_lane().id; }
-  static u32 warp_id() { return detail::this_lane().group->index; }
-  static u32 sm_id() { return detail::this_lane().block->sm; }
+  WARPHEAP_NO_TSAN static u32 thread_index() { return detail::this_lane().thread; }
+  WARPHEAP_NO_TSAN static u32 block_index() { return detail::this_lane().block->index; }
+  WARPHEAP_NO_TSAN static u32 block_dim() { return detail::this_lane().block->of->shape.threads; }
+  WARPHEAP_NO_TSAN static u32 grid_dim() { return detail::this_lane().block->of->shape.blocks; }
+  WARPHEAP_NO_TSAN static u32 lane_id() { return detail::this_lane().id; }
+  WARPHEAP_NO_TSAN static u32 warp_id() { return detail::this_lane().group->index; }
+  WARPHEAP_NO_TSAN static u32 sm_id() { return detail::this_lane().block->sm; }
   static u32 sm_count() { return current_execution().sm_count; }
   /// Deterministic mode counts scheduling points and paused nanoseconds, so that a replay reads the same.
-  static u64 clock() {
+  WARPHEAP_NO_TSAN static u64 clock() {
     auto* const here = detail::this_worker();
     return here && here->deterministic() ? here->time() : processor_clock();
   }
@@ -56,7 +56,7 @@ struct simt {
   [[gnu::always_inline]] static void sync_warp(u32 mask) { detail::meet(detail::operation::sync_warp, mask, 0, 0); }
   static void sync_block() { detail::meet_block(); }
 
-  static void pause(u32 nanoseconds) {
+  WARPHEAP_NO_TSAN static void pause(u32 nanoseconds) {
     detail::this_lane();  // outside a kernel: an error, not a crash
     auto& here = *detail::this_worker();
     if (here.deterministic()) here.record(detail::operation::pause, 0, 0, 0);
@@ -64,13 +64,16 @@ struct simt {
   }
 
   [[noreturn]] static void trap(char const* reason) {
-    auto const& self = detail::this_lane();
-    auto& here = *detail::this_worker();
-    auto const where = " (thread block " + std::to_string(self.block->index) + ", thread " + std::to_string(self.thread) + ")";
-    here.fail(std::make_exception_ptr(trap_error{here.explain(reason + where)}));
+    detail::this_lane();
+    detail::this_worker()->trap(describe_trap(reason));
   }
 
  private:
+  WARPHEAP_NO_TSAN static std::string describe_trap(char const* reason) {
+    u32 const block = block_index(), thread = thread_index();
+    return std::string{reason} + " (thread block " + std::to_string(block) + ", thread " + std::to_string(thread) + ")";
+  }
+
   static u64 processor_clock() {
 #if defined(__x86_64__)
     return __rdtsc();

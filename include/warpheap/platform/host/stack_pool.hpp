@@ -29,10 +29,9 @@ struct fiber_stack {
 
   u8* top() const { return bottom + bytes - stagger; }
   size_t usable_bytes() const { return bytes - stagger; }
+  /// The lowest word, which stays zero as it was mapped: a canary that costs no memory.
   u64& canary() const { return *reinterpret_cast<u64*>(bottom); }
-  bool overflowed() const { return !guarded && canary() != canary_value; }
-
-  static constexpr u64 canary_value = 0x57a9'6c4e'0de5'ca9eull;
+  bool overflowed() const { return !guarded && canary() != 0; }
 };
 
 /// The stacks of one OS thread's lanes. Last in, first out, so that a short run stays in cache.
@@ -60,17 +59,21 @@ class stack_pool {
   }
 
   /// Takes back a stack whose lane was abandoned half way.
-  void give_back_abandoned(fiber_stack& stack) {
+  WARPHEAP_NO_TSAN void give_back_abandoned(fiber_stack& stack) {
 #if defined(__SANITIZE_ADDRESS__)
     __asan_unpoison_memory_region(stack.bottom, stack.bytes);
 #endif
 #if defined(__SANITIZE_THREAD__)
-    // Its shadow call stack is deep in functions that never return.
+    // What it did happens before whatever follows the failed launch. Its shadow call stack is deep in functions that
+    // never return, so the next lane here gets another fiber.
+    void* const own = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(stack.tsan_fiber, 0);
+    __tsan_switch_to_fiber(own, 0);
     __tsan_destroy_fiber(stack.tsan_fiber);
     stack.tsan_fiber = nullptr;
     tsan_fibers_.fetch_sub(1, std::memory_order_relaxed);
 #endif
-    if (!stack.guarded) stack.canary() = fiber_stack::canary_value;
+    if (stack.overflowed()) stack.canary() = 0;
     give_back(stack);
   }
 
@@ -118,7 +121,6 @@ class stack_pool {
       stack.bottom = low + (stack.guarded ? page : 0);
       stack.bytes = stack_bytes;
       stack.stagger = (i % 8) * 256;
-      if (!stack.guarded) stack.canary() = fiber_stack::canary_value;
       give_back(stack);
     }
     ++chunk_count_;

@@ -71,15 +71,15 @@ class worker {
   void wake(lane& parked);
   /// Adds a step to what a failure's report shows.
   void record(operation what, u64 address, u64 before, u64 after, bool stale = false);
-  /// Ends the run; does not come back.
+  /// Ends the run with a schedule_error, a trap_error, or what the lane threw. Does not come back, so a caller keeps no
+  /// string of its own: nothing would free it.
+  [[noreturn]] void fail(std::string fault);
+  [[noreturn]] void trap(std::string reason);
   [[noreturn]] void fail(std::exception_ptr error);
-  [[noreturn]] void fail(std::string const& fault) { fail(std::make_exception_ptr(schedule_error{explain(fault)})); }
-  /// `fault` with the settings and the last steps.
-  std::string explain(std::string const& fault) const;
 
  private:
   static constexpr u32 turn_budget = 256;
-  static constexpr u32 patience = 16;           // dry turns before a worker starts another thread block
+  static constexpr u32 full_patience = 16;
   static constexpr u32 parked_step_limit = 2048;  // steps of a warp that active_mask() waits for at most
 
   // Block lifetime; worker_blocks.hpp.
@@ -90,6 +90,9 @@ class worker {
   void retire(lane& ended);
   void abandon_all();
   std::string deadlock_report() const;
+  std::string explain(std::string const& fault) const;
+  void raise();
+  [[noreturn]] void leave_for_good();
   static void lane_main(fcontext::transfer_t arrived);
 
   lane* next();
@@ -114,10 +117,15 @@ class worker {
   fiber main_;
   dispatcher* work_ = nullptr;
   lane* ended_ = nullptr;
+  // What the running lane failed with, for main_ to raise.
+  std::exception_ptr error_;
+  std::string fault_;
+  bool trapped_ = false;
   execution how_;
   u32 index_ = 0;
   u32 workers_ = 1;
-  u32 dry_turns_ = 0;
+  u32 dry_turns_ = 0;              // times that all lanes waited since a thread block started
+  u32 patience_ = full_patience;  // of them before another one starts; halved each time until a lane ends
   u64 live_lanes_ = 0;
   u32 place_count_ = 0;   // that have memory
   u32 usable_places_ = 0; // that this run may use
@@ -141,13 +149,17 @@ inline constinit thread_local worker* worker_of_thread = nullptr;
   return worker_of_thread->running();
 }
 
+inline std::string describe_step_cap(u64 cap) {
+  return "step cap: the run has taken " + std::to_string(cap) + " steps";
+}
+
 /// Gives lanes parked in active_mask() their masks; active_mask.hpp.
 void release_active_masks(worker& here, warp& group);
 
 WARPHEAP_NO_TSAN inline void worker::tick(lane const& self) {
   ++time_;
   if (++statistics_.steps > how_.step_cap) {
-    fail("step cap: the run has taken " + std::to_string(how_.step_cap) + " steps");
+    fail(describe_step_cap(how_.step_cap));
   }
   if (deterministic_) {
     statistics_.schedule_hash = (statistics_.schedule_hash ^ self.serial) * 0x9e37'79b9'7f4a'7c15ull;
@@ -220,7 +232,7 @@ WARPHEAP_NO_TSAN inline lane* worker::next() {
   if (ready_.empty()) {
     if (paused_.empty()) return nullptr;
     if (!deterministic_) {
-      if (places_used_ < usable_places_ && ++dry_turns_ == patience) return nullptr;
+      if (places_used_ < usable_places_ && ++dry_turns_ >= patience_) return nullptr;
       if (workers_ > 1) sched_yield();  // what they wait for may be another worker's to do
     }
     wake_paused(true);
@@ -248,12 +260,35 @@ WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 bef
   place.after = after;
 }
 
-WARPHEAP_NO_TSAN inline void worker::fail(std::exception_ptr error) {
-  work_->fail(static_cast<std::exception_ptr&&>(error));
+inline void worker::fail(std::string fault) {
+  fault_.swap(fault);  // fault_ was empty, so nothing is left behind on the stack
+  leave_for_good();
+}
+
+inline void worker::trap(std::string reason) {
+  trapped_ = true;
+  fail(static_cast<std::string&&>(reason));
+}
+
+inline void worker::fail(std::exception_ptr error) {
+  error_ = static_cast<std::exception_ptr&&>(error);
+  leave_for_good();
+}
+
+WARPHEAP_NO_TSAN inline void worker::leave_for_good() {
+  tsan_release(&fault_);
   lane& self = *running_;
-  running_ = nullptr;
   switch_fiber(self, main_);
   __builtin_unreachable();
+}
+
+/// On main_: throws what a lane has failed with, if one has.
+inline void worker::raise() {
+  tsan_acquire(&fault_);
+  if (error_) std::rethrow_exception(error_);
+  if (fault_.empty()) return;
+  if (trapped_) throw trap_error{explain(fault_)};
+  throw schedule_error{explain(fault_)};
 }
 
 }  // namespace detail

@@ -40,7 +40,12 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   if (!deterministic_) masks_ = mask_policy::maximal;
   time_ = 0;
   statistics_ = {};
+  dry_turns_ = 0;
+  patience_ = full_patience;
   trace_count_ = 0;
+  error_ = nullptr;
+  std::string{}.swap(fault_);
+  trapped_ = false;
   trace_mask_ = 15;
   while (trace_mask_ + 1 < how.trace_steps) trace_mask_ = 2 * trace_mask_ + 1;
   trace_ = std::make_unique<step_record[]>(trace_mask_ + 1);
@@ -61,6 +66,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
       running_ = to;
       switch_fiber(main_, *to);
       running_ = nullptr;
+      raise();
       if (ended_) retire(*ended_);
     }
   } catch (...) {
@@ -75,11 +81,16 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
 /// progress alone. False if no work is left.
 inline bool worker::start_blocks() {
   while (places_used_ < usable_places_) {
-    bool const wanted = deterministic_ || (ready_.empty() && (paused_.empty() || dry_turns_ >= patience));
+    bool const wanted = deterministic_ || (ready_.empty() && (paused_.empty() || dry_turns_ >= patience_));
     if (!wanted) break;
+    bool const impatient = dry_turns_ >= patience_;
     dry_turns_ = 0;
     auto const ticket = live_lanes_ ? work_->take(statistics_.steps) : work_->wait(statistics_.steps);
-    if (!ticket.of) return live_lanes_ > 0;
+    if (!ticket.of) {
+      patience_ = full_patience;
+      return live_lanes_ > 0;
+    }
+    if (impatient && patience_ > 1) patience_ /= 2;
     u32 place = 0;
     while (places_[place].of) ++place;
     places_[place].sm = (index_ + place * workers_) % how_.sm_count;
@@ -104,6 +115,7 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
   block.at_barrier = 0;
   ++places_used_;
   prepare_warps(block);
+  tsan_release(&block);  // all before the kernel happens before its lanes, which acquire this
   ready_.reserve(live_lanes_ + threads);
   paused_.reserve(live_lanes_ + threads);
   for (u32 thread = 0; thread < threads; ++thread) {
@@ -141,18 +153,24 @@ inline void worker::prepare_warps(thread_block& block) {
   }
 }
 
+/// What the lane threw, if anything. A handler must end before the fiber is left: the thread counts open handlers.
+inline std::exception_ptr run_body(grid const& kernel) {
+  try {
+    kernel.body(kernel.closure);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
 /// Where a lane's fiber starts.
 WARPHEAP_NO_TSAN inline void worker::lane_main(fcontext::transfer_t arrived) {
   fiber_started(arrived);
   worker& here = *this_worker();
   lane& self = here.running();
   grid& kernel = *self.block->of;
-  tsan_acquire(&kernel);
-  try {
-    kernel.body(kernel.closure);
-  } catch (...) {
-    here.fail(std::current_exception());
-  }
+  tsan_acquire(self.block);
+  if (auto error = run_body(kernel)) here.fail(static_cast<std::exception_ptr&&>(error));
   tsan_release(&kernel.finished_blocks);
   here.ended_ = &self;
   switch_fiber(self, here.main_, true);
@@ -166,6 +184,7 @@ inline void worker::retire(lane& ended) {
   auto& group = *ended.group;
   auto& stack = *ended.stack;
   bool const overflowed = stack.overflowed();
+  if (overflowed) stack.canary() = 0;
   ended.state = lane_state::exited;
   if (model_) model_->forget(ended);
   stacks_.give_back(stack);
@@ -173,6 +192,7 @@ inline void worker::retire(lane& ended) {
   --group.runnable;
   --block.live;
   --live_lanes_;
+  patience_ = full_patience;
   if (overflowed) throw schedule_error{explain(name_of(ended) + " overflowed its stack")};
   for (u32 i = 0; i < group.open; ++i) {
     auto const& slot = group.slots[i];
@@ -186,7 +206,6 @@ inline void worker::retire(lane& ended) {
   }
   if (group.runnable == 0) became_idle(group);
   if (block.live > 0) return;
-  tsan_acquire(&block.of->finished_blocks);
   auto& kernel = *block.of;
   block.of = nullptr;
   --places_used_;
