@@ -33,8 +33,8 @@ test: setup ## Every test and check that needs no GPU
 	@scripts/test
 
 .PHONY: check
-check: setup ## The checks alone: layers, headers, CUDA compilation, format, registers
-	@scripts/build host
+check: setup ## The checks alone: layers, headers, format, documentation, CUDA compilation
+	@scripts/build host checks
 	@ctest --preset host --label-regex '^check$$'
 
 .PHONY: gpu-build
@@ -47,7 +47,7 @@ format: ## Format every source in place
 
 .PHONY: tidy
 tidy: setup ## clang-tidy on every source that the host build compiles
-	@scripts/build host
+	@scripts/build host checks
 	@scripts/lint.py --jobs $(JOBS) build/host
 
 .PHONY: lint

@@ -44,9 +44,10 @@ double points_per_second(host::schedule_policy policy, bool stale_reads) {
 }  // namespace
 
 int main() {
-  std::printf("{\"scenario\": \"host_scheduler\", \"lanes\": %u, \"round_robin_points_per_second\": %.0f, "
-              "\"random_walk_points_per_second\": %.0f, \"stale_reads_points_per_second\": %.0f}\n",
-              lanes, points_per_second(host::schedule_policy::round_robin, false),
-              points_per_second(host::schedule_policy::random_walk, false),
-              points_per_second(host::schedule_policy::random_walk, true));
+  std::printf(
+      "{\"scenario\": \"host_scheduler\", \"lanes\": %u, \"round_robin_points_per_second\": %.0f, "
+      "\"random_walk_points_per_second\": %.0f, \"stale_reads_points_per_second\": %.0f}\n",
+      lanes, points_per_second(host::schedule_policy::round_robin, false),
+      points_per_second(host::schedule_policy::random_walk, false),
+      points_per_second(host::schedule_policy::random_walk, true));
 }
