@@ -289,7 +289,9 @@ TEST(Simt, TheClockAdvances) {
 }
 
 struct append {
-  WARPHEAP_DEVICE void operator()(u32* log, u32 value) const { log[atomic_ref<u32>{log[0]}.fetch_add(1, order::relaxed) + 1] = value; }
+  WARPHEAP_DEVICE void operator()(u32* log, u32 value) const {
+    log[atomic_ref<u32>{log[0]}.fetch_add(1, order::relaxed) + 1] = value;
+  }
 };
 
 TEST(Stream, WorkRunsInOrderWithinAStream) {

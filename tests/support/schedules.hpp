@@ -41,6 +41,9 @@ void run_guarded(Body& body) {
 
 #if !defined(__CUDACC__)
 
+/// Steps of one run after which a body counts as hung: about ten seconds.
+inline constexpr u64 step_cap = u64{1} << 27;
+
 /// The settings that a seed stands for. Small residencies come often: they make blocks wait for each other.
 inline host::execution schedule_of(u64 seed) {
   constexpr u32 residencies[][2] = {{1, 1}, {2, 1}, {2, 2}, {3, 1}, {4, 2}, {8, 4}};
@@ -55,6 +58,7 @@ inline host::execution schedule_of(u64 seed) {
   run.sm_count = residency[0];
   run.blocks_per_sm = residency[1];
   run.stale_reads = seed % 2 == 1;
+  run.step_cap = step_cap;
   return run;
 }
 
@@ -74,7 +78,7 @@ void for_each_schedule(unsigned seeds, Body body) {
   }
   if (replayed) return;
   SCOPED_TRACE("parallel mode");
-  host::scoped_execution const use{host::execution{}};
+  host::scoped_execution const use{{.step_cap = step_cap}};
   detail::run_guarded(body);
 }
 

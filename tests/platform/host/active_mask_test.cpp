@@ -132,10 +132,10 @@ struct wait_for_parked_lane {
 
 TEST(ActiveMask, NeverWaitsForALaneThatWaitsForUs) {
   test::for_each_schedule(24, [] {
-    device_buffer<u32> flag(1);
-    launch({2, 2}, wait_for_parked_lane<true>{}, flag.data());
-    launch({2, 2}, wait_for_parked_lane<false>{}, flag.data());
-    EXPECT_EQ(flag[0], 1u);
+    device_buffer<u32> flags(2);
+    launch({2, 2}, wait_for_parked_lane<true>{}, flags.data());
+    launch({2, 2}, wait_for_parked_lane<false>{}, flags.data() + 1);
+    EXPECT_EQ(flags.to_host(), (std::vector<u32>{1, 1}));
   });
 }
 

@@ -71,8 +71,9 @@ struct mask_without_self {
 };
 
 TEST(Diagnosis, AMaskWithoutTheCallerIsAnError) {
-  expect_error<host::schedule_error>({1, 32}, HasSubstr("(warp 0 lane 9) calls ballot with a mask that lacks its own "
-                                                        "lane: mask {0-7}"),
+  expect_error<host::schedule_error>({1, 32},
+                                     HasSubstr("(warp 0 lane 9) calls ballot with a mask that lacks its own "
+                                               "lane: mask {0-7}"),
                                      mask_without_self{});
 }
 
@@ -98,7 +99,8 @@ struct mask_of_returned_lane {
 
 TEST(Diagnosis, AMaskWithAReturnedLaneIsAnError) {
   device_buffer<u32> gone(1);
-  expect_error<host::schedule_error>({1, 4}, HasSubstr("calls sync_warp with lanes {2}, which have returned: mask {0-3}"),
+  expect_error<host::schedule_error>({1, 4},
+                                     HasSubstr("calls sync_warp with lanes {2}, which have returned: mask {0-3}"),
                                      mask_of_returned_lane{}, gone.data());
 }
 
@@ -113,8 +115,9 @@ struct return_while_awaited {
 };
 
 TEST(Diagnosis, ReturningWhileOthersWaitIsAnError) {
-  expect_error<host::schedule_error>({1, 4}, AllOf(HasSubstr("(warp 0 lane 2) returned while lanes {0,1,3} wait for it "
-                                                             "in ballot(mask {0-3})")),
+  expect_error<host::schedule_error>({1, 4},
+                                     AllOf(HasSubstr("(warp 0 lane 2) returned while lanes {0,1,3} wait for it "
+                                                     "in ballot(mask {0-3})")),
                                      return_while_awaited{});
 }
 
@@ -124,8 +127,9 @@ struct mismatched_masks {
 
 TEST(Diagnosis, MismatchedMasksDeadlockAndSayWhoWaitsForWhom) {
   expect_error<host::schedule_error>(
-      {1, 4}, AllOf(HasSubstr("deadlock: no lane can run"), HasSubstr("lanes {0,3} wait in ballot(mask {0-3}) for lanes {1,2}"),
-                    HasSubstr("lanes {1,2} wait in ballot(mask {0-2}) for lanes {0}")),
+      {1, 4},
+      AllOf(HasSubstr("deadlock: no lane can run"), HasSubstr("lanes {0,3} wait in ballot(mask {0-3}) for lanes {1,2}"),
+            HasSubstr("lanes {1,2} wait in ballot(mask {0-2}) for lanes {0}")),
       mismatched_masks{});
 }
 
@@ -137,8 +141,9 @@ struct different_kinds {
 };
 
 TEST(Diagnosis, DifferentCollectivesDoNotMeet) {
-  expect_error<host::schedule_error>({1, 2}, AllOf(HasSubstr("lanes {0} wait in ballot(mask {0,1}) for lanes {1}"),
-                                                   HasSubstr("lanes {1} wait in reduce_or(mask {0,1}) for lanes {0}")),
+  expect_error<host::schedule_error>({1, 2},
+                                     AllOf(HasSubstr("lanes {0} wait in ballot(mask {0,1}) for lanes {1}"),
+                                           HasSubstr("lanes {1} wait in reduce_or(mask {0,1}) for lanes {0}")),
                                      different_kinds{});
 }
 
@@ -152,6 +157,20 @@ TEST(Diagnosis, ABarrierThatSomeThreadsSkipIsAnError) {
   expect_error<host::schedule_error>({1, 64}, HasSubstr("divergent sync_block"), return_before_barrier{});
 }
 
+struct return_after_others_wait {
+  void operator()() const {
+    if (simt::thread_index() != 5) return simt::sync_block();
+    for (u32 i = 0; i < 200; ++i) simt::pause(100);
+  }
+};
+
+TEST(Diagnosis, ReturningWhileOthersWaitAtTheBarrierIsAnError) {
+  expect_error<host::schedule_error>({1, 64},
+                                     HasSubstr("divergent sync_block: thread block 0 thread 5 (warp 0 lane 5) returned "
+                                               "while 63 threads of its thread block wait there"),
+                                     return_after_others_wait{});
+}
+
 struct wait_elsewhere {
   void operator()() const {
     if (simt::thread_index() == 5) simt::sync_warp(0x21);
@@ -160,10 +179,11 @@ struct wait_elsewhere {
 };
 
 TEST(Diagnosis, ABarrierThatSomeThreadsCannotReachIsAnError) {
-  expect_error<host::schedule_error>({1, 64}, AllOf(HasSubstr("divergent sync_block"),
-                                                    HasSubstr("lanes {5} wait in sync_warp(mask {0,5}) for lanes {0}"),
-                                                    HasSubstr("warp 1 lanes {0-31} wait in sync_block")),
-                                     wait_elsewhere{});
+  expect_error<host::schedule_error>(
+      {1, 64},
+      AllOf(HasSubstr("divergent sync_block"), HasSubstr("lanes {5} wait in sync_warp(mask {0,5}) for lanes {0}"),
+            HasSubstr("warp 1 lanes {0-31} wait in sync_block")),
+      wait_elsewhere{});
 }
 
 struct shuffle_from_outside {
@@ -202,6 +222,14 @@ struct launch_inside {
 TEST(Diagnosis, ALaunchInsideAKernelIsAnError) {
   device_buffer<u32> counter(1);
   expect_error<backend_error>({1, 1}, HasSubstr("launch called inside a kernel"), launch_inside{}, counter.data());
+}
+
+struct synchronize_inside {
+  void operator()() const { synchronize(); }
+};
+
+TEST(Diagnosis, ASynchronizeInsideAKernelIsAnError) {
+  expect_error<backend_error>({1, 1}, HasSubstr("synchronize called inside a kernel"), synchronize_inside{});
 }
 
 TEST(Diagnosis, SimtFunctionsOutsideAKernelAreAnError) {

@@ -85,10 +85,8 @@ struct meet_grid {
 };
 
 void all_live_at_once(host::execution_mode mode, u32 blocks) {
-  host::scoped_execution const use{{.mode = mode,
-                                    .policy = host::schedule_policy::round_robin,
-                                    .sm_count = blocks,
-                                    .blocks_per_sm = 1}};
+  host::scoped_execution const use{
+      {.mode = mode, .policy = host::schedule_policy::round_robin, .sm_count = blocks, .blocks_per_sm = 1}};
   device_buffer<u32> arrived(1);
   u32 const lanes = blocks * 1024;
   launch({blocks, 1024}, meet_grid{}, arrived.data(), lanes);
@@ -106,12 +104,13 @@ TEST(Residency, MoreLanesThanThreadSanitizerAllowsIsAClearError) {
   } catch (backend_error const& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("ThreadSanitizer allows 8000 resident lanes"));
   }
-  all_live_at_once(host::execution_mode::deterministic, 4);
+  all_live_at_once(host::execution_mode::deterministic, 2);
 }
 #else
 TEST(Residency, HoldsOneHundredAndThirtyOneThousandLanes) {
-  all_live_at_once(host::execution_mode::deterministic, 128);
-  all_live_at_once(host::execution_mode::parallel, 128);
+  u32 const blocks = host::detail::under_asan ? 8 : 128;
+  all_live_at_once(host::execution_mode::deterministic, blocks);
+  all_live_at_once(host::execution_mode::parallel, blocks);
 }
 #endif
 

@@ -123,11 +123,11 @@ TEST(Schedule, SpinningWithoutPauseStarvesNobody) {
   });
 }
 
-/// All lanes pause but one, which counts how often it ran meanwhile.
+/// All lanes pause but one, and count how often they ran meanwhile.
 struct pause_lets_others_go {
   void operator()(u32* done, u32* turns) const {
     if (simt::thread_index() == 0) {
-      for (u32 i = 0; i < 50; ++i) atomic_ref<u32>{*turns}.fetch_add(1, order::relaxed);
+      for (u32 i = 0; i < 500; ++i) atomic_ref<u32>{turns[0]}.fetch_add(1, order::relaxed);
       atomic_ref<u32>{*done}.store(1, order::release);
     } else {
       while (!atomic_ref<u32>{*done}.load(order::acquire)) {
@@ -138,13 +138,13 @@ struct pause_lets_others_go {
   }
 };
 
-TEST(Schedule, APausedLaneRunsLessThanOthers) {
+TEST(Schedule, PausedLanesRunLessThanOthers) {
   host::scoped_execution const use{{.mode = execution_mode::deterministic, .policy = schedule_policy::round_robin}};
   device_buffer<u32> done(1), turns(2);
-  launch({1, 2}, pause_lets_others_go{}, done.data(), turns.data());
-  EXPECT_EQ(turns[0], 50u);
-  EXPECT_LT(turns[1], 25u);
-  EXPECT_GT(turns[1], 0u);
+  launch({1, 8}, pause_lets_others_go{}, done.data(), turns.data());
+  EXPECT_EQ(turns[0], 500u);
+  EXPECT_LT(turns[1], 700u);  // the seven of them; three steps a turn would be 1,167
+  EXPECT_GT(turns[1], 70u);
 }
 
 /// Test-and-set with a plain load and store in place of an exchange.
@@ -190,6 +190,7 @@ bool unlock_keeps_count() {
 }
 
 TEST(Schedule, FindsAnUnlockWithoutRelease) {
+  if (host::detail::under_tsan) GTEST_SKIP();  // no stale reads there
   EXPECT_TRUE(test::find_failing_schedule(50, unlock_keeps_count<order::relaxed>));
   EXPECT_FALSE(test::find_failing_schedule(50, unlock_keeps_count<order::release>));
 }

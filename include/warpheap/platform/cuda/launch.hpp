@@ -6,8 +6,9 @@
 
 namespace warpheap::cuda {
 
+// The bound keeps any functor below 65 registers, so that a block of 1,024 threads can be launched at all.
 template <class Functor, class... Arguments>
-__global__ void run_functor(Functor functor, Arguments... arguments) {
+__global__ void __launch_bounds__(1024) run_functor(Functor functor, Arguments... arguments) {
   functor(arguments...);
 }
 

@@ -30,10 +30,10 @@ class allocation_registry {
     std::lock_guard const lock{mutex_};
     for (auto const& each : live_) {
       if (address - each.begin < each.bytes) {
-        return "buffer " + std::to_string(each.number) + " + " + hexadecimal(address - each.begin);
+        return sentence({"buffer ", each.number, " + ", hexadecimal(address - each.begin)});
       }
     }
-    return "address " + hexadecimal(address);
+    return sentence({"address ", hexadecimal(address)});
   }
 
  private:

@@ -14,21 +14,20 @@ namespace warpheap::host::detail {
 /// What is wrong with a mask that cannot meet: our own lane is not in it, or one that returned or never was is.
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, u32 mask) {
   u32 const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
-  auto const call = name_of(self) + " calls " + name_of(kind);
-  auto const named = ": mask " + lanes_of(mask);
-  if (!(mask >> self.id & 1)) return call + " with a mask that lacks its own lane" + named;
-  if (missing) return call + " with lanes " + lanes_of(missing) + ", which its warp does not have" + named;
-  return call + " with lanes " + lanes_of(gone) + ", which have returned" + named;
+  auto const complaint = !(mask >> self.id & 1) ? std::string{"a mask that lacks its own lane"}
+                         : missing ? sentence({"lanes ", lanes_of(missing), ", which its warp does not have"})
+                                   : sentence({"lanes ", lanes_of(gone), ", which have returned"});
+  return sentence({name_of(self), " calls ", name_of(kind), " with ", complaint, ": mask ", lanes_of(mask)});
 }
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_source(lane const& reader, u32 mask) {
   u32 const source = reader.source;
-  return name_of(reader) + " shuffles from lane " + std::to_string(source) + ", which is not in the mask " + lanes_of(mask);
+  return sentence({name_of(reader), " shuffles from lane ", source, ", which is not in the mask ", lanes_of(mask)});
 }
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_lone_barrier(lane const& self, u32 returned) {
-  return "divergent sync_block: " + name_of(self) + " waits there after " + std::to_string(returned) +
-         " threads of its thread block have returned";
+  return sentence({"divergent sync_block: ", name_of(self), " waits there after ", returned,
+                   " threads of its thread block have returned"});
 }
 
 WARPHEAP_NO_TSAN inline rendezvous& slot_for(warp& group, operation kind, u32 mask, void const* site) {
@@ -112,7 +111,8 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     here.point();
   }
   bool const can_meet = mask >> self.id & 1 && !(mask & (~group.existing | group.exited));
-  if (!can_meet) [[unlikely]] here.fail(describe_bad_mask(self, kind, mask));
+  if (!can_meet) [[unlikely]]
+    here.fail(describe_bad_mask(self, kind, mask));
   if (kind == operation::sync_warp) tsan_release(&group.slots[__builtin_ctz(mask)]);
   auto& slot = slot_for(group, kind, mask, __builtin_return_address(0));
   slot.arrived |= 1u << self.id;

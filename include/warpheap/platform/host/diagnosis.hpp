@@ -6,6 +6,7 @@
 #include "../errors.hpp"
 #include "execution.hpp"
 #include "lane.hpp"
+#include "sentence.hpp"
 
 namespace warpheap::host {
 
@@ -34,10 +35,25 @@ struct step_record {
 };
 
 constexpr char const* name_of(operation what) {
-  constexpr char const* names[] = {
-      "load",      "store",           "exchange", "compare_exchange", "failed compare_exchange", "fetch_add", "fetch_or",
-      "fetch_and", "fetch_xor",       "recycling_fence", "ballot",    "match_any",  "match_any", "shuffle",
-      "reduce_or", "sync_warp",       "active_mask",     "sync_block", "pause"};
+  constexpr char const* names[] = {"load",
+                                   "store",
+                                   "exchange",
+                                   "compare_exchange",
+                                   "failed compare_exchange",
+                                   "fetch_add",
+                                   "fetch_or",
+                                   "fetch_and",
+                                   "fetch_xor",
+                                   "recycling_fence",
+                                   "ballot",
+                                   "match_any",
+                                   "match_any",
+                                   "shuffle",
+                                   "reduce_or",
+                                   "sync_warp",
+                                   "active_mask",
+                                   "sync_block",
+                                   "pause"};
   return names[static_cast<u8>(what)];
 }
 
@@ -53,7 +69,7 @@ constexpr char const* name_of(mask_policy policy) {
 inline std::string hexadecimal(u64 value, u32 least_digits = 1) {
   std::string text;
   for (; value || text.size() < least_digits; value >>= 4) text.insert(text.begin(), "0123456789abcdef"[value & 15]);
-  return "0x" + text;
+  return sentence({"0x", text});
 }
 
 /// Lanes of a mask as ranges: {0-3,7}.
@@ -63,9 +79,8 @@ inline std::string lanes_of(u32 mask) {
     if (!(mask >> first & 1)) continue;
     u32 last = first;
     while (last + 1 < warp_lanes && mask >> (last + 1) & 1) ++last;
-    if (text.size() > 1) text += ",";
-    text += std::to_string(first);
-    if (last > first) text += (last > first + 1 ? "-" : ",") + std::to_string(last);
+    text += sentence({text.size() > 1 ? "," : "", first});
+    if (last > first) text += sentence({last > first + 1 ? "-" : ",", last});
     first = last;
   }
   return text + "}";
@@ -75,14 +90,12 @@ inline std::string lanes_of(u32 mask) {
 
 /// The settings in words, enough to replay a run.
 inline std::string describe(execution const& run) {
-  bool const deterministic = run.mode == execution_mode::deterministic;
-  auto text = std::string{deterministic ? "deterministic" : "parallel"} + " mode, ";
-  if (deterministic) {
-    text += "seed " + std::to_string(run.seed) + ", " + detail::name_of(run.policy) + ", active masks " +
-            detail::name_of(run.masks) + (run.stale_reads ? ", stale reads, " : ", ");
+  std::string text = "parallel mode";
+  if (run.mode == execution_mode::deterministic) {
+    text = detail::sentence({"deterministic mode, seed ", run.seed, ", ", detail::name_of(run.policy),
+                             ", active masks ", detail::name_of(run.masks), run.stale_reads ? ", stale reads" : ""});
   }
-  return text + std::to_string(run.sm_count) + " multiprocessors of " + std::to_string(run.blocks_per_sm) +
-         " thread blocks";
+  return detail::sentence({text, ", ", run.sm_count, " multiprocessors of ", run.blocks_per_sm, " thread blocks"});
 }
 
 }  // namespace warpheap::host

@@ -84,7 +84,8 @@ class dispatcher {
     std::lock_guard const lock{mutex_};
     u64 blocks = 0;
     for (auto const* queue : queues_) {
-      if (!queue->pending.empty()) blocks += queue->pending.front().kernel.shape.blocks - queue->pending.front().kernel.next_block;
+      if (!queue->pending.empty())
+        blocks += queue->pending.front().kernel.shape.blocks - queue->pending.front().kernel.next_block;
     }
     return blocks;
   }

@@ -11,8 +11,25 @@ class view;
 
 /// What a lane does at a scheduling point; also what it waits in.
 enum class operation : u8 {
-  load, store, exchange, compare_exchange, compare_exchange_failed, add, bit_or, bit_and, bit_xor, fence,
-  ballot, match_any_u32, match_any_u64, shuffle, reduce_or, sync_warp, active_mask, sync_block, pause
+  load,
+  store,
+  exchange,
+  compare_exchange,
+  compare_exchange_failed,
+  add,
+  bit_or,
+  bit_and,
+  bit_xor,
+  fence,
+  ballot,
+  match_any_u32,
+  match_any_u64,
+  shuffle,
+  reduce_or,
+  sync_warp,
+  active_mask,
+  sync_block,
+  pause
 };
 
 enum class lane_state : u8 { ready, paused, at_collective, at_active_mask, at_sync_block, exited };

@@ -15,7 +15,8 @@ stream_work kernel_work(launch_shape shape, Closure const& closure) {
   static_assert(std::is_trivially_copyable_v<Closure>, "a kernel's functor and arguments are copied bitwise");
   stream_work work;
   work.closure = std::make_unique<u8[]>(sizeof(Closure) + alignof(Closure));
-  auto const place = (reinterpret_cast<u64>(work.closure.get()) + alignof(Closure) - 1) / alignof(Closure) * alignof(Closure);
+  auto const place =
+      (reinterpret_cast<u64>(work.closure.get()) + alignof(Closure) - 1) / alignof(Closure) * alignof(Closure);
   work.kernel.closure = ::new (reinterpret_cast<void*>(place)) Closure(closure);
   work.kernel.body = [](void const* shared) {
     auto own = *static_cast<Closure const*>(shared);
@@ -28,7 +29,7 @@ stream_work kernel_work(launch_shape shape, Closure const& closure) {
 inline void check_launch(launch_shape shape) {
   if (worker_of_thread) throw backend_error{"launch called inside a kernel: it is for host code"};
   if (shape.threads == 0 || shape.threads > 1024) {
-    throw backend_error{"launch of thread blocks of " + std::to_string(shape.threads) + " threads: 1 to 1024 are possible"};
+    throw backend_error{sentence({"launch of thread blocks of ", shape.threads, " threads: 1 to 1024 are possible"})};
   }
 }
 

@@ -42,6 +42,8 @@ class machine {
 
   /// Runs all that is pending on `queues`; throws what ended the run, with the queues emptied.
   void run(std::vector<stream_queue*> const& queues) {
+    if (worker_of_thread) throw backend_error{"synchronize called inside a kernel: it is for host code"};
+    std::lock_guard const lock{run_mutex_};
     u64 blocks = 0;
     bool pending = false;
     for (auto const* queue : queues) {
@@ -49,7 +51,6 @@ class machine {
       for (auto const& work : queue->pending) blocks += work.kernel.shape.blocks;
     }
     if (!pending) return;
-    std::lock_guard const lock{run_mutex_};
     auto const how = checked(current_execution());
     bool const deterministic = how.mode == execution_mode::deterministic;
     u32 const os_threads = how.os_threads ? how.os_threads : std::thread::hardware_concurrency();
@@ -67,13 +68,19 @@ class machine {
       u32 workers;
       memory_model* model;
     } context{*this, work, how, static_cast<u32>(workers), model.get()};
-    crew_.run(context.workers, [](void* opaque, u32 member) {
-      auto& task = *static_cast<job*>(opaque);
-      task.self.workers_[member]->run(task.work, task.how, member, task.workers, task.model);
-    }, &context);
+    crew_.run(
+        context.workers,
+        [](void* opaque, u32 member) {
+          auto& task = *static_cast<job*>(opaque);
+          task.self.workers_[member]->run(task.work, task.how, member, task.workers, task.model);
+        },
+        &context);
     last_ = {};
     for (u32 i = 0; i < workers; ++i) add(last_, workers_[i]->statistics());
-    for (auto* queue : queues) queue->pending.clear();
+    for (auto* queue : queues) {
+      for (auto& left : queue->pending) tsan_acquire(&left.kernel.finished_blocks);  // of a failed run
+      queue->pending.clear();
+    }
     if (auto const error = work.error()) std::rethrow_exception(error);
   }
 

@@ -49,8 +49,8 @@ class stream {
 
 /// Raw memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for.
 inline void* allocate_bytes(size_t bytes) {
-  void* const memory = ::operator new(bytes, std::align_val_t{256}, std::nothrow);
-  if (!memory) throw out_of_memory{"allocating " + std::to_string(bytes) + " bytes of host memory failed"};
+  void* const memory = ::operator new (bytes, std::align_val_t{256}, std::nothrow);
+  if (!memory) throw out_of_memory{detail::sentence({"allocating ", bytes, " bytes of host memory failed"})};
   detail::allocations().add(memory, bytes);
   return memory;
 }
@@ -58,7 +58,7 @@ inline void* allocate_bytes(size_t bytes) {
 inline void deallocate_bytes(void* memory) noexcept {
   if (!memory) return;
   detail::allocations().remove(memory);
-  ::operator delete(memory, std::align_val_t{256});
+  ::operator delete (memory, std::align_val_t{256});
 }
 
 /// Sets `bytes` bytes at `memory` to `value`, in order on stream `on`.

@@ -61,8 +61,10 @@ class memory_model {
     if (reads) see(self, place, place.newest(), what);
     if (kind == operation::compare_exchange_failed) return;
     own(self).raise(place.id, here.steps());
-    push(place, {after, here.steps(), released_by(self, what, reads ? &place.newest() : nullptr), self.block,
-                 what.among == scope::block}, mixed);
+    push(place,
+         {after, here.steps(), released_by(self, what, reads ? &place.newest() : nullptr), self.block,
+          what.among == scope::block},
+         mixed);
   }
 
   void fence(worker& here) {

@@ -9,26 +9,25 @@ namespace warpheap::host::detail {
 /// A lane in words. Not instrumented: it reads records that other lanes write.
 WARPHEAP_NO_TSAN inline std::string name_of(lane const& named) {
   u32 const block = named.block->index, thread = named.thread, id = named.id, group = named.group->index;
-  return "thread block " + std::to_string(block) + " thread " + std::to_string(thread) + " (warp " +
-         std::to_string(group) + " lane " + std::to_string(id) + ")";
+  return sentence({"thread block ", block, " thread ", thread, " (warp ", group, " lane ", id, ")"});
 }
 
 inline std::string describe(step_record const& step) {
-  auto text = "step " + std::to_string(step.step) + ": thread block " + std::to_string(step.block) + " thread " +
-              std::to_string(step.thread) + " " + name_of(step.what);
+  auto const text =
+      sentence({"step ", step.step, ": thread block ", step.block, " thread ", step.thread, " ", name_of(step.what)});
   if (step.what == operation::fence || step.what == operation::pause) return text;
-  if (step.what >= operation::ballot) return text + " mask " + hexadecimal(step.address, 8);
-  text += " " + describe_address(step.address);
-  if (step.what == operation::load) return text + " = " + hexadecimal(step.after) + (step.stale ? " (stale)" : "");
-  return text + ": " + hexadecimal(step.before) + " -> " + hexadecimal(step.after);
+  if (step.what >= operation::ballot) return sentence({text, " mask ", hexadecimal(step.address, 8)});
+  auto const place = describe_address(step.address), after = hexadecimal(step.after);
+  if (step.what == operation::load) return sentence({text, " ", place, " = ", after, step.stale ? " (stale)" : ""});
+  return sentence({text, " ", place, ": ", hexadecimal(step.before), " -> ", after});
 }
 
 inline std::string worker::explain(std::string const& fault) const {
-  auto text = fault + "\n  " + describe(how_) + ", step " + std::to_string(statistics_.steps);
+  auto text = sentence({fault, "\n  ", describe(how_), ", step ", statistics_.steps});
   u64 shown = trace_count_ < how_.trace_steps ? trace_count_ : how_.trace_steps;
   for (; shown > 0; --shown) {
     step_record const step = trace_[(trace_count_ - shown) & trace_mask_];
-    text += "\n    " + describe(step);
+    text += sentence({"\n    ", describe(step)});
   }
   return text;
 }
@@ -36,14 +35,14 @@ inline std::string worker::explain(std::string const& fault) const {
 /// Lanes of one warp that are parked in the same place.
 inline std::string describe_wait(warp const& group, u32 lanes) {
   auto const& first = group.lanes[__builtin_ctz(lanes)];
-  auto text = "\n  thread block " + std::to_string(group.block->index) + " warp " + std::to_string(group.index) +
-              " lanes " + lanes_of(lanes) + " wait in " + name_of(first.waits_in);
+  auto const text = sentence({"\n  thread block ", group.block->index, " warp ", group.index, " lanes ",
+                              lanes_of(lanes), " wait in ", name_of(first.waits_in)});
   if (first.state != lane_state::at_collective) return text;
   u32 arrived = 0;
   for (u32 i = 0; i < group.open; ++i) {
     if (group.slots[i].mask == first.mask && group.slots[i].kind == first.waits_in) arrived = group.slots[i].arrived;
   }
-  return text + "(mask " + lanes_of(first.mask) + ") for lanes " + lanes_of(first.mask & ~arrived);
+  return sentence({text, "(mask ", lanes_of(first.mask), ") for lanes ", lanes_of(first.mask & ~arrived)});
 }
 
 inline bool same_wait(lane const& left, lane const& right) {
@@ -73,11 +72,11 @@ inline std::string worker::deadlock_report() const {
       }
     }
   }
-  if (lines > 32) waits += "\n  and " + std::to_string(lines - 32) + " more groups of lanes";
-  std::string text = at_barrier && elsewhere ? "deadlock, with a divergent sync_block: no lane can run"
-                                             : "deadlock: no lane can run";
+  if (lines > 32) waits += sentence({"\n  and ", lines - 32, " more groups of lanes"});
+  std::string text =
+      at_barrier && elsewhere ? "deadlock, with a divergent sync_block: no lane can run" : "deadlock: no lane can run";
   if (u64 const waiting = work_->waiting_blocks()) {
-    text += "; " + std::to_string(waiting) + " thread blocks have not started";
+    text += sentence({"; ", waiting, " thread blocks have not started"});
   }
   return text + waits;
 }

@@ -92,7 +92,6 @@ class worker {
   std::string deadlock_report() const;
   std::string explain(std::string const& fault) const;
   void raise();
-  [[noreturn]] void leave_for_good();
   static void lane_main(fcontext::transfer_t arrived);
 
   lane* next();
@@ -107,7 +106,7 @@ class worker {
   u32 turn_left_ = turn_budget;
   lane* running_ = nullptr;
   memory_model* model_ = nullptr;
-  u64 sticky_ = 0;      // random walk: a lane runs on while a draw has any of these bits
+  u64 sticky_ = 0;           // random walk: a lane runs on while a draw has any of these bits
   u64 hold_back_ = ~u64{0};  // random walk: a lane is held back when a draw has all of these bits
   u64 time_ = 0;
   run_statistics statistics_;
@@ -120,15 +119,17 @@ class worker {
   // What the running lane failed with, for main_ to raise.
   std::exception_ptr error_;
   std::string fault_;
-  bool trapped_ = false;
+  enum class failure : u8 { none, thrown, diagnosed, trapped };
+  failure failure_ = failure::none;
+  [[noreturn]] void leave_for_good(failure how);
   execution how_;
   u32 index_ = 0;
   u32 workers_ = 1;
-  u32 dry_turns_ = 0;              // times that all lanes waited since a thread block started
+  u32 dry_turns_ = 0;             // times that all lanes waited since a thread block started
   u32 patience_ = full_patience;  // of them before another one starts; halved each time until a lane ends
   u64 live_lanes_ = 0;
-  u32 place_count_ = 0;   // that have memory
-  u32 usable_places_ = 0; // that this run may use
+  u32 place_count_ = 0;    // that have memory
+  u32 usable_places_ = 0;  // that this run may use
   u32 places_used_ = 0;
   std::unique_ptr<thread_block[]> places_;
   std::unique_ptr<step_record[]> trace_;
@@ -149,9 +150,7 @@ inline constinit thread_local worker* worker_of_thread = nullptr;
   return worker_of_thread->running();
 }
 
-inline std::string describe_step_cap(u64 cap) {
-  return "step cap: the run has taken " + std::to_string(cap) + " steps";
-}
+inline std::string describe_step_cap(u64 cap) { return sentence({"step cap: the run has taken ", cap, " steps"}); }
 
 /// Gives lanes parked in active_mask() their masks; active_mask.hpp.
 void release_active_masks(worker& here, warp& group);
@@ -262,32 +261,33 @@ WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 bef
 
 inline void worker::fail(std::string fault) {
   fault_.swap(fault);  // fault_ was empty, so nothing is left behind on the stack
-  leave_for_good();
+  leave_for_good(failure::diagnosed);
 }
 
 inline void worker::trap(std::string reason) {
-  trapped_ = true;
-  fail(static_cast<std::string&&>(reason));
+  fault_.swap(reason);
+  leave_for_good(failure::trapped);
 }
 
 inline void worker::fail(std::exception_ptr error) {
-  error_ = static_cast<std::exception_ptr&&>(error);
-  leave_for_good();
+  error_.swap(error);
+  leave_for_good(failure::thrown);
 }
 
-WARPHEAP_NO_TSAN inline void worker::leave_for_good() {
-  tsan_release(&fault_);
+WARPHEAP_NO_TSAN inline void worker::leave_for_good(failure how) {
+  failure_ = how;
+  tsan_release(&failure_);
   lane& self = *running_;
   switch_fiber(self, main_);
   __builtin_unreachable();
 }
 
 /// On main_: throws what a lane has failed with, if one has.
-inline void worker::raise() {
-  tsan_acquire(&fault_);
-  if (error_) std::rethrow_exception(error_);
-  if (fault_.empty()) return;
-  if (trapped_) throw trap_error{explain(fault_)};
+WARPHEAP_NO_TSAN inline void worker::raise() {
+  if (failure_ == failure::none) return;
+  tsan_acquire(&failure_);
+  if (failure_ == failure::thrown) std::rethrow_exception(error_);
+  if (failure_ == failure::trapped) throw trap_error{explain(fault_)};
   throw schedule_error{explain(fault_)};
 }
 

@@ -45,7 +45,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   trace_count_ = 0;
   error_ = nullptr;
   std::string{}.swap(fault_);
-  trapped_ = false;
+  failure_ = failure::none;
   trace_mask_ = 15;
   while (trace_mask_ + 1 < how.trace_steps) trace_mask_ = 2 * trace_mask_ + 1;
   trace_ = std::make_unique<step_record[]>(trace_mask_ + 1);
@@ -193,16 +193,17 @@ inline void worker::retire(lane& ended) {
   --block.live;
   --live_lanes_;
   patience_ = full_patience;
-  if (overflowed) throw schedule_error{explain(name_of(ended) + " overflowed its stack")};
+  if (overflowed) throw schedule_error{explain(sentence({name_of(ended), " overflowed its stack"}))};
   for (u32 i = 0; i < group.open; ++i) {
     auto const& slot = group.slots[i];
     if (!(slot.mask >> ended.id & 1)) continue;
-    throw schedule_error{explain(name_of(ended) + " returned while lanes " + lanes_of(slot.arrived) + " wait for it in " +
-                                 name_of(slot.kind) + "(mask " + lanes_of(slot.mask) + ")")};
+    throw schedule_error{
+        explain(sentence({name_of(ended), " returned while lanes ", lanes_of(slot.arrived), " wait for it in ",
+                          name_of(slot.kind), "(mask ", lanes_of(slot.mask), ")"}))};
   }
   if (block.at_barrier) {
-    throw schedule_error{explain("divergent sync_block: " + name_of(ended) + " returned while " +
-                                 std::to_string(block.at_barrier) + " threads of its thread block wait there")};
+    throw schedule_error{explain(sentence({"divergent sync_block: ", name_of(ended), " returned while ",
+                                           block.at_barrier, " threads of its thread block wait there"}))};
   }
   if (group.runnable == 0) became_idle(group);
   if (block.live > 0) return;

@@ -63,7 +63,7 @@ class slab_bitmap {
     u32 const together = simt::ballot(mask, small);
     if (!small) return create(bytes);
     u32 const size_class = size_class_of(bytes);
-    return create_together(group_by(together, size_class), size_class);
+    return serve(together, group_by(together, size_class), size_class);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
@@ -71,7 +71,7 @@ class slab_bitmap {
     if (!memory) return;
     block_address const at = locate(memory);
     if (at.kind == block_address::run) {
-      if (!slab_runs::destroy(table_, at.slab, at.role)) table_.add_count(count::double_frees, 1);
+      if (!slab_runs::destroy(table_, at.slab, at.role.word)) table_.add_count(count::double_frees, 1);
     } else if (at.kind == block_address::none) {
       table_.add_count(count::foreign_frees, 1);
     } else {
@@ -82,9 +82,9 @@ class slab_bitmap {
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     block_address const at = locate(memory);
-    if (at.kind == block_address::run) return u64{at.role & ~slab_table::run_head} << geometry().slab_log2();
+    if (at.kind == block_address::run) return u64{at.role.length()} << geometry().slab_log2();
     if (at.kind == block_address::none || !is_taken(at)) return 0;
-    return class_bytes(at.role - 1);
+    return class_bytes(at.role.size_class());
   }
 
   /// Whether `memory` is a live block.
@@ -101,7 +101,7 @@ class slab_bitmap {
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
   static size_t required_bytes(size_t pool_bytes) {
     slab_geometry const planned = plan(pool_bytes);
-    return planned.total_bytes() + planned.alignment();
+    return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
   }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
@@ -109,7 +109,7 @@ class slab_bitmap {
     slab_geometry const planned = plan(pool_bytes);
     u64 const start = align_up(reinterpret_cast<u64>(memory), planned.alignment());
     slab_bitmap made;
-    made.table_ = slab_table{reinterpret_cast<u8*>(start), planned};
+    made.table_ = slab_table{reinterpret_cast<u8*>(start) + planned.pool_bytes(), planned};
     return made;
   }
 
@@ -139,7 +139,7 @@ class slab_bitmap {
     enum kind_of : u32 { none, block, run } kind;
     u32 slab;
     u32 index;  ///< of the block in its slab
-    u32 role;   ///< the slab's, as read
+    slab_role role;   ///< the slab's, as read
   };
 
 #if !defined(__CUDACC_RTC__)
@@ -157,26 +157,95 @@ class slab_bitmap {
   }
 
   WARPHEAP_DEVICE void* create_class(u32 size_class) const {
-    return create_together(group_by(simt::active_mask(), size_class), size_class);
+    u32 const company = simt::active_mask();
+    return serve(company, group_by(company, size_class), size_class);
   }
 
-  /// Serves one class to the lanes of a group, turn by turn: each turn shares out the blocks claimed in one word.
-  WARPHEAP_DEVICE void* create_together(lane_group const& group, u32 size_class) const {
+  /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
+  /// below its soft limit, and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a
+  /// hundred of them take 3 us.
+  ///
+  /// All lanes of `company` call together, each with its group in it: collectives of many masks would be served one after
+  /// the other, so the groups talk in one.
+  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size_class) const {
+    quick_result got{};
+    if (group.leads) got = serve_quickly(size_class, group.size);
+    u64 word = got.word, bits = got.bits;
+    if (company != group.mask || group.size != 1) {
+      word = simt::shuffle(company, word, group.leader);
+      bits = simt::shuffle(company, bits, group.leader);
+      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+      simt::sync_warp(company);
+    }
+    if (word == 0) return serve_slowly(table_, group.mask, size_class, got.reserved.word(), got.tried);
+    // Blocks in a row are the rule, and then the rank needs no search.
+    u32 const first = lowest_bit(bits);
+    bool const in_a_row = (bits >> first) == low_mask(group.size);
+    u32 const bit = in_a_row ? first + group.rank : nth_bit(bits, group.rank);
+    return address(static_cast<u32>(word >> 32) - 1, size_class, static_cast<u32>(word) + bit);
+  }
+
+  struct quick_result {
+    u64 word = 0;  ///< slab + 1 in the high half, index of the word's first block in the low one; 0: not served
+    u64 bits = 0;  ///< the blocks in that word
+    slab_reservation reserved;  ///< if not served, what was reserved so far
+    u32 tried = 0;              ///< if not served, the hinted slab + 1
+  };
+
+  WARPHEAP_DEVICE quick_result serve_quickly(u32 size_class, u32 wanted) const {
+    u32 const used_log2 = geometry().rows_used_log2(size_class);
+    u32 const salt = static_cast<u32>(simt::clock()) >> 4;
+    u32 const entry = table_.hint_entry(size_class, used_log2, salt);
+    // relaxed: a hint; the reservation checks it.
+    u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
+    u64 const limits = table_.hint_limits(entry);
+    u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
+    // A request for a good part of a slab goes by no hint.
+    if (hinted == 0 || 8 * wanted > capacity) return {};
+    slab_state const old = table_.promise(slab, wanted);
+    u32 const now_used = old.used() + wanted;
+    bool const looks_ahead = old.used() < (capacity + 1) / 2 && now_used >= (capacity + 1) / 2;
+    if (!old.serves(size_class) || now_used >= soft || looks_ahead)
+      return {0, 0, slab_table::finish_reserve(table_, slab, size_class, wanted, slab_table::no_limit, old.word), hinted};
+    // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
+    // word is as good as another.
+    u32 place = old.ever();
+    u64 bits = low_mask(wanted) << (place % 64);
+    if (place + wanted > capacity || place % 64 + wanted > 64) {
+      place = scale_below(mix32(salt + simt::lane_id()), (capacity + 63) / 64) * 64;
+      bits = lowest_bits(~table_.blocks(slab).load(place / 64) & slab_table::valid_mask(capacity, place / 64), wanted);
+    }
+    // acquire: pairs with the release in bitmap::release().
+    u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
+    if (popcount(ours) == wanted) return {u64{hinted} << 32 | (place & ~63u), ours, {}, 0};
+    if (ours != 0) table_.blocks(slab).release(place / 64, ours);  // not enough: search for all
+    return {0, 0, {slab, wanted, slab_reservation::anywhere, false}, hinted};
+  }
+
+  /// The rest of serve(), turn by turn: each turn shares out the blocks claimed in one word. All lanes of the group call;
+  /// `reserved`, what the leader has so far, and `tried` are the leader's.
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 group_mask, u32 size_class, u64 reserved, u32 tried) {
+    slab_bitmap self;
+    self.table_ = table;
+    return self.serve_slowly(group_of(group_mask), size_class, slab_reservation{reserved}, tried);
+  }
+
+  WARPHEAP_DEVICE void* serve_slowly(lane_group const& group, u32 size_class, slab_reservation reserved, u32 tried) const {
     void* mine = nullptr;
-    slab_reservation reserved;  // the leader's
-    u32 served = 0;
-    while (served < group.size) {
+    for (u32 served = 0; served < group.size;) {
       u64 claimed = 0;
       u32 word = 0;
       if (group.leads) {
-        if (reserved.blocks() == 0) reserved = slab_supply{table_}.reserve(size_class, group.size - served);
+        if (reserved.blocks() == 0) reserved = slab_supply{table_, size_class}.reserve(group.size - served, tried);
+        if (reserved.crossed()) slab_supply{table_, size_class}.look_ahead(group.size);
         if (reserved.blocks() != 0) claimed = claim(reserved, size_class, word);
       }
       claimed = broadcast(group, claimed);
       if (claimed == 0) {
-        reserved = slab_supply::search(table_, group.mask, size_class, group.size - served);
-        if (reserved.blocks() == 0) break;
-        continue;
+        reserved = slab_supply{table_, size_class}.search(group, group.size - served);
+        if (broadcast(group, reserved.blocks()) != 0) continue;
+        if (group.leads) table_.add_count(count::failures, group.size - served);
+        break;
       }
       u64 const block = broadcast(group, u64{reserved.slab()} << 32 | 64 * word);
       u32 const rank = group.rank - served;
@@ -185,7 +254,6 @@ class slab_bitmap {
         mine = address(block >> 32, size_class, static_cast<u32>(block) + nth_bit(claimed, rank));
       served += blocks;
     }
-    if (group.leads && served < group.size) table_.add_count(count::failures, group.size - served);
     // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
     simt::sync_warp(group.mask);
     return mine;
@@ -195,50 +263,46 @@ class slab_bitmap {
   /// promises (D2), so blocks are there; if others are faster at every one we look at, ours are elsewhere by then.
   WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class, u32& word) const {
     u32 const capacity = geometry().capacity(size_class);
+    u32 const slab = reserved.slab();
     u32 place = reserved.place();
     u64 claimed = 0;
     if (place != slab_reservation::anywhere) {
       word = place / 64;
       u64 const wanted = low_mask(reserved.blocks()) << (place % 64) & slab_table::valid_mask(capacity, word);
       // acquire: pairs with the release in bitmap::release().
-      claimed = table_.blocks(reserved.slab()).try_claim(word, wanted, order::acquire);
+      claimed = table_.blocks(slab).try_claim(word, wanted, order::acquire);
       place += popcount(wanted);
       if (claimed != wanted || place >= capacity) place = slab_reservation::anywhere;
     }
-    if (claimed == 0) claimed = search_words(reserved.slab(), capacity, reserved.blocks(), word);
-    reserved = {reserved.slab(), reserved.blocks() - popcount(claimed), place, false};
+    if (claimed == 0) {
+      u32 const words = (capacity + 63) / 64;
+      word = scale_below(slab_supply::random_bits(), words);
+      while ((claimed = table_.blocks(slab).claim(word, reserved.blocks(), slab_table::valid_mask(capacity, word))) == 0) {
+        word = word + 1 < words ? word + 1 : 0;
+        if (word == 0) simt::pause(20);
+      }
+    }
+    reserved = {slab, reserved.blocks() - popcount(claimed), place, false};
     return claimed;
   }
 
-  /// Claims up to `wanted` blocks of the first word that has some, from a hashed place on.
-  WARPHEAP_DEVICE u64 search_words(u32 slab, u32 capacity, u32 wanted, u32& word) const {
-    u32 const words = (capacity + 63) / 64;
-    word = scale_below(mix32(static_cast<u32>(simt::clock()) + simt::sm_id()), words);
-    for (;;) {
-      u64 const claimed = table_.blocks(slab).claim(word, wanted, slab_table::valid_mask(capacity, word));
-      if (claimed != 0) return claimed;
-      word = word + 1 < words ? word + 1 : 0;
-      if (word == 0) simt::pause(20);
-    }
-  }
-
   WARPHEAP_DEVICE void* address(u32 slab, u32 size_class, u32 index) const {
-    return table_.base() + (u64{slab} << geometry().slab_log2()) + u64{index} * class_bytes(size_class);
+    return table_.data(slab) + u64{index} * class_bytes(size_class);
   }
 
   /// What block starts at `memory`, by the slab's role; says nothing about whether it is taken.
   WARPHEAP_DEVICE block_address locate(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.base());
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
     if (offset >= geometry().pool_bytes()) return {};
     u32 const slab = static_cast<u32>(offset >> geometry().slab_log2());
     u32 const inside = static_cast<u32>(offset) & (slab_bytes() - 1);
     // relaxed: written before the block was handed out, and what handed the block to us ordered that.
-    u32 const role = table_.role(slab).load(order::relaxed);
-    if (role == slab_table::no_role) return {};
-    if (role & slab_table::run_head) return {inside == 0 ? block_address::run : block_address::none, slab, 0, role};
-    u32 const index = block_index(role - 1, inside);
-    bool const is_start = index * class_bytes(role - 1) == inside && index < geometry().capacity(role - 1);
-    return {is_start ? block_address::block : block_address::none, slab, index, role};
+    slab_role const role{table_.role(slab).load(order::relaxed)};
+    if (role.is_none()) return {};
+    if (role.is_run()) return {inside == 0 ? block_address::run : block_address::none, slab, 0, role};
+    u32 const index = role.index_at(inside);
+    // A start beyond the last block is in the tail: its bit is never set.
+    return {index != slab_role::no_block ? block_address::block : block_address::none, slab, index, role};
   }
 
   WARPHEAP_DEVICE bool is_taken(block_address const& at) const {
@@ -247,17 +311,42 @@ class slab_bitmap {
 
   /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
   WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
+    u32 const company = simt::active_mask();
     u32 const word = at.slab * geometry().words() + at.index / 64;
-    lane_group const group = group_by(simt::active_mask(), word);
-    u64 const bit = u64{1} << (at.index % 64);
-    u64 const bits = u64{simt::reduce_or(group.mask, static_cast<u32>(bit >> 32))} << 32 |
-                     simt::reduce_or(group.mask, static_cast<u32>(bit));
+    lane_group const group = group_by(company, word);
+    u64 bits = u64{1} << (at.index % 64);
+    if (group.mask == company) {
+      if (group.size != 1)
+        bits = u64{simt::reduce_or(company, static_cast<u32>(bits >> 32))} << 32 |
+               simt::reduce_or(company, static_cast<u32>(bits));
+    } else {
+      bits = gather(company, group, bits);
+    }
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
-    simt::sync_warp(group.mask);
-    if (!group.leads) return;
+    simt::sync_warp(company);
+    if (group.leads) release(at, bits, group.size);
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    simt::sync_warp(company);
+  }
+
+  /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
+  /// collectives of many masks would be served one after the other.
+  WARPHEAP_DEVICE static u64 gather(u32 company, lane_group const& group, u64 bits) {
+    u64 all = bits;
+    u32 rest = group.mask & (group.mask - 1);
+    while (simt::ballot(company, rest != 0)) {
+      u64 const other = simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
+      all |= other;
+      rest &= rest - 1;
+    }
+    return all;
+  }
+
+  /// Gives back the blocks `bits` of the word that `at` lies in, which `frees` calls freed. Any lane alone.
+  WARPHEAP_DEVICE void release(block_address const& at, u64 bits, u32 frees) const {
     u32 const cleared = popcount(table_.blocks(at.slab).release(at.index / 64, bits));
     if (cleared != 0) table_.subtract_freed(at.slab, cleared);
-    if (cleared != group.size) table_.add_count(count::double_frees, group.size - cleared);
+    if (cleared != frees) table_.add_count(count::double_frees, frees - cleared);
   }
 
   slab_table table_;

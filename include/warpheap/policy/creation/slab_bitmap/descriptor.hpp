@@ -66,13 +66,14 @@ struct slab_state {
 /// The fill levels of a slab of one class.
 struct slab_limits {
   u32 capacity;  ///< blocks
-  u32 soft;      ///< at this many promised blocks the slab leaves the index; the next one is looked for
+  u32 ahead;     ///< who reaches this many promised blocks looks for the slab to use next
+  u32 soft;      ///< at this many promised blocks the slab leaves the index
   u32 relist;    ///< at or below this many it comes back
 
-  /// soft 7/8, relist 3/4 of the capacity: relist < soft <= capacity. Without the gap between them slabs with one free
+  /// ahead 1/2, soft 7/8, relist 3/4 of the capacity: relist < soft <= capacity. Without the gap between them slabs with one free
   /// block were handed out again and again.
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
-      : capacity{capacity}, soft{capacity - capacity / 8}, relist{capacity - capacity / 4 - (capacity < 4)} {}
+      : capacity{capacity}, ahead{(capacity + 1) / 2}, soft{capacity - capacity / 8}, relist{capacity - capacity / 4 - (capacity < 4)} {}
 };
 
 static_assert(slab_limits{1}.soft == 1 && slab_limits{1}.relist == 0);

@@ -1,14 +1,14 @@
-// Where everything of a heap lies, computed from a base address and one packed word.
+// Where everything of a heap lies, computed from one address and one packed word.
 //
-//   base                       slab 0 | slab 1 | ...            the pool; aligned to the slab and to 4 KiB
-//   + slabs * slab_bytes       hints                            a pair a row and class: what a multiprocessor uses now
-//                              records                          a descriptor and a bitmap a slab
-//                              roles                            a word a slab, read-mostly: what `free` needs to know
-//                              indexes                          free slabs, maybe-empty slabs; two a class
-//                              control                          epoch counters, certificates, the run mutex, counts
+//   base - slabs * slab_bytes   slab 0 | slab 1 | ...     the pool; aligned to the slab and to 4 KiB
+//   base                        records                   a descriptor, a role and a bitmap a slab
+//                               hints                     an entry a row and class: what a multiprocessor uses now
+//                               indexes                   free slabs, maybe-empty slabs; two a class
+//                               control                   epoch counters, certificates, the run mutex, counts
 //
-// A descriptor and its bitmap are neighbours: one multiplication finds both. Descriptors of large pools lie at least 128
-// bytes apart (1,024 counters 8, 32, 128 bytes apart took 19, 40, 53 billion additions a second on an H200). Metadata
+// A record is one multiplication away. Its first part is a sector with the descriptor, which everybody changes, and one
+// with the role, which everybody reads; its second part is the bitmap. Descriptors of large pools lie at least 128 bytes
+// apart (1,024 counters 8, 32, 128 bytes apart took 19, 40, 53 billion additions a second on an H200). Metadata
 // holds no pointers, so a pool may be mapped elsewhere.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace warpheap {
 
 /// The sizes of a heap in one word.
 ///
-///   63     48 47      44 43     38 37      32 31        24 23          0
-///  |   0     | epochs   |  rows   | slab    |     0        |   slabs     |    the three in the middle as log2
+///   63          48 47      44 43     38 37      32 31        24 23          0
+///  | record_bytes | epochs   |  rows   | slab    |     0        |   slabs     |    the three in the middle as log2
 struct slab_geometry {
   u64 packed = 0;
 
@@ -41,18 +41,33 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
   /// Blocks of a class in a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_index(size_class, slab_bytes()); }
+
+  /// log2 of the rows that one multiprocessor uses for a class, 0 to 3: enough that its warps do not wait for one
+  /// another's slabs.
+  WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
+    // A block has at most 8 units, so a slab has at least 2^(slab_log2 - 3 - unit_log2) of them; 2^11 serve one row.
+    u32 const unit_log2 = class_unit_log2(size_class) + 14;
+    u32 const wished = unit_log2 > slab_log2() ? unit_log2 - slab_log2() : 0;
+    return wished < max_rows_used_log2 ? wished : max_rows_used_log2;
+  }
+  static constexpr u32 max_rows_used_log2 = 3;
   /// Bitmap words of a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 words() const { return slab_bytes() / (min_class_bytes * 64); }
 
-  WARPHEAP_HOST_DEVICE constexpr u32 descriptor_bytes() const { return slab_log2() >= 16 ? 128 : 32; }
-  WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const { return descriptor_bytes() + 8 * words(); }
-
-  WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return pool_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 records_offset() const {
-    return hints_offset() + align_up(u64{classes()} << (rows_log2() + 3), 128);
+  WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const { return static_cast<u32>(packed >> 48); }
+  /// Where in a record the bitmap starts: 128 bytes in slabs of 256 KiB.
+  WARPHEAP_HOST_DEVICE constexpr u32 bitmap_offset() const { return bitmap_offset_for(slab_log2()); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 bitmap_offset_for(u32 slab_log2) {
+    return slab_log2 > 16 ? 1u << (slab_log2 - 11) : 32;
   }
-  WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return records_offset() + u64{slabs()} * record_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const { return roles_offset() + align_up(u64{slabs()} * 4, 128); }
+  /// Where in a record the role lies: the last word before the bitmap, in a sector of its own if there is more than one.
+  WARPHEAP_HOST_DEVICE constexpr u32 role_offset() const { return bitmap_offset() - 4; }
+
+  // Offsets from the base.
+  WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return align_up(u64{slabs()} * record_bytes(), 128); }
+  WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const {
+    return align_up(hints_offset() + (u64{classes()} << (rows_log2() + 4)), 128);
+  }
   WARPHEAP_HOST_DEVICE constexpr u64 index_words() const {
     // as bitmap_index::words_for(); said again here because that class belongs to a backend
     u64 words = 0;
@@ -67,24 +82,24 @@ struct slab_geometry {
   }
   /// Epoch counters 128 bytes apart, then one certificate a class, the run certificate, and 5 more words.
   WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return 128 * epochs() + 8 * (u64{classes()} + 8); }
-  WARPHEAP_HOST_DEVICE constexpr u64 total_bytes() const { return control_offset() + control_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return total_bytes() - pool_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return control_offset() + control_bytes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
 };
 
 /// The geometry of a pool of `pool_bytes` bytes (at least 1 MiB) on a device of `multiprocessors`. Slabs are 16 KiB to
-/// 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys more speed: a row of hints a multiprocessor
-/// needs 16 slabs.
+/// 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys more speed: 8 rows of hints for each
+/// multiprocessor, as far as there are 16 slabs for each row.
 constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
   u32 slab_log2 = log2_floor(pool_bytes) - 11;
   if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;
   if (slab_log2 > max_slab_log2) slab_log2 = max_slab_log2;
   while ((pool_bytes >> slab_log2) >= slab_geometry::max_slabs) ++slab_log2;
   u64 const slabs = pool_bytes >> slab_log2;
-  u32 rows_log2 = log2_ceil(multiprocessors);
+  u32 rows_log2 = log2_ceil(multiprocessors) + slab_geometry::max_rows_used_log2;
   while (rows_log2 > 0 && (u64{16} << rows_log2) > slabs) --rows_log2;
   u32 const epochs_log2 = rows_log2 < 4 ? 0 : 4;
-  return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | u64{epochs_log2} << 44};
+  u64 const record_bytes = slab_geometry::bitmap_offset_for(slab_log2) + (u64{1} << (slab_log2 - 7));
+  return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | u64{epochs_log2} << 44 | record_bytes << 48};
 }
 
 }  // namespace warpheap

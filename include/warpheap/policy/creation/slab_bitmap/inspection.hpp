@@ -46,19 +46,23 @@ class slot_counter {
   u64 row_ = 0;  ///< takeable slabs one after the other
 };
 
-/// Fills the index of free slabs: every level's bits, all set. Launched over zeroed metadata.
-struct fill_free_index {
+/// Fills what is not zero in the metadata of an untouched heap: the index of free slabs, and the limits beside the hints.
+struct fill_metadata {
   WARPHEAP_DEVICE void operator()(slab_table table) const {
-    u64* words = table.index_words(0);
-    u32 const items = table.geometry().slabs();
-    u32 const stride = simt::block_dim() * simt::grid_dim();
-    u32 bits = items;
-    for (u32 level = 0; level < bitmap_index::levels_for(items); ++level) {
-      u32 const width = bitmap_index::level_words(items, level);
-      for (u32 i = static_cast<u32>(global_thread_index()); i < width; i += stride)
+    auto const geometry = table.geometry();
+    u32 const first = static_cast<u32>(global_thread_index()), stride = simt::block_dim() * simt::grid_dim();
+    u64* words = table.index_words(slab_table::free_slabs);
+    u32 bits = geometry.slabs();
+    for (u32 level = 0; level < bitmap_index::levels_for(geometry.slabs()); ++level) {
+      u32 const width = bitmap_index::level_words(geometry.slabs(), level);
+      for (u32 i = first; i < width; i += stride)
         atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
       words += width;
       bits = width;
+    }
+    for (u32 entry = first; entry < geometry.rows() * geometry.classes(); entry += stride) {
+      slab_limits const limits{geometry.capacity(entry % geometry.classes())};
+      atomic_ref<u64>{table.hint_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);
     }
   }
 };
@@ -68,16 +72,16 @@ struct fill_free_index {
 /// Makes every slab free and forgets everything else, in order on stream `on`.
 inline void initialize_table(slab_table const& table, stream_view on) {
   auto const geometry = table.geometry();
-  backend::fill_bytes(table.base() + geometry.pool_bytes(), 0, geometry.metadata_bytes(), on);
-  launch(on, {1, geometry.slabs() < 4096 ? 64u : 1024u}, fill_free_index{}, table);
+  backend::fill_bytes(table.metadata(), 0, geometry.metadata_bytes(), on);
+  launch(on, {geometry.slabs() < 1024 ? 1u : 64u, 256}, fill_metadata{}, table);
 }
 
 /// A copy of a heap's metadata.
 class table_snapshot {
  public:
   explicit table_snapshot(slab_table const& table)
-      : base_{table.base()}, geometry_{table.geometry()}, words_(geometry_.metadata_bytes() / 8) {
-    backend::copy_bytes(words_.data(), base_ + geometry_.pool_bytes(), 8 * words_.size());
+      : table_{table}, geometry_{table.geometry()}, words_(geometry_.metadata_bytes() / 8) {
+    backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
   }
 
   heap_statistics statistics() const {
@@ -116,7 +120,7 @@ class table_snapshot {
   void for_each_live(Visitor visit) const {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
       slab_state const now = state(slab);
-      u8* const start = base_ + (u64{slab} << geometry_.slab_log2());
+      u8* const start = table_.data(slab);
       if (u32 const length = run_length(slab))
         visit(static_cast<void*>(start), size_t{length} << geometry_.slab_log2());
       if (!now.live()) continue;
@@ -136,21 +140,21 @@ class table_snapshot {
   }
 
  private:
-  u64 const* at(u64 offset) const { return words_.data() + (offset - geometry_.pool_bytes()) / 8; }
+  u64 const* at(u64 offset) const { return words_.data() + offset / 8; }
   u64 const* record(u32 slab) const {
-    return at(geometry_.records_offset() + u64{slab} * geometry_.record_bytes());
+    return at(u64{slab} * geometry_.record_bytes());
   }
   u64 const* control() const { return at(geometry_.control_offset()); }
   u64 const* index(u32 which) const { return at(geometry_.indexes_offset()) + which * geometry_.index_words(); }
   slab_state state(u32 slab) const { return {*record(slab)}; }
-  u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[geometry_.descriptor_bytes() / 8 + word]; }
-  u32 role(u32 slab) const { return static_cast<u32>(at(geometry_.roles_offset())[slab / 2] >> (32 * (slab % 2))); }
+  u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[geometry_.bitmap_offset() / 8 + word]; }
+  slab_role role(u32 slab) const { return {static_cast<u32>(record(slab)[geometry_.bitmap_offset() / 8 - 1] >> 32)}; }
   bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
 
   /// Slabs of the run that starts here; 0 if none does.
   u32 run_length(u32 slab) const {
-    bool const is_head = state(slab).kind() == slab_kind::run && (role(slab) & slab_table::run_head);
-    return is_head ? role(slab) & ~slab_table::run_head : 0;
+    bool const is_head = state(slab).kind() == slab_kind::run && role(slab).is_run();
+    return is_head ? role(slab).length() : 0;
   }
 
   void check_slab(u32 slab, invariant_report& report) const {
@@ -178,7 +182,7 @@ class table_snapshot {
     if (!live) return;
     expect(!now.soft() || now.used() > slab_limits{capacity}.relist, "D5: off the index without need");
     expect(!now.hard() || now.used() == capacity, "D5: off the scarce index without need");
-    expect(role(slab) == 1 + now.size_class(), "the role does not name the class");
+    expect(role(slab).word == slab_role::of_class(now.size_class()).word, "the role does not name the class");
   }
 
   void check_runs(invariant_report& report) const {
@@ -215,7 +219,7 @@ class table_snapshot {
            std::to_string(now.used()) + (now.soft() ? ", S" : "") + (now.hard() ? ", H" : "");
   }
 
-  u8* base_;
+  slab_table table_;
   slab_geometry geometry_;
   std::vector<u64> words_;
 };

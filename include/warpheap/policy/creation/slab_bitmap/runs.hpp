@@ -52,13 +52,13 @@ class slab_runs {
     }
     if (first != none) publish(first, slabs);
     unlock();
-    return first == none ? nullptr : table_.base() + (u64{first} << table_.geometry().slab_log2());
+    return first == none ? nullptr : table_.data(first);
   }
 
   WARPHEAP_DEVICE bool destroy(u32 first, u32 role) const {
-    u32 const length = role & ~slab_table::run_head;
+    u32 const length = slab_role{role}.length();
     // acq_rel: one thread wins; the owner's writes are released slab by slab below.
-    if (!table_.role(first).compare_exchange(role, slab_table::no_role, order::acq_rel, order::relaxed)) return false;
+    if (!table_.role(first).compare_exchange(role, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
     for (u32 i = 0; i < length; ++i) table_.unlock(first + i, slab_kind::run);
     table_.raise_epoch();
     return true;
@@ -88,8 +88,7 @@ class slab_runs {
   }
 
   WARPHEAP_DEVICE bool is_aligned(u32 slab, u64 alignment) const {
-    u64 const address = reinterpret_cast<u64>(table_.base()) + (u64{slab} << table_.geometry().slab_log2());
-    return (address & (alignment - 1)) == 0;
+    return (reinterpret_cast<u64>(table_.data(slab)) & (alignment - 1)) == 0;
   }
 
   /// Locks the first run there is; `none` if we saw none. `disturbed`: a slab was locked by another, or lost to one.
@@ -111,7 +110,7 @@ class slab_runs {
 
   WARPHEAP_DEVICE bool try_lock_all(u32 first, u32 length) const {
     for (u32 i = 0; i < length; ++i) {
-      if (table_.try_lock(first + i, 0)) continue;
+      if (slab_table::lock_for_run(table_, first + i)) continue;
       while (i-- > 0) table_.unlock(first + i, slab_kind::locked);
       table_.raise_epoch();
       return false;
@@ -121,7 +120,7 @@ class slab_runs {
 
   WARPHEAP_DEVICE void publish(u32 first, u32 length) const {
     // relaxed: the caller hands the address on as it hands on the block's contents (R1).
-    table_.role(first).store(slab_table::run_head | length, order::relaxed);
+    table_.role(first).store(slab_role::of_run(length).word, order::relaxed);
     for (u32 i = 0; i < length; ++i) table_.publish_run(first + i);
   }
 

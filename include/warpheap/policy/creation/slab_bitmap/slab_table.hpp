@@ -12,6 +12,9 @@
 //   takeable -> locked           a taker                             compare-exchange; toggles off where listed
 //   locked -> live, run, free    who locked it                       fetch_add of the difference; toggles on
 //
+// Functions off the common path are calls that take everything by value (WARPHEAP_COLD), and do not call one another:
+// nested calls add their registers up.
+//
 // A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look. "Raise"
 // adds to an epoch counter: room has appeared for somebody who found none.
 #pragma once
@@ -21,34 +24,11 @@
 #include "../../../structure/bitmap_index.hpp"
 #include "descriptor.hpp"
 #include "geometry.hpp"
+#include "hint.hpp"
+#include "role.hpp"
+#include "slab_reservation.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
-
-/// Blocks of one slab promised to a caller, who now looks for them in its bitmap. One word, so that it stays in registers.
-///
-///   63 62      56 55    32 31        24 23          0
-///  | X | blocks  |  place  |     0     |    slab     |     X: this reservation reached the soft limit
-class slab_reservation {
- public:
-  /// `place` when nothing is known of where free blocks are.
-  static constexpr u32 anywhere = (1u << 24) - 1;
-
-  slab_reservation() = default;
-  WARPHEAP_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place, bool crossed)
-      : word_{u64{crossed} << 63 | u64{blocks} << 56 | u64{place} << 32 | slab} {}
-  WARPHEAP_DEVICE explicit slab_reservation(u64 word) : word_{word} {}
-
-  WARPHEAP_DEVICE u32 slab() const { return static_cast<u32>(word_); }
-  /// Promised and not yet claimed, at most 32; 0: there was no room.
-  WARPHEAP_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 127; }
-  /// Where free blocks are likely.
-  WARPHEAP_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & anywhere; }
-  WARPHEAP_DEVICE bool crossed() const { return word_ >> 63; }
-  WARPHEAP_DEVICE u64 word() const { return word_; }
-
- private:
-  u64 word_ = 0;
-};
 
 /// View of a heap's slabs; 16 bytes, trivially copyable, owns nothing.
 class slab_table {
@@ -56,36 +36,39 @@ class slab_table {
   /// Counts that no invariant rests on.
   enum class count : u32 { double_frees, foreign_frees, failures };
 
-  // roles: what free() needs to know of a slab without touching its descriptor (reading the class there cost 30%)
-  static constexpr u32 no_role = 0;                 // or 1 + size class
-  static constexpr u32 run_head = 1u << 31;         // | slabs of the run
-
   slab_table() = default;
+  /// `base` is where the pool ends and the metadata begins.
   WARPHEAP_HOST_DEVICE slab_table(u8* base, slab_geometry geometry) : base_{base}, geometry_{geometry} {}
 
-  WARPHEAP_HOST_DEVICE u8* base() const { return base_; }
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
+  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - geometry_.pool_bytes(); }
+  WARPHEAP_HOST_DEVICE u8* data(u32 slab) const { return pool() + (u64{slab} << geometry_.slab_log2()); }
 
   WARPHEAP_DEVICE atomic_ref<u64> state(u32 slab) const { return atomic_ref<u64>{*record(slab)}; }
-  WARPHEAP_DEVICE bitmap blocks(u32 slab) const { return {record(slab) + geometry_.descriptor_bytes() / 8}; }
+  WARPHEAP_DEVICE bitmap blocks(u32 slab) const { return {record(slab) + geometry_.bitmap_offset() / 8}; }
   WARPHEAP_DEVICE atomic_ref<u32> role(u32 slab) const {
-    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + geometry_.roles_offset())[slab]};
+    return atomic_ref<u32>{reinterpret_cast<u32*>(record(slab))[geometry_.role_offset() / 4]};
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
 
-  /// Free slabs; exact at rest.
-  WARPHEAP_DEVICE bitmap_index free_slabs() const { return index(0); }
-  /// Live slabs that were empty when last looked at; a hint.
-  WARPHEAP_DEVICE bitmap_index empty_slabs() const { return index(1); }
+  // indexes
+  static constexpr u32 free_slabs = 0;   // exact at rest (D4)
+  static constexpr u32 empty_slabs = 1;  // live slabs that were empty when last looked at: a hint
   /// Live slabs of a class below the soft limit (D4).
-  WARPHEAP_DEVICE bitmap_index listed(u32 size_class) const { return index(2 + 2 * size_class); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 listed(u32 size_class) { return 2 + 2 * size_class; }
   /// Live slabs of a class that are not known to be full (D4).
-  WARPHEAP_DEVICE bitmap_index scarce(u32 size_class) const { return index(3 + 2 * size_class); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 scarce(u32 size_class) { return 3 + 2 * size_class; }
+
+  WARPHEAP_DEVICE bitmap_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
 
   /// Words of `index(which)`, for those who walk it.
   WARPHEAP_DEVICE u64* index_words(u32 which) const {
     return reinterpret_cast<u64*>(base_ + geometry_.indexes_offset()) + which * geometry_.index_words();
   }
+
+  /// A slab in an index, near `start`; bitmap_index::none if it saw none.
+  WARPHEAP_COLD static u32 find(slab_table table, u32 which, u32 start) { return table.index(which).find(start); }
 
   /// Blocks of word `word` that exist in a slab of `capacity` blocks (D7).
   WARPHEAP_HOST_DEVICE static u64 valid_mask(u32 capacity, u32 word) {
@@ -93,90 +76,87 @@ class slab_table {
     return capacity >= before + 64 ? ~u64{0} : low_mask(capacity > before ? capacity - before : 0);
   }
 
-  /// Promises up to `wanted` blocks of the class to the caller if fewer than `limit` are promised. Any lane alone.
-  WARPHEAP_DEVICE slab_reservation reserve(u32 slab, u32 size_class, u32 wanted, u32 limit) const {
+  /// The first half of a reservation: promises `wanted` blocks blindly and returns what was there before. The whole of it
+  /// if the slab serves the class and stays below its soft limit; else finish_reserve() must follow.
+  WARPHEAP_DEVICE slab_state promise(u32 slab, u32 wanted) const {
     // acquire: the slab's role and its empty words happen before we use them; pairs with the release in publish().
-    slab_state const old{state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
-    if (!old.serves(size_class) || old.used() >= limit) {
-      give_back(slab, wanted);
-      return {};
-    }
-    slab_limits const limits{geometry_.capacity(size_class)};
-    u32 const room = limits.capacity - old.used();
-    u32 const kept = wanted < room ? wanted : room;
-    if (kept < wanted) give_back(slab, wanted - kept);
-    return kept_reservation(slab, old, kept, limits);
+    return {state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
   }
 
-  /// The same by compare-exchange, for searchers: a slab that has no room is not touched. `now` is what was seen there.
-  WARPHEAP_DEVICE slab_reservation try_reserve(u32 slab, u32 size_class, u32 wanted, slab_state now) const {
-    slab_limits const limits{geometry_.capacity(size_class)};
-    while (now.serves(size_class) && now.used() < limits.capacity) {
-      u32 const room = limits.capacity - now.used();
-      u32 const kept = wanted < room ? wanted : room;
-      // acquire: as in reserve().
-      if (state(slab).compare_exchange(now.word, now.word + slab_state::promise(kept), order::acquire, order::relaxed))
-        return kept_reservation(slab, now, kept, limits);
-    }
-    return {};
+  /// The second half: keeps what `old` allows, gives the rest back, and takes the slab off the index at the soft limit.
+  /// Keeps nothing if `limit` blocks were promised (no_limit: the capacity). Any lane alone.
+  WARPHEAP_COLD static slab_reservation finish_reserve(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 limit,
+                                                       u64 old) {
+    return table.finish(slab, size_class, wanted, limit, slab_state{old});
+  }
+
+  static constexpr u32 no_limit = ~0u;
+
+  /// Promises blocks by compare-exchange, for searchers: a slab that has no room is not touched. A full one is marked, so
+  /// that searchers pass it by until somebody leaves room (D5).
+  WARPHEAP_COLD static slab_reservation try_reserve(slab_table table, u32 slab, u32 size_class, u32 wanted) {
+    return table.exchange_reserve(slab, size_class, wanted);
   }
 
   /// Takes `blocks` freed blocks off the slab's count, after their bits were cleared (D2).
   WARPHEAP_DEVICE void subtract_freed(u32 slab, u32 blocks) const {
     // relaxed: data travels by the bitmap word; the count only guards.
-    slab_state const old{state(slab).fetch_sub(blocks, order::relaxed)};
-    settle(slab, {old.word - blocks});
+    slab_state const now{state(slab).fetch_sub(blocks, order::relaxed) - blocks};
+    if (now.live() && may_need_settling(now)) settle(*this, slab, now.word);
   }
 
-  /// Marks a slab that was seen full, so that searchers pass it by until somebody leaves room (D5).
-  WARPHEAP_DEVICE void mark_full(u32 slab, slab_state full) const {
-    // relaxed: the exact word, so it is still live, of that class and full.
-    if (!full.hard() &&
-        state(slab).compare_exchange(full.word, full.word | slab_state::hard_bit, order::relaxed, order::relaxed))
-      scarce(full.size_class()).toggle(slab);
+  /// Takes a free slab for the class, promises `wanted` blocks to the caller, and makes it the slab that hint
+  /// `hinted` uses, unless that is no_hint, or with nothing wanted the one it uses next. Nothing taken if the slab is not free, or somebody else was faster.
+  WARPHEAP_COLD static slab_reservation make(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 hinted) {
+    if (!table.lock_free(slab, size_class)) return {};
+    return table.publish(slab, size_class, wanted, hinted);
   }
 
-  /// Locks a free or empty slab on the way to `size_class`. True if we did; then publish() or unlock() must follow.
-  WARPHEAP_DEVICE bool try_lock(u32 slab, u32 size_class) const {
-    slab_state now = load(slab);
-    if (!now.takeable()) return false;
-    if (now.live()) return try_lock_empty(slab, size_class, now);
-    // D1: transients stay in the count; each takes its own part back from both fields.
-    u64 const locked = slab_state::of(slab_kind::locked, size_class).word + slab_state::promise(now.used());
-    // acquire: the last owner's writes happen before ours; pairs with the release in unlock() and publish_free().
-    if (!state(slab).compare_exchange(now.word, locked, order::acquire, order::relaxed)) return false;
-    free_slabs().toggle(slab);
-    return true;
+  /// The same with an empty slab of any class.
+  WARPHEAP_COLD static slab_reservation recycle(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 hinted) {
+    if (table.lock_empty(slab, size_class)) return table.publish(slab, size_class, wanted, hinted);
+    table.drop_note(slab);
+    return {};
+  }
+  static constexpr u32 no_hint = ~0u;
+
+  /// The first slab from `from` on that may have room for the class, or scan_end; with scan_unsure if one on the way was
+  /// locked. Looks without touching: searchers would feed each other's restarts. All lanes of `group_mask` call together,
+  /// side by side over the slabs; all hold the result.
+  WARPHEAP_COLD static u32 scan(slab_table table, u32 group_mask, u32 size_class, u32 from) {
+    u32 const rank = popcount(group_mask & low_mask32(simt::lane_id())), lanes = popcount(group_mask);
+    u32 const slabs = table.geometry_.slabs();
+    u32 unsure = 0;
+    for (; from < slabs; from += lanes) {
+      slab_state const now = from + rank < slabs ? table.load(from + rank) : slab_state::of(slab_kind::run, 0);
+      // A slab of the class is worth a look if it has room, or is full and not marked.
+      u32 const worth = simt::ballot(group_mask, now.takeable() || (now.serves(size_class) && !now.hard()));
+      u32 const locked = simt::ballot(group_mask, now.kind() == slab_kind::locked);
+      if (locked) unsure = scan_unsure;
+      if (worth) return (from + popcount(group_mask & low_mask32(lowest_bit(worth)))) | unsure;
+    }
+    return scan_end | unsure;
+  }
+  static constexpr u32 scan_unsure = 1u << 31;
+  static constexpr u32 scan_end = scan_unsure - 1;
+
+  /// Locks a free or empty slab for a run. True if we did; then publish_run() or unlock() must follow.
+  WARPHEAP_COLD static bool lock_for_run(slab_table table, u32 slab) {
+    return table.lock_free(slab, 0) || table.lock_empty(slab, 0);
   }
 
-  /// Makes a slab locked for `size_class` live, with `promised` blocks promised to the caller.
-  WARPHEAP_DEVICE slab_reservation publish(u32 slab, u32 size_class, u32 promised) const {
-    slab_limits const limits{geometry_.capacity(size_class)};
-    // relaxed: ordered by the release below.
-    role(slab).store(1 + size_class, order::relaxed);
-    bool const soft = promised >= limits.soft, hard = promised >= limits.capacity;
-    u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word +
-                       slab_state::promise(promised) + (soft ? slab_state::soft_bit : 0) +
-                       (hard ? slab_state::hard_bit : 0);
-    // release: role and cleared words happen before any reservation; pairs with the acquire in reserve().
-    slab_state const old{state(slab).fetch_add(change, order::release)};
-    if (!soft) listed(size_class).toggle(slab);
-    if (!hard) scarce(size_class).toggle(slab);
-    return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, soft};
-  }
-
-  /// Makes a slab locked for class 0 part of a run.
+  /// Makes a slab locked for a run part of it.
   WARPHEAP_DEVICE void publish_run(u32 slab) const {
-    // release: as in publish(); the run's head is handed out by its locker.
+    // release: as in make(); the run's head is handed out by its locker.
     state(slab).fetch_add(slab_state::of(slab_kind::run, 0).word - slab_state::of(slab_kind::locked, 0).word,
                           order::release);
   }
 
-  /// Gives a slab of kind `from` (locked for class 0, or run) back to the free ones. The caller raises the epoch.
+  /// Gives a slab of kind `from` (locked for a run, or run) back to the free ones. The caller raises the epoch.
   WARPHEAP_DEVICE void unlock(u32 slab, slab_kind from) const {
-    // release: what the owner did happens before the next one's use; pairs with the acquire in try_lock().
+    // release: what the owner did happens before the next one's use; pairs with the acquire in lock().
     state(slab).fetch_sub(slab_state::of(from, 0).word, order::release);
-    free_slabs().toggle(slab);
+    index(free_slabs).toggle(slab);
   }
 
   /// Says that room has appeared.
@@ -200,11 +180,27 @@ class slab_table {
     return sum;
   }
 
-  /// What a row (a multiprocessor, or a few) uses for a class: slab + 1 in the low half, demand in the high one.
-  WARPHEAP_DEVICE atomic_ref<u64> hint(u32 size_class) const {
-    u32 const row = simt::sm_id() & (geometry_.rows() - 1);
-    return atomic_ref<u64>{
-        reinterpret_cast<u64*>(base_ + geometry_.hints_offset())[row * geometry_.classes() + size_class]};
+  /// The hint entry of this multiprocessor for a class, one of those it uses (`salt` says which).
+  WARPHEAP_DEVICE u32 hint_entry(u32 size_class, u32 rows_used_log2, u32 salt) const {
+    u32 const spread = geometry_.rows_log2() > slab_geometry::max_rows_used_log2
+                           ? geometry_.rows_log2() - slab_geometry::max_rows_used_log2
+                           : 0;
+    u32 const row = simt::sm_id() + ((salt & ((1u << rows_used_log2) - 1)) << spread);
+    return (row & (geometry_.rows() - 1)) * geometry_.classes() + size_class;
+  }
+  WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
+  /// Makes `slab` the one that a hint uses, or the next one. One try: it is only a hint.
+  WARPHEAP_DEVICE void set_hint(u32 entry, u32 slab, bool as_next) const {
+    // relaxed: whoever uses it asks the slab.
+    slab_hint seen{hint(entry).load(order::relaxed)};
+    if (as_next && seen.next() != 0) return;
+    u64 const wished = as_next ? seen.followed_by(slab).word : seen.using_slab(slab).word;
+    hint(entry).compare_exchange(seen.word, wished, order::relaxed, order::relaxed);
+  }
+  /// Soft limit in the low half, capacity in the high one: of the entry's class, never changes.
+  WARPHEAP_DEVICE u64 hint_limits(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed); }
+  WARPHEAP_DEVICE u64* hint_words(u32 entry) const {
+    return reinterpret_cast<u64*>(base_ + geometry_.hints_offset()) + 2 * u64{entry};
   }
 
   /// Epoch sum + 1 at which nothing was found for a class; 0: never.
@@ -222,104 +218,155 @@ class slab_table {
 
  private:
   WARPHEAP_DEVICE u64* record(u32 slab) const {
-    return reinterpret_cast<u64*>(base_ + geometry_.records_offset() + u64{slab} * geometry_.record_bytes());
+    return reinterpret_cast<u64*>(base_ + u64{slab} * geometry_.record_bytes());
   }
-  WARPHEAP_DEVICE bitmap_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
   WARPHEAP_DEVICE atomic_ref<u64> epoch(u32 which) const {
     return atomic_ref<u64>{control()[16 * (which & (geometry_.epochs() - 1))]};
   }
 
-  WARPHEAP_DEVICE slab_reservation kept_reservation(u32 slab, slab_state old, u32 kept, slab_limits limits) const {
-    bool const reached = old.used() + kept >= limits.soft;
-    if (reached && !old.soft()) unlist(slab);
+  WARPHEAP_DEVICE slab_reservation finish(u32 slab, u32 size_class, u32 wanted, u32 limit, slab_state old) const {
+    slab_limits const limits{geometry_.capacity(size_class)};
+    u32 kept = 0;
+    // Transients may have filled the slab beyond its capacity.
+    if (old.serves(size_class) && old.used() < limit && old.used() < limits.capacity) {
+      u32 const room = limits.capacity - old.used();
+      kept = wanted < room ? wanted : room;
+    }
+    slab_state now{old.word + slab_state::promise(wanted)};
+    // relaxed: nothing was used on the strength of what is given back.
+    if (u64 const excess = slab_state::promise(wanted - kept))
+      now.word = state(slab).fetch_sub(excess, order::relaxed) - excess;
+    bool const reached = kept != 0 && old.used() + kept >= limits.soft;
+    if (reached && !old.soft()) {
+      // relaxed: S and the index bit are brought together by toggles alone (D4).
+      now.word = state(slab).fetch_or(slab_state::soft_bit, order::relaxed);
+      if (!now.soft()) index(listed(size_class)).toggle(slab);
+      now.word |= slab_state::soft_bit;
+    }
+    if (now.live() && may_need_settling(now)) settle_live(slab, now);
+    return reservation(slab, kept, old, limits);
+  }
+
+  WARPHEAP_DEVICE slab_reservation exchange_reserve(u32 slab, u32 size_class, u32 wanted) const {
+    slab_limits const limits{geometry_.capacity(size_class)};
+    slab_state now = load(slab);
+    u32 kept = 0;
+    while (now.serves(size_class) && (now.used() < limits.capacity || !now.hard())) {
+      u32 const room = limits.capacity > now.used() ? limits.capacity - now.used() : 0;
+      kept = wanted < room ? wanted : room;
+      bool const reaches = now.used() + kept >= limits.soft;
+      u64 const flags = (reaches ? slab_state::soft_bit : 0) | (kept == room ? slab_state::hard_bit : 0);
+      u64 const wished = (now.word + slab_state::promise(kept)) | flags;
+      // acquire: as in promise(). The exact word: still live, of that class, and listed as its flags say.
+      if (!state(slab).compare_exchange(now.word, wished, order::acquire, order::relaxed)) continue;
+      u64 const raised = flags & ~now.word;
+      if (raised & slab_state::soft_bit) index(listed(size_class)).toggle(slab);
+      if (raised & slab_state::hard_bit) index(scarce(size_class)).toggle(slab);
+      return reservation(slab, kept, now, limits);
+    }
+    return {};
+  }
+
+  WARPHEAP_DEVICE static slab_reservation reservation(u32 slab, u32 kept, slab_state old, slab_limits limits) {
     // While fewer blocks were ever promised than there are, the next ones in order have never been used.
     u32 const place = old.ever() < limits.capacity ? old.ever() : slab_reservation::anywhere;
-    return {slab, kept, place, reached && old.used() < limits.soft};
+    bool const crossed = old.used() < limits.ahead && old.used() + kept >= limits.ahead;
+    return {slab, kept, place, crossed};
   }
 
-  WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const {
-    // relaxed: nothing was used on the strength of this promise.
-    slab_state const old{state(slab).fetch_sub(slab_state::promise(blocks), order::relaxed)};
-    settle(slab, {old.word - slab_state::promise(blocks)});
+  WARPHEAP_DEVICE static bool may_need_settling(slab_state now) {
+    return (now.word & (slab_state::soft_bit | slab_state::hard_bit)) != 0 || now.used() == 0;
   }
+  WARPHEAP_COLD static void settle(slab_table table, u32 slab, u64 now) { table.settle_live(slab, slab_state{now}); }
 
-  WARPHEAP_DEVICE void unlist(u32 slab) const {
-    // relaxed: S and the index bit are brought together by toggles alone (D4).
-    slab_state const old{state(slab).fetch_or(slab_state::soft_bit, order::relaxed)};
-    if (!old.live() || old.soft()) return;
-    listed(old.size_class()).toggle(slab);
-    settle(slab, {old.word | slab_state::soft_bit});
-  }
-
-  /// Puts the slab where it belongs after a change that left it as `now` (D4, D5).
-  WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
-    if (!now.live()) return;
+  /// Puts a live slab where it belongs after a change that left it as `now` (D4, D5).
+  WARPHEAP_DEVICE void settle_live(u32 slab, slab_state now) const {
     slab_limits const limits{geometry_.capacity(now.size_class())};
     u64 const lifted = (now.soft() && now.used() <= limits.relist ? slab_state::soft_bit : 0) |
                        (now.hard() && now.used() < limits.capacity ? slab_state::hard_bit : 0);
-    if (now.used() == 0)
-      settle_empty(slab, now, lifted);
-    else if (lifted)
-      relist(slab, {state(slab).fetch_and(~lifted, order::relaxed)}, lifted);
-  }
-
-  /// Toggles the slab into the indexes that `old`, from which `lifted` was lifted, was off.
-  WARPHEAP_DEVICE void relist(u32 slab, slab_state old, u64 lifted) const {
-    if (!old.live()) return;
-    u64 const changed = old.word & lifted;
-    if (changed & slab_state::soft_bit) listed(old.size_class()).toggle(slab);
-    if (changed & slab_state::hard_bit) {
-      scarce(old.size_class()).toggle(slab);
-      raise_epoch();
-    }
-  }
-
-  /// An empty slab may go to another class, and its next blocks come in order again: one try to set `ever` back.
-  WARPHEAP_DEVICE void settle_empty(u32 slab, slab_state now, u64 lifted) const {
-    u64 expected = now.word;
+    bool const empty = now.used() == 0;
+    slab_state old = now;  // the word that `lifted` was lifted from
+    // An empty slab's next blocks come in order again: one try to set `ever` back.
     u64 const clean = now.word & ~lifted & (slab_state::ever_unit - 1);
-    if (expected == clean || state(slab).compare_exchange(expected, clean, order::relaxed, order::relaxed))
-      relist(slab, now, lifted);
-    else if (lifted)
-      relist(slab, {state(slab).fetch_and(~lifted, order::relaxed)}, lifted);
-    note_empty(slab);
-    raise_epoch();
+    bool const cleaned = empty && clean != now.word &&
+                         state(slab).compare_exchange(now.word, clean, order::relaxed, order::relaxed);
+    if (!cleaned && lifted) old.word = state(slab).fetch_and(~lifted, order::relaxed);
+    u64 const changed = old.live() ? old.word & lifted : 0;
+    if (changed & slab_state::soft_bit) index(listed(old.size_class())).toggle(slab);
+    if (changed & slab_state::hard_bit) index(scarce(old.size_class())).toggle(slab);
+    if (empty) note_empty(slab);
+    if (empty || (changed & slab_state::hard_bit)) raise_epoch();
   }
 
   WARPHEAP_DEVICE void note_empty(u32 slab) const {
     // relaxed: a hint; a search that finds nothing looks at the slabs themselves.
-    u64 const word = atomic_ref<u64>{index_words(1)[slab / 64]}.load(order::relaxed);
-    if (!((word >> (slab % 64)) & 1)) empty_slabs().set(slab);
+    u64 const word = atomic_ref<u64>{index_words(empty_slabs)[slab / 64]}.load(order::relaxed);
+    if (!((word >> (slab % 64)) & 1)) index(empty_slabs).set(slab);
   }
 
-  /// Locks a live slab that was empty as `now`, and hands its words over: all are claimed, so that every earlier free has
-  /// landed, and then cleared. While we hold them they count as promised, so that a block freed twice at this moment
-  /// takes nothing that is not there.
-  WARPHEAP_DEVICE bool try_lock_empty(u32 slab, u32 size_class, slab_state now) const {
-    u32 const old_class = now.size_class();
-    u32 const capacity = geometry_.capacity(old_class);
-    // D4: S and H go with the lock. A late settler that lifts one from a locked slab would leave its toggle undone.
-    u64 const flags = now.word & (slab_state::soft_bit | slab_state::hard_bit);
-    u64 const locked = slab_state::of(slab_kind::locked, old_class).word | slab_state::promise(capacity);
-    // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
-    if (!state(slab).compare_exchange(now.word, locked, order::acquire, order::relaxed)) return false;
-    u32 const kept = hand_over(slab, capacity);
-    if (kept == not_empty) {
-      // release: gives the lock back as it was taken.
-      u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word + flags -
-                         slab_state::promise(capacity);
-      settle(slab, {state(slab).fetch_add(change, order::release) + change});
-      return false;
-    }
-    // relaxed: published later. The class changes here, under the lock (D3).
-    state(slab).fetch_add(slab_state::of(slab_kind::locked, size_class).word -
-                              slab_state::of(slab_kind::locked, old_class).word - slab_state::promise(kept),
-                          order::relaxed);
-    if (!now.soft()) listed(old_class).toggle(slab);
-    if (!now.hard()) scarce(old_class).toggle(slab);
-    empty_slabs().clear(slab);
+  /// Locks a free slab on the way to `size_class`.
+  WARPHEAP_DEVICE bool lock_free(u32 slab, u32 size_class) const {
+    slab_state was = load(slab);
+    if (was.kind() != slab_kind::free) return false;
+    // D1: transients stay in the count; each takes its own part back from both fields.
+    u64 const locked = slab_state::of(slab_kind::locked, size_class).word + slab_state::promise(was.used());
+    // acquire: the last owner's writes happen before ours; pairs with the release in unlock().
+    if (!state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
+    index(free_slabs).toggle(slab);
     return true;
+  }
+
+  /// Locks an empty slab of another class, or of the same, on the way to `size_class`.
+  WARPHEAP_DEVICE bool lock_empty(u32 slab, u32 size_class) const {
+    slab_state was = load(slab);
+    if (!was.live() || was.used() != 0) return false;
+    u32 const capacity = geometry_.capacity(was.size_class());
+    // D1: the words are claimed below and count as promised while they are, so that a block freed twice at this moment
+    // takes nothing that is not there. D4: S and H go with the lock: a late settler that lifted one from a locked slab
+    // would leave its toggle undone.
+    u64 const locked = slab_state::of(slab_kind::locked, was.size_class()).word + slab_state::promise(capacity);
+    // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
+    if (!state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
+    u32 const kept = hand_over(slab, capacity);
+    // not_empty: gives the lock back as it was taken. Else the class changes here, under the lock (D3).
+    u64 const change = kept == not_empty ? was.word - locked
+                                         : slab_state::of(slab_kind::locked, size_class).word -
+                                               slab_state::of(slab_kind::locked, was.size_class()).word -
+                                               slab_state::promise(kept);
+    // release: in the first case; in the second publish() releases.
+    state(slab).fetch_add(change, order::release);
+    if (kept == not_empty) return false;
+    if (!was.soft()) index(listed(was.size_class())).toggle(slab);
+    if (!was.hard()) index(scarce(was.size_class())).toggle(slab);
+    drop_note(slab);
+    return true;
+  }
+
+  /// Makes a slab that we locked for `size_class` live.
+  WARPHEAP_DEVICE slab_reservation publish(u32 slab, u32 size_class, u32 wanted, u32 hinted) const {
+    slab_limits const limits{geometry_.capacity(size_class)};
+    u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
+    bool const soft = promised >= limits.soft, hard = promised >= limits.capacity;
+    // relaxed: ordered by the release below.
+    role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
+    u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word +
+                       slab_state::promise(promised) + (soft ? slab_state::soft_bit : 0) +
+                       (hard ? slab_state::hard_bit : 0);
+    // release: role and cleared words happen before any reservation; pairs with the acquire in promise().
+    slab_state const old{state(slab).fetch_add(change, order::release)};
+    if (hinted != no_hint) set_hint(hinted, slab, wanted == 0);  // before the indexes: others wait for it
+    if (!soft) index(listed(size_class)).toggle(slab);
+    if (!hard) index(scarce(size_class)).toggle(slab);
+    bool const crossed = promised >= limits.ahead;
+    return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, crossed};
+  }
+
+  /// Takes a slab out of `empty_slabs`, unless it has become empty again.
+  WARPHEAP_DEVICE void drop_note(u32 slab) const {
+    index(empty_slabs).clear(slab);
+    slab_state const now = load(slab);
+    if (now.live() && now.used() == 0) index(empty_slabs).set(slab);
   }
 
   /// Claims and clears all words of a locked slab of `capacity` blocks. Returns the blocks that are still ours to
