@@ -8,6 +8,7 @@
 #pragma once
 
 #include "heap/allocator.hpp"
+#include "heap/default_heap.hpp"
 #include "heap/heap.hpp"
 #include "platform/simt.hpp"
 #include "policy/alignment/shrink.hpp"
@@ -17,35 +18,6 @@
 #include "policy/oom/return_null.hpp"
 #include "policy/reserve_pool/device_memory.hpp"
 #include "version.hpp"
-
-namespace warpheap::inline WARPHEAP_BACKEND {
-
-#if defined(__CUDACC_RTC__)
-namespace reserve_pool {
-struct device_memory;
-}
-#endif
-
-/// A creation policy with the plainest other four.
-template <class Creation>
-using plain_allocator =
-    allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
-
-using default_allocator = plain_allocator<creation::slab_bitmap<>>;
-using toolkit_allocator = plain_allocator<creation::toolkit>;
-
-/// What a kernel takes of the default heap: 16 bytes, trivially copyable.
-using heap_ref = default_allocator;
-static_assert(sizeof(heap_ref) == 16);
-
-#if !defined(__CUDACC_RTC__)
-/// The default heap over device memory.
-using heap = basic_heap<default_allocator>;
-/// The toolkit's own device-side malloc behind the same interface.
-using toolkit_heap = basic_heap<toolkit_allocator>;
-#endif
-
-}  // namespace warpheap::inline WARPHEAP_BACKEND
 
 #if !defined(__CUDACC_RTC__)
 namespace warpheap::literals {

@@ -23,7 +23,8 @@ class toolkit {
   static constexpr char const* name = "toolkit";
   static constexpr allocator_traits traits{.alignment = 16};
 
-  WARPHEAP_DEVICE void* create(size_t bytes) const { return ::malloc(bytes); }
+  /// nullptr for 0 bytes, where C leaves it open, and for more than an object may have.
+  WARPHEAP_DEVICE void* create(size_t bytes) const { return bytes - 1 < ~size_t{0} / 2 ? ::malloc(bytes) : nullptr; }
   WARPHEAP_DEVICE void destroy(void* memory) const { ::free(memory); }
 
 #if !defined(__CUDACC__)
@@ -40,7 +41,8 @@ class toolkit {
     size_t current = 0;
     cuda::check(cudaDeviceGetLimit(&current, cudaLimitMallocHeapSize), "cudaDeviceGetLimit");
     if (current < pool_bytes)
-      cuda::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, pool_bytes), "cudaDeviceSetLimit(cudaLimitMallocHeapSize)");
+      cuda::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, pool_bytes),
+                  "cudaDeviceSetLimit(cudaLimitMallocHeapSize)");
 #endif
     toolkit made;
     made.pool_bytes_ = pool_bytes;

@@ -1,0 +1,40 @@
+// The default heap without C++: functions with plain names for code that a JIT compiler or another language makes, and
+// links with a module compiled from this header. They take the heap as the 64-bit number that heap::handle() returns, and
+// keep the promises of the members of the same names.
+//
+// `used` puts them into every module that includes this, called or not; `inline` makes several copies one. nvcc's host
+// pass only declares them: its code for them is no code, and must not stand in for that of the host backend.
+#pragma once
+
+#include "default_heap.hpp"
+
+#if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
+#define WARPHEAP_C_FUNCTION(declaration, ...) extern "C" __device__ declaration;
+#else
+#define WARPHEAP_C_FUNCTION(declaration, ...) \
+  extern "C" WARPHEAP_DEVICE inline __attribute__((used)) declaration { __VA_ARGS__ }
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// The heap whose handle() is `handle`.
+WARPHEAP_DEVICE inline heap_ref heap_of(u64 handle) { return *reinterpret_cast<heap_ref const*>(handle); }
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+WARPHEAP_C_FUNCTION(void* warpheap_malloc(unsigned long long heap, unsigned long long bytes),
+                    return warpheap::heap_of(heap).malloc(bytes);)
+
+WARPHEAP_C_FUNCTION(void warpheap_free(unsigned long long heap, void* memory), warpheap::heap_of(heap).free(memory);)
+
+WARPHEAP_C_FUNCTION(void* warpheap_calloc(unsigned long long heap, unsigned long long count, unsigned long long size),
+                    return warpheap::heap_of(heap).calloc(count, size);)
+
+WARPHEAP_C_FUNCTION(void* warpheap_realloc(unsigned long long heap, void* memory, unsigned long long bytes),
+                    return warpheap::heap_of(heap).realloc(memory, bytes);)
+
+WARPHEAP_C_FUNCTION(void* warpheap_aligned_alloc(unsigned long long heap, unsigned long long alignment,
+                                                 unsigned long long bytes),
+                    return warpheap::heap_of(heap).aligned_alloc(alignment, bytes);)
+
+#undef WARPHEAP_C_FUNCTION

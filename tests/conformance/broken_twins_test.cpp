@@ -1,0 +1,58 @@
+// A check that cannot fail checks nothing: each fault that the suite is there for is planted, and found by the check that
+// should find it, in so many words.
+#include <gmock/gmock.h>
+
+#include "broken_twins.hpp"
+#include "checks/contention.hpp"
+#include "checks/misuse.hpp"
+#include "checks/reports.hpp"
+#include "checks/visibility.hpp"
+
+namespace {
+
+using namespace warpheap;
+using namespace warpheap::conformance;
+using testing::HasSubstr;
+
+TEST(BrokenTwin, ThatHandsOutOverlappingBlocksIsCaught) {
+  auto const complaint = first_complaint(50, &serves_one_size<reference<fault::overlaps>>);
+  EXPECT_THAT(complaint, HasSubstr("reach into the block at"));
+  EXPECT_THAT(complaint, HasSubstr("damaged blocks"));
+}
+
+TEST(BrokenTwin, ThatMisalignsIsCaught) {
+  EXPECT_THAT(first_complaint(50, &serves_one_size<reference<fault::misaligns>>), HasSubstr("not aligned to"));
+}
+
+TEST(BrokenTwin, ThatLosesBlocksIsCaughtByTheNextFill) {
+  EXPECT_THAT(first_complaint(50, &fills_again<reference<fault::loses_blocks>>),
+              HasSubstr("blocks of the heap filled again"));
+}
+
+TEST(BrokenTwin, ThatRefusesUnderContentionIsCaught) {
+  EXPECT_THAT(first_complaint(50, &never_refuses_what_nobody_holds<reference<fault::gives_up>>),
+              HasSubstr("refusals though a block a lane was free"));
+  EXPECT_THAT(first_complaint(50, &serves_exactly_what_is_there<reference<fault::gives_up>>),
+              HasSubstr("lanes served at once"));
+}
+
+TEST(BrokenTwin, ThatStaysFullIsCaught) {
+  EXPECT_THAT(first_complaint(50, &serves_exactly_what_was_freed<reference<fault::stays_full>>),
+              HasSubstr("blocks served after so many frees"));
+}
+
+TEST(BrokenTwin, ThatBelievesEveryFreeIsCaught) {
+  EXPECT_THAT(first_complaint(50, &counts_double_frees<reference<fault::believes_frees>>), HasSubstr("double frees"));
+  EXPECT_THAT(first_complaint(50, &ignores_what_starts_no_block<reference<fault::believes_frees>>),
+              HasSubstr("misuse counted"));
+}
+
+#if !defined(__CUDACC__)
+// On a GPU the hardware decides whether an omission shows.
+TEST(BrokenTwin, ThatOrdersNoMemoryIsCaughtByStaleReads) {
+  EXPECT_THAT(first_complaint(300, &passes_contents_on<reference<fault::unordered>>),
+              HasSubstr("ownerships that the next owner saw"));
+}
+#endif
+
+}  // namespace

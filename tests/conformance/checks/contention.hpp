@@ -1,0 +1,164 @@
+// A refusal is the truth also while others ask and free: as many are served as there are blocks, and who waits for a block
+// that another is to free gets it. Waiting is done where every partner is resident: the heap promises no more.
+#pragma once
+
+#include "recovery.hpp"
+#include "warpheap/platform/backoff.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace conformance {
+
+/// A size of which the full heap has at least two blocks a lane.
+template <class Allocator>
+u64 contended_bytes(harness<Allocator> const& bench) {
+  u64 bytes = 4096;
+  while (bytes > 16 && bench.room_bytes() / bytes < 4 * bench.lanes()) bytes /= 2;
+  return bytes;
+}
+
+/// Asks until it is served.
+template <class Heap>
+WARPHEAP_DEVICE void* wait_for_memory(Heap heap, u64 bytes) {
+  backoff wait;
+  void* memory = heap.malloc(bytes);
+  for (; !memory; memory = heap.malloc(bytes)) wait.pause();
+  return memory;
+}
+
+/// On a full heap, even threads free their entry after a while and odd ones wait until they are served.
+struct hand_over {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64, u64 seed) const {
+    u64 const i = global_thread_index();
+    if (i % 2 == 0) {
+      for (u64 pauses = mix(seed + i) % 8; pauses; --pauses) simt::pause(100);
+      heap.free(list[i].memory());
+      list[i].address = 0;
+    } else {
+      list[i].address = reinterpret_cast<u64>(wait_for_memory(heap, list[i].bytes));
+    }
+  }
+};
+
+/// Every thread frees its part of the full heap, then waits for `wanted` bytes.
+struct trade {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, holding const* list, u64 count, holding* got, u64 wanted) const {
+    for (u64 i = global_thread_index(); i < count; i += grid_threads()) heap.free(list[i].memory());
+    got[global_thread_index()] = {reinterpret_cast<u64>(wait_for_memory(heap, wanted)), wanted};
+  }
+};
+
+/// Every thread asks for one block in every round, and frees it before the next; `refused` counts the refusals.
+struct ask_in_rounds {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, u64 rounds, u64* refused) const {
+    for (u64 round = 0; round < rounds; ++round) {
+      void* const memory = heap.malloc(bytes);
+      if (!memory) atomic_ref<u64>{*refused}.fetch_add(1, order::relaxed);
+      heap.free(memory);
+    }
+  }
+};
+
+/// N lanes and N-1, N or N+1 free blocks: the smaller number is served.
+template <class Allocator>
+verdict serves_exactly_what_is_there(scenario const& with) {
+  auto bench = harness<Allocator>::cramped(with);
+  verdict found;
+  u64 const bytes = contended_bytes(bench);
+  auto blocks = bench.fill(bytes);
+  found.at_least("blocks of the full heap", blocks.size(), with.lanes() + 1);
+  for (u64 const free : {with.lanes() - 1, with.lanes(), with.lanes() + 1}) {
+    if (!found.ok()) return found;
+    holdings const gone{blocks.end() - static_cast<i64>(free), blocks.end()};
+    bench.free(gone);
+    auto const back = served(bench.ask(same(with.lanes(), bytes)));
+    found.equal("lanes served at once", back.size(), std::min(free, with.lanes()));
+    bench.free(back);
+    auto const rest = bench.fill(bytes);
+    found.equal("blocks free after that", rest.size(), free);
+    blocks.resize(blocks.size() - free);
+    blocks.insert(blocks.end(), rest.begin(), rest.end());
+  }
+  bench.free(blocks);
+  found.include(bench.empty());
+  return found;
+}
+
+/// With one block a lane free, and every lane holding at most one, nobody is ever refused.
+template <class Allocator>
+verdict never_refuses_what_nobody_holds(scenario const& crowd) {
+  auto const with = crowd.less_crowded();
+  auto bench = harness<Allocator>::cramped(with);
+  verdict found;
+  u64 const bytes = contended_bytes(bench);
+  auto blocks = bench.fill(bytes);
+  found.at_least("blocks of the full heap", blocks.size(), with.lanes());
+  if (!found.ok()) return found;
+  bench.free({blocks.end() - static_cast<i64>(with.lanes()), blocks.end()});
+  blocks.resize(blocks.size() - with.lanes());
+  device_buffer<u64> const refused(1);
+  bench.run(ask_in_rounds{}, bench.ref(), bytes, with.small ? u64{4} : u64{16}, refused.data());
+  found.equal("refusals though a block a lane was free", refused[0], 0u);
+  found.include(bench.quiet(blocks.size()));
+  bench.free(blocks);
+  found.include(bench.empty());
+  return found;
+}
+
+template <class Allocator>
+verdict serves_who_waits_for_a_free(scenario const& crowd) {
+  auto const with = crowd.less_crowded();
+  auto bench = harness<Allocator>::cramped(with);
+  verdict found;
+  auto list = bench.fill(contended_bytes(bench));
+  found.at_least("blocks of the full heap", list.size(), with.lanes());
+  if (!found.ok()) return found;
+  holdings const hands{list.end() - static_cast<i64>(with.lanes()), list.end()};
+  list.resize(list.size() - with.lanes());
+  // Even threads take a block each to free; the odd ones' stay live with the rest, so that only those frees can serve.
+  auto entries = hands;
+  for (size_t i = 1; i < hands.size(); i += 2) {
+    entries[i].address = 0;
+    list.push_back(hands[i]);
+  }
+  auto const handed = served(bench.transform(hand_over{}, entries, with.seed));
+  found.equal("waiters served", handed.size(), with.lanes() / 2);
+  list.insert(list.end(), handed.begin(), handed.end());
+  found.include(apart_and_aligned(list, bench.traits));
+  found.include(bench.quiet(list.size()));
+  bench.free(list);
+  found.include(bench.empty());
+  return found;
+}
+
+/// Frees of one size, in a grid that is resident as a whole, serve those who wait for another.
+template <class Allocator>
+verdict serves_who_waits_for_another_size(scenario const& with) {
+#if defined(__CUDACC__)
+  constexpr launch_shape resident{64, 256};
+#else
+  constexpr launch_shape resident{4, 64};
+#endif
+  auto const here = with.with_shape(with.small ? launch_shape{1, with.shape.threads} : resident);
+  constexpr u64 pairs[][2] = {{64, 4096}, {4096, 64}, {256, 9000}, {30'000, 1000}};
+  verdict found;
+  for (u64 const pair : sweep(with, {0, 1, 2, 3})) {
+    auto bench = harness<Allocator>::cramped(here);
+    auto const list = bench.fill(pairs[pair][0]);
+    u64 const wanted = std::min(pairs[pair][1], bench.room_bytes() / 4 / here.lanes());
+    device_buffer<holding> const got(here.lanes());
+    bench.transform(trade{}, list, got.data(), wanted);
+    auto const blocks = got.to_host();
+    found.equal("waiters served", served(blocks).size(), here.lanes());
+    found.include(apart_and_aligned(blocks, bench.traits));
+    found.include(bench.quiet(blocks.size()));
+    bench.free(blocks);
+    found.include(bench.empty());
+  }
+  return found;
+}
+
+}  // namespace conformance
+}  // namespace warpheap::inline WARPHEAP_BACKEND

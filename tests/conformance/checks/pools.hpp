@@ -1,0 +1,58 @@
+// Pools of all sizes, odd ones among them: all of the pool is used, from its first byte to its last, and counted right.
+// On a GPU up to whatever it has free.
+#pragma once
+
+#include "blocks.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace conformance {
+
+/// A pool of `bytes` filled with blocks of a 64th of it reaches from one end to the other.
+template <class Allocator>
+verdict uses_all_of_a_pool(scenario const& with) {
+  harness<Allocator> bench{with};
+  verdict found;
+  auto const fresh = bench.heap().statistics();
+  found.at_least("bytes of the pool", fresh.pool_bytes, with.pool_bytes - with.pool_bytes / 16);
+  found.at_least("bytes asked for", u64{with.pool_bytes}, fresh.pool_bytes);
+  found.at_least("a sixteenth of the pool, and 64 KiB", fresh.pool_bytes / 16 + 65536, fresh.metadata_bytes);
+  auto const blocks = bench.fill(with.pool_bytes / 64);
+  found.at_least("bytes in blocks", blocks.size() * (with.pool_bytes / 64), with.pool_bytes / 2);
+  found.include(apart_and_aligned(blocks, bench.traits));
+  u64 low = ~u64{0}, high = 0;
+  holdings ends;
+  for (auto const& block : blocks) {
+    low = std::min(low, block.address);
+    high = std::max(high, block.address + block.bytes);
+    ends.push_back({block.address, 64});
+    ends.push_back({block.address + block.bytes - 64, 64});
+  }
+  found.at_least("bytes from end to end", high - low, with.pool_bytes - with.pool_bytes / 8);
+  found.include(keeps_patterns(bench, ends));
+  found.include(bench.quiet(blocks.size()));
+  bench.free(blocks);
+  found.include(bench.empty());
+  return found;
+}
+
+template <class Allocator>
+verdict uses_pools_of_any_size(scenario const& with) {
+  verdict found;
+  std::vector<u64> sizes{mebibyte, mebibyte + 1, mebibyte + 4097, 3 * mebibyte, 3 * mebibyte - 16};
+  if (!with.small) sizes.insert(sizes.end(), {100 * mebibyte + 12345, 1024 * mebibyte});
+#if defined(__CUDACC__)
+  size_t free = 0, total = 0;
+  cuda::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  for (u64 const large : {4096 * mebibyte, 128 * 1024 * mebibyte})
+    if (large + large / 32 < free) sizes.push_back(large);
+#endif
+  for (u64 const bytes : sweep(with, sizes)) {
+    auto const one = uses_all_of_a_pool<Allocator>(with.with_shape({2, 50}).with_pool(bytes));
+    if (!one.ok()) found.add("pool of ", bytes, " bytes:");
+    found.include(one);
+  }
+  return found;
+}
+
+}  // namespace conformance
+}  // namespace warpheap::inline WARPHEAP_BACKEND

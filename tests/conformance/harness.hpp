@@ -1,0 +1,155 @@
+// One heap under test and the launches that a check makes on it. Lists of holdings live on the host between launches.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels.hpp"
+#include "scenario.hpp"
+#include "verdict.hpp"
+#include "warpheap/heap/heap.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace conformance {
+
+/// A heap of the scenario's size and a grid of its shape. Every member function waits for the grid.
+template <class Allocator>
+class harness {
+ public:
+  static constexpr allocator_traits traits = Allocator::traits;
+
+  explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
+
+  /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back and change their
+  /// class after few steps. The block is nobody's business: it stays, and quiet() does not count it.
+  static harness cramped(scenario const& with) {
+    harness made{with};
+    if (!with.small || !traits.whole_pool) return made;
+    made.room_bytes_ = 160 * 1024;
+    made.ballast_ = made.ask(same(1, with.pool_bytes - made.room_bytes_)).front().address != 0;
+    return made;
+  }
+
+  basic_heap<Allocator>& heap() { return heap_; }
+  Allocator ref() const { return heap_.ref(); }
+  u64 pool_bytes() const { return with_.pool_bytes; }
+  u64 room_bytes() const { return room_bytes_; }
+  u64 lanes() const { return with_.lanes(); }
+  scenario const& with() const { return with_; }
+
+  /// Runs `kernel(arguments...)` in every thread of `shape`, or of the scenario's.
+  template <class Kernel, class... Arguments>
+  void run_as(launch_shape shape, Kernel kernel, Arguments... arguments) {
+    launch(shape, kernel, arguments...);
+    synchronize();
+  }
+  template <class Kernel, class... Arguments>
+  void run(Kernel kernel, Arguments... arguments) {
+    run_as(with_.shape, kernel, arguments...);
+  }
+
+  /// Runs a kernel over a list, which comes back as the kernel leaves it.
+  template <class Kernel, class... Arguments>
+  holdings transform(Kernel kernel, holdings const& list, Arguments... arguments) {
+    device_buffer<holding> const device{list};
+    run(kernel, heap_.ref(), device.data(), static_cast<u64>(list.size()), arguments...);
+    return device.to_host();
+  }
+
+  /// Asks for every entry at once.
+  holdings ask(holdings const& requests) { return transform(allocate_each{}, requests); }
+
+  /// Frees every entry, by another thread than asked for it.
+  void free(holdings const& list) {
+    if (!list.empty()) transform(free_each{}, list, static_cast<u64>(list.size() / 3));
+  }
+
+  /// What all threads together got for sizes in [least, most] before the first refusal of each.
+  holdings fill(u64 least, u64 most) {
+    u64 const capacity = with_.pool_bytes / std::max<u64>(least, traits.alignment) + with_.lanes();
+    device_buffer<holding> const list(capacity);
+    device_buffer<u64> const served(1);
+    run(fill_until_null{}, heap_.ref(), least, most, with_.seed, list.data(), capacity, served.data());
+    holdings blocks(std::min<u64>(served[0], capacity));
+    backend::copy_bytes(blocks.data(), list.data(), blocks.size() * sizeof(holding));
+    overfilled_ = overfilled_ || served[0] > capacity;
+    return blocks;
+  }
+  holdings fill(u64 bytes) { return fill(bytes, bytes); }
+
+  /// Whether some fill got more blocks than the pool has room for.
+  bool overfilled() const { return overfilled_; }
+
+  /// Writes every block full of a pattern of its own.
+  void write(holdings const& list, u64 salt = 0) {
+    device_buffer<holding> const device{list};
+    run(write_each{}, device.data(), static_cast<u64>(list.size()), salt, stripes(list));
+  }
+
+  /// Blocks, or parts of large ones, that do not hold what write() left there.
+  u64 damaged(holdings const& list, u64 salt = 0) {
+    device_buffer<holding> const device{list};
+    device_buffer<u64> const count(1);
+    run(verify_each{}, device.data(), static_cast<u64>(list.size()), salt, stripes(list), count.data());
+    return count[0];
+  }
+
+  /// The heap's answers about every entry's address.
+  std::vector<answer> query(holdings const& list) {
+    device_buffer<holding> const device{list};
+    device_buffer<answer> const answers(list.size());
+    run(query_each{}, heap_.ref(), device.data(), static_cast<u64>(list.size()), answers.data());
+    return answers.to_host();
+  }
+
+  /// The quiet heap has no live block and violates no invariant, as far as it can tell.
+  verdict empty() { return quiet(0); }
+
+  /// The quiet heap has `live` live blocks and violates no invariant, as far as it can tell.
+  verdict quiet(u64 live) {
+    verdict found;
+    found.holds("fills got no more than the pool holds", !overfilled_);
+    if constexpr (requires { heap_.statistics(); })
+      found.equal("live blocks", heap_.statistics().live_blocks, live + ballast_);
+    if constexpr (requires { heap_.check_invariants(); })
+      for (auto const& violated : heap_.check_invariants()) found.add("invariant: ", violated);
+    return found;
+  }
+
+ private:
+  /// Threads that share one block's pattern, so that blocks of many megabytes are not one thread's work.
+  static u64 stripes(holdings const& list) {
+    u64 largest = 0;
+    for (auto const& block : list) largest = std::max(largest, block.bytes);
+    return std::clamp<u64>(largest / 4096, 1, 4096);
+  }
+
+  basic_heap<Allocator> heap_;
+  scenario with_;
+  u64 room_bytes_;
+  bool ballast_ = false;
+  bool overfilled_ = false;
+};
+
+/// The entries that were served.
+inline holdings served(holdings list) {
+  std::erase_if(list, [](holding const& entry) { return entry.address == 0; });
+  return list;
+}
+
+/// Every block starts where the traits say, and no two have a byte in common.
+inline verdict apart_and_aligned(holdings blocks, allocator_traits const& traits) {
+  verdict found;
+  std::sort(blocks.begin(), blocks.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
+  for (size_t i = 0; i < blocks.size() && found.ok(); ++i) {
+    auto const& block = blocks[i];
+    bool const aligns_itself = is_power_of_two(block.bytes) && block.bytes <= traits.self_aligned_up_to;
+    u64 const alignment = aligns_itself ? std::max<u64>(block.bytes, traits.alignment) : traits.alignment;
+    if (block.address % alignment) found.add(block.bytes, " bytes at ", block.address, ", not aligned to ", alignment);
+    if (i && blocks[i - 1].address + blocks[i - 1].bytes > block.address)
+      found.add(blocks[i - 1].bytes, " bytes at ", blocks[i - 1].address, " reach into the block at ", block.address);
+  }
+  return found;
+}
+
+}  // namespace conformance
+}  // namespace warpheap::inline WARPHEAP_BACKEND

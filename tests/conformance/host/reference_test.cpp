@@ -1,0 +1,8 @@
+// The suite can be passed: a slow and simple allocator that promises everything does. Not on a GPU,
+// where a hundred thousand threads would stand in line for its lock.
+#include "../reference.hpp"
+#include "../suite.hpp"
+
+using reference_allocator = warpheap::conformance::reference<>;
+
+WARPHEAP_CONFORMANCE(reference, reference_allocator);

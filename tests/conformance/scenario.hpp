@@ -1,0 +1,73 @@
+// In what circumstances a claim is tested: how many lanes, in which grid, on how large a pool. Few lanes on the smallest
+// pool under hundreds of seeded schedules on the host backend, thousands of lanes there in parallel, and as many as the
+// field's benchmarks use on a GPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "support/schedules.hpp"
+#include "warpheap/platform/simt.hpp"
+#include "warpheap/util/random.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace conformance {
+
+struct scenario {
+  launch_shape shape;
+  size_t pool_bytes;
+  u64 seed;
+  bool small;  ///< every step is scheduled one by one: do little
+
+  u64 lanes() const { return static_cast<u64>(shape.blocks) * shape.threads; }
+
+  scenario with_shape(launch_shape other) const { return {other, pool_bytes, seed, small}; }
+  scenario with_pool(size_t bytes) const { return {shape, bytes, seed, small}; }
+
+  /// The same with no more lanes than a heap that is full all the time can be expected to answer soon.
+  scenario less_crowded() const;
+};
+
+inline constexpr size_t mebibyte = size_t{1} << 20;
+
+inline scenario scenario::less_crowded() const {
+  if (lanes() <= 64 * 256) return *this;
+  return {{64, 256}, 64 * mebibyte, seed, small};
+}
+
+/// One lane, a warp less one and plus one, several warps, partial last warps, several thread blocks.
+inline scenario small_scenario(u64 seed) {
+  constexpr launch_shape shapes[] = {{1, 32}, {1, 1}, {1, 31}, {1, 33}, {1, 64}, {3, 32}, {2, 40}, {4, 17}};
+  return {shapes[mix(seed) % (sizeof shapes / sizeof shapes[0])], mebibyte, seed, true};
+}
+
+/// Scheduling points after which a kernel of a small scenario counts as hung; those here take a hundredth of it.
+inline constexpr u64 hung_after_steps = 50'000'000;
+
+/// Calls `body(scenario)` under `seeds` deterministic schedules and in parallel; on a GPU once for each grid.
+template <class Body>
+void for_each_scenario(u32 seeds, Body body) {
+#if defined(__CUDACC__)
+  static_cast<void>(seeds);
+  // The larger pool first: the toolkit's cannot grow once it is used.
+  for (auto const& with :
+       {scenario{{1024, 1024}, 512 * mebibyte, 1, false}, scenario{{250, 250}, 64 * mebibyte, 2, false}}) {
+    SCOPED_TRACE(std::to_string(with.shape.blocks) + " x " + std::to_string(with.shape.threads));
+    body(with);
+  }
+#else
+  test::for_each_schedule(seeds, [&] {
+    auto const& how = host::current_execution();
+    if (how.mode == host::execution_mode::deterministic) {
+      auto capped = how;
+      capped.step_cap = hung_after_steps;
+      host::scoped_execution const use{capped};
+      body(small_scenario(how.seed));
+    } else {
+      body(scenario{{40, 50}, 8 * mebibyte, how.seed, false});
+    }
+  });
+#endif
+}
+
+}  // namespace conformance
+}  // namespace warpheap::inline WARPHEAP_BACKEND

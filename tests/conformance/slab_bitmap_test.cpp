@@ -1,0 +1,5 @@
+// The default allocator, which promises everything.
+#include "suite.hpp"
+#include "warpheap/warpheap.hpp"
+
+WARPHEAP_CONFORMANCE(slab_bitmap, warpheap::default_allocator);

@@ -1,0 +1,142 @@
+// The contract of DESIGN.md's section 3 as tests: WARPHEAP_CONFORMANCE(name, allocator) puts an allocator through every
+// claim that its traits and its members promise, as tests `name.Claim`. What it does not promise is not registered, so that
+// a test that passes has tested something.
+#pragma once
+
+#include "checks/blocks.hpp"
+#include "checks/callers.hpp"
+#include "checks/contention.hpp"
+#include "checks/graphs.hpp"
+#include "checks/misuse.hpp"
+#include "checks/pools.hpp"
+#include "checks/recovery.hpp"
+#include "checks/reports.hpp"
+#include "checks/resizing.hpp"
+#include "checks/sizes.hpp"
+#include "checks/streams.hpp"
+#include "checks/visibility.hpp"
+#include "checks/warp_calls.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace conformance {
+
+using check = verdict (*)(scenario const&);
+
+/// One claim about one allocator, under `seeds` schedules.
+class claim_test : public testing::Test {
+ public:
+  claim_test(check check, u32 seeds) : check_{check}, seeds_{seeds} {}
+
+ private:
+  void TestBody() override {
+    for_each_scenario(seeds_, [&](scenario const& with) { EXPECT_TRUE(check_(with)); });
+  }
+
+  check check_;
+  u32 seeds_;
+};
+
+/// Registers the claims about one allocator, so many deterministic schedules each: hundreds for the central ones.
+template <class Allocator>
+class suite {
+ public:
+  explicit suite(char const* name) : name_{name} {
+    claim_for_every_allocator();
+    if constexpr (traits.exact_out_of_memory) claim_exactness();
+    if constexpr (traits.detects_misuse) claim_that_misuse_is_harmless();
+    claim_optional_members();
+  }
+
+ private:
+  static constexpr allocator_traits traits = Allocator::traits;
+  using heap = basic_heap<Allocator>;
+
+  void claim(char const* what, u32 seeds, check check) {
+    testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__, [=]() -> testing::Test* {
+      return new claim_test{check, seeds};
+    });
+  }
+
+  void claim_for_every_allocator() {
+    claim("ServesOneSize", 200, &serves_one_size<Allocator>);
+    claim("ServesMixedSizes", 100, &serves_mixed_sizes<Allocator>);
+    claim("KeepsContentsWhileOthersComeAndGo", 50, &keeps_contents_while_others_come_and_go<Allocator>);
+    claim("ServesEverySmallSize", 10, &serves_every_small_size<Allocator>);
+    claim("ServesBothSidesOfEveryClassEdge", 4, &serves_both_sides_of_every_class_edge<Allocator>);
+    claim("AnswersZeroBytesWithNull", 50, &answers_zero_bytes_with_null<Allocator>);
+    claim("RefusesImpossibleSizes", 50, &refuses_impossible_sizes<Allocator>);
+    claim("IgnoresANullFree", 50, &ignores_a_null_free<Allocator>);
+    claim("ServesDivergentCallers", 200, &serves_divergent_callers<Allocator>);
+    claim("ServesOneHalfWhileTheOtherFrees", 100, &serves_one_half_while_the_other_frees<Allocator>);
+    claim("SurvivesRoomyChurn", 300, &survives_roomy_churn<Allocator>);
+    claim("ServesTwoStreamsAtOnce", 20, &serves_two_streams_at_once<Allocator>);
+    claim("LetsAnyKernelFree", 30, &lets_any_kernel_free<Allocator>);
+    claim("GivesEachBlockOneOwnerAtATime", 50, &gives_each_block_one_owner_at_a_time<Allocator>);
+    claim("ReallocatesWithContents", 50, &reallocates_with_contents<Allocator>);
+    claim("ReallocatesAtTheEdges", 50, &reallocates_at_the_edges<Allocator>);
+    claim("CallocatesZeroes", 50, &callocates_zeroes<Allocator>);
+  }
+
+  void claim_exactness() {
+    claim("FillsAgain", 300, &fills_again<Allocator>);
+    claim("FillsWithAnotherSize", 60, &fills_with_another_size<Allocator>);
+    claim("RecoversFromMixedSizes", 50, &recovers_from_mixed_sizes<Allocator>);
+    claim("ServesExactlyWhatWasFreed", 100, &serves_exactly_what_was_freed<Allocator>);
+    claim("SurvivesExhaustionManyTimes", 20, &survives_exhaustion_many_times<Allocator>);
+    claim("ServesExactlyWhatIsThere", 600, &serves_exactly_what_is_there<Allocator>);
+    claim("NeverRefusesWhatNobodyHolds", 1000, &never_refuses_what_nobody_holds<Allocator>);
+    claim("ServesWhoWaitsForAFree", 1000, &serves_who_waits_for_a_free<Allocator>);
+    claim("ServesWhoWaitsForAnotherSize", 100, &serves_who_waits_for_another_size<Allocator>);
+    claim("SurvivesChurnThatRunsOut", 200, &survives_churn_that_runs_out<Allocator>);
+    claim("PassesContentsOn", 300, &passes_contents_on<Allocator>);
+    claim("PassesPlainContentsOnTsan", 20, &passes_plain_contents_on<Allocator>);
+    claim("IsAsNewAfterAReset", 20, &is_as_new_after_a_reset<Allocator>);
+#if defined(__CUDACC__)
+    claim("ReplaysInAGraph", 1, &replays_in_a_graph<Allocator>);
+    claim("RefusesToBeMadeDuringCapture", 1, &refuses_to_be_made_during_capture<Allocator>);
+#endif
+  }
+
+  void claim_that_misuse_is_harmless() {
+    claim("CountsDoubleFrees", 100, &counts_double_frees<Allocator>);
+    claim("IgnoresDoubleFreesBesideTraffic", 50, &ignores_double_frees_beside_traffic<Allocator>);
+    claim("IgnoresWhatStartsNoBlock", 10, &ignores_what_starts_no_block<Allocator>);
+    claim("IgnoresPointersOutsideThePool", 20, &ignores_pointers_outside_the_pool<Allocator>);
+  }
+
+  void claim_optional_members() {
+    constexpr bool sizes = requires { &Allocator::usable_size; };
+    constexpr bool owns = requires { &Allocator::owns; };
+    constexpr bool counts = requires(heap made) { made.statistics(); };
+    constexpr bool slots = requires(heap made) { made.available_slots(1); };
+    constexpr bool exact = traits.exact_out_of_memory;
+    if constexpr (sizes) claim("LetsHoldersUseUsableSize", 50, &lets_holders_use_usable_size<Allocator>);
+    if constexpr (sizes) claim("ReallocatesInPlace", 20, &reallocates_in_place<Allocator>);
+    if constexpr (sizes && owns) claim("KnowsWhatItOwns", 20, &knows_what_it_owns<Allocator>);
+    if constexpr (requires { &Allocator::aligned_alloc; }) claim("AlignsAsAsked", 10, &aligns_as_asked<Allocator>);
+    if constexpr (requires { &Allocator::malloc_warp; }) claim_warp_calls();
+    if constexpr (counts && traits.whole_pool)
+      claim("ServesNearlyTheWholePool", 30, &serves_nearly_the_whole_pool<Allocator>);
+    if constexpr (counts && exact) claim("UsesPoolsOfAnySize", 30, &uses_pools_of_any_size<Allocator>);
+    if constexpr (counts && sizes && exact) claim("KeepsExactStatistics", 50, &keeps_exact_statistics<Allocator>);
+    if constexpr (slots && exact) claim("CountsSlotsRightly", 50, &counts_slots_rightly<Allocator>);
+    if constexpr (slots && exact) claim("PassesTheChecksumTest", 20, &passes_the_checksum_test<Allocator>);
+    if constexpr (counts && sizes && requires(heap made) { made.for_each_live([](void*, size_t) {}); })
+      claim("ListsTheLiveBlocks", 20, &lists_the_live_blocks<Allocator>);
+  }
+
+  void claim_warp_calls() {
+    claim("ServesWholeWarps", 100, &serves_whole_warps<Allocator>);
+    if constexpr (traits.exact_out_of_memory)
+      claim("SharesTheLastBlocksAmongAWarp", 200, &shares_the_last_blocks_among_a_warp<Allocator>);
+  }
+
+  char const* name_;
+};
+
+}  // namespace conformance
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`.
+#define WARPHEAP_CONFORMANCE(name, Allocator) \
+  static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name }

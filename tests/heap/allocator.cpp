@@ -1,0 +1,128 @@
+// Five policies composed: which of them go together, what each is asked, and in what order.
+#include "warpheap/heap/allocator.hpp"
+
+#include <gtest/gtest.h>
+
+#include "warpheap/platform/device_buffer.hpp"
+#include "warpheap/warpheap.hpp"
+
+namespace allocator_test {
+
+using namespace warpheap;
+
+/// Hands out addresses that say what was asked: the bytes above 2^32, which no one may touch.
+struct echo {
+  static constexpr char const* name = "echo";
+  static constexpr allocator_traits traits{.alignment = 16};
+  static constexpr size_t limit = 4096;
+  u64* destroyed = nullptr;
+
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    return bytes && bytes <= limit ? reinterpret_cast<void*>((u64{1} << 32) + bytes) : nullptr;
+  }
+  WARPHEAP_DEVICE void destroy(void* memory) const { *destroyed += reinterpret_cast<u64>(memory); }
+};
+
+/// Asks for one block of twice the size, and hands out its second half.
+struct second_half {
+  static constexpr char const* name = "second_half";
+  size_t asked = 0;
+
+  WARPHEAP_DEVICE size_t collect(size_t bytes) {
+    asked = bytes;
+    return 2 * bytes;
+  }
+  WARPHEAP_DEVICE void* distribute(void* memory) { return memory ? static_cast<u8*>(memory) + asked : nullptr; }
+};
+
+/// Answers with the number of bytes that could not be served.
+struct echo_out_of_memory {
+  static constexpr char const* name = "echo_out_of_memory";
+  WARPHEAP_DEVICE static void* handle(size_t bytes) { return reinterpret_cast<void*>(bytes); }
+};
+
+template <class Creation, class Distribution, class Oom, class Alignment>
+concept composes = requires {
+  typename allocator<Creation, Distribution, Oom, reserve_pool::device_memory, Alignment>;
+};
+
+static_assert(composes<echo, distribution::none, oom::return_null, alignment::shrink<16>>);
+static_assert(composes<echo, second_half, echo_out_of_memory, alignment::shrink<1>>);
+static_assert(!composes<echo, distribution::none, oom::return_null, alignment::shrink<32>>,
+              "blocks aligned to 16 cannot keep what sizes padded to 32 promise");
+static_assert(!composes<distribution::none, distribution::none, oom::return_null, alignment::shrink<16>>);
+static_assert(!composes<echo, echo, oom::return_null, alignment::shrink<16>>);
+static_assert(!composes<echo, distribution::none, distribution::none, alignment::shrink<16>>);
+static_assert(!composes<echo, distribution::none, oom::return_null, oom::return_null>);
+
+template <class Allocator>
+concept offers_what_only_some_can = requires(Allocator heap, void* memory) {
+  heap.usable_size(memory);
+  heap.owns(memory);
+  heap.available_slots(16);
+  heap.aligned_alloc(16, 16);
+  heap.malloc_warp(1, 16);
+  heap.realloc(memory, 16);
+};
+static_assert(offers_what_only_some_can<default_allocator>);
+static_assert(!offers_what_only_some_can<plain_allocator<echo>>);
+static_assert(requires(plain_allocator<echo> heap, void* memory) { heap.realloc(memory, 16, 32); });
+
+using alignment::shrink;
+constexpr size_t most = ~size_t{0};
+static_assert(shrink<16>::pad(0) == 0 && shrink<16>::pad(1) == 16 && shrink<16>::pad(16) == 16);
+static_assert(shrink<16>::pad(17) == 32 && shrink<64>::pad(65) == 128 && shrink<1>::pad(7) == 7);
+static_assert(shrink<16>::pad(most) == most - 15, "too large stays too large");
+static_assert(shrink<16>::pad(most - 15) == most - 15 && shrink<16>::pad(most - 16) == most - 15);
+static_assert(shrink<1>::pad(most) == most);
+
+struct ask {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u64 const* bytes, u64 count, u64* results) const {
+    for (u64 i = global_thread_index(); i < count; i += simt::block_dim())
+      results[i] = reinterpret_cast<u64>(heap.malloc(bytes[i]));
+  }
+};
+
+template <class Allocator>
+std::vector<u64> results_of(std::vector<u64> const& bytes) {
+  device_buffer<u64> const asked{bytes}, results(bytes.size());
+  launch({1, 32}, ask{}, Allocator{}, static_cast<u64 const*>(asked.data()), u64{bytes.size()}, results.data());
+  synchronize();
+  return results.to_host();
+}
+
+constexpr u64 base = u64{1} << 32;
+
+TEST(Allocator, PadsBeforeItCreates) {
+  EXPECT_EQ(results_of<plain_allocator<echo>>({0, 1, 16, 17, 4095, 4096}),
+            (std::vector<u64>{0, base + 16, base + 16, base + 32, base + 4096, base + 4096}));
+}
+
+TEST(Allocator, DistributesWhatWasCreatedForAll) {
+  using halves = allocator<echo, second_half, oom::return_null, reserve_pool::device_memory, shrink<16>>;
+  EXPECT_EQ(results_of<halves>({0, 16, 100, 2048, 2049}),
+            (std::vector<u64>{0, base + 32 + 16, base + 224 + 112, base + 4096 + 2048, 0}));
+}
+
+TEST(Allocator, AsksTheOutOfMemoryPolicyOnlyWhenMemoryRanOut) {
+  using echoing = allocator<echo, distribution::none, echo_out_of_memory, reserve_pool::device_memory, shrink<16>>;
+  EXPECT_EQ(results_of<echoing>({0, 16, 4097, 1 << 20}), (std::vector<u64>{0, base + 16, 4112, 1 << 20}));
+}
+
+struct free_numbers {
+  WARPHEAP_DEVICE void operator()(plain_allocator<echo> heap) const {
+    for (u64 i = 0; i < 10; ++i) heap.free(reinterpret_cast<void*>(i));
+  }
+};
+
+TEST(Allocator, LeavesFreesToTheCreationPolicy) {
+  device_buffer<u64> const sum(1);
+  echo creation;
+  creation.destroyed = sum.data();
+  launch({1, 1}, free_numbers{}, plain_allocator<echo>{creation});
+  synchronize();
+  EXPECT_EQ(sum[0], 45u);
+}
+
+}  // namespace allocator_test
