@@ -1,0 +1,114 @@
+// Blocks under test: what size each call asks for, and what is written into a block to prove that nobody else has it.
+//
+// Every granule of a block (the allocator's alignment, so two blocks that overlap share the start of one) gets a word that
+// depends on the owner and on the place. All owners write, then all look: of two blocks that overlap, the one written
+// first has lost words. This runs in kernels of its own, outside what is timed.
+#pragma once
+
+#include <string>
+
+#include "warpheap/heap/allocator.hpp"
+#include "warpheap/platform/device_buffer.hpp"
+#include "warpheap/util/random.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+/// The size that call number `index` asks for: `least`, or uniform in [least, least + span), a pure function of the index.
+struct size_draw {
+  u64 least = 0;
+  u32 span = 1;
+  u64 seed = 0;
+
+  WARPHEAP_HOST_DEVICE u64 of(u64 index) const {
+    if (span == 1) return least;
+    return least + scale_below(static_cast<u32>(mix(seed + index) >> 32), span);
+  }
+  WARPHEAP_HOST_DEVICE u64 mean() const { return least + span / 2; }
+};
+
+/// What a look at the blocks found.
+struct findings {
+  u64 failures = 0;    ///< calls that had returned nullptr
+  u64 misaligned = 0;  ///< blocks whose address breaks the allocator's promise
+  u64 damaged = 0;     ///< blocks in which another owner's words were found
+
+  std::string fault() const {
+    if (damaged) return std::to_string(damaged) + " blocks overlap another";
+    if (misaligned) return std::to_string(misaligned) + " blocks are not aligned as promised";
+    return {};
+  }
+};
+
+WARPHEAP_DEVICE inline void count(u64& counter) { atomic_ref<u64>{counter}.fetch_add(1, order::relaxed); }
+
+/// Bytes from one stamped word to the next.
+template <class Allocator>
+WARPHEAP_DEVICE constexpr u64 granule() {
+  return Allocator::traits.alignment < sizeof(u64) ? sizeof(u64) : Allocator::traits.alignment;
+}
+
+template <class Allocator>
+WARPHEAP_DEVICE bool is_aligned(void const* block, u64 bytes) {
+  constexpr allocator_traits traits = Allocator::traits;
+  u64 const address = reinterpret_cast<u64>(block);
+  bool const to_itself = (bytes & (bytes - 1)) == 0 && bytes <= traits.self_aligned_up_to;
+  return address % traits.alignment == 0 && (!to_itself || address % bytes == 0);
+}
+
+/// Writes owner `tag`'s words; a block of under 8 bytes gets single bytes.
+template <class Allocator>
+WARPHEAP_DEVICE void stamp(void* block, u64 bytes, u64 tag) {
+  if (bytes < sizeof(u64))
+    for (u64 i = 0; i < bytes; ++i) static_cast<u8*>(block)[i] = static_cast<u8>(tag);
+  u64 const mark = mix(tag);
+  for (u64 at = 0; at + sizeof(u64) <= bytes; at += granule<Allocator>())
+    *reinterpret_cast<u64*>(static_cast<u8*>(block) + at) = mark + at;
+}
+
+/// Whether all of owner `tag`'s words are still there.
+template <class Allocator>
+WARPHEAP_DEVICE bool holds_stamp(void const* block, u64 bytes, u64 tag) {
+  bool intact = true;
+  if (bytes < sizeof(u64))
+    for (u64 i = 0; i < bytes; ++i) intact &= static_cast<u8 const*>(block)[i] == static_cast<u8>(tag);
+  u64 const mark = mix(tag);
+  for (u64 at = 0; at + sizeof(u64) <= bytes; at += granule<Allocator>())
+    intact &= *reinterpret_cast<u64 const*>(static_cast<u8 const*>(block) + at) == mark + at;
+  return intact;
+}
+
+/// Kernel: stamps block `i` of the list, asked for as call `i`.
+template <class Allocator>
+struct stamp_blocks {
+  WARPHEAP_DEVICE void operator()(size_draw draw, void* const* blocks, u64 total) const {
+    u64 const i = global_thread_index();
+    if (i < total && blocks[i]) stamp<Allocator>(blocks[i], draw.of(i), i);
+  }
+};
+
+/// Kernel: looks at block `i` of the list.
+template <class Allocator>
+struct inspect_blocks {
+  WARPHEAP_DEVICE void operator()(size_draw draw, void* const* blocks, u64 total, findings* found) const {
+    u64 const i = global_thread_index();
+    if (i >= total) return;
+    void const* const block = blocks[i];
+    if (!block) return count(found->failures);
+    if (!is_aligned<Allocator>(block, draw.of(i))) return count(found->misaligned);
+    if (!holds_stamp<Allocator>(block, draw.of(i), i)) count(found->damaged);
+  }
+};
+
+/// Stamps and looks at every block of a list. Call `i` asked for `draw.of(i)` bytes.
+template <class Allocator>
+findings examine(device_buffer<void*> const& blocks, size_draw draw) {
+  device_buffer<findings> found(1);
+  launch(shape_for(blocks.size()), stamp_blocks<Allocator>{}, draw, blocks.data(), blocks.size());
+  launch(shape_for(blocks.size()), inspect_blocks<Allocator>{}, draw, blocks.data(), blocks.size(), found.data());
+  synchronize();
+  return found[0];
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -1,0 +1,32 @@
+// burst: every thread asks once for the same number of bytes, then frees. The worst an allocator can meet, and what the
+// surveys of the field measure: a million threads at one instant. Sizes: `sizes`; threads: `threads`.
+#pragma once
+
+#include "one_call.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+template <class Allocator>
+std::vector<result> burst(contender<Allocator> const& who, request const& asked) {
+  auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 64, 256, 1024, 4096, 8192} : asked.sizes;
+  u64 const threads = either(asked.threads, u64{1} << 20, u64{1} << 13);
+  basic_heap<Allocator> heap{asked.pool_bytes};
+  std::vector<result> results;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    asked.report("burst, " + who.name, i, sizes.size());
+    auto const times = one_call<Allocator>{heap, size_draw{sizes[i]}, threads}.measure(asked.repeat, who.resets);
+    result blueprint{.scenario = "burst", .allocator = who.name};
+    blueprint.parameters = {{"bytes", sizes[i]}, {"threads", threads}, {"pool_bytes", asked.pool_bytes}};
+    append_results(results, blueprint, times, threads);
+    if (!times.fault.empty()) break;  // what a broken heap says next means nothing
+  }
+  return results;
+}
+
+inline result burst_floor(request const& asked) {
+  return null_result("burst", either(asked.threads, u64{1} << 20, u64{1} << 13), asked.repeat);
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -1,0 +1,98 @@
+// What all scenarios share on a backend: a stopwatch for device work, what a contender is, and the checks of a heap from
+// which everything was freed. On a GPU times are those between two CUDA events around the launch; on the host backend, of
+// a monotonic clock around it.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "plain.hpp"
+#include "warpheap/heap/heap.hpp"
+#include "warpheap/platform/device_buffer.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+#if defined(__CUDACC__)
+inline constexpr bool on_gpu = true;
+#else
+inline constexpr bool on_gpu = false;
+#endif
+
+/// What the backend takes where the request leaves it open: as much as keeps a GPU busy, or what a CPU does in a moment.
+constexpr u64 either(u64 asked, u64 gpu, u64 cpu) { return asked ? asked : on_gpu ? gpu : cpu; }
+
+/// One allocator in a scenario.
+template <class Allocator>
+struct contender {
+  using heap_type = basic_heap<Allocator>;
+  std::string name;
+  bool resets;  ///< heap.reset() frees everything
+};
+
+#if defined(__CUDACC__)
+class stopwatch {
+ public:
+  stopwatch() {
+    cuda::check(cudaEventCreate(&start_), "cudaEventCreate");
+    cuda::check(cudaEventCreate(&stop_), "cudaEventCreate");
+  }
+  stopwatch(stopwatch const&) = delete;
+  stopwatch& operator=(stopwatch const&) = delete;
+  ~stopwatch() {
+    cudaEventDestroy(start_);
+    cudaEventDestroy(stop_);
+  }
+
+  /// Device time of what `work` puts on the default stream; waits for it.
+  template <class Work>
+  double microseconds(Work work) {
+    cuda::check(cudaEventRecord(start_), "cudaEventRecord");
+    work();
+    cuda::check(cudaEventRecord(stop_), "cudaEventRecord");
+    synchronize();
+    float milliseconds = 0;
+    cuda::check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
+    return 1e3 * milliseconds;
+  }
+
+ private:
+  cudaEvent_t start_ = nullptr;
+  cudaEvent_t stop_ = nullptr;
+};
+#endif
+
+/// Time on the wall's clock.
+class wall_clock {
+ public:
+  template <class Work>
+  double microseconds(Work work) {
+    auto const start = std::chrono::steady_clock::now();
+    work();
+    synchronize();
+    return std::chrono::duration<double, std::micro>{std::chrono::steady_clock::now() - start}.count();
+  }
+};
+
+#if !defined(__CUDACC__)
+using stopwatch = wall_clock;
+#endif
+
+/// What is wrong with a heap from which everything was freed; empty if nothing is, or the allocator cannot tell.
+template <class Allocator>
+std::string fault_of_emptied(basic_heap<Allocator> const& heap) {
+  if constexpr (requires { heap.statistics(); }) {
+    auto const now = heap.statistics();
+    if (now.live_blocks) return std::to_string(now.live_blocks) + " blocks lost: live after everything was freed";
+    if (now.double_frees) return std::to_string(now.double_frees) + " frees took a block for one freed before";
+    if (now.foreign_frees) return std::to_string(now.foreign_frees) + " frees took a block for a foreign pointer";
+  }
+  if constexpr (requires { heap.check_invariants(); }) {
+    auto const violated = heap.check_invariants();
+    if (!violated.empty()) return violated.front();
+  }
+  return {};
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

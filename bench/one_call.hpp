@@ -1,0 +1,135 @@
+// A crowd that calls at the same instant: every thread asks once and stores its pointer, later every thread frees it. The
+// two kernels are timed apart, warm. Rounds in which the blocks are examined in between come before and after the timed
+// ones: examining writes all the blocks, which would leave nothing of the heap in the caches. Where the heap can be reset,
+// the first burst of a fresh heap is timed too: then no slab has a class yet, and all are made at once.
+#pragma once
+
+#include "blocks.hpp"
+#include "measure.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+/// Rounds that are run and not counted.
+inline constexpr u32 warm_up_rounds = 2;
+
+/// Kernel: thread i makes call i.
+struct allocate_once {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, size_draw draw, void** blocks, u64 threads) const {
+    u64 const i = global_thread_index();
+    if (i < threads) blocks[i] = heap.malloc(draw.of(i));
+  }
+};
+
+/// Kernel: thread i frees the block of call i.
+struct free_once {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, void* const* blocks, u64 threads) const {
+    u64 const i = global_thread_index();
+    if (i < threads) heap.free(blocks[i]);
+  }
+};
+
+/// Kernel: what the floor is, a pointer stored by every thread and no allocator.
+struct store_once {
+  WARPHEAP_DEVICE void operator()(void** blocks, u64 threads) const {
+    u64 const i = global_thread_index();
+    if (i < threads) blocks[i] = blocks + i;
+  }
+};
+
+/// Times of the three operations, and what was found on the way.
+struct one_call_times {
+  std::vector<double> malloc_us, free_us, first_malloc_us;
+  u64 failures = 0;
+  std::string fault;
+};
+
+template <class Allocator>
+class one_call {
+ public:
+  one_call(basic_heap<Allocator>& heap, size_draw draw, u64 threads)
+      : heap_{heap}, draw_{draw}, blocks_(threads), shape_{shape_for(threads)} {}
+
+  one_call_times measure(u32 repeat, bool resets) {
+    for (u32 round = 0; round < warm_up_rounds; ++round) examined_round();
+    for (u32 round = 0; round < warm_up_rounds + repeat && sound(); ++round) {
+      auto const asking = ask(), freeing = give_back();
+      if (round < warm_up_rounds) continue;
+      times_.malloc_us.push_back(asking);
+      times_.free_us.push_back(freeing);
+    }
+    examined_round();
+    for (u32 round = 0; resets && round < repeat && sound(); ++round) {
+      heap_.reset();
+      synchronize();
+      if (auto const asking = examined_round(); sound()) times_.first_malloc_us.push_back(asking);
+    }
+    if (sound()) times_.fault = fault_of_emptied(heap_);
+    return times_;
+  }
+
+ private:
+  bool sound() const { return times_.fault.empty(); }
+
+  double ask() {
+    return watch_.microseconds(
+        [&] { launch(shape_, allocate_once{}, heap_.ref(), draw_, blocks_.data(), blocks_.size()); });
+  }
+
+  double give_back() {
+    return watch_.microseconds([&] { launch(shape_, free_once{}, heap_.ref(), blocks_.data(), blocks_.size()); });
+  }
+
+  /// Everyone asks, the blocks are examined, everyone frees; nothing, if something was wrong before. Time of the asking.
+  double examined_round() {
+    if (!sound()) return 0;
+    auto const asking = ask();
+    auto const found = examine<Allocator>(blocks_, draw_);
+    times_.failures = found.failures;
+    times_.fault = found.fault();
+    if (sound()) give_back();
+    return asking;
+  }
+
+  basic_heap<Allocator>& heap_;
+  size_draw draw_;
+  device_buffer<void*> blocks_;
+  launch_shape shape_;
+  stopwatch watch_;
+  one_call_times times_;
+};
+
+/// The three results that one set of times makes. `blueprint` has scenario, allocator and parameters.
+inline void append_results(std::vector<result>& results, result blueprint, one_call_times const& times, u64 threads) {
+  blueprint.operations = static_cast<double>(threads);
+  blueprint.fault = times.fault;
+  auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures) {
+    blueprint.operation = operation;
+    blueprint.times_us = times_us;
+    blueprint.failures = failures;
+    results.push_back(blueprint);
+  };
+  append("malloc", times.malloc_us, times.failures);
+  append("free", times.free_us, 0);
+  if (!times.first_malloc_us.empty()) append("first_malloc", times.first_malloc_us, times.failures);
+}
+
+/// The floor: what it takes to store a pointer a thread.
+inline result null_result(char const* scenario, u64 threads, u32 repeat) {
+  device_buffer<void*> blocks(threads);
+  stopwatch watch;
+  result floor{.scenario = scenario, .allocator = "null", .operation = "malloc"};
+  floor.parameters = {{"bytes", 0}, {"threads", threads}};
+  floor.operations = static_cast<double>(threads);
+  for (u32 round = 0; round < warm_up_rounds + repeat; ++round) {
+    auto const time =
+        watch.microseconds([&] { launch(shape_for(threads), store_once{}, blocks.data(), blocks.size()); });
+    if (round >= warm_up_rounds) floor.times_us.push_back(time);
+  }
+  return floor;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

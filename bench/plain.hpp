@@ -1,0 +1,60 @@
+// What a scenario is asked and what it answers. Plain data without a word of the device, so that the program around the
+// scenarios is compiled once, and without a GPU compiler.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "warpheap/platform/types.hpp"
+
+namespace warpheap::bench {
+
+/// Told now and then how far the work is. Called from the host thread that runs the scenario, between kernels.
+using progress = std::function<void(std::string const& task, u64 done, u64 total)>;
+
+/// Sizes drawn uniformly from [least, most], bytes.
+struct size_range {
+  u64 least = 16;
+  u64 most = 16;
+};
+
+/// A value of 0 and an empty list mean what the scenario takes on its backend.
+struct request {
+  u64 pool_bytes = 0;
+  u64 seed = 1;
+  u32 repeat = 7;
+  u64 threads = 0;
+  u32 rounds = 64;
+  std::vector<u64> sizes;
+  std::vector<size_range> ranges;
+  progress report = [](std::string const&, u64, u64) {};
+};
+
+/// One operation measured `times_us.size()` times. A result carries its own check: `fault` says what was wrong with the
+/// blocks that the operation gave or took, and a result with a fault has no times.
+struct result {
+  std::string scenario = {};
+  std::string allocator = {};
+  std::string operation = {};
+  std::vector<std::pair<std::string, u64>> parameters = {};
+  std::vector<std::pair<std::string, double>> figures = {};  ///< measured beside the time: utilisation, cycles
+  std::vector<double> times_us = {};
+  double operations = 0;  ///< done in each of the times
+  u64 failures = 0;       ///< calls that returned nullptr, in the last of the times
+  std::string fault = {};
+
+  bool checked() const { return fault.empty(); }
+};
+
+/// The middle value, or the mean of the two in the middle; 0 of none.
+inline double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  auto const middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace warpheap::bench

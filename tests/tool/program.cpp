@@ -1,0 +1,210 @@
+// The program as its users meet it: exit status, one line on standard error, JSON that is alone on standard output.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string contents(std::filesystem::path const& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+class Program : public testing::Test {
+ protected:
+  Program() {
+    std::string const name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder = std::filesystem::temp_directory_path() / ("warpheap_" + name + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+  }
+  ~Program() override { std::filesystem::remove_all(folder); }
+
+  void SetUp() override {
+    auto const* const path = std::getenv("WARPHEAP_TOOL");
+    if (!path) GTEST_SKIP() << "WARPHEAP_TOOL does not name the program";
+    program = path;
+  }
+
+  outcome run(std::string const& arguments) const {
+    auto const out = folder / "out", err = folder / "err";
+    auto const command = "'" + program + "' " + arguments + " >'" + out.string() + "' 2>'" + err.string() + "'";
+    int const status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
+  }
+
+  std::string write(std::string const& name, std::string const& text) const {
+    std::ofstream{folder / name} << text;
+    return (folder / name).string();
+  }
+
+  void expect_refusal(std::string const& arguments, std::string const& said) const {
+    auto const made = run(arguments);
+    EXPECT_EQ(made.status, 2) << arguments;
+    EXPECT_THAT(made.out, IsEmpty()) << arguments;
+    EXPECT_THAT(made.err, HasSubstr(said)) << arguments;
+    EXPECT_EQ(std::count(made.err.begin(), made.err.end(), '\n'), 1) << arguments << "\n" << made.err;
+  }
+
+  std::filesystem::path folder;
+  std::string program;
+};
+
+std::string const small_graph = "graph --backend host --pool 8MiB --scale 8 --edge-factor 4";
+
+TEST_F(Program, InfoListsEveryAllocatorThatCanBeAskedFor) {
+  auto const made = run("info --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_TRUE(document["devices"].is_array());
+  for (auto const* const key : {"cpu", "device", "driver", "cuda", "commit", "time"})
+    EXPECT_TRUE(document["machine"].contains(key)) << key;
+  EXPECT_THAT(document["backends"], testing::Contains("host"));
+  for (std::string const name : document["allocators"])
+    EXPECT_EQ(run(small_graph + " --allocator " + name).status, 0) << name;
+}
+
+TEST_F(Program, GraphSaysInJsonWhatItBuilt) {
+  auto const input =
+      write("g.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 5\n2 1\n3 1\n4 2\n3 1\n4 4\n");
+  auto const made = run("graph --backend host --pool 8MiB --seed 7 --json - --input " + input);
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["vertices"], 4);
+  EXPECT_EQ(document["edges"], 7);  // three edges at both their ends, and a loop
+  EXPECT_EQ(document["duplicates"], 2);
+  EXPECT_EQ(document["self_loops"], 1);
+  EXPECT_EQ(document["verified"], true);
+  EXPECT_EQ(document["allocator"], "slab_bitmap");
+  EXPECT_EQ(document["backend"], "host");
+  EXPECT_EQ(document["seed"], 7);
+  EXPECT_EQ(document["mallocs"].get<int>() - document["frees"].get<int>(), 4);
+  for (auto const* const key : {"failures", "live_bytes", "peak_bytes", "seconds"})
+    EXPECT_TRUE(document[key].is_number()) << key;
+  EXPECT_EQ(
+      json::parse(run("graph --backend host --pool 8MiB --drop-self-loops --json - --input " + input).out)["edges"], 6);
+}
+
+TEST_F(Program, ManyAllocatorsMakeOneRunEach) {
+  auto const document = json::parse(run(small_graph + " --allocator toolkit,slab_bitmap --json -").out);
+  ASSERT_EQ(document["runs"].size(), 2u);
+  EXPECT_EQ(document["runs"][0]["allocator"], "toolkit");
+  EXPECT_EQ(document["runs"][1]["edges"], document["edges"]);
+}
+
+TEST_F(Program, TheSameSeedMakesTheSameCounts) {
+  auto const counts = [&](std::string const& seed) {
+    auto document = json::parse(run(small_graph + " --deterministic --json - --seed " + seed).out);
+    for (auto const* const key : {"machine", "seconds", "seed"}) document.erase(key);
+    return document;
+  };
+  EXPECT_EQ(counts("3"), counts("3"));
+  EXPECT_NE(counts("3"), counts("4"));
+}
+
+TEST_F(Program, AGraphThatDoesNotFitIsAFailedCheck) {
+  auto const made = run("graph --backend host --pool 1MiB --scale 13 --json -");
+  EXPECT_EQ(made.status, 1);
+  EXPECT_EQ(json::parse(made.out)["verified"], false);
+  EXPECT_GT(json::parse(made.out)["lost"], 0);
+  EXPECT_THAT(made.err, HasSubstr("lost"));
+}
+
+TEST_F(Program, BenchGivesTimesAndTheirMedian) {
+  auto const file = (folder / "b.json").string();
+  auto const made =
+      run("bench burst churn --backend host --pool 8MiB --threads 96 --repeat 3 --sizes 64 --json " + file);
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("slab_bitmap"));
+  auto const document = json::parse(contents(file));
+  ASSERT_EQ(document["results"].size(), 5u);  // null; malloc, free and first_malloc; churn
+  for (auto const& row : document["results"]) {
+    EXPECT_EQ(row["times_us"].size(), 3u);
+    EXPECT_GT(row["median_us"], 0);
+    EXPECT_GT(row["operations_per_second"], 0);
+    EXPECT_EQ(row["checked"], true);
+    EXPECT_EQ(row["failures"], 0);
+    EXPECT_EQ(row["parameters"]["threads"], 96);
+    EXPECT_EQ(row["backend"], "host");
+  }
+}
+
+TEST_F(Program, VerifyFindsTheSlotsAsTheyWere) {
+  auto const made = run("verify --backend host --pool 1MiB --sizes 64 --ranges 16-512 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["verified"], true);
+  ASSERT_EQ(document["results"].size(), 4u);
+  EXPECT_EQ(document["results"][0]["slots_before"], 16384);
+  EXPECT_EQ(document["results"][0]["slots_after"], 16384);
+  EXPECT_EQ(document["results"][0]["blocks"], 16384);
+}
+
+TEST_F(Program, BadInputIsOneLineThatNamesFileLineAndFault) {
+  std::string const banner = "%%MatrixMarket matrix coordinate pattern general\n";
+  auto const input = [&](std::string const& text) { return "graph --backend host --input " + write("bad.mtx", text); };
+  expect_refusal("graph --backend host --input no/such.mtx", "no/such.mtx: No such file");
+  expect_refusal(input("hello\n"), "bad.mtx:1: not a Matrix Market file");
+  expect_refusal(input(banner + "3 3 2\n1 2\n"), "bad.mtx:3: the file ends after 1 of 2 entries");
+  expect_refusal(input(banner + "3 3 1\n1 2\n2 3\n"), "bad.mtx:4: an entry more");
+  expect_refusal(input(banner + "3 3 1\n4 1\n"), "bad.mtx:3: row 4");
+  expect_refusal(input(banner + "-1 -1 1\n1 1\n"), "bad.mtx:2: '-1'");
+  expect_refusal(input(banner + "2147483647 2147483647 0\n"), "bytes");
+}
+
+TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
+  expect_refusal("", "subcommand");
+  expect_refusal("fly", "'fly'");
+  expect_refusal("graph --wings 2", "--wings");
+  expect_refusal("graph --allocator nobody", "slab_bitmap, toolkit");
+  expect_refusal("bench nothing", "'nothing'");
+  expect_refusal("graph --backend metal", "'metal'");
+  expect_refusal("graph --pool 4000000TiB", "do not fit");
+  expect_refusal("graph --pool 8Q", "'8Q'");
+  expect_refusal("graph --pool -8", "'-8'");
+  expect_refusal("graph --pool 1000", "1 MiB");
+  expect_refusal("graph --seed x", "'x'");
+  expect_refusal("graph --input ''", "--input");
+  expect_refusal("graph --scale 40", "--scale");
+  expect_refusal("bench burst --threads 0", "--threads");
+  expect_refusal("bench burst --sizes 16,,32", "--sizes");
+  expect_refusal("bench mixed --ranges 64-16", "--ranges");
+  expect_refusal("verify --pool 1MiB --sizes 2MiB", "--sizes");
+  expect_refusal("info --json /no/such/folder/x.json", "/no/such/folder/x.json");
+}
+
+TEST_F(Program, CudaWithoutADeviceIsRefused) {
+  auto const info = json::parse(run("info --json -").out);
+  if (!info["devices"].empty()) GTEST_SKIP() << "there is a device";
+  expect_refusal("bench burst --backend cuda", "cuda");
+}
+
+TEST_F(Program, AJsonFileOfAFailedCommandIsNotLeftBehind) {
+  auto const file = folder / "x.json";
+  expect_refusal("graph --input no/such.mtx --json " + file.string(), "no/such.mtx");
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST_F(Program, HelpAndVersionAreNoErrors) {
+  EXPECT_THAT(run("--help").out, HasSubstr("graph"));
+  EXPECT_EQ(run("bench --help").status, 0);
+  EXPECT_THAT(run("--version").out, HasSubstr("warpheap 0."));
+}
+
+}  // namespace

@@ -1,0 +1,203 @@
+// Adjacency lists as blocks of a heap, and how a batch of edges is inserted into one or erased from it. Lists are sorted,
+// so an edge is looked up by bisection, a batch of k edges costs one pass over the list and not k, and the same edge is
+// never there twice. A list grows to a power of two entries by realloc, shrinks when a quarter full, and is freed empty.
+//
+// One team of lanes has a list to itself: one lane a short one, and a whole warp a long one (hubs have thousands of
+// neighbours). The code is the same for both; a team of one has rank 0 and nobody to wait for.
+#pragma once
+
+#include "warpheap/heap/allocator.hpp"
+#include "warpheap/util/bits.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+/// One vertex's neighbours, ascending.
+struct adjacency {
+  u32* neighbours = nullptr;
+  u32 degree = 0;
+  u32 capacity = 0;
+};
+
+/// What a lane did; summed over all lanes at the end of a kernel.
+struct graph_tally {
+  u64 mallocs = 0, frees = 0, failures = 0, lost = 0, inserted = 0, erased = 0;
+  u64 live_bytes = 0;  ///< the change, modulo 2^64
+};
+
+struct lone_lane {
+  static constexpr u32 size = 1;
+  WARPHEAP_DEVICE u32 rank() const { return 0; }
+  WARPHEAP_DEVICE u32 ballot(bool predicate) const { return predicate; }
+  WARPHEAP_DEVICE void sync() const {}
+};
+
+/// All 32 lanes of the calling warp.
+struct whole_warp {
+  static constexpr u32 size = warp_lanes;
+  WARPHEAP_DEVICE u32 rank() const { return simt::lane_id(); }
+  WARPHEAP_DEVICE u32 ballot(bool predicate) const { return simt::ballot(full_mask, predicate); }
+  WARPHEAP_DEVICE void sync() const { simt::sync_warp(full_mask); }
+};
+
+/// Index of the first of `size` ascending values that is not below `value`.
+WARPHEAP_DEVICE inline u32 lower_bound(u32 const* values, u32 size, u32 value) {
+  u32 first = 0;
+  while (size) {
+    u32 const half = size / 2;
+    bool const below = values[first + half] < value;
+    first = below ? first + half + 1 : first;
+    size = below ? size - half - 1 : half;
+  }
+  return first;
+}
+
+WARPHEAP_DEVICE inline bool contains(u32 const* values, u32 size, u32 value) {
+  u32 const place = lower_bound(values, size, value);
+  return place < size && values[place] == value;
+}
+
+/// The least capacity for `degree` neighbours: a power of two, and 16 bytes at least.
+WARPHEAP_DEVICE inline u32 capacity_for(u32 degree) { return degree <= 4 ? 4 : 1u << log2_ceil(degree); }
+
+template <class Heap>
+WARPHEAP_DEVICE u64 block_bytes(Heap const& heap, adjacency const& list) {
+  if (!list.neighbours) return 0;
+  if constexpr (knows_block_size<typename Heap::creation_type>) return heap.usable_size(list.neighbours);
+  return u64{list.capacity} * sizeof(u32);
+}
+
+/// Moves a list to a block for `capacity` neighbours, or leaves it as it is and counts a failure.
+template <class Heap>
+WARPHEAP_DEVICE bool resize(Heap const& heap, adjacency& list, u32 capacity, graph_tally& tally) {
+  u64 const before = block_bytes(heap, list);
+  auto* const moved =
+      static_cast<u32*>(heap.realloc(list.neighbours, list.degree * sizeof(u32), capacity * sizeof(u32)));
+  if (!moved) {
+    ++tally.failures;
+    return false;
+  }
+  tally.mallocs += moved != list.neighbours;
+  tally.frees += list.neighbours && moved != list.neighbours;
+  list.neighbours = moved;
+  list.capacity = capacity;
+  tally.live_bytes += block_bytes(heap, list) - before;
+  return true;
+}
+
+template <class Heap>
+WARPHEAP_DEVICE void drop(Heap const& heap, adjacency& list, graph_tally& tally) {
+  tally.live_bytes -= block_bytes(heap, list);
+  ++tally.frees;
+  heap.free(list.neighbours);
+  list = adjacency{};
+}
+
+/// Inserts what a list has not yet.
+struct insert_edges {
+  /// `targets` are ascending and `places` is room for as many numbers; both are used up. All lanes of the team call.
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency& list, u32* targets, u32* places, u32 count,
+                                  graph_tally& tally) {
+    u32 const degree = list.degree;
+    u32 fresh = keep_new(team, list, targets, places, count);
+    if (team.rank() == 0 && degree + fresh > list.capacity) grow(heap, list, degree + fresh, tally);
+    team.sync();  // the leader's new block, and the copy in it, happen before the others use it
+    u32 const room = list.capacity - degree;
+    if (fresh > room) {
+      if (team.rank() == 0) tally.lost += fresh - room;
+      fresh = room;
+    }
+    make_gaps(team, list.neighbours, degree, targets, fresh);
+    for (u32 i = team.rank(); i < fresh; i += team.size) list.neighbours[places[i] + i] = targets[i];
+    if (team.rank() == 0) {
+      list.degree = degree + fresh;
+      tally.inserted += fresh;
+    }
+  }
+
+ private:
+  /// Moves the targets that the list has not to the front, and notes where in the list each belongs. Returns how many.
+  template <class Team>
+  WARPHEAP_DEVICE static u32 keep_new(Team team, adjacency const& list, u32* targets, u32* places, u32 count) {
+    u32 fresh = 0;
+    for (u32 base = 0; base < count; base += team.size) {
+      u32 const i = base + team.rank();
+      u32 const target = i < count ? targets[i] : 0;
+      u32 const place = i < count ? lower_bound(list.neighbours, list.degree, target) : 0;
+      bool const is_new = i < count && !(place < list.degree && list.neighbours[place] == target);
+      u32 const kept = team.ballot(is_new);
+      team.sync();  // all have read before anyone overwrites
+      if (is_new) {
+        u32 const to = fresh + popcount(kept & low_mask32(team.rank()));
+        targets[to] = target;
+        places[to] = place;
+      }
+      fresh += popcount(kept);
+    }
+    team.sync();
+    return fresh;
+  }
+
+  /// Twice the room if there is memory for it, else just enough.
+  template <class Heap>
+  WARPHEAP_DEVICE static void grow(Heap const& heap, adjacency& list, u32 wanted, graph_tally& tally) {
+    if (!resize(heap, list, capacity_for(wanted), tally)) resize(heap, list, wanted, tally);
+  }
+
+  /// Moves each neighbour up by the number of new ones below it, from the end, so that nothing is overwritten unread.
+  template <class Team>
+  WARPHEAP_DEVICE static void make_gaps(Team team, u32* neighbours, u32 degree, u32 const* fresh, u32 count) {
+    for (u32 end = count ? degree : 0; end > 0;) {
+      u32 const begin = end > team.size ? end - team.size : 0;
+      u32 const i = begin + team.rank();
+      u32 const neighbour = i < end ? neighbours[i] : 0;
+      u32 const up = i < end ? lower_bound(fresh, count, neighbour) : 0;
+      bool const any_moves = team.ballot(up != 0) != 0;
+      team.sync();  // all have read before anyone overwrites
+      if (up) neighbours[i + up] = neighbour;
+      end = any_moves ? begin : 0;  // below one that stays, all stay
+    }
+    team.sync();
+  }
+};
+
+/// Erases what a list has.
+struct erase_edges {
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency& list, u32 const* targets, u32*, u32 count,
+                                  graph_tally& tally) {
+    u32 const degree = list.degree;
+    u32 const kept = close_gaps(team, list, targets, count);
+    if (team.rank() != 0) return;
+    tally.erased += degree - kept;
+    list.degree = kept;
+    if (kept == 0 && list.neighbours) drop(heap, list, tally);
+    if (kept && capacity_for(2 * kept) < list.capacity && kept <= list.capacity / 4)
+      resize(heap, list, capacity_for(2 * kept), tally);
+  }
+
+ private:
+  /// Moves each neighbour that stays down to where it belongs; returns how many stay.
+  template <class Team>
+  WARPHEAP_DEVICE static u32 close_gaps(Team team, adjacency const& list, u32 const* targets, u32 count) {
+    u32* const neighbours = list.neighbours;
+    u32 const degree = list.degree;
+    u32 const first = lower_bound(neighbours, degree, targets[0]);
+    u32 kept = first;
+    for (u32 base = first; base < degree; base += team.size) {
+      u32 const i = base + team.rank();
+      u32 const neighbour = i < degree ? neighbours[i] : 0;
+      bool const stays = i < degree && !contains(targets, count, neighbour);
+      u32 const staying = team.ballot(stays);
+      team.sync();  // all have read before anyone overwrites
+      if (stays) neighbours[kept + popcount(staying & low_mask32(team.rank()))] = neighbour;
+      kept += popcount(staying);
+    }
+    team.sync();
+    return kept;
+  }
+};
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

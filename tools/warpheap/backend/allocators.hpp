@@ -1,0 +1,62 @@
+// The allocators that the tool knows, picked at run time by name. One more is one more line in `known_allocators`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../../../bench/measure.hpp"
+#include "backend.hpp"
+#include "warpheap/warpheap.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+/// Text as a template argument.
+template <size_t Size>
+struct text {
+  char characters[Size]{};
+  consteval text(char const (&from)[Size]) {
+    for (size_t i = 0; i < Size; ++i) characters[i] = from[i];
+  }
+};
+
+/// Whether heap.reset() frees everything.
+enum class reset { frees_all, does_nothing };
+
+template <class Allocator, text Description, reset Reset = reset::frees_all>
+struct entry {
+  using allocator_type = Allocator;
+  static constexpr char const* name = Allocator::creation_type::name;
+  static constexpr char const* description = Description.characters;
+
+  static bench::contender<Allocator> contender() { return {name, Reset == reset::frees_all}; }
+};
+
+template <class... Entries>
+struct entry_list {
+  static std::vector<allocator_description> descriptions() { return {{Entries::name, Entries::description}...}; }
+
+  /// What `visit(entry)` returns for the entry of that name. Throws usage_error if there is none.
+  template <class Visit>
+  static auto visit(std::string const& name, Visit visit) {
+    std::optional<std::common_type_t<decltype(visit(Entries{}))...>> answer;
+    if (((name == Entries::name && (answer = visit(Entries{}), true)) || ...)) return std::move(*answer);
+    std::string names;
+    for (auto const& known : descriptions()) names += (names.empty() ? "" : ", ") + known.name;
+    throw usage_error{"no allocator is called '" + name + "'; there are: " + names};
+  }
+};
+
+using known_allocators = entry_list<
+    entry<default_allocator, "the default: slabs of one size class, a bitmap each, reserve then search">,
+    entry<toolkit_allocator, "device-side malloc of CUDA, the C library's on the host backend", reset::does_nothing>>;
+
+/// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
+template <class Visit>
+auto for_allocator(std::string const& name, Visit visit) {
+  return known_allocators::visit(name, visit);
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

@@ -1,0 +1,154 @@
+// The backend that this source is compiled for, as an object. The one place where the tool tells a GPU from the host.
+#include "work.hpp"
+
+#if defined(__CUDACC__)
+#include <cuda_runtime_api.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace warpheap::tool {
+
+inline namespace WARPHEAP_BACKEND {
+namespace {
+
+using run_function = std::vector<bench::result> (*)(std::string const&, bench::request const&);
+using floor_function = std::vector<bench::result> (*)(bench::request const&);
+
+struct scenario {
+  char const* name;
+  run_function run;
+  floor_function floor = nullptr;
+};
+
+constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
+                                      {"mixed", run_mixed, run_mixed_floor},
+                                      {"churn", run_churn},
+                                      {"fill", run_fill},
+                                      {"latency", run_latency},
+                                      {"init", run_init}};
+
+scenario const& find_scenario(std::string const& name) {
+  std::string names;
+  for (auto const& known : scenario_list) {
+    if (name == known.name) return known;
+    names += (names.empty() ? "" : ", ") + std::string{known.name};
+  }
+  throw usage_error{"no scenario is called '" + name + "'; there are: " + names};
+}
+
+/// What is the same on every backend.
+class common_backend : public backend {
+ public:
+  std::vector<allocator_description> allocators() const override { return known_allocators::descriptions(); }
+
+  std::vector<std::string> scenarios() const override {
+    std::vector<std::string> names;
+    for (auto const& known : scenario_list) names.push_back(known.name);
+    return names;
+  }
+
+  std::vector<bench::result> bench(std::string const& scenario, std::string const& allocator,
+                                   bench::request const& asked) const override {
+    return find_scenario(scenario).run(allocator, asked);
+  }
+
+  std::vector<bench::result> bench_floor(std::string const& scenario, bench::request const& asked) const override {
+    auto const floor = find_scenario(scenario).floor;
+    return floor ? floor(asked) : std::vector<bench::result>{};
+  }
+
+  std::vector<verification> verify(std::string const& allocator, bench::request const& asked) const override {
+    return run_verify(allocator, asked);
+  }
+
+  std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) const override {
+    return make_dynamic_graph(allocator, pool_bytes, vertices);
+  }
+};
+
+#if defined(__CUDACC__)
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+class cuda_backend final : public common_backend {
+ public:
+  std::string name() const override { return "cuda"; }
+
+  std::vector<device> devices() const override {
+    int count = 0;
+    cuda::check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+    std::vector<device> made;
+    for (int i = 0; i < count; ++i) {
+      cudaDeviceProp properties;
+      cuda::check(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
+      made.push_back({properties.name, properties.totalGlobalMem, static_cast<u32>(properties.multiProcessorCount),
+                      std::to_string(properties.major) + "." + std::to_string(properties.minor)});
+    }
+    return made;
+  }
+
+  u64 memory_bytes() const override {
+    size_t free = 0, total = 0;
+    cuda::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return free;
+  }
+
+  std::string driver_version() const override {
+    int version = 0;
+    cuda::check(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
+    return version_text(version);
+  }
+
+  std::string runtime_version() const override {
+    int version = 0;
+    cuda::check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
+    return version_text(version);
+  }
+
+  void run_deterministically(u64) override {
+    throw usage_error{"--deterministic: a GPU schedules its lanes as it likes; use --backend host"};
+  }
+};
+
+#else
+
+class host_backend final : public common_backend {
+ public:
+  std::string name() const override { return "host"; }
+  std::vector<device> devices() const override { return {}; }
+  u64 memory_bytes() const override {
+    return static_cast<u64>(sysconf(_SC_PHYS_PAGES)) * static_cast<u64>(sysconf(_SC_PAGE_SIZE));
+  }
+  std::string driver_version() const override { return {}; }
+  std::string runtime_version() const override { return {}; }
+
+  void run_deterministically(u64 seed) override {
+    run_.emplace(host::execution{.mode = host::execution_mode::deterministic, .seed = seed});
+  }
+
+ private:
+  std::optional<host::scoped_execution> run_;
+};
+
+#endif
+
+}  // namespace
+}  // namespace WARPHEAP_BACKEND
+
+#if defined(__CUDACC__)
+std::unique_ptr<backend> make_cuda_backend() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  return std::make_unique<cuda_backend>();
+}
+#else
+std::unique_ptr<backend> make_host_backend() { return std::make_unique<host_backend>(); }
+#endif
+
+}  // namespace warpheap::tool

@@ -1,0 +1,123 @@
+// What the tool asks of a backend: plain data in, plain data out, so that parsing, JSON and tables are compiled once, and
+// never by a GPU compiler. backend/*.cpp is compiled once a backend and gives one object of class `backend` each.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../../../bench/plain.hpp"
+
+namespace warpheap::tool {
+
+/// Bad usage or bad input: exit status 2. The message is one line that names what was given and what is wrong with it.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A GPU.
+struct device {
+  std::string name;
+  u64 memory_bytes = 0;
+  u32 multiprocessors = 0;
+  std::string compute_capability;
+};
+
+/// An allocator that `--allocator` takes.
+struct allocator_description {
+  std::string name;
+  std::string text;
+};
+
+/// Edges of one batch, grouped by the vertex they leave: group i is `targets[first[i]] … targets[first[i + 1]]` of vertex
+/// `vertices[i]`, ascending and without duplicates. Each vertex has one group.
+struct edge_groups {
+  std::vector<u32> vertices;
+  std::vector<u32> first{0};
+  std::vector<u32> targets;
+};
+
+/// What a dynamic graph's kernels did since it was made.
+struct graph_counts {
+  u64 mallocs = 0;   ///< blocks that came: from malloc, and from realloc when the block moved
+  u64 frees = 0;     ///< blocks that went, likewise
+  u64 failures = 0;  ///< calls that returned nullptr
+  u64 lost = 0;      ///< adjacency entries that found no room
+  u64 inserted = 0;  ///< adjacency entries
+  u64 erased = 0;
+  u64 live_bytes = 0;  ///< usable bytes of live blocks, or the bytes asked for where the allocator cannot tell
+  double seconds = 0;  ///< of device work: kernels, without copies to and from the host
+};
+
+/// All adjacency lists: vertex v's neighbours are `targets[first[v]] … targets[first[v + 1]]`.
+struct adjacency_lists {
+  std::vector<u64> first;
+  std::vector<u32> targets;
+};
+
+/// A graph in device memory, each adjacency list a block of one heap. Edges are directed.
+class dynamic_graph {
+ public:
+  virtual ~dynamic_graph() = default;
+  /// Inserts the edges that are not there yet.
+  virtual void insert(edge_groups const& batch) = 0;
+  /// Erases the edges that are there.
+  virtual void erase(edge_groups const& batch) = 0;
+  virtual graph_counts counts() const = 0;
+  virtual adjacency_lists read() const = 0;
+  /// What is wrong with the heap, or contradicts the counts; empty if nothing.
+  virtual std::string fault() const = 0;
+  /// Frees every list. Then fault() tells of blocks that were lost.
+  virtual void clear() = 0;
+};
+
+/// One fill of a heap in `verify`.
+struct verification {
+  std::string allocator = {};
+  u64 least_bytes = 0;
+  u64 most_bytes = 0;
+  u64 blocks = 0;
+  u64 bytes = 0;
+  u64 failures = 0;
+  u64 damaged = 0;
+  u64 misaligned = 0;
+  bool counts_slots = false;
+  u64 slots_before = 0;
+  u64 slots_after = 0;
+  double seconds = 0;
+  std::string fault = {};
+
+  bool verified() const { return fault.empty(); }
+};
+
+class backend {
+ public:
+  virtual ~backend() = default;
+  virtual std::string name() const = 0;
+  /// GPUs that kernels can run on; none on the host backend.
+  virtual std::vector<device> devices() const = 0;
+  /// Memory that a pool can be made of: the device's, or this machine's.
+  virtual u64 memory_bytes() const = 0;
+  /// Versions of the driver's interface and of the runtime; empty where there is none.
+  virtual std::string driver_version() const = 0;
+  virtual std::string runtime_version() const = 0;
+  virtual std::vector<allocator_description> allocators() const = 0;
+  /// From now on one lane at a time, in an order that depends on the seed alone. Throws usage_error where that cannot be.
+  virtual void run_deterministically(u64 seed) = 0;
+
+  virtual std::vector<std::string> scenarios() const = 0;
+  virtual std::vector<bench::result> bench(std::string const& scenario, std::string const& allocator,
+                                           bench::request const& asked) const = 0;
+  /// The scenario's row without an allocator, if it has one.
+  virtual std::vector<bench::result> bench_floor(std::string const& scenario, bench::request const& asked) const = 0;
+  virtual std::vector<verification> verify(std::string const& allocator, bench::request const& asked) const = 0;
+  virtual std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,
+                                                    u32 vertices) const = 0;
+};
+
+std::unique_ptr<backend> make_host_backend();
+/// Null if the machine has no device that it can use. Only in a program that has the CUDA backend.
+std::unique_ptr<backend> make_cuda_backend();
+
+}  // namespace warpheap::tool

@@ -1,0 +1,22 @@
+// The jobs of a backend, each in a source of its own because each is compiled for every allocator.
+#pragma once
+
+#include "allocators.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+std::vector<bench::result> run_burst(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_mixed(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_churn(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_fill(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_latency(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_init(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_burst_floor(bench::request const& asked);
+std::vector<bench::result> run_mixed_floor(bench::request const& asked);
+
+std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);
+std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices);
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

@@ -1,0 +1,38 @@
+// From what was typed to what is run: the backend, the allocators, the pool, the seed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+
+namespace warpheap::tool {
+
+/// What the common flags chose.
+struct choices {
+  std::unique_ptr<backend> on;
+  std::vector<std::string> allocators;
+  u64 pool_bytes = 0;
+  u64 seed = 1;
+  bool deterministic = false;
+};
+
+/// Throws usage_error for a backend that is not there, an allocator that nobody knows, and a pool that does not fit.
+/// `host_pool_bytes` is the default on the host backend; on a GPU it is 8 GiB, or half of the free memory if that is less.
+choices choose(common_flags const& flags, u64 host_pool_bytes);
+
+/// The backend that `name` means; where it is empty, CUDA if there is a device, else the host.
+std::unique_ptr<backend> choose_backend(std::string const& name);
+
+/// Names of the backends that this program has.
+std::vector<std::string> backend_names();
+
+/// Sizes of calls and ranges of them as typed, of at most `most` bytes; empty lists if nothing was.
+std::vector<u64> parse_sizes(std::string const& text, u64 most);
+std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most);
+
+/// One line for standard error.
+void complain(std::string const& message);
+
+}  // namespace warpheap::tool

@@ -1,0 +1,122 @@
+// `warpheap bench`: scenarios one after the other, each with every allocator that was chosen.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "choices.hpp"
+#include "json_output.hpp"
+#include "numbers.hpp"
+#include "progress_bar.hpp"
+#include "text_table.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr u64 host_pool = u64{256} << 20;
+/// Filling a heap takes time in proportion, so a pool that nobody asked for is small.
+constexpr u64 host_pool_to_fill = u64{8} << 20;
+
+/// Empty means all.
+std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
+  auto const known = on.scenarios();
+  for (auto const& name : typed)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw usage_error{fmt::format("bench: no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
+  return typed.empty() ? known : typed;
+}
+
+bench::request parse_request(bench_flags const& flags, choices const& chosen) {
+  bench::request asked;
+  asked.pool_bytes = chosen.pool_bytes;
+  asked.seed = chosen.seed;
+  asked.sizes = parse_sizes(flags.sizes, chosen.pool_bytes);
+  asked.ranges = parse_ranges(flags.ranges, chosen.pool_bytes);
+  if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
+  asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
+  asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
+  return asked;
+}
+
+double operations_per_second(bench::result const& made) {
+  double const seconds = bench::median(made.times_us) * 1e-6;
+  return seconds > 0 ? made.operations / seconds : 0;
+}
+
+json json_of(bench::result const& made, std::string const& backend) {
+  json row{{"scenario", made.scenario}, {"allocator", made.allocator}, {"backend", backend}};
+  row["operation"] = made.operation;
+  row["parameters"] = json::object();
+  for (auto const& [name, value] : made.parameters) row["parameters"][name] = value;
+  row["times_us"] = made.checked() ? made.times_us : std::vector<double>{};
+  row["median_us"] = made.checked() ? json(bench::median(made.times_us)) : json(nullptr);
+  row["operations_per_second"] = made.checked() ? json(operations_per_second(made)) : json(nullptr);
+  if (made.checked())
+    for (auto const& [name, value] : made.figures) row[name] = value;
+  row["failures"] = made.failures;
+  row["checked"] = made.checked();
+  if (!made.checked()) row["fault"] = made.fault;
+  return row;
+}
+
+void add_row(text_table& table, bench::result const& made) {
+  std::string parameters, figures;
+  for (auto const& [name, value] : made.parameters)
+    if (name != "pool_bytes") parameters += fmt::format("{}{}={}", parameters.empty() ? "" : " ", name, value);
+  for (auto const& [name, value] : made.figures)
+    figures += fmt::format("{}{}={:.4g}", figures.empty() ? "" : " ", name, value);
+  if (!made.checked())
+    return table.add(
+        {made.scenario, made.allocator, made.operation, parameters, "-", "-", "-", "FAILED: " + made.fault});
+  table.add({made.scenario, made.allocator, made.operation, parameters,
+             fmt::format("{:.1f}", bench::median(made.times_us)), format_rate(operations_per_second(made)),
+             fmt::format("{}", made.failures), figures});
+}
+
+std::vector<bench::result> measure(choices const& chosen, std::vector<std::string> const& scenarios,
+                                   bench::request asked, bool pool_is_typed) {
+  progress_bar bar;
+  asked.report = bar.reporter();
+  std::vector<bench::result> results;
+  for (auto const& scenario : scenarios) {
+    if (!pool_is_typed && scenario == "fill" && chosen.on->name() == "host") asked.pool_bytes = host_pool_to_fill;
+    else asked.pool_bytes = chosen.pool_bytes;
+    for (auto const& made : chosen.on->bench_floor(scenario, asked)) results.push_back(made);
+    for (auto const& allocator : chosen.allocators)
+      for (auto const& made : chosen.on->bench(scenario, allocator, asked)) results.push_back(made);
+  }
+  return results;
+}
+
+}  // namespace
+
+int run_bench(bench_flags const& flags) {
+  json_output output{flags.common.json};
+  auto const chosen = choose(flags.common, host_pool);
+  auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
+  auto const results = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
+
+  auto document = new_document(*chosen.on);
+  document["backend"] = chosen.on->name();
+  document["seed"] = chosen.seed;
+  document["results"] = json::array();
+  text_table table{
+      {"scenario", "allocator", "operation", "parameters", ">median us", ">operations/s", ">failures", "figures"}};
+  for (auto const& made : results) {
+    document["results"].push_back(json_of(made, chosen.on->name()));
+    add_row(table, made);
+  }
+  if (!output.owns_standard_output()) fmt::print("{}", table.text());
+  output.write(document);
+  for (auto const& made : results) {
+    if (made.checked()) continue;
+    complain(fmt::format("bench: {}: {}: {}", made.scenario, made.allocator, made.fault));
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace warpheap::tool

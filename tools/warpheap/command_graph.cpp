@@ -1,0 +1,141 @@
+// `warpheap graph`: the graph is read or made once, then built with every allocator that was chosen.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "choices.hpp"
+#include "graph_job.hpp"
+#include "json_output.hpp"
+#include "matrix_market.hpp"
+#include "numbers.hpp"
+#include "progress_bar.hpp"
+#include "text_table.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr u64 host_pool = u64{1} << 30;
+
+/// The input and what became of it.
+struct source {
+  edge_list graph;
+  std::string name;
+  u64 self_loops = 0;
+  u64 duplicates = 0;
+};
+
+source read_source(graph_flags const& flags, u64 seed) {
+  source made;
+  if (flags.input.empty()) {
+    auto const scale = static_cast<u32>(parse_count("--scale", flags.scale, 1, 26));
+    auto const factor = static_cast<u32>(parse_count("--edge-factor", flags.edge_factor, 1, 1024));
+    made.graph = make_rmat(scale, factor, seed);
+    made.name = fmt::format("R-MAT, scale {}, edge factor {}", scale, factor);
+  } else {
+    made.graph = read_matrix_market(flags.input);
+    made.name = flags.input;
+  }
+  auto& [graph, name, self_loops, duplicates] = made;
+  if (flags.undirected) graph.directed = false;
+  auto const is_loop = [](edge const& each) { return each.from == each.to; };
+  self_loops = static_cast<u64>(std::count_if(graph.edges.begin(), graph.edges.end(), is_loop));
+  if (flags.drop_self_loops)
+    graph.edges.erase(std::remove_if(graph.edges.begin(), graph.edges.end(), is_loop), graph.edges.end());
+  u64 const loops_left = flags.drop_self_loops ? 0 : self_loops;
+  u64 const offered = graph.directed ? graph.edges.size() : 2 * graph.edges.size() - loops_left;
+  duplicates = offered - keys_of(graph, 0, graph.edges.size()).size();
+  return made;
+}
+
+/// A graph so large that making it would take all of the machine is refused at once.
+void check_memory(source const& input, backend const& on) {
+  u64 const needed = 64 * (u64{input.graph.vertices} + input.graph.edges.size());
+  if (needed > on.memory_bytes())
+    throw usage_error{fmt::format("{}: {} vertices and {} edges need about {} bytes, and there are {}", input.name,
+                                  input.graph.vertices, input.graph.edges.size(), needed, on.memory_bytes())};
+}
+
+void add_outcome(json& to, graph_outcome const& made, source const& input) {
+  to["vertices"] = input.graph.vertices;
+  to["edges"] = made.edges;
+  to["verified"] = made.verified();
+  to["mallocs"] = made.counts.mallocs;
+  to["frees"] = made.counts.frees;
+  to["failures"] = made.counts.failures;
+  to["lost"] = made.counts.lost;
+  to["inserted"] = made.counts.inserted;
+  to["erased"] = made.counts.erased;
+  to["live_bytes"] = made.counts.live_bytes;
+  to["peak_bytes"] = made.peak_bytes;
+  to["seconds"] = made.counts.seconds;
+  to["allocator"] = made.allocator;
+  if (!made.verified()) to["fault"] = made.fault;
+}
+
+json document_of(choices const& chosen, graph_flags const& flags, source const& input,
+                 std::vector<graph_outcome> const& outcomes) {
+  auto document = new_document(*chosen.on);
+  add_outcome(document, outcomes.front(), input);
+  document["backend"] = chosen.on->name();
+  document["seed"] = chosen.seed;
+  document["pool_bytes"] = chosen.pool_bytes;
+  document["input"] = input.name;
+  document["directed"] = input.graph.directed;
+  document["self_loops"] = flags.drop_self_loops ? 0 : input.self_loops;
+  document["duplicates"] = input.duplicates;
+  if (outcomes.size() == 1) return document;
+  document["verified"] =
+      std::all_of(outcomes.begin(), outcomes.end(), [](auto const& each) { return each.verified(); });
+  for (auto const& each : outcomes) add_outcome(document["runs"].emplace_back(), each, input);
+  return document;
+}
+
+void print(source const& input, std::vector<graph_outcome> const& outcomes, std::string const& backend) {
+  fmt::print("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n", input.name,
+             input.graph.vertices, input.graph.directed ? "directed" : "undirected", outcomes.front().edges,
+             input.duplicates, backend);
+  text_table table{
+      {"allocator", "verified", ">mallocs", ">frees", ">failures", ">live bytes", ">peak bytes", ">seconds"}};
+  for (auto const& made : outcomes)
+    table.add({made.allocator, made.verified() ? "yes" : "NO", fmt::format("{}", made.counts.mallocs),
+               fmt::format("{}", made.counts.frees), fmt::format("{}", made.counts.failures),
+               fmt::format("{}", made.counts.live_bytes), fmt::format("{}", made.peak_bytes),
+               fmt::format("{:.4f}", made.counts.seconds)});
+  fmt::print("{}", table.text());
+}
+
+}  // namespace
+
+int run_graph(graph_flags const& flags) {
+  json_output output{flags.common.json};
+  auto const chosen = choose(flags.common, host_pool);
+  graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
+  settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
+  if (!flags.batch_size.empty()) settings.batch_size = parse_count("--batch-size", flags.batch_size, 1, u64{1} << 30);
+  auto const input = read_source(flags, chosen.seed);
+  check_memory(input, *chosen.on);
+  if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
+
+  std::vector<graph_outcome> outcomes;
+  {
+    progress_bar bar;
+    for (auto const& name : chosen.allocators) {
+      settings.allocator = name;
+      outcomes.push_back(build_graph(*chosen.on, input.graph, settings, bar.reporter()));
+    }
+  }
+  if (!output.owns_standard_output()) print(input, outcomes, chosen.on->name());
+  output.write(document_of(chosen, flags, input, outcomes));
+  for (auto const& made : outcomes) {
+    if (made.verified()) continue;
+    complain(fmt::format("graph: {}: {}", made.allocator, made.fault));
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace warpheap::tool

@@ -1,0 +1,52 @@
+// `warpheap info`: what this program has and what this machine has.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "choices.hpp"
+#include "json_output.hpp"
+#include "machine.hpp"
+#include "numbers.hpp"
+#include "text_table.hpp"
+
+namespace warpheap::tool {
+
+int run_info(common_flags const& flags) {
+  json_output output{flags.json};
+  auto const on = choose_backend(flags.backend);
+  auto document = new_document(*on);
+  document["version"] = version();
+  document["backends"] = backend_names();
+  document["backend"] = on->name();
+  document["allocators"] = nlohmann::ordered_json::array();
+  document["descriptions"] = nlohmann::ordered_json::object();
+  document["scenarios"] = on->scenarios();
+  document["devices"] = nlohmann::ordered_json::array();
+
+  text_table allocators{{"allocator", "what it is"}};
+  for (auto const& [name, text] : on->allocators()) {
+    document["allocators"].push_back(name);
+    document["descriptions"][name] = text;
+    allocators.add({name, text});
+  }
+  text_table devices{{"device", ">memory", ">multiprocessors", ">compute capability"}};
+  for (auto const& device : on->devices()) {
+    document["devices"].push_back({{"name", device.name},
+                                   {"memory_bytes", device.memory_bytes},
+                                   {"multiprocessors", device.multiprocessors},
+                                   {"compute_capability", device.compute_capability}});
+    devices.add({device.name, fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (u64{1} << 30)),
+                 fmt::format("{}", device.multiprocessors), device.compute_capability});
+  }
+  if (!output.owns_standard_output()) {
+    fmt::print("warpheap {} (commit {})\n", version(), commit());
+    fmt::print("backends: {}; default here: {}\n\n{}\n", fmt::join(backend_names(), ", "), on->name(),
+               allocators.text());
+    if (on->devices().empty()) fmt::print("no CUDA device in use\n");
+    else fmt::print("{}", devices.text());
+  }
+  output.write(document);
+  return 0;
+}
+
+}  // namespace warpheap::tool

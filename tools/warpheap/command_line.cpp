@@ -1,0 +1,155 @@
+#include "command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <new>
+#include <stdexcept>
+
+#include "choices.hpp"
+#include "commands.hpp"
+#include "machine.hpp"
+#include "warpheap/platform/errors.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+constexpr int bad_result = 1;
+constexpr int bad_usage = 2;
+
+/// An option whose value is text of at least one character: an empty one is a script's unset variable.
+CLI::Option* add_text(CLI::App& to, char const* name, std::string& value, std::string const& help, char const* type) {
+  auto const is_there = [](std::string const& text) { return std::string{text.empty() ? "the value is empty" : ""}; };
+  return to.add_option(name, value, help)->type_name(type)->check(CLI::Validator{is_there, ""});
+}
+
+void add_output_flags(CLI::App& to, common_flags& flags) {
+  add_text(to, "--backend", flags.backend, "cuda or host; by default cuda where a device is, else host", "NAME");
+  add_text(to, "--json", flags.json, "Write the results as JSON; '-' is standard output, which then has nothing else",
+           "FILE");
+}
+
+void add_common_flags(CLI::App& to, common_flags& flags, char const* host_pool) {
+  add_output_flags(to, flags);
+  add_text(to, "--allocator", flags.allocators, "Allocators, of those that `warpheap info` lists (default slab_bitmap)",
+           "NAME[,NAME...]");
+  add_text(to, "--pool", flags.pool,
+           std::string{"Bytes that the heap has for blocks, like 512MiB (default 8GiB on a GPU, or half of its free "
+                       "memory if that is less; on the host "} +
+               host_pool + ")",
+           "SIZE");
+  add_text(to, "--seed", flags.seed, "Seed of everything random", "N")->capture_default_str();
+  to.add_flag("--deterministic", flags.deterministic,
+              "Host backend: one lane at a time, in an order that depends on --seed alone; slow");
+}
+
+void add_sizes(CLI::App& to, std::string& sizes, std::string& ranges, char const* of_sizes, char const* of_ranges) {
+  add_text(to, "--sizes", sizes, of_sizes, "SIZE[,SIZE...]");
+  add_text(to, "--ranges", ranges, of_ranges, "SIZE-SIZE[,...]");
+}
+
+void add_info(CLI::App& to, common_flags& flags) { add_output_flags(to, flags); }
+
+void add_graph(CLI::App& to, graph_flags& flags) {
+  to.footer(
+      "Edges: every entry of the matrix is one, its value ignored. A general matrix is a directed graph; a symmetric,\n"
+      "skew-symmetric or hermitian one is undirected: each edge is in the adjacency of both its ends. Duplicates are\n"
+      "ignored. A self loop (an entry on the diagonal) stays, once in its vertex's own adjacency, unless dropped.\n"
+      "Reported: edges = adjacency entries at the end; mallocs and frees = blocks that came and went (a realloc in\n"
+      "place is neither); failures = calls that returned nullptr; live bytes = usable bytes of the graph's blocks at\n"
+      "the end, peak bytes = the most of that after any batch; seconds = time of the kernels that built and changed\n"
+      "the graph.");
+  add_common_flags(to, flags.common, "1GiB");
+  add_text(to, "--input", flags.input, "Matrix Market file in coordinate format; without it an R-MAT graph is made",
+           "FILE");
+  add_text(to, "--scale", flags.scale, "R-MAT: 2^N vertices", "N")->capture_default_str();
+  add_text(to, "--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex", "N")->capture_default_str();
+  add_text(to, "--batches", flags.rounds, "After loading, N times: erase a random batch of edges, and insert it again",
+           "N")
+      ->capture_default_str();
+  add_text(to, "--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)", "N");
+  to.add_flag("--replace", flags.replace, "What is inserted after a deletion is new random edges instead");
+  to.add_flag("--undirected", flags.undirected, "Take a general matrix as undirected");
+  to.add_flag("--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
+}
+
+void add_bench(CLI::App& to, bench_flags& flags) {
+  to.footer(
+      "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn\n"
+      "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to\n"
+      "the first nullptr, a crowd at the full heap, and again after frees), latency (one lane), init (making and\n"
+      "resetting a heap). Allocator 'null' is the floor: a kernel that stores one pointer a thread.\n"
+      "CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that uses it.");
+  to.add_option("scenarios", flags.scenarios, "burst, mixed, churn, fill, latency, init; all of them by default")
+      ->type_name("SCENARIO");
+  add_common_flags(to, flags.common, "256MiB, 8MiB for fill");
+  add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill and latency", "Ranges of sizes of mixed and churn");
+  add_text(to, "--threads", flags.threads,
+           "Threads (default on a GPU: burst and mixed 1048576, churn 262144, fill 65536; on the host fewer)", "N");
+  add_text(to, "--rounds", flags.rounds, "Rounds of churn", "N")->capture_default_str();
+  add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
+}
+
+void add_verify(CLI::App& to, verify_flags& flags) {
+  to.footer(
+      "The heap is filled until every thread got nullptr, every block is stamped by worker and counter and looked at,\n"
+      "all are freed by other workers, and the slots must be what they were at the start.");
+  add_common_flags(to, flags.common, "8MiB");
+  add_sizes(to, flags.sizes, flags.ranges, "Sizes of blocks (default 16,64,1000,4096)",
+            "Ranges of random sizes (default 16-1024)");
+  add_text(to, "--threads", flags.threads, "Threads that fill (default 65536 on a GPU, 1024 on the host)", "N");
+  add_text(to, "--repeat", flags.repeat, "Times that each size is filled and emptied", "N")->capture_default_str();
+}
+
+int dispatch(int count, char const* const* arguments) {
+  CLI::App app{"Dynamic memory for GPU threads: graphs built on it, allocators measured and verified.", "warpheap"};
+  app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")");
+  app.require_subcommand(1);
+  common_flags info;
+  graph_flags graph;
+  bench_flags bench;
+  verify_flags verify;
+  int status = 0;
+  auto const add = [&](char const* name, char const* text, auto fill, auto& flags, auto run) {
+    auto* const command = app.add_subcommand(name, text);
+    fill(*command, flags);
+    command->callback([&status, &flags, run] { status = run(flags); });
+  };
+  add("info", "Backends, allocators and devices", add_info, info, run_info);
+  add("graph", "Build a dynamic graph in the heap, change it, and check it", add_graph, graph, run_graph);
+  add("bench", "Measure allocators", add_bench, bench, run_bench);
+  add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
+  auto const is_command = [&](CLI::App* command) { return command->check_name(arguments[1]); };
+  if (count > 1 && arguments[1][0] != '-' && app.get_subcommands(is_command).empty())
+    throw usage_error{std::string{"no subcommand is called '"} + arguments[1] +
+                      "'; there are: info, graph, bench, verify"};
+  try {
+    app.parse(count, arguments);
+  } catch (CLI::Success const& help) {
+    return app.exit(help);
+  } catch (CLI::ParseError const& error) {
+    throw usage_error{error.what()};
+  }
+  return status;
+}
+
+}  // namespace
+
+int run(int count, char const* const* arguments) {
+  try {
+    return dispatch(count, arguments);
+  } catch (usage_error const& error) {
+    complain(error.what());
+  } catch (out_of_memory const& error) {
+    complain(error.what());
+  } catch (std::invalid_argument const& error) {
+    complain(error.what());
+  } catch (std::bad_alloc const&) {
+    complain("out of memory on the host");
+  } catch (std::exception const& error) {
+    complain(error.what());
+    return bad_result;
+  }
+  return bad_usage;
+}
+
+}  // namespace warpheap::tool

@@ -1,0 +1,94 @@
+// `warpheap verify`: every allocator that was chosen is filled to the last block, checked and emptied, at every size.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "choices.hpp"
+#include "json_output.hpp"
+#include "numbers.hpp"
+#include "progress_bar.hpp"
+#include "text_table.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr u64 host_pool = u64{8} << 20;
+
+bench::request parse_request(verify_flags const& flags, choices const& chosen, progress_bar& bar) {
+  bench::request asked;
+  asked.pool_bytes = chosen.pool_bytes;
+  asked.seed = chosen.seed;
+  asked.sizes = parse_sizes(flags.sizes, chosen.pool_bytes);
+  asked.ranges = parse_ranges(flags.ranges, chosen.pool_bytes);
+  if (asked.sizes.empty() && asked.ranges.empty()) {
+    asked.sizes = {16, 64, 1000, 4096};
+    asked.ranges = {{16, 1024}};
+  }
+  if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
+  asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
+  asked.report = bar.reporter();
+  return asked;
+}
+
+json json_of(verification const& made) {
+  json row{{"allocator", made.allocator}, {"least_bytes", made.least_bytes}, {"most_bytes", made.most_bytes}};
+  row["blocks"] = made.blocks;
+  row["bytes"] = made.bytes;
+  row["failures"] = made.failures;
+  row["damaged"] = made.damaged;
+  row["misaligned"] = made.misaligned;
+  row["slots_before"] = made.counts_slots ? json(made.slots_before) : json(nullptr);
+  row["slots_after"] = made.counts_slots ? json(made.slots_after) : json(nullptr);
+  row["seconds"] = made.seconds;
+  row["verified"] = made.verified();
+  if (!made.verified()) row["fault"] = made.fault;
+  return row;
+}
+
+void add_row(text_table& table, verification const& made) {
+  auto const size = made.least_bytes == made.most_bytes ? fmt::format("{}", made.least_bytes)
+                                                        : fmt::format("{}-{}", made.least_bytes, made.most_bytes);
+  table.add({made.allocator, size, fmt::format("{}", made.blocks), fmt::format("{}", made.damaged),
+             fmt::format("{}", made.misaligned), made.counts_slots ? fmt::format("{}", made.slots_before) : "-",
+             made.counts_slots ? fmt::format("{}", made.slots_after) : "-", fmt::format("{:.4f}", made.seconds),
+             made.verified() ? "yes" : "NO: " + made.fault});
+}
+
+}  // namespace
+
+int run_verify(verify_flags const& flags) {
+  json_output output{flags.common.json};
+  auto const chosen = choose(flags.common, host_pool);
+  std::vector<verification> all;
+  {
+    progress_bar bar;
+    auto const asked = parse_request(flags, chosen, bar);
+    for (auto const& allocator : chosen.allocators)
+      for (auto const& made : chosen.on->verify(allocator, asked)) all.push_back(made);
+  }
+
+  auto const failed = std::find_if(all.begin(), all.end(), [](auto const& each) { return !each.verified(); });
+  auto document = new_document(*chosen.on);
+  document["backend"] = chosen.on->name();
+  document["seed"] = chosen.seed;
+  document["pool_bytes"] = chosen.pool_bytes;
+  document["verified"] = failed == all.end();
+  document["results"] = json::array();
+  text_table table{{"allocator", ">bytes", ">blocks", ">damaged", ">misaligned", ">slots before", ">slots after",
+                    ">seconds", "verified"}};
+  for (auto const& made : all) {
+    document["results"].push_back(json_of(made));
+    add_row(table, made);
+  }
+  if (!output.owns_standard_output()) fmt::print("{}", table.text());
+  output.write(document);
+  if (failed == all.end()) return 0;
+  complain(fmt::format("verify: {}: {}", failed->allocator, failed->fault));
+  return 1;
+}
+
+}  // namespace warpheap::tool

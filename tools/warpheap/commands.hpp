@@ -1,0 +1,60 @@
+// The subcommands. Each takes what was typed, as text and flags, does the work and returns the exit status: 0 when all is
+// well, 1 when a check of results failed. Bad usage and bad input are usage_error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace warpheap::tool {
+
+/// Flags of every subcommand that runs something. Text is as typed; empty means the default.
+struct common_flags {
+  std::string backend;
+  std::string allocators;
+  std::string pool;
+  std::string seed = "1";
+  std::string json;
+  bool deterministic = false;
+};
+
+struct graph_flags {
+  common_flags common;
+  std::string input;
+  std::string scale = "14";
+  std::string edge_factor = "16";
+  std::string rounds = "4";
+  std::string batch_size;
+  bool replace = false;
+  bool undirected = false;
+  bool drop_self_loops = false;
+};
+
+struct bench_flags {
+  common_flags common;
+  std::vector<std::string> scenarios;
+  std::string sizes;
+  std::string ranges;
+  std::string threads;
+  std::string rounds = "64";
+  std::string repeat = "7";
+};
+
+struct verify_flags {
+  common_flags common;
+  std::string sizes;
+  std::string ranges;
+  std::string threads;
+  std::string repeat = "2";
+};
+
+int run_info(common_flags const& flags);
+int run_graph(graph_flags const& flags);
+int run_bench(bench_flags const& flags);
+int run_verify(verify_flags const& flags);
+
+/// The most threads that a flag takes.
+inline constexpr u64 most_threads = u64{1} << 26;
+
+}  // namespace warpheap::tool

@@ -1,0 +1,33 @@
+// The work of `warpheap graph` for one allocator: all edges inserted in batches in a random order, then rounds that erase
+// a random sample of the edges and insert as many, then the comparison with the reference, then everything freed.
+#pragma once
+
+#include <string>
+
+#include "edge_list.hpp"
+
+namespace warpheap::tool {
+
+struct graph_settings {
+  std::string allocator = {};
+  u64 pool_bytes = 0;
+  u64 seed = 1;
+  u32 rounds = 0;        ///< of erasing and inserting
+  u64 batch_size = 1;    ///< edges
+  bool replace = false;  ///< what a round inserts is new random edges, not those that it erased
+};
+
+struct graph_outcome {
+  std::string allocator = {};
+  u64 edges = 0;        ///< adjacency entries at the end
+  graph_counts counts;  ///< of the graph at the end, before everything is freed
+  u64 peak_bytes = 0;   ///< the most live_bytes after any batch
+  std::string fault;
+
+  bool verified() const { return fault.empty(); }
+};
+
+graph_outcome build_graph(backend const& on, edge_list graph, graph_settings const& settings,
+                          bench::progress const& report);
+
+}  // namespace warpheap::tool

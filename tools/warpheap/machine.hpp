@@ -1,0 +1,20 @@
+// Where a figure comes from: the machine, the driver and the commit, as every JSON document of the tool says it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "backend/backend.hpp"
+
+namespace warpheap::tool {
+
+/// `{cpu, device, driver, cuda, commit, time}`; null where the backend has none.
+nlohmann::ordered_json machine_of(backend const& on);
+
+/// This library's version, "0.1.0".
+std::string version();
+
+/// The commit that the program was built from; "unknown" if the build did not know.
+std::string commit();
+
+}  // namespace warpheap::tool

@@ -1,0 +1,195 @@
+#include "matrix_market.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace warpheap::tool {
+
+namespace {
+
+constexpr u64 most_vertices = 0x7fff'ffff;
+
+std::string lower(std::string_view text) {
+  std::string made{text};
+  std::transform(made.begin(), made.end(), made.begin(), [](unsigned char c) { return std::tolower(c); });
+  return made;
+}
+
+/// What the file shows of itself in a message: short, and without control characters.
+std::string excerpt(std::string_view text) {
+  std::string made{text.substr(0, 40)};
+  for (char& c : made)
+    if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
+  return text.size() > 40 ? made + "..." : made;
+}
+
+/// A text line by line, and in each line field by field.
+class line_reader {
+ public:
+  line_reader(std::string const& name, std::string_view text) : name_{name}, rest_{text} {}
+
+  /// The next line, without its end; false if there is none.
+  bool next() {
+    if (rest_.empty()) return false;
+    auto const end = std::min(rest_.find('\n'), rest_.size());
+    line_ = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    ++number_;
+    return true;
+  }
+
+  /// The next line that is neither blank nor a comment.
+  bool next_data() {
+    while (next()) {
+      skip_space();
+      if (!line_.empty() && line_.front() != '%') return true;
+    }
+    return false;
+  }
+
+  /// The next field of the line; empty if there is none.
+  std::string_view field() {
+    skip_space();
+    auto const end = std::min(line_.find_first_of(" \t\r"), line_.size());
+    auto const found = line_.substr(0, end);
+    line_.remove_prefix(end);
+    return found;
+  }
+
+  std::string_view line() const { return line_; }
+  u64 bytes_left() const { return rest_.size(); }
+
+  [[noreturn]] void fail(std::string const& fault) const {
+    throw usage_error{fmt::format("{}:{}: {}", name_, std::max<u64>(number_, 1), fault)};
+  }
+
+ private:
+  void skip_space() { line_.remove_prefix(std::min(line_.find_first_not_of(" \t\r"), line_.size())); }
+
+  std::string const& name_;
+  std::string_view rest_;
+  std::string_view line_;
+  u64 number_ = 0;
+};
+
+/// What the banner says.
+struct banner {
+  u32 values = 0;  ///< numbers after the two indices
+  bool integers = false;
+  bool directed = false;
+};
+
+banner read_banner(line_reader& reader) {
+  if (!reader.next()) reader.fail("not a Matrix Market file: it is empty");
+  if (lower(reader.line().substr(0, 14)) != "%%matrixmarket")
+    reader.fail(
+        fmt::format("not a Matrix Market file: it starts with '{}', not with %%MatrixMarket", excerpt(reader.line())));
+  reader.field();
+  auto const object = lower(reader.field()), format = lower(reader.field()), field = lower(reader.field()),
+             symmetry = lower(reader.field());
+  if (object != "matrix") reader.fail(fmt::format("the object is '{}', not a matrix", excerpt(object)));
+  if (format != "coordinate") reader.fail(fmt::format("the format is '{}'; a graph needs coordinate", excerpt(format)));
+  banner said;
+  if (field == "real" || field == "double") said.values = 1;
+  else if (field == "integer") said.values = 1, said.integers = true;
+  else if (field == "complex") said.values = 2;
+  else if (field != "pattern")
+    reader.fail(fmt::format("the field is '{}'; there are pattern, real, integer and complex", excerpt(field)));
+  said.directed = symmetry == "general";
+  if (!said.directed && symmetry != "symmetric" && symmetry != "skew-symmetric" && symmetry != "hermitian")
+    reader.fail(fmt::format("the symmetry is '{}'; there are general, symmetric, skew-symmetric and hermitian",
+                            excerpt(symmetry)));
+  return said;
+}
+
+u64 read_size(line_reader& reader, char const* what) {
+  auto const text = reader.field();
+  u64 value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty()) reader.fail(fmt::format("the size line has no number of {}", what));
+  if (error != std::errc{} || stop != text.data() + text.size())
+    reader.fail(fmt::format("'{}' is not a number of {}", excerpt(text), what));
+  return value;
+}
+
+/// The size line: how many vertices, and how many entries follow.
+u64 read_size_line(line_reader& reader, edge_list& graph) {
+  if (!reader.next_data()) reader.fail("the file ends before its size line");
+  u64 const rows = read_size(reader, "rows"), columns = read_size(reader, "columns"),
+            entries = read_size(reader, "entries");
+  if (auto const more = reader.field(); !more.empty())
+    reader.fail(fmt::format("the size line has '{}' after its three numbers", excerpt(more)));
+  if (rows != columns) reader.fail(fmt::format("{} rows and {} columns: a graph's matrix is square", rows, columns));
+  if (rows > most_vertices) reader.fail(fmt::format("{} vertices are more than {}", rows, most_vertices));
+  graph.vertices = static_cast<u32>(rows);
+  return entries;
+}
+
+u32 read_index(line_reader& reader, char const* what, u32 vertices) {
+  auto const text = reader.field();
+  if (text.empty()) reader.fail(fmt::format("the entry has no {}", what));
+  i64 value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || stop != text.data() + text.size())
+    reader.fail(fmt::format("'{}' is not a {}", excerpt(text), what));
+  if (error != std::errc{} || value < 1 || value > static_cast<i64>(vertices))
+    reader.fail(fmt::format("{} {} is not between 1 and {}", what, excerpt(text), vertices));
+  return static_cast<u32>(value - 1);
+}
+
+void check_value(line_reader& reader, bool integer) {
+  auto const text = reader.field();
+  if (text.empty()) reader.fail("the entry has no value");
+  auto const begin = text.data() + (text.front() == '+'), end = text.data() + text.size();
+  double real = 0;
+  i64 whole = 0;
+  auto const [stop, error] = integer ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, real);
+  if (error == std::errc::invalid_argument || stop != end)
+    reader.fail(fmt::format("'{}' is not {} value", excerpt(text), integer ? "an integer" : "a real"));
+}
+
+edge read_entry(line_reader& reader, banner const& said, u32 vertices) {
+  u32 const row = read_index(reader, "row", vertices), column = read_index(reader, "column", vertices);
+  for (u32 i = 0; i < said.values; ++i) check_value(reader, said.integers);
+  if (auto const more = reader.field(); !more.empty())
+    reader.fail(fmt::format("'{}' follows a complete entry", excerpt(more)));
+  return {row, column};
+}
+
+}  // namespace
+
+edge_list parse_matrix_market(std::string const& name, std::string_view text) {
+  line_reader reader{name, text};
+  auto const said = read_banner(reader);
+  edge_list graph;
+  graph.directed = said.directed;
+  u64 const entries = read_size_line(reader, graph);
+  // The shortest entry is "1 1" and the end of a line: a promise alone takes no memory.
+  graph.edges.reserve(std::min(entries, (reader.bytes_left() + 1) / 4));
+  while (reader.next_data()) {
+    if (graph.edges.size() == entries) reader.fail(fmt::format("an entry more than the {} that are promised", entries));
+    graph.edges.push_back(read_entry(reader, said, graph.vertices));
+  }
+  if (graph.edges.size() < entries)
+    reader.fail(fmt::format("the file ends after {} of {} entries", graph.edges.size(), entries));
+  return graph;
+}
+
+edge_list read_matrix_market(std::string const& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw usage_error{path + ": is a directory"};
+  std::ifstream file{path, std::ios::binary};
+  if (!file) throw usage_error{path + ": " + std::strerror(errno)};
+  std::string const text{std::istreambuf_iterator<char>{file}, {}};
+  if (file.bad()) throw usage_error{path + ": " + std::strerror(errno)};
+  return parse_matrix_market(path, text);
+}
+
+}  // namespace warpheap::tool

@@ -1,0 +1,120 @@
+#include "numbers.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace warpheap::tool {
+
+namespace {
+
+struct unit {
+  char const* name;
+  u64 bytes;
+};
+
+constexpr u64 kibi = 1024;
+constexpr unit units[] = {{"", 1},
+                          {"B", 1},
+                          {"K", kibi},
+                          {"KiB", kibi},
+                          {"KB", 1000},
+                          {"M", kibi* kibi},
+                          {"MiB", kibi* kibi},
+                          {"MB", 1'000'000},
+                          {"G", kibi* kibi* kibi},
+                          {"GiB", kibi* kibi* kibi},
+                          {"GB", 1'000'000'000},
+                          {"T", kibi* kibi* kibi* kibi},
+                          {"TiB", kibi* kibi* kibi* kibi},
+                          {"TB", 1'000'000'000'000}};
+
+/// The digits at the start of `text`, and what follows them. `ok` is false if there are none or too many.
+struct leading_number {
+  u64 value = 0;
+  std::string_view rest;
+  bool ok = false;
+};
+
+leading_number read_number(std::string_view text) {
+  leading_number read;
+  auto const end = text.data() + text.size();
+  auto const [stop, error] = std::from_chars(text.data(), end, read.value);
+  read.ok = error == std::errc{};
+  read.rest = {stop, static_cast<size_t>(end - stop)};
+  return read;
+}
+
+bool same_but_for_case(std::string_view one, std::string_view other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+}
+
+}  // namespace
+
+u64 parse_count(std::string_view what, std::string_view text, u64 least, u64 most) {
+  auto const read = read_number(text);
+  if (!read.ok || !read.rest.empty()) throw usage_error{fmt::format("{}: '{}' is not a whole number", what, text)};
+  if (read.value < least || read.value > most)
+    throw usage_error{fmt::format("{}: {} is not between {} and {}", what, read.value, least, most)};
+  return read.value;
+}
+
+u64 parse_bytes(std::string_view what, std::string_view text, u64 least, u64 most) {
+  auto const read = read_number(text);
+  for (auto const& known : units) {
+    if (!read.ok || !same_but_for_case(read.rest, known.name)) continue;
+    if (read.value > ~u64{0} / known.bytes)
+      throw usage_error{fmt::format("{}: '{}' is more bytes than 64 bits can count", what, text)};
+    u64 const bytes = read.value * known.bytes;
+    if (bytes < least) throw usage_error{fmt::format("{}: '{}' is less than {}", what, text, format_bytes(least))};
+    if (bytes > most) throw usage_error{fmt::format("{}: '{}' is more than {}", what, text, format_bytes(most))};
+    return bytes;
+  }
+  throw usage_error{fmt::format("{}: '{}' is not a size; sizes are like 1000, 64K, 512MiB, 8GiB", what, text)};
+}
+
+std::vector<std::string> split_list(std::string_view what, std::string_view text) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    auto const comma = std::min(text.find(',', start), text.size());
+    if (comma == start) throw usage_error{fmt::format("{}: '{}' has an empty item", what, text)};
+    parts.emplace_back(text.substr(start, comma - start));
+    start = comma + 1;
+  }
+  return parts;
+}
+
+bench::size_range parse_range(std::string_view what, std::string_view text, u64 least, u64 most) {
+  auto const dash = text.find('-');
+  if (dash == std::string_view::npos || dash == 0)
+    throw usage_error{fmt::format("{}: '{}' is not a range of sizes; ranges are like 16-512", what, text)};
+  bench::size_range const range{parse_bytes(what, text.substr(0, dash), least, most),
+                                parse_bytes(what, text.substr(dash + 1), least, most)};
+  if (range.least > range.most) throw usage_error{fmt::format("{}: '{}' ends before it starts", what, text)};
+  return range;
+}
+
+std::string format_bytes(u64 bytes) {
+  constexpr char const* names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t power = 0;
+  while (bytes && bytes % kibi == 0 && power + 1 < std::size(names)) {
+    bytes /= kibi;
+    ++power;
+  }
+  return fmt::format("{} {}", bytes, names[power]);
+}
+
+std::string format_rate(double per_second) {
+  constexpr char const* names[] = {"", " k", " M", " G", " T"};
+  size_t power = 0;
+  while (per_second >= 999.5 && power + 1 < std::size(names)) {
+    per_second /= 1000;
+    ++power;
+  }
+  int const decimals = per_second >= 99.95 ? 0 : per_second >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f}{}", per_second, decimals, names[power]);
+}
+
+}  // namespace warpheap::tool

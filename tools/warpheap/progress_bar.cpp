@@ -1,0 +1,40 @@
+#include "progress_bar.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace warpheap::tool {
+
+using namespace std::chrono_literals;
+
+progress_bar::progress_bar() : terminal_{isatty(STDERR_FILENO) == 1} {}
+
+void progress_bar::show(std::string const& task, u64 done, u64 total) {
+  auto const now = clock::now();
+  if (!terminal_ || now - start_ < 1s || now - last_ < 100ms) return;
+  last_ = now;
+  drawn_ = true;
+  fmt::print(stderr, "\r\x1b[K{}", progress_line(task, done, total));
+  std::fflush(stderr);
+}
+
+void progress_bar::clear() {
+  if (!drawn_) return;
+  drawn_ = false;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+}
+
+std::string progress_line(std::string const& task, u64 done, u64 total) {
+  constexpr u64 width = 30;
+  u64 const part = total ? std::min(done, total) : 0;
+  u64 const whole = total ? total : 1;
+  auto const filled = static_cast<size_t>(width * part / whole);
+  return fmt::format("[{}{}] {:>3}%  {}", std::string(filled, '#'), std::string(width - filled, '-'),
+                     100 * part / whole, task);
+}
+
+}  // namespace warpheap::tool
