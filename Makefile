@@ -30,11 +30,11 @@ build: setup ## The tool: build/host/bin/warpheap, and build/cuda/bin/warpheap w
 
 .PHONY: test
 test: setup ## Every test and check that needs no GPU
-	@scripts/run_tests
+	@scripts/test
 
 .PHONY: check
-check: setup ## The checks alone: layers, headers, CUDA compilation, format, registers
-	@scripts/build host
+check: setup ## The checks alone: layers, headers, format, documentation, CUDA compilation
+	@scripts/build host checks
 	@ctest --preset host --label-regex '^check$$'
 
 .PHONY: gpu-build
@@ -45,11 +45,13 @@ gpu-build: setup ## Test programs and tool for a machine with a GPU, in build/gp
 format: ## Format every source in place
 	@$(SOURCES) | xargs -r clang-format -i
 
-.PHONY: lint
-lint: setup ## clang-tidy on what the host build compiles, and the checks
-	@scripts/build host
+.PHONY: tidy
+tidy: setup ## clang-tidy on every source that the host build compiles
+	@scripts/build host checks
 	@scripts/lint.py --jobs $(JOBS) build/host
-	@ctest --preset host --label-regex '^check$$'
+
+.PHONY: lint
+lint: tidy check ## clang-tidy, and the checks
 
 .PHONY: clean
 clean: ## Remove everything that was built

@@ -29,11 +29,9 @@ target_compile_options(
   warpheap_checked INTERFACE -UNDEBUG "$<$<COMPILE_LANGUAGE:CXX>:-O1;-g1>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O1>")
 target_link_libraries(warpheap_checked INTERFACE warpheap::warpheap)
 
-# Compiles the given sources, or those of them that are not for the host backend alone, as CUDA where WARPHEAP_CUDA is on.
-# Applies to the calling directory, as properties of sources do.
+# Compiles the given sources as CUDA where WARPHEAP_CUDA is on. For the calling directory, as properties of sources are.
 function(warpheap_compile_as_cuda)
   if(WARPHEAP_CUDA)
-    list(FILTER ARGN EXCLUDE REGEX "/host/")
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
   endif()
 endfunction()

@@ -14,14 +14,20 @@ SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 GXX = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", f"-I{ROOT}/include"]
 
 
-def nvcc_or_skip(what):
-    """The command line of nvcc; without one, ends the check with a line that says what was skipped."""
+def find_nvcc():
+    """The command line of nvcc, or None."""
     default = "/usr/local/cuda/bin/nvcc"
     nvcc = os.environ.get("CUDACXX") or shutil.which("nvcc") or (default if os.access(default, os.X_OK) else None)
+    return [nvcc, "-std=c++20", f"-I{ROOT}/include"] if nvcc else None
+
+
+def nvcc_or_skip(what):
+    """The command line of nvcc; without one, ends the check with a line that says what was skipped."""
+    nvcc = find_nvcc()
     if not nvcc:
         print(f"SKIP: no nvcc, so {what} was not checked")
         sys.exit(SKIPPED)
-    return [nvcc, "-std=c++20", f"-I{ROOT}/include"]
+    return nvcc
 
 
 def compile(command):
@@ -40,5 +46,5 @@ def compile_all(commands):
 def sources():
     """Every C++ and CUDA source of the project, relative to its root."""
     folders = ["include", "tests", "tools", "examples", "bench"]
-    found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".hpp", ".cuh", ".cpp", ".cu")]
-    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*")]
+    return sorted(path.relative_to(ROOT).as_posix() for path in found if path.suffix in (".hpp", ".cuh", ".cpp", ".cu"))

@@ -7,6 +7,5 @@
 #if defined(NDEBUG)
 #define WARPHEAP_ASSERT(condition, reason) static_cast<void>(sizeof((condition) ? 1 : 0))
 #else
-#define WARPHEAP_ASSERT(condition, reason) \
-  ((condition) ? static_cast<void>(0) : ::warpheap::simt::trap(reason))
+#define WARPHEAP_ASSERT(condition, reason) ((condition) ? static_cast<void>(0) : ::warpheap::simt::trap(reason))
 #endif

@@ -38,6 +38,9 @@ class atomic_ref {
 /// slab to another class needs.
 WARPHEAP_DEVICE inline void recycling_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
+// The formatter would cut each instruction from its operands.
+// clang-format off
+
 // The scope's three spellings of one instruction. `before` and `after` are the text around the scope.
 #define WARPHEAP_PTX_SCOPED(before, after, ...)                                               \
   do {                                                                                        \
@@ -133,6 +136,8 @@ WARPHEAP_DEVICE void atomic_ref<T, Scope>::store(T value, order how) const {
     WARPHEAP_PTX_STORE("r", ".global.u32 [%0], %1;")
   }
 }
+
+// clang-format on
 
 #undef WARPHEAP_PTX_STORE
 #undef WARPHEAP_PTX_LOAD

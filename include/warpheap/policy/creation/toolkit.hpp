@@ -23,10 +23,8 @@ class toolkit {
   static constexpr char const* name = "toolkit";
   static constexpr allocator_traits traits{.alignment = 16};
 
-  /// What nobody can have is refused here: compilers warn of a malloc that large. The C library serves even 0 bytes.
-  WARPHEAP_DEVICE void* create(size_t bytes) const {
-    return bytes != 0 && bytes <= ~size_t{0} / 2 ? ::malloc(bytes) : nullptr;
-  }
+  /// nullptr for 0 bytes, where C leaves it open, and for more than an object may have.
+  WARPHEAP_DEVICE void* create(size_t bytes) const { return bytes - 1 < ~size_t{0} / 2 ? ::malloc(bytes) : nullptr; }
   WARPHEAP_DEVICE void destroy(void* memory) const { ::free(memory); }
 
 #if !defined(__CUDACC__)

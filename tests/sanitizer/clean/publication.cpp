@@ -23,7 +23,8 @@ struct publish {
     own[thread] = own[thread] + 0 * neighbour;
     simt::sync_block();
     if (thread == 0) {
-      for (u32 other = 0; other < simt::block_dim(); ++other) atomic_ref<u32>{*seen}.fetch_add(own[other] - other, order::relaxed);
+      for (u32 other = 0; other < simt::block_dim(); ++other)
+        atomic_ref<u32>{*seen}.fetch_add(own[other] - other, order::relaxed);
     }
   }
 };

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Checks the documentation: every relative link leads somewhere, and every program on a page compiles.
+
+A program is a C++ listing whose first line names its file, like '// count.cpp' or '// lists.cu'; the latter needs nvcc.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+import tempfile
+
+import compilers
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+PROGRAM = re.compile(r"```cpp\n// (\w+\.(?:cpp|cu))\n(.*?)```", re.DOTALL)
+
+
+def dead_links(page):
+    targets = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    return [f"{page}: no {target}" for target in targets if not (page.parent / target).exists()]
+
+
+def broken_programs(page, nvcc):
+    faults = []
+    for name, text in PROGRAM.findall(page.read_text()):
+        with tempfile.TemporaryDirectory() as directory:
+            source = pathlib.Path(directory) / name
+            source.write_text(text)
+            if name.endswith(".cpp"):
+                good, said, _ = compilers.compile([*compilers.GXX, "-fsyntax-only", str(source)])
+            elif nvcc:
+                good, said, _ = compilers.compile([*nvcc, "-arch=sm_90", "-ptx", "-o", "/dev/null", str(source)])
+            else:
+                continue
+        print(f"{page.name}: {name} {'compiles' if good else 'does not compile'}")
+        if not good:
+            faults.append(f"{page}: {name}\n{said}")
+    return faults
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as directory:
+        page = pathlib.Path(directory) / "page.md"
+        page.write_text(
+            "[gone](nowhere.md) [here](page.md) [far](https://example.org/x)\n"
+            "```cpp\n// good.cpp\nint main() {}\n```\n```cpp\n// bad.cpp\nint main() { return x; }\n```\n"
+        )
+        links, programs = dead_links(page), broken_programs(page, None)
+    if len(links) != 1 or "nowhere.md" not in links[0] or len(programs) != 1 or "bad.cpp" not in programs[0]:
+        print(f"of one dead link and one broken program, these were caught: {links} {programs}")
+        return 1
+    print("caught the dead link and the broken program")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
+    if parser.parse_args().self_test:
+        return self_test()
+    root = compilers.ROOT
+    pages = [*root.glob("*.md"), *(path for name in ("docs", "include", "bench") for path in (root / name).rglob("*.md"))]
+    nvcc = compilers.find_nvcc()
+    faults = [fault for page in sorted(pages) for fault in dead_links(page) + broken_programs(page, nvcc)]
+    print("\n".join(faults) or f"{len(pages)} pages: links and programs are good")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
