@@ -20,12 +20,13 @@ struct say_it {
   }
 };
 
-using our_allocator =
-    warpheap::allocator<warpheap::creation::slab_bitmap<{.max_slab_log2 = 16}>,  // slabs of 64 KiB at most
-                        warpheap::distribution::none,                            // each lane for itself
-                        say_it,                                                  //
-                        warpheap::reserve_pool::device_memory,                   //
-                        warpheap::alignment::shrink<16>>;
+constexpr warpheap::creation::slab_bitmap_config small_slabs{.max_slab_log2 = 16};  // 64 KiB at most
+
+using our_allocator = warpheap::allocator<warpheap::creation::slab_bitmap<small_slabs>,  // how a block is created
+                                          warpheap::distribution::none,                  // each lane asks for itself
+                                          say_it,                                        // out of memory
+                                          warpheap::reserve_pool::device_memory,         // where the pool comes from
+                                          warpheap::alignment::shrink<16>>;              // how sizes are padded
 
 struct ask_and_free {
   template <class Ref>
