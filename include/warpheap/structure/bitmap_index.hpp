@@ -90,24 +90,24 @@ class bitmap_index {
     }
   }
 
-  /// An item that was in the set lately, near and cyclically after `start` (an item, best a random one); `none` if we saw
-  /// none. Any lane alone. One load where the set is dense around `start`.
+  /// An item that was in the set lately, the first at or cyclically after `start` as far as we saw; `none` if we saw
+  /// none. `start` is an item, best a random one. Any lane alone.
   WARPHEAP_DEVICE u32 find(u32 start) const {
-    // relaxed, here and below: a hint.
-    auto const near = bottom().word_of(start).load(order::relaxed);
-    if (near != 0) return start - start % 64 + first_from(near, start % 64);
+    // relaxed: a hint. In a dense set this is all.
+    auto const near = bottom().word_of(start).load(order::relaxed) & ~low_mask(start % 64);
+    if (near != 0) return start - start % 64 + lowest_bit(near);
     level top = bottom();
     while (!is_top(top)) top = above(top);
     auto const own = start >> items_log2(top);
-    for (u32 turn = 0; turn < top.width; ++turn) {
+    auto const found = find_between(top, start, end_of(top, own));
+    if (found != none) return found;
+    // Nothing behind us in our own top word. The others are loaded at once, so that an empty index costs two latencies.
+    auto const occupied = occupied_words(top);
+    for (u32 turn = 1; turn <= top.width; ++turn) {
       auto const word = own + turn < top.width ? own + turn : own + turn - top.width;
-      // Each summary bit is followed once: one whose word turns out to be zero is passed over, so the search ends.
-      for (u64 bits = top.word_of(64 * word).load(order::relaxed); bits != 0;) {
-        auto const bit = first_from(bits, (start >> (6 * top.depth)) % 64);
-        auto const found = descend(top, 64 * word + bit, start);
-        if (found != none) return found;
-        bits &= ~(u64{1} << bit);
-      }
+      if ((occupied >> word & 1) == 0) continue;
+      auto const later = find_between(top, word << items_log2(top), word == own ? start : end_of(top, word));
+      if (later != none) return later;
     }
     return none;
   }
@@ -184,21 +184,41 @@ class bitmap_index {
   /// log2 of the items below one word of a level.
   WARPHEAP_DEVICE static u32 items_log2(level const& at) { return 6 * at.depth + 6; }
 
-  /// The first set bit at or cyclically after `position`; `word` is not 0.
-  WARPHEAP_DEVICE static u32 first_from(u64 word, u32 position) {
-    auto const later = word & ~low_mask(position);
-    return lowest_bit(later != 0 ? later : word);
+  /// One past the last item below a word of a level.
+  WARPHEAP_DEVICE u32 end_of(level const& at, u32 word) const {
+    auto const end = (word + 1) << items_log2(at);
+    return end < items_ ? end : items_;
   }
 
-  /// An item below bit `bit` of a level; `none` if a word on the way is zero.
-  WARPHEAP_DEVICE u32 descend(level at, u32 bit, u32 start) const {
-    while (at.depth != 0) {
-      at = below(at);
-      auto const word = atomic_ref<u64>{at.words[bit]}.load(order::relaxed);
-      if (word == 0) return none;
-      bit = 64 * bit + first_from(word, (start >> (6 * at.depth)) % 64);
+  /// Bit w is set if word w of the top level was not zero.
+  WARPHEAP_DEVICE static u32 occupied_words(level const& top) {
+    u32 occupied = 0;
+    for (u32 word = 0; word < max_top_words; ++word) {
+      // relaxed: a hint.
+      if (word < top.width && top.word_of(64 * word).load(order::relaxed) != 0) occupied |= 1u << word;
     }
-    return bit;
+    return occupied;
+  }
+
+  /// The first item of [position, end) that we see, top down; all of them lie below one word of the top level. A
+  /// summary bit whose word turns out to be zero is passed over, so position only grows and the search ends.
+  WARPHEAP_DEVICE u32 find_between(level at, u32 position, u32 end) const {
+    while (position < end) {
+      auto const shift = 6 * at.depth;
+      auto const bit = position >> shift;
+      // relaxed: a hint.
+      auto const rest = at.word_of(bit).load(order::relaxed) & ~low_mask(bit % 64);
+      if (rest == 0) {
+        position = (bit / 64 + 1) << (shift + 6);
+        if (!is_top(at)) at = above(at);
+        continue;
+      }
+      auto const first = (bit - bit % 64 + lowest_bit(rest)) << shift;
+      if (first > position) position = first;
+      if (at.depth == 0) return position < end ? position : none;
+      at = below(at);
+    }
+    return none;
   }
 
   u64* words_;

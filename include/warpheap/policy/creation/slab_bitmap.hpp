@@ -162,7 +162,7 @@ class slab_bitmap {
   }
 
   /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
-  /// below its soft limit, and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a
+  /// and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a
   /// hundred of them take 3 us.
   ///
   /// All lanes of `company` call together, each with its group in it: collectives of many masks would be served one after
@@ -204,8 +204,9 @@ class slab_bitmap {
     if (hinted == 0 || 8 * wanted > capacity) return {};
     slab_state const old = table_.promise(slab, wanted);
     u32 const now_used = old.used() + wanted;
-    bool const looks_ahead = old.used() < (capacity + 1) / 2 && now_used >= (capacity + 1) / 2;
-    if (!old.serves(size_class) || now_used >= soft || looks_ahead)
+    bool const moves_on = old.used() < soft && now_used >= soft;
+    if (!old.serves(size_class) || now_used > capacity || moves_on ||
+        slab_limits::looks_ahead(capacity, old.ever(), wanted))
       return {0, 0, slab_table::finish_reserve(table_, slab, size_class, wanted, slab_table::no_limit, old.word), hinted};
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
@@ -219,7 +220,7 @@ class slab_bitmap {
     u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
     if (popcount(ours) == wanted) return {u64{hinted} << 32 | (place & ~63u), ours, {}, 0};
     if (ours != 0) table_.blocks(slab).release(place / 64, ours);  // not enough: search for all
-    return {0, 0, {slab, wanted, slab_reservation::anywhere, false}, hinted};
+    return {0, 0, {slab, wanted, slab_reservation::anywhere}, hinted};
   }
 
   /// The rest of serve(), turn by turn: each turn shares out the blocks claimed in one word. All lanes of the group call;
@@ -237,7 +238,8 @@ class slab_bitmap {
       u32 word = 0;
       if (group.leads) {
         if (reserved.blocks() == 0) reserved = slab_supply{table_, size_class}.reserve(group.size - served, tried);
-        if (reserved.crossed()) slab_supply{table_, size_class}.look_ahead(group.size);
+        if (reserved.looks_ahead()) slab_supply{table_, size_class}.look_ahead(group.size);
+        if (reserved.moves_on()) slab_supply{table_, size_class}.move_on(group.size, reserved.slab());
         if (reserved.blocks() != 0) claimed = claim(reserved, size_class, word);
       }
       claimed = broadcast(group, claimed);
@@ -282,7 +284,7 @@ class slab_bitmap {
         if (word == 0) simt::pause(20);
       }
     }
-    reserved = {slab, reserved.blocks() - popcount(claimed), place, false};
+    reserved = {slab, reserved.blocks() - popcount(claimed), place};
     return claimed;
   }
 

@@ -66,14 +66,21 @@ struct slab_state {
 /// The fill levels of a slab of one class.
 struct slab_limits {
   u32 capacity;  ///< blocks
-  u32 ahead;     ///< who reaches this many promised blocks looks for the slab to use next
+  u32 roomy;     ///< below this many promised blocks it is worth going over to the slab
   u32 soft;      ///< at this many promised blocks the slab leaves the index
   u32 relist;    ///< at or below this many it comes back
 
-  /// ahead 1/2, soft 7/8, relist 3/4 of the capacity: relist < soft <= capacity. Without the gap between them slabs with one free
+  /// roomy 1/2, soft 7/8, relist 3/4 of the capacity: relist < soft <= capacity. Without the gap between them slabs with one free
   /// block were handed out again and again.
+  ///
+  /// The slab to use next is looked for when an eighth was ever promised. By `ever`, not `used`: in a churn the fill
+  /// wanders to and fro over any level, `ever` passes it once.
+  WARPHEAP_HOST_DEVICE static constexpr bool looks_ahead(u32 capacity, u32 ever, u32 promised) {
+    return ever < (capacity + 7) / 8 && ever + promised >= (capacity + 7) / 8;
+  }
+
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
-      : capacity{capacity}, ahead{(capacity + 1) / 2}, soft{capacity - capacity / 8}, relist{capacity - capacity / 4 - (capacity < 4)} {}
+      : capacity{capacity}, roomy{(capacity + 1) / 2}, soft{capacity - capacity / 8}, relist{capacity - capacity / 4 - (capacity < 4)} {}
 };
 
 static_assert(slab_limits{1}.soft == 1 && slab_limits{1}.relist == 0);

@@ -2,8 +2,8 @@
 // another class, a scarce one, in that order; and the certain answer when there is none.
 //
 // Every row (one of a few of a multiprocessor) keeps a hint for each class: the slab it uses, the one it will use next, and
-// the demand that found no room. Who takes the used slab past half looks for the next one while the others use up the
-// rest. Where there is no next one, demand is a ticket: of every slab's worth of blocks demanded since the hint changed,
+// the demand that found no room. Who takes the used slab past an eighth looks for the next one, and who takes it to the
+// soft limit goes over to that. Where there is no next one, demand is a ticket: of every slab's worth of blocks demanded since the hint changed,
 // one caller provides the slab and the others wait for it a little, then help themselves. A request for a good part of a
 // slab goes by no hint: the index is as near.
 #pragma once
@@ -42,13 +42,22 @@ class slab_supply {
     return provide(wanted, entry, seen.current() == 0 && entry != slab_table::no_hint ? fresh : roomy);
   }
 
-  /// Finds the slab that a row uses next, unless it knows one. Called by who takes the slab in use past half; `wanted` is
-  /// what was wanted then.
+  /// Finds the slab that a row uses next, unless it knows one. `wanted` is what the caller wanted of the slab in use.
   WARPHEAP_DEVICE void look_ahead(u32 wanted) const {
     u32 const entry = entry_for(wanted);
     // relaxed: a hint.
     if (entry != slab_table::no_hint && slab_hint{table_.hint(entry).load(order::relaxed)}.next() == 0)
       provide(0, entry, roomy);
+  }
+
+  /// Goes over from slab `left`, which has reached its soft limit, to the next one, if there is one.
+  WARPHEAP_DEVICE void move_on(u32 wanted, u32 left) const {
+    u32 const entry = entry_for(wanted);
+    if (entry == slab_table::no_hint) return;
+    // relaxed, all of it: a hint.
+    slab_hint seen{table_.hint(entry).load(order::relaxed)};
+    if (seen.current() == left + 1 && seen.next() != 0)
+      table_.hint(entry).compare_exchange(seen.word, seen.advanced().word, order::relaxed, order::relaxed);
   }
 
   /// The certain answer: promises blocks if there was room at any moment of the call, else nothing, and then at one
@@ -100,7 +109,7 @@ class slab_supply {
     nowhere
   };
 
-  static constexpr u32 attempts = 3;  // at slabs that an index names, before the next kind of place
+  static constexpr u32 attempts = 8;  // at slabs that an index names, before the next kind of place
   static constexpr u32 waits = 24;    // pauses for a slab that somebody else is providing
   static constexpr u32 pause_nanoseconds = 128;
 
@@ -167,12 +176,12 @@ class slab_supply {
     if (where == emptied) return slab_table::recycle(table_, slab, size_class_, wanted, entry);
     if (where == scarce) return slab_table::try_reserve(table_, slab, size_class_, wanted);
     slab_limits const limits{table_.geometry().capacity(size_class_)};
-    u32 const limit = where == roomy ? limits.ahead : limits.soft;
+    u32 const limit = where == roomy ? limits.roomy : limits.soft;
     // A look first: blind promises by a crowd that all found the same slab would keep one another out.
     slab_state const now = table_.load(slab);
     if (!now.serves(size_class_) || now.used() >= limit) return {};
     slab_reservation const taken =
-        wanted != 0 ? reserve_at(slab, wanted, limits.soft) : slab_reservation{slab, 0, slab_reservation::anywhere, false};
+        wanted != 0 ? reserve_at(slab, wanted, limits.soft) : slab_reservation{slab, 0, slab_reservation::anywhere};
     if (taken.is_taken() && (taken.blocks() != 0 || wanted == 0) && entry != slab_table::no_hint)
       table_.set_hint(entry, slab, wanted == 0);
     return taken;

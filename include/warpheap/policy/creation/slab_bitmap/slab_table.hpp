@@ -271,8 +271,8 @@ class slab_table {
   WARPHEAP_DEVICE static slab_reservation reservation(u32 slab, u32 kept, slab_state old, slab_limits limits) {
     // While fewer blocks were ever promised than there are, the next ones in order have never been used.
     u32 const place = old.ever() < limits.capacity ? old.ever() : slab_reservation::anywhere;
-    bool const crossed = old.used() < limits.ahead && old.used() + kept >= limits.ahead;
-    return {slab, kept, place, crossed};
+    bool const moves_on = old.used() < limits.soft && old.used() + kept >= limits.soft;
+    return {slab, kept, place, slab_limits::looks_ahead(limits.capacity, old.ever(), kept), moves_on};
   }
 
   WARPHEAP_DEVICE static bool may_need_settling(slab_state now) {
@@ -358,8 +358,8 @@ class slab_table {
     if (hinted != no_hint) set_hint(hinted, slab, wanted == 0);  // before the indexes: others wait for it
     if (!soft) index(listed(size_class)).toggle(slab);
     if (!hard) index(scarce(size_class)).toggle(slab);
-    bool const crossed = promised >= limits.ahead;
-    return {slab, promised, old.ever() == 0 ? 0 : slab_reservation::anywhere, crossed};
+    u32 const place = old.ever() == 0 ? 0 : slab_reservation::anywhere;
+    return {slab, promised, place, slab_limits::looks_ahead(limits.capacity, old.ever(), promised), soft};
   }
 
   /// Takes a slab out of `empty_slabs`, unless it has become empty again.
