@@ -70,7 +70,8 @@ struct slab_limits {
   u32 soft;      ///< at this many promised blocks the slab leaves the index
   u32 relist;    ///< at or below this many it comes back
 
-  /// roomy 1/2, soft 7/8, relist 3/4 of the capacity: relist < soft <= capacity. Without the gap between them slabs with one free
+  /// roomy 1/2, soft 3/4, relist 5/8 of the capacity: relist < soft <= capacity. The last quarter is for the warps that
+  /// are on their way when the slab is left; others come to it when memory is scarce. Without the gap between them slabs with one free
   /// block were handed out again and again.
   ///
   /// The slab to use next is looked for when an eighth was ever promised. By `ever`, not `used`: in a churn the fill
@@ -80,10 +81,11 @@ struct slab_limits {
   }
 
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
-      : capacity{capacity}, roomy{(capacity + 1) / 2}, soft{capacity - capacity / 8}, relist{capacity - capacity / 4 - (capacity < 4)} {}
+      : capacity{capacity}, roomy{(capacity + 1) / 2}, soft{capacity - capacity / 4}, relist{capacity - 3 * capacity / 8 - (capacity < 8)} {}
 };
 
 static_assert(slab_limits{1}.soft == 1 && slab_limits{1}.relist == 0);
-static_assert(slab_limits{4}.relist == 3 && slab_limits{8}.soft == 7 && slab_limits{8}.relist == 6);
+static_assert(slab_limits{2}.relist < 2 && slab_limits{4}.relist < slab_limits{4}.soft && slab_limits{8}.relist == 5);
+static_assert(slab_limits{5}.relist < slab_limits{5}.soft && slab_limits{64}.soft == 48);
 
 }  // namespace warpheap

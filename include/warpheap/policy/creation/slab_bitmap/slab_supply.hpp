@@ -25,7 +25,10 @@ class slab_supply {
     u32 const entry = entry_for(wanted);
     slab_hint seen;
     if (entry != slab_table::no_hint) {
-      bool const provides = must_provide(entry, wanted, seen);
+      // relaxed: a hint. Most of those who find the slab full find another one in its place by now.
+      seen.word = table_.hint(entry).load(order::relaxed);
+      bool const moved = seen.current() != tried && seen.current() != 0;
+      bool const provides = !moved && must_provide(entry, wanted, seen);
       for (u32 turn = 0;; ++turn) {
         u32 const offered = seen.current() != tried && seen.current() != 0 ? seen.current() : seen.next();
         if (offered != tried && offered != 0) {
@@ -110,7 +113,7 @@ class slab_supply {
   };
 
   static constexpr u32 attempts = 8;  // at slabs that an index names, before the next kind of place
-  static constexpr u32 waits = 24;    // pauses for a slab that somebody else is providing
+  static constexpr u32 waits = 8;    // pauses for a slab that somebody else is providing
   static constexpr u32 pause_nanoseconds = 128;
 
   WARPHEAP_DEVICE u32 random_slab() const { return scale_below(random_bits(), table_.geometry().slabs()); }
