@@ -64,7 +64,8 @@ verdict serves_every_small_size(scenario const& with) {
 }
 
 template <class Allocator>
-verdict serves_both_sides_of_every_class_edge(scenario const& with) {
+verdict serves_both_sides_of_every_class_edge(scenario const& wide) {
+  auto const with = wide.less_crowded();  // one lane writes each block
   harness<Allocator> bench{with};
   verdict found;
   holdings edges(4096);
@@ -92,7 +93,8 @@ verdict serves_both_sides_of_every_class_edge(scenario const& with) {
 
 /// A block as large as the empty pool, less a sixteenth, again and again, also after the pool was full of small blocks.
 template <class Allocator>
-verdict serves_nearly_the_whole_pool(scenario const& with) {
+verdict serves_nearly_the_whole_pool(scenario const& wide) {
+  auto const with = wide.less_crowded();  // one lane writes each block
   harness<Allocator> bench{with};
   verdict found;
   u64 const pool = bench.heap().statistics().pool_bytes;

@@ -328,15 +328,14 @@ class slab_table {
     u64 const locked = slab_state::of(slab_kind::locked, was.size_class()).word + slab_state::promise(capacity);
     // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
     if (!state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
-    u32 const kept = hand_over(slab, capacity);
-    // not_empty: gives the lock back as it was taken. Else the class changes here, under the lock (D3).
-    u64 const change = kept == not_empty ? was.word - locked
-                                         : slab_state::of(slab_kind::locked, size_class).word -
-                                               slab_state::of(slab_kind::locked, was.size_class()).word -
-                                               slab_state::promise(kept);
-    // release: in the first case; in the second publish() releases.
+    u32 const handed = hand_over(slab, capacity);
+    u32 const kept = handed & ~not_empty;
+    // Back as it was taken, or on to the new class, here under the lock (D3).
+    u64 const wished = handed & not_empty ? was.word : slab_state::of(slab_kind::locked, size_class).word;
+    u64 const change = wished - slab_state::of(slab_kind::locked, was.size_class()).word - slab_state::promise(kept);
+    // release: gives the lock back; where it is kept, publish() releases.
     state(slab).fetch_add(change, order::release);
-    if (kept == not_empty) return false;
+    if (handed & not_empty) return false;
     if (!was.soft()) index(listed(was.size_class())).toggle(slab);
     if (!was.hard()) index(scarce(was.size_class())).toggle(slab);
     drop_note(slab);
@@ -370,28 +369,30 @@ class slab_table {
   }
 
   /// Claims and clears all words of a locked slab of `capacity` blocks. Returns the blocks that are still ours to
-  /// subtract: all, less those that somebody freed a second time meanwhile; `not_empty` if a word was not zero (D7), and
-  /// then leaves it as it was.
+  /// subtract: all, less those that somebody freed a second time meanwhile. With not_empty if a word was not zero (D7);
+  /// its bits are left as they were.
   WARPHEAP_DEVICE u32 hand_over(u32 slab, u32 capacity) const {
     bitmap const words = blocks(slab);
     u32 const count = (capacity + 63) / 64;
-    u32 claimed = 0;
+    u32 kept = capacity, claimed = 0;
     for (; claimed < count; ++claimed) {
       u64 const valid = valid_mask(capacity, claimed);
       // acquire: what the old owners wrote happens before the next one's use; pairs with the release in
       // bitmap::release().
       u64 const ours = words.try_claim(claimed, valid, order::acquire);
       if (ours == valid) continue;
-      words.release(claimed, ours);
+      kept -= popcount(ours) - popcount(words.release(claimed, ours));
       break;
     }
     recycling_fence();
-    u32 cleared = 0;
-    for (u32 i = 0; i < claimed; ++i) cleared += popcount(words.release(i, valid_mask(capacity, i)));
-    return claimed == count ? cleared : not_empty;
+    for (u32 i = 0; i < claimed; ++i) {
+      u64 const valid = valid_mask(capacity, i);
+      kept -= popcount(valid) - popcount(words.release(i, valid));
+    }
+    return claimed == count ? kept : kept | not_empty;
   }
 
-  static constexpr u32 not_empty = ~0u;
+  static constexpr u32 not_empty = 1u << 31;
 
   u8* base_;
   slab_geometry geometry_;

@@ -1,0 +1,49 @@
+// What happens to an empty slab whose bitmap is not zero after all: it is left as it is, whoever asks.
+#include <gtest/gtest.h>
+
+#include "tiny_pool.hpp"
+
+namespace warpheap::test {
+namespace {
+
+/// Sets one bit behind the allocator's back, and tries to recycle the slab for another class.
+struct recycle_with_a_stray_bit {
+  WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u64* result) const {
+    atomic_ref<u64>{table.blocks(0).words[0]}.fetch_or(stray, order::relaxed);
+    result[0] = table.load(0).word;
+    result[1] = slab_table::recycle(table, 0, size_class, 1, slab_table::no_hint).is_taken();
+    result[2] = table.load(0).word;
+    result[3] = table.blocks(0).load(0);
+  }
+};
+
+TEST(SlabBitmapRecycling, LeavesASlabWhoseWordsAreNotZero) {
+  tiny_pool const pool{1};
+  device_buffer<void*> block(1);
+  launch({1, 1}, allocate_each{}, pool.allocator(), block.data(), u64{64});
+  launch({1, 1}, free_each{}, pool.allocator(), block.data());
+  synchronize();
+  device_buffer<u64> result(4);
+  u64 const stray = 0x100;
+  launch({1, 1}, recycle_with_a_stray_bit{}, pool.allocator().table(), stray, size_class_of(1024), result.data());
+  synchronize();
+  EXPECT_EQ(result[1], 0u);
+  EXPECT_EQ(result[2], result[0]);
+  EXPECT_EQ(result[3], stray);
+}
+
+TEST(SlabBitmapRecycling, GivesACleanSlabToAnotherClass) {
+  tiny_pool const pool{1};
+  device_buffer<void*> block(1);
+  launch({1, 1}, allocate_each{}, pool.allocator(), block.data(), u64{64});
+  launch({1, 1}, free_each{}, pool.allocator(), block.data());
+  device_buffer<u64> result(4);
+  launch({1, 1}, recycle_with_a_stray_bit{}, pool.allocator().table(), u64{0}, size_class_of(1024), result.data());
+  synchronize();
+  EXPECT_EQ(result[1], 1u);
+  EXPECT_EQ(slab_state{result[2]}.size_class(), size_class_of(1024));
+  EXPECT_EQ(slab_state{result[2]}.used(), 1u);
+}
+
+}  // namespace
+}  // namespace warpheap::test
