@@ -78,7 +78,9 @@ struct allocate_each {
 
 /// Every thread frees one block.
 struct free_each {
-  WARPHEAP_DEVICE void operator()(slab_allocator heap, void** blocks) const { heap.destroy(blocks[global_thread_index()]); }
+  WARPHEAP_DEVICE void operator()(slab_allocator heap, void** blocks) const {
+    heap.destroy(blocks[global_thread_index()]);
+  }
 };
 
 }  // namespace warpheap::test

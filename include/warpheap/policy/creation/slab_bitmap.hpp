@@ -138,8 +138,8 @@ class slab_bitmap {
   struct block_address {
     enum kind_of : u32 { none, block, run } kind;
     u32 slab;
-    u32 index;  ///< of the block in its slab
-    slab_role role;   ///< the slab's, as read
+    u32 index;       ///< of the block in its slab
+    slab_role role;  ///< the slab's, as read
   };
 
 #if !defined(__CUDACC_RTC__)
@@ -207,7 +207,8 @@ class slab_bitmap {
     bool const moves_on = old.used() < soft && now_used >= soft;
     if (!old.serves(size_class) || now_used > capacity || moves_on ||
         slab_limits::looks_ahead(capacity, old.ever(), wanted))
-      return {0, 0, slab_table::finish_reserve(table_, slab, size_class, wanted, slab_table::no_limit, old.word), hinted};
+      return {0, 0, slab_table::finish_reserve(table_, slab, size_class, wanted, slab_table::no_limit, old.word),
+              hinted};
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
     u32 place = old.ever();
@@ -231,7 +232,8 @@ class slab_bitmap {
     return self.serve_slowly(group_of(group_mask), size_class, slab_reservation{reserved}, tried);
   }
 
-  WARPHEAP_DEVICE void* serve_slowly(lane_group const& group, u32 size_class, slab_reservation reserved, u32 tried) const {
+  WARPHEAP_DEVICE void* serve_slowly(lane_group const& group, u32 size_class, slab_reservation reserved,
+                                     u32 tried) const {
     void* mine = nullptr;
     for (u32 served = 0; served < group.size;) {
       u64 claimed = 0;
@@ -279,7 +281,8 @@ class slab_bitmap {
     if (claimed == 0) {
       u32 const words = (capacity + 63) / 64;
       word = scale_below(slab_supply::random_bits(), words);
-      while ((claimed = table_.blocks(slab).claim(word, reserved.blocks(), slab_table::valid_mask(capacity, word))) == 0) {
+      while ((claimed = table_.blocks(slab).claim(word, reserved.blocks(), slab_table::valid_mask(capacity, word))) ==
+             0) {
         word = word + 1 < words ? word + 1 : 0;
         if (word == 0) simt::pause(20);
       }

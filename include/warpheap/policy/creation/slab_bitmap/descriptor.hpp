@@ -52,9 +52,7 @@ struct slab_state {
     return (word & both) == of(slab_kind::live, size_class_wanted).word;
   }
   /// Nothing promised and nobody at work on it: a thread may lock it and change its kind.
-  WARPHEAP_HOST_DEVICE constexpr bool takeable() const {
-    return kind() == slab_kind::free || (live() && used() == 0);
-  }
+  WARPHEAP_HOST_DEVICE constexpr bool takeable() const { return kind() == slab_kind::free || (live() && used() == 0); }
 
   WARPHEAP_HOST_DEVICE static constexpr slab_state of(slab_kind kind, u32 size_class) {
     return {(static_cast<u64>(kind) << kind_shift) | (u64{size_class} << class_shift)};
@@ -81,7 +79,10 @@ struct slab_limits {
   }
 
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
-      : capacity{capacity}, roomy{(capacity + 1) / 2}, soft{capacity - capacity / 4}, relist{capacity - 3 * capacity / 8 - (capacity < 8)} {}
+      : capacity{capacity},
+        roomy{(capacity + 1) / 2},
+        soft{capacity - capacity / 4},
+        relist{capacity - 3 * capacity / 8 - (capacity < 8)} {}
 };
 
 static_assert(slab_limits{1}.soft == 1 && slab_limits{1}.relist == 0);

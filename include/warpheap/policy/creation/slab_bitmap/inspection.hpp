@@ -41,7 +41,7 @@ class slot_counter {
   bool small_;
   u32 size_class_;
   u32 capacity_;
-  u64 length_;    ///< slabs that a block takes, if it is larger than one
+  u64 length_;  ///< slabs that a block takes, if it is larger than one
   u64 slots_ = 0;
   u64 row_ = 0;  ///< takeable slabs one after the other
 };
@@ -126,7 +126,8 @@ class table_snapshot {
       if (!now.live()) continue;
       size_t const bytes = class_bytes(now.size_class());
       for (u32 index = 0; index < geometry_.capacity(now.size_class()); ++index)
-        if ((bitmap_word(slab, index / 64) >> (index % 64)) & 1) visit(static_cast<void*>(start + index * bytes), bytes);
+        if ((bitmap_word(slab, index / 64) >> (index % 64)) & 1)
+          visit(static_cast<void*>(start + index * bytes), bytes);
     }
   }
 
@@ -141,9 +142,7 @@ class table_snapshot {
 
  private:
   u64 const* at(u64 offset) const { return words_.data() + offset / 8; }
-  u64 const* record(u32 slab) const {
-    return at(u64{slab} * geometry_.record_bytes());
-  }
+  u64 const* record(u32 slab) const { return at(u64{slab} * geometry_.record_bytes()); }
   u64 const* control() const { return at(geometry_.control_offset()); }
   u64 const* index(u32 which) const { return at(geometry_.indexes_offset()) + which * geometry_.index_words(); }
   slab_state state(u32 slab) const { return {*record(slab)}; }
@@ -191,7 +190,8 @@ class table_snapshot {
       bool const is_run = state(slab).kind() == slab_kind::run;
       u32 const length = inside == 0 ? run_length(slab) : 0;
       if (length != 0) inside = length;
-      if (is_run != (inside != 0)) report.push_back("R1: slab " + std::to_string(slab) + " is in no run, or missing in one");
+      if (is_run != (inside != 0))
+        report.push_back("R1: slab " + std::to_string(slab) + " is in no run, or missing in one");
       if (inside != 0) --inside;
     }
   }
@@ -215,8 +215,8 @@ class table_snapshot {
 
   static std::string describe(slab_state now) {
     static constexpr char const* kinds[] = {"free", "locked", "live", "run"};
-    return std::string{kinds[static_cast<u32>(now.kind())]} + ", class " + std::to_string(now.size_class()) + ", used " +
-           std::to_string(now.used()) + (now.soft() ? ", S" : "") + (now.hard() ? ", H" : "");
+    return std::string{kinds[static_cast<u32>(now.kind())]} + ", class " + std::to_string(now.size_class()) +
+           ", used " + std::to_string(now.used()) + (now.soft() ? ", S" : "") + (now.hard() ? ", H" : "");
   }
 
   slab_table table_;

@@ -38,15 +38,15 @@ class slab_runs {
     if (certifiable && is_certified(slabs)) return nullptr;
     lock();
     u32 first = none;
-    for (backoff wait;; wait.pause()) {
+    // Those who waited while somebody certified that there is none need not look again.
+    for (backoff wait; !(certifiable && is_certified(slabs)); wait.pause()) {
+      first = find_noted(slabs, alignment);
+      if (first != none) break;
       u64 const epoch = table_.epoch_sum();
       bool disturbed = false;
       first = find(slabs, alignment, disturbed);
-      if (first != none || disturbed) {
-        if (first != none) break;
-        continue;
-      }
-      if (table_.epoch_sum_newest() != epoch) continue;
+      if (first != none) break;
+      if (disturbed || table_.epoch_sum_newest() != epoch) continue;
       if (certifiable) certify(epoch, slabs);
       break;
     }
@@ -57,9 +57,10 @@ class slab_runs {
 
   WARPHEAP_DEVICE bool destroy(u32 first, u32 role) const {
     u32 const length = slab_role{role}.length();
-    // acq_rel: one thread wins; the owner's writes are released slab by slab below.
+    // acq_rel: one thread wins; the owner's writes are released by the fence below.
     if (!table_.role(first).compare_exchange(role, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
-    for (u32 i = 0; i < length; ++i) table_.unlock(first + i, slab_kind::run);
+    recycling_fence();  // once for all slabs, in place of a release of each
+    for (u32 i = 0; i < length; ++i) table_.unlock(first + i, slab_kind::run, order::relaxed);
     table_.raise_epoch();
     return true;
   }
@@ -75,7 +76,8 @@ class slab_runs {
   WARPHEAP_DEVICE bool is_certified(u32 length) const {
     // acquire: pairs with the release in certify().
     u64 const seen = table_.run_certificate().load(order::acquire);
-    return seen != 0 && length >= (seen >> length_shift) && (seen & ((u64{1} << length_shift) - 1)) == stamp(table_.epoch_sum());
+    return seen != 0 && length >= (seen >> length_shift) &&
+           (seen & ((u64{1} << length_shift) - 1)) == stamp(table_.epoch_sum());
   }
 
   /// Under the mutex.
@@ -89,6 +91,33 @@ class slab_runs {
 
   WARPHEAP_DEVICE bool is_aligned(u32 slab, u64 alignment) const {
     return (reinterpret_cast<u64>(table_.data(slab)) & (alignment - 1)) == 0;
+  }
+
+  /// Locks a run of slabs that the indexes name as free or empty; `none` if they name none. 64 slabs a look; what the
+  /// indexes miss, find() sees.
+  WARPHEAP_DEVICE u32 find_noted(u32 length, u64 alignment) const {
+    u64* const free = table_.index_words(slab_table::free_slabs);
+    u64* const empty = table_.index_words(slab_table::empty_slabs);
+    u32 const slabs = table_.geometry().slabs();
+    u32 first = 0, seen = 0;  // [first, first + seen) may be taken
+    for (u32 slab = 0; slab < slabs;) {
+      // relaxed: hints; locking checks them.
+      u64 const noted = atomic_ref<u64>{free[slab / 64]}.load(order::relaxed) |
+                        atomic_ref<u64>{empty[slab / 64]}.load(order::relaxed);
+      u32 const end = slab + 64 < slabs ? slab + 64 : slabs;
+      if (noted == 0) {
+        seen = 0;
+        slab = end;
+      }
+      for (; slab < end; ++slab) {
+        if (seen == 0) first = slab;
+        seen = ((noted >> (slab % 64)) & 1) && is_aligned(first, alignment) ? seen + 1 : 0;
+        if (seen < length) continue;
+        if (try_lock_all(first, length)) return first;
+        seen = 0;
+      }
+    }
+    return none;
   }
 
   /// Locks the first run there is; `none` if we saw none. `disturbed`: a slab was locked by another, or lost to one.
@@ -111,7 +140,8 @@ class slab_runs {
   WARPHEAP_DEVICE bool try_lock_all(u32 first, u32 length) const {
     for (u32 i = 0; i < length; ++i) {
       if (slab_table::lock_for_run(table_, first + i)) continue;
-      while (i-- > 0) table_.unlock(first + i, slab_kind::locked);
+      if (i == 0) return false;
+      while (i-- > 0) table_.unlock(first + i, slab_kind::locked, order::release);
       table_.raise_epoch();
       return false;
     }

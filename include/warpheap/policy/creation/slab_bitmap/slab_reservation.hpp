@@ -17,7 +17,8 @@ class slab_reservation {
   static constexpr u32 anywhere = (1u << 24) - 1;
 
   slab_reservation() = default;
-  WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place, bool looks_ahead = false, bool moves_on = false)
+  WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place, bool looks_ahead = false,
+                                        bool moves_on = false)
       : word_{u64{looks_ahead} << 63 | u64{moves_on} << 62 | u64{blocks} << 56 | u64{place} << 32 | taken | slab} {}
   WARPHEAP_HOST_DEVICE explicit slab_reservation(u64 word) : word_{word} {}
 

@@ -36,7 +36,8 @@ class slab_supply {
           slab_reservation const taken = reserve_at(offered - 1, wanted, slab_table::no_limit);
           if (taken.blocks() != 0) return taken;
         }
-        if (provides || turn == waits) break;
+        // Whoever comes to a row without a slab waits longer: a burst begins, and all of it comes at once.
+        if (provides || turn >= (tried == 0 ? 4 * waits : waits)) break;
         simt::pause(pause_nanoseconds);
         seen.word = table_.hint(entry).load(order::relaxed);
       }
@@ -103,17 +104,17 @@ class slab_supply {
  private:
   /// Where room may be, in the order in which it is looked for.
   enum place : u32 {
-    roomy,     ///< listed slabs that are at most half full
-    fresh,     ///< free slabs, while there are plenty: memory buys speed
-    listed,    ///< listed slabs
-    unused,    ///< free slabs
-    emptied,   ///< empty slabs of any class
-    scarce,    ///< slabs of the class that are not known to be full
+    roomy,    ///< listed slabs that are at most half full
+    fresh,    ///< free slabs, while there are plenty: memory buys speed
+    listed,   ///< listed slabs
+    unused,   ///< free slabs
+    emptied,  ///< empty slabs of any class
+    scarce,   ///< slabs of the class that are not known to be full
     nowhere
   };
 
   static constexpr u32 attempts = 8;  // at slabs that an index names, before the next kind of place
-  static constexpr u32 waits = 8;    // pauses for a slab that somebody else is providing
+  static constexpr u32 waits = 8;     // pauses for a slab that somebody else is providing
   static constexpr u32 pause_nanoseconds = 128;
 
   WARPHEAP_DEVICE u32 random_slab() const { return scale_below(random_bits(), table_.geometry().slabs()); }
@@ -192,7 +193,8 @@ class slab_supply {
 
   /// Whether at least half of 64 slabs around a random place are free.
   WARPHEAP_DEVICE bool free_slabs_are_plenty() const {
-    u64 const word = atomic_ref<u64>{table_.index_words(slab_table::free_slabs)[random_slab() / 64]}.load(order::relaxed);
+    u64 const word =
+        atomic_ref<u64>{table_.index_words(slab_table::free_slabs)[random_slab() / 64]}.load(order::relaxed);
     return popcount(word) >= 32;
   }
 
@@ -200,12 +202,9 @@ class slab_supply {
   WARPHEAP_DEVICE slab_reservation take_room(u32 slab, u32 wanted, u32& unsure) const {
     slab_state const now = table_.load(slab);
     slab_reservation taken;
-    if (now.kind() == slab_kind::free)
-      taken = slab_table::make(table_, slab, size_class_, wanted, slab_table::no_hint);
-    else if (now.takeable())
-      taken = slab_table::recycle(table_, slab, size_class_, wanted, slab_table::no_hint);
-    else if (now.serves(size_class_))
-      taken = slab_table::try_reserve(table_, slab, size_class_, wanted);
+    if (now.kind() == slab_kind::free) taken = slab_table::make(table_, slab, size_class_, wanted, slab_table::no_hint);
+    else if (now.takeable()) taken = slab_table::recycle(table_, slab, size_class_, wanted, slab_table::no_hint);
+    else if (now.serves(size_class_)) taken = slab_table::try_reserve(table_, slab, size_class_, wanted);
     if (taken.blocks() != 0) return taken;
     // Only a slab that is now marked as full is sure to have no room.
     slab_state const after = table_.load(slab);

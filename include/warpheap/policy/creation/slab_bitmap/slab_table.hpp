@@ -85,8 +85,8 @@ class slab_table {
 
   /// The second half: keeps what `old` allows, gives the rest back, and takes the slab off the index at the soft limit.
   /// Keeps nothing if `limit` blocks were promised (no_limit: the capacity). Any lane alone.
-  WARPHEAP_COLD static slab_reservation finish_reserve(slab_table table, u32 slab, u32 size_class, u32 wanted, u32 limit,
-                                                       u64 old) {
+  WARPHEAP_COLD static slab_reservation finish_reserve(slab_table table, u32 slab, u32 size_class, u32 wanted,
+                                                       u32 limit, u64 old) {
     return table.finish(slab, size_class, wanted, limit, slab_state{old});
   }
 
@@ -142,20 +142,23 @@ class slab_table {
 
   /// Locks a free or empty slab for a run. True if we did; then publish_run() or unlock() must follow.
   WARPHEAP_COLD static bool lock_for_run(slab_table table, u32 slab) {
-    return table.lock_free(slab, 0) || table.lock_empty(slab, 0);
+    if (table.lock_free(slab, 0) || table.lock_empty(slab, 0)) return true;
+    table.drop_note(slab);
+    return false;
   }
 
   /// Makes a slab locked for a run part of it.
   WARPHEAP_DEVICE void publish_run(u32 slab) const {
-    // release: as in make(); the run's head is handed out by its locker.
+    // relaxed: nobody reads anything on the strength of it; the locker hands the run out.
     state(slab).fetch_add(slab_state::of(slab_kind::run, 0).word - slab_state::of(slab_kind::locked, 0).word,
-                          order::release);
+                          order::relaxed);
   }
 
   /// Gives a slab of kind `from` (locked for a run, or run) back to the free ones. The caller raises the epoch.
-  WARPHEAP_DEVICE void unlock(u32 slab, slab_kind from) const {
-    // release: what the owner did happens before the next one's use; pairs with the acquire in lock().
-    state(slab).fetch_sub(slab_state::of(from, 0).word, order::release);
+  WARPHEAP_DEVICE void unlock(u32 slab, slab_kind from, order how) const {
+    // how: release, or relaxed after recycling_fence(): what the owner did happens before the next one's use; pairs with
+    // the acquire in lock_free().
+    state(slab).fetch_sub(slab_state::of(from, 0).word, how);
     index(free_slabs).toggle(slab);
   }
 
@@ -198,7 +201,9 @@ class slab_table {
     hint(entry).compare_exchange(seen.word, wished, order::relaxed, order::relaxed);
   }
   /// Soft limit in the low half, capacity in the high one: of the entry's class, never changes.
-  WARPHEAP_DEVICE u64 hint_limits(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed); }
+  WARPHEAP_DEVICE u64 hint_limits(u32 entry) const {
+    return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed);
+  }
   WARPHEAP_DEVICE u64* hint_words(u32 entry) const {
     return reinterpret_cast<u64*>(base_ + geometry_.hints_offset()) + 2 * u64{entry};
   }
@@ -289,8 +294,8 @@ class slab_table {
     slab_state old = now;  // the word that `lifted` was lifted from
     // An empty slab's next blocks come in order again: one try to set `ever` back.
     u64 const clean = now.word & ~lifted & (slab_state::ever_unit - 1);
-    bool const cleaned = empty && clean != now.word &&
-                         state(slab).compare_exchange(now.word, clean, order::relaxed, order::relaxed);
+    bool const cleaned =
+        empty && clean != now.word && state(slab).compare_exchange(now.word, clean, order::relaxed, order::relaxed);
     if (!cleaned && lifted) old.word = state(slab).fetch_and(~lifted, order::relaxed);
     u64 const changed = old.live() ? old.word & lifted : 0;
     if (changed & slab_state::soft_bit) index(listed(old.size_class())).toggle(slab);
