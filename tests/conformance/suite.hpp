@@ -29,7 +29,8 @@ class claim_test : public testing::Test {
 
  private:
   void TestBody() override {
-    for_each_scenario(seeds_, [&](scenario const& with) { EXPECT_TRUE(check_(crowded_ ? with : with.less_crowded())); });
+    for_each_scenario(seeds_,
+                      [&](scenario const& with) { EXPECT_TRUE(check_(crowded_ ? with : with.less_crowded())); });
   }
 
   check check_;
@@ -54,9 +55,10 @@ class suite {
   using heap = basic_heap<Allocator>;
 
   void claim(char const* what, u32 seeds, check check) {
-    testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__, [=, crowded = crowded_]() -> testing::Test* {
-      return new claim_test{check, seeds, crowded};
-    });
+    testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
+                          [=, crowded = crowded_]() -> testing::Test* {
+                            return new claim_test{check, seeds, crowded};
+                          });
   }
 
   void claim_for_every_allocator() {

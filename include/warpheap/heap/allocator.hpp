@@ -40,7 +40,9 @@ concept alignment_policy = requires(size_t bytes) {
 
 /// Creation policies that can tell a block's size from its address.
 template <class P>
-concept knows_block_size = requires(P policy, void const* memory) { policy.usable_size(memory); };
+concept knows_block_size = requires(P policy, void const* memory) {
+  policy.usable_size(memory);
+};
 
 /// Pads blocks no finer than the creation policy aligns them, so that a size never promises more than its block.
 template <class Creation, class Alignment>
@@ -100,15 +102,14 @@ class allocator {
   }
 
   /// The same for creation policies that know how large a block is.
-  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const
-    requires knows_block_size<Creation>
-  {
+  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const requires knows_block_size<Creation> {
     return realloc(memory, memory ? usable_size(memory) : 0, bytes);
   }
 
   /// At least `bytes` bytes at a multiple of `alignment`, a power of two; nullptr if it is none, or out of memory.
-  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const
-    requires requires(Creation c) { c.create_aligned(alignment, bytes); }
+  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const requires requires(Creation c) {
+    c.create_aligned(alignment, bytes);
+  }
   {
     if (alignment == 0 || (alignment & (alignment - 1))) return nullptr;
     size_t const wanted = Alignment::pad(bytes);
@@ -118,8 +119,9 @@ class allocator {
 
   /// One call of a whole group: every lane of `mask` calls it with the same mask, each with its own size, and gets its own
   /// block. Saves the search for company that malloc makes.
-  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const
-    requires requires(Creation c) { c.create_warp(mask, bytes); }
+  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Creation c) {
+    c.create_warp(mask, bytes);
+  }
   {
     size_t const wanted = Alignment::pad(bytes);
     void* const memory = creation_.create_warp(mask, wanted);
@@ -127,25 +129,17 @@ class allocator {
   }
 
   /// Bytes a caller may use at `memory`, a live block of this heap; 0 for anything else.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const
-    requires knows_block_size<Creation>
-  {
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires knows_block_size<Creation> {
     return creation_.usable_size(memory);
   }
 
   /// Whether `memory` is a live block of this heap.
-  WARPHEAP_DEVICE bool owns(void const* memory) const
-    requires requires(Creation c) { c.owns(memory); }
-  {
-    return creation_.owns(memory);
-  }
+  WARPHEAP_DEVICE bool owns(void const* memory) const requires requires(Creation c) { c.owns(memory); }
+  { return creation_.owns(memory); }
 
   /// Blocks of `bytes` that could be allocated now; exact when the heap is quiet. Visits every slab: not for inner loops.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const
-    requires requires(Creation c) { c.available_slots(bytes); }
-  {
-    return creation_.available_slots(Alignment::pad(bytes));
-  }
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Creation c) { c.available_slots(bytes); }
+  { return creation_.available_slots(Alignment::pad(bytes)); }
 
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return creation_; }
 

@@ -52,33 +52,23 @@ class basic_heap {
   void reset(stream_view on = {}) { ref_.creation().initialize(on); }
 
   /// Counts of a quiet heap.
-  heap_statistics statistics() const
-    requires requires(creation_type c) { c.statistics(); }
-  {
-    return ref_.creation().statistics();
-  }
+  heap_statistics statistics() const requires requires(creation_type c) { c.statistics(); }
+  { return ref_.creation().statistics(); }
 
   /// Blocks of `bytes` that could be allocated now.
-  u64 available_slots(size_t bytes) const
-    requires requires(creation_type c) { c.available_slots_on_host(bytes); }
-  {
-    return ref_.creation().available_slots_on_host(Allocator::alignment_type::pad(bytes));
-  }
+  u64 available_slots(size_t bytes) const requires requires(creation_type c) { c.available_slots_on_host(bytes); }
+  { return ref_.creation().available_slots_on_host(Allocator::alignment_type::pad(bytes)); }
 
   /// The violated invariants of a quiet heap; none if all is well.
-  invariant_report check_invariants() const
-    requires requires(creation_type c) { c.check_invariants(); }
-  {
-    return ref_.creation().check_invariants();
-  }
+  invariant_report check_invariants() const requires requires(creation_type c) { c.check_invariants(); }
+  { return ref_.creation().check_invariants(); }
 
   /// Calls `visit(address, bytes)` on the host for every live block of a quiet heap, in address order.
   template <class Visitor>
-  void for_each_live(Visitor visit) const
-    requires requires(creation_type c) { c.for_each_live(visit); }
-  {
-    ref_.creation().for_each_live(visit);
+  void for_each_live(Visitor visit) const requires requires(creation_type c) {
+    c.for_each_live(visit);
   }
+  { ref_.creation().for_each_live(visit); }
 
   /// The five policies by name, and the sizes.
   std::string info() const {
