@@ -36,6 +36,7 @@ class device_buffer {
 
   T* data() const noexcept { return data_; }
   size_t size() const noexcept { return size_; }
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
   size_t size_bytes() const noexcept { return size_ * sizeof(T); }
 
   /// The contents, once all earlier work of the default stream is done.

@@ -36,10 +36,10 @@ struct simt {
   }
   WARPHEAP_DEVICE static u64 clock() { return static_cast<u64>(clock64()); }
 
-  WARPHEAP_DEVICE static u32 active_mask() { return __activemask(); }
-  WARPHEAP_DEVICE static u32 ballot(u32 mask, bool predicate) { return __ballot_sync(mask, predicate); }
-  WARPHEAP_DEVICE static u32 match_any(u32 mask, u32 key) { return __match_any_sync(mask, key); }
-  WARPHEAP_DEVICE static u32 match_any(u32 mask, u64 key) { return __match_any_sync(mask, key); }
+  WARPHEAP_DEVICE static u32 active_mask() { return own_value(__activemask()); }
+  WARPHEAP_DEVICE static u32 ballot(u32 mask, bool predicate) { return own_value(__ballot_sync(mask, predicate)); }
+  WARPHEAP_DEVICE static u32 match_any(u32 mask, u32 key) { return own_value(__match_any_sync(mask, key)); }
+  WARPHEAP_DEVICE static u32 match_any(u32 mask, u64 key) { return own_value(__match_any_sync(mask, key)); }
   template <class T>
   WARPHEAP_DEVICE static T shuffle(u32 mask, T value, u32 lane) {
     return __shfl_sync(mask, value, static_cast<int>(lane));
@@ -50,7 +50,7 @@ struct simt {
   }
   WARPHEAP_DEVICE static u32 reduce_or(u32 mask, u32 value) {
 #if __CUDA_ARCH__ >= 800
-    return __reduce_or_sync(mask, value);
+    return own_value(__reduce_or_sync(mask, value));
 #else
     u32 all = 0;
     for (u32 rest = mask; rest; rest &= rest - 1) all |= __shfl_sync(mask, value, __ffs(static_cast<int>(rest)) - 1);
@@ -64,6 +64,18 @@ struct simt {
   WARPHEAP_DEVICE static void trap(char const* reason) {
     printf("warpheap: %s (thread block %u, thread %u)\n", reason, block_index(), thread_index());
     __trap();
+  }
+
+ private:
+  /// `mask`, as a value of this lane alone. ptxas takes the results of votes and matches to be the same in all lanes that
+  /// it expects to be together, and keeps them in one register of the warp; lanes that were apart when they voted then
+  /// went on with one another's masks (seen with CUDA 13.0 on an H200 as a search that never ended). No lane is both
+  /// below and above itself, but that is more than ptxas knows.
+  WARPHEAP_DEVICE static u32 own_value(u32 mask) {
+    u32 below, above;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+    asm("mov.u32 %0, %%lanemask_gt;" : "=r"(above));
+    return mask | (below & above);
   }
 };
 
