@@ -25,7 +25,7 @@ verdict uses_all_of_a_pool(scenario const& with) {
     low = std::min(low, block.address);
     high = std::max(high, block.address + block.bytes);
     ends.push_back({block.address, 64});
-    ends.push_back({block.address + block.bytes - 64, 64});
+    ends.push_back({align_down(block.address + block.bytes - 64, 16), 64});
   }
   found.at_least("bytes from end to end", high - low, with.pool_bytes - with.pool_bytes / 8);
   found.include(keeps_patterns(bench, ends));
