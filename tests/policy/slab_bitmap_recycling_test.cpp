@@ -11,7 +11,9 @@ struct recycle_with_a_stray_bit {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u64* result) const {
     atomic_ref<u64>{table.blocks(0).words[0]}.fetch_or(stray, order::relaxed);
     result[0] = table.load(0).word;
-    result[1] = slab_table::recycle(table, 0, size_class, 1, slab_table::no_hint).is_taken();
+    bool const taken = slab_lock::take_empty(table, 0, size_class);
+    if (taken) slab_lock::publish(table, 0, size_class, 1, slab_table::no_hint);
+    result[1] = taken;
     result[2] = table.load(0).word;
     result[3] = table.blocks(0).load(0);
   }

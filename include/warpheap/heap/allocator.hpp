@@ -71,7 +71,7 @@ class allocator {
     Distribution distribution;
     size_t const wanted = distribution.collect(Alignment::pad(bytes));
     void* memory = creation_.create(wanted);
-    if (!memory && wanted) memory = Oom::handle(wanted);
+    if (!memory) memory = wanted ? Oom::handle(wanted) : nullptr;
     return distribution.distribute(memory);
   }
 

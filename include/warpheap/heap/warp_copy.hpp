@@ -40,7 +40,7 @@ template <class Stripe>
 WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
   if (bytes < warp_copy_threshold) return Stripe::run(to, from, bytes, 0, 1);
   u32 const mask = simt::active_mask();
-  u32 const rank = popcount(mask & low_mask32(simt::lane_id()));
+  u32 const rank = popcount(mask & simt::lanes_below());
   // What a lane wrote to its own block happens before the others read it; after the loop, the other way round.
   simt::sync_warp(mask);
   for (u32 rest = mask; rest; rest &= rest - 1) {

@@ -3,6 +3,7 @@
 //
 //   identity  thread_index() block_index() block_dim() grid_dim()  linear, in threads and thread blocks
 //             lane_id() warp_id()                                  within the warp; within the thread block
+//             lanes_below()                                        mask of the lanes with a smaller lane_id()
 //             sm_id() sm_count()                                   multiprocessor we run on, in [0, sm_count()): a hint
 //             clock()                                              cycles of this multiprocessor
 //   warp      active_mask()            some set of lanes that are here with us, ourselves included; says nothing more
@@ -39,6 +40,7 @@ concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, c
   { Backend::block_dim() } -> same_type<u32>;
   { Backend::grid_dim() } -> same_type<u32>;
   { Backend::lane_id() } -> same_type<u32>;
+  { Backend::lanes_below() } -> same_type<u32>;
   { Backend::warp_id() } -> same_type<u32>;
   { Backend::sm_id() } -> same_type<u32>;
   { Backend::sm_count() } -> same_type<u32>;

@@ -6,6 +6,13 @@
 /// a reference would put the caller's objects into local memory, for whose stores every release then waits.
 #define WARPHEAP_COLD WARPHEAP_DEVICE __attribute__((noinline))
 
+/// Before a loop off the common path: copies of its body would only be longer to fetch.
+#if defined(__CUDACC__)
+#define WARPHEAP_NO_UNROLL _Pragma("unroll 1")
+#else
+#define WARPHEAP_NO_UNROLL
+#endif
+
 #if defined(__CUDACC__)
 #define WARPHEAP_DEVICE __device__
 #define WARPHEAP_HOST_DEVICE __host__ __device__

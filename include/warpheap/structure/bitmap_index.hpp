@@ -41,6 +41,7 @@ class bitmap_index {
   /// Words that an index over `items` items takes; `items` is in [1, max_items].
   WARPHEAP_HOST_DEVICE static constexpr u64 words_for(u32 items) {
     u64 words = 0;
+    WARPHEAP_NO_UNROLL
     for (u32 level = 0; level < levels_for(items); ++level) words += level_words(items, level);
     return words;
   }
@@ -60,6 +61,7 @@ class bitmap_index {
 
   /// Puts `item` in if it is out, and out if it is in. Any lane alone.
   WARPHEAP_DEVICE void toggle(u32 item) const {
+    WARPHEAP_NO_UNROLL
     for (level at = bottom();; at = above(at), item /= 64) {
       // relaxed: parity needs atomicity alone (X1, X2), and find() is a hint.
       auto const old = at.word_of(item).fetch_xor(bit_of(item), order::relaxed);
@@ -79,6 +81,7 @@ class bitmap_index {
   WARPHEAP_DEVICE void clear(u32 item) const {
     // relaxed: nothing is read on the strength of this bit.
     auto old = bottom().word_of(item).fetch_and(~bit_of(item), order::relaxed);
+    WARPHEAP_NO_UNROLL
     for (level at = bottom(); old == bit_of(item) && !is_top(at); item /= 64) {
       auto const word = at.word_of(item);
       at = above(at);
@@ -97,12 +100,14 @@ class bitmap_index {
     auto const near = bottom().word_of(start).load(order::relaxed) & ~low_mask(start % 64);
     if (near != 0) return start - start % 64 + lowest_bit(near);
     level top = bottom();
+    WARPHEAP_NO_UNROLL
     while (!is_top(top)) top = above(top);
     auto const own = start >> items_log2(top);
     auto const found = find_between(top, start, end_of(top, own));
     if (found != none) return found;
     // Nothing behind us in our own top word. The others are loaded at once, so that an empty index costs two latencies.
     auto const occupied = occupied_words(top);
+    WARPHEAP_NO_UNROLL
     for (u32 turn = 1; turn <= top.width; ++turn) {
       auto const word = own + turn < top.width ? own + turn : own + turn - top.width;
       if ((occupied >> word & 1) == 0) continue;
@@ -116,6 +121,7 @@ class bitmap_index {
   /// Items of a set whose words were copied to the host at rest.
   static u64 count(u64 const* words, u32 items) {
     u64 in = 0;
+    WARPHEAP_NO_UNROLL
     for (u32 word = 0; word < level_words(items, 0); ++word) in += popcount(words[word]);
     return in;
   }
@@ -138,11 +144,14 @@ class bitmap_index {
   template <class Expected, class Relation>
   static bool holds(u64 const* words, u32 items, Expected expected, Relation relation) {
     auto const is_set = [](u64 const* level, u32 bit) { return (level[bit / 64] >> (bit % 64) & 1) != 0; };
+    WARPHEAP_NO_UNROLL
     for (u32 item = 0; item < 64 * level_words(items, 0); ++item) {
       if (is_set(words, item) != (item < items && expected(item))) return false;
     }
+    WARPHEAP_NO_UNROLL
     for (u32 depth = 1; depth < levels_for(items); ++depth) {
       auto const width = level_words(items, depth - 1);
+      WARPHEAP_NO_UNROLL
       for (u32 bit = 0; bit < 64 * level_words(items, depth); ++bit) {
         if (!relation(is_set(words + width, bit), bit < width && words[bit] != 0)) return false;
       }
@@ -173,6 +182,7 @@ class bitmap_index {
 
   /// Sets bit `item` of a summary level, and of those above as far as its words were zero.
   WARPHEAP_DEVICE void raise_summary(level at, u32 item) const {
+    WARPHEAP_NO_UNROLL
     for (;; at = above(at), item /= 64) {
       // release: the bit below happens before a clear that comes after this in the summary looks again; pairs with the
       // acquire in clear().
@@ -193,6 +203,7 @@ class bitmap_index {
   /// Bit w is set if word w of the top level was not zero.
   WARPHEAP_DEVICE static u32 occupied_words(level const& top) {
     u32 occupied = 0;
+    WARPHEAP_NO_UNROLL
     for (u32 word = 0; word < max_top_words; ++word) {
       // relaxed: a hint.
       if (word < top.width && top.word_of(64 * word).load(order::relaxed) != 0) occupied |= 1u << word;
@@ -203,6 +214,7 @@ class bitmap_index {
   /// The first item of [position, end) that we see, top down; all of them lie below one word of the top level. A
   /// summary bit whose word turns out to be zero is passed over, so position only grows and the search ends.
   WARPHEAP_DEVICE u32 find_between(level at, u32 position, u32 end) const {
+    WARPHEAP_NO_UNROLL
     while (position < end) {
       auto const shift = 6 * at.depth;
       auto const bit = position >> shift;

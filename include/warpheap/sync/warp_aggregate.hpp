@@ -22,8 +22,7 @@ struct lane_group {
 
 /// The group of the lanes of `mask`. No communication: each lane computes its own place.
 WARPHEAP_DEVICE inline lane_group group_of(u32 mask) {
-  auto const lane = simt::lane_id();
-  auto const rank = popcount(mask & low_mask32(lane));
+  auto const rank = popcount(mask & simt::lanes_below());
   return {mask, lowest_bit(mask), rank, popcount(mask), rank == 0};
 }
 

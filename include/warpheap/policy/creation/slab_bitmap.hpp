@@ -17,7 +17,6 @@
 #include "slab_bitmap/inspection.hpp"
 #include "slab_bitmap/runs.hpp"
 #include "slab_bitmap/slab_supply.hpp"
-#include "slab_bitmap/slab_table.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -148,6 +147,12 @@ class slab_bitmap {
   }
 #endif
 
+  /// serve(company).
+  template <class Serve>
+  WARPHEAP_DEVICE static auto with_company(u32 company, Serve serve) {
+    return company == full_mask ? serve(full_mask) : serve(company);
+  }
+
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
 
   WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
@@ -161,117 +166,129 @@ class slab_bitmap {
     return serve(company, group_by(company, size_class), size_class);
   }
 
+  /// What a leader found on the quick path.
+  struct quick_result {
+    u32 where = 0;  ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
+    u32 first = 0;  ///< index of the first block, or where scattered of the first in their bitmap word
+    u64 bits = 0;   ///< the blocks, counted from there
+    u32 salt = 0;   ///< says which row was asked
+    u32 tried = 0;  ///< if not served: slab + 1 of the slab where blocks were promised, or 0, and
+    u64 old = 0;    ///< what its descriptor was before
+
+    static constexpr u32 scattered = 1u << 31;
+  };
+
   /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
-  /// and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a
-  /// hundred of them take 3 us.
+  /// and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a hundred of them take
+  /// 3 us.
   ///
   /// All lanes of `company` call together, each with its group in it: collectives of many masks would be served one after
   /// the other, so the groups talk in one.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size_class) const {
     quick_result got{};
     if (group.leads) got = serve_quickly(size_class, group.size);
-    u64 word = got.word, bits = got.bits;
-    if (company != group.mask || group.size != 1) {
-      word = simt::shuffle(company, word, group.leader);
-      bits = simt::shuffle(company, bits, group.leader);
-      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
-      simt::sync_warp(company);
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    simt::sync_warp(company);
+    u32 const where = simt::shuffle(company, got.where, group.leader);
+    u32 const first = simt::shuffle(company, got.first, group.leader);
+    u32 rank = group.rank;
+    if (simt::ballot(company, where == 0 || (where & quick_result::scattered)) != 0) {
+      u64 const bits = simt::shuffle(company, got.bits, group.leader);
+      u32 const unserved = simt::ballot(company, where == 0);
+      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.salt, got.tried, got.old);
+      rank = nth_bit(bits, rank);
     }
-    if (word == 0) return serve_slowly(table_, group.mask, size_class, got.reserved.word(), got.tried);
-    // Blocks in a row are the rule, and then the rank needs no search.
-    u32 const first = lowest_bit(bits);
-    bool const in_a_row = (bits >> first) == low_mask(group.size);
-    u32 const bit = in_a_row ? first + group.rank : nth_bit(bits, group.rank);
-    return address(static_cast<u32>(word >> 32) - 1, size_class, static_cast<u32>(word) + bit);
+    return address((where & ~quick_result::scattered) - 1, size_class, first + rank);
   }
 
-  struct quick_result {
-    u64 word = 0;  ///< slab + 1 in the high half, index of the word's first block in the low one; 0: not served
-    u64 bits = 0;  ///< the blocks in that word
-    slab_reservation reserved;  ///< if not served, what was reserved so far
-    u32 tried = 0;              ///< if not served, the hinted slab + 1
-  };
-
   WARPHEAP_DEVICE quick_result serve_quickly(u32 size_class, u32 wanted) const {
-    u32 const used_log2 = geometry().rows_used_log2(size_class);
     u32 const salt = static_cast<u32>(simt::clock()) >> 4;
-    u32 const entry = table_.hint_entry(size_class, used_log2, salt);
+    u32 const entry = table_.hint_entry(size_class, salt);
     // relaxed: a hint; the reservation checks it.
     u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
     u64 const limits = table_.hint_limits(entry);
     u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
-    // A request for a good part of a slab goes by no hint.
-    if (hinted == 0 || 8 * wanted > capacity) return {};
+    if (hinted == 0 || !slab_supply::goes_by_hint(wanted, capacity)) return {0, 0, 0, salt, 0, 0};
     slab_state const old = table_.promise(slab, wanted);
     u32 const now_used = old.used() + wanted;
-    bool const moves_on = old.used() < soft && now_used >= soft;
-    if (!old.serves(size_class) || now_used > capacity || moves_on ||
-        slab_limits::looks_ahead(capacity, old.ever(), wanted))
-      return {0, 0, slab_table::finish_reserve(table_, slab, size_class, wanted, slab_table::no_limit, old.word),
-              hinted};
+    bool const reaches_soft = old.used() < soft && now_used >= soft;
+    quick_result const missed{0, 0, 0, salt, hinted, old.word};
+    if (!old.serves(size_class) || now_used > capacity || reaches_soft) return missed;
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
     u32 place = old.ever();
-    u64 bits = low_mask(wanted) << (place % 64);
+    u64 const row = low_mask(wanted);
+    u64 bits = row << (place % 64);
     if (place + wanted > capacity || place % 64 + wanted > 64) {
-      place = scale_below(mix32(salt + simt::lane_id()), (capacity + 63) / 64) * 64;
+      place = scale_below(mix32(salt + simt::lanes_below()), (capacity + 63) / 64) * 64;
       bits = lowest_bits(~table_.blocks(slab).load(place / 64) & slab_table::valid_mask(capacity, place / 64), wanted);
     }
     // acquire: pairs with the release in bitmap::release().
     u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
-    if (popcount(ours) == wanted) return {u64{hinted} << 32 | (place & ~63u), ours, {}, 0};
+    if (popcount(ours) == wanted) {
+      u32 const shift = lowest_bit(ours), word = place & ~63u;
+      if (ours >> shift == row) return {hinted, word + shift, row};
+      return {hinted | quick_result::scattered, word, ours};
+    }
     if (ours != 0) table_.blocks(slab).release(place / 64, ours);  // not enough: search for all
-    return {0, 0, {slab, wanted, slab_reservation::anywhere}, hinted};
+    return missed;
   }
 
-  /// The rest of serve(), turn by turn: each turn shares out the blocks claimed in one word. All lanes of the group call;
-  /// `reserved`, what the leader has so far, and `tried` are the leader's.
-  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 group_mask, u32 size_class, u64 reserved, u32 tried) {
+  /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
+  /// `company` call, whole groups; the last three are the leader's, from its quick_result.
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, u32 salt,
+                                          u32 tried, u64 old) {
     slab_bitmap self;
     self.table_ = table;
-    return self.serve_slowly(group_of(group_mask), size_class, slab_reservation{reserved}, tried);
+    return self.serve_slowly(company, group_of(group_mask), slab_supply{table, size_class, salt}, size_class, tried,
+                             slab_state{old});
   }
 
-  WARPHEAP_DEVICE void* serve_slowly(lane_group const& group, u32 size_class, slab_reservation reserved,
-                                     u32 tried) const {
+  WARPHEAP_DEVICE void* serve_slowly(u32 company, lane_group const& group, slab_supply const& supply, u32 size_class,
+                                     u32 tried, slab_state old) const {
     void* mine = nullptr;
-    for (u32 served = 0; served < group.size;) {
+    slab_reservation reserved;
+    if (tried != 0) {
+      reserved = table_.keep(tried - 1, size_class, group.size, old);
+      if (reserved.reaches_soft()) supply.move_on(group.size, tried - 1);
+    }
+    WARPHEAP_NO_UNROLL
+    for (u32 served = 0; simt::ballot(company, served < group.size) != 0;) {
       u64 claimed = 0;
-      u32 word = 0;
-      if (group.leads) {
-        if (reserved.blocks() == 0) reserved = slab_supply{table_, size_class}.reserve(group.size - served, tried);
-        if (reserved.looks_ahead()) slab_supply{table_, size_class}.look_ahead(group.size);
-        if (reserved.moves_on()) slab_supply{table_, size_class}.move_on(group.size, reserved.slab());
-        if (reserved.blocks() != 0) claimed = claim(reserved, size_class, word);
+      u32 first = 0;
+      if (group.leads && served < group.size) {
+        if (reserved.blocks() == 0) reserved = supply.reserve(group.size - served, tried);
+        if (reserved.blocks() != 0) claimed = claim(reserved, size_class, first);
       }
-      claimed = broadcast(group, claimed);
-      if (claimed == 0) {
-        reserved = slab_supply{table_, size_class}.search(group, group.size - served);
+      claimed = simt::shuffle(company, claimed, group.leader);
+      first = simt::shuffle(company, first, group.leader);
+      u32 const from = simt::shuffle(company, reserved.slab(), group.leader);
+      if (claimed != 0) {
+        u32 const rank = group.rank - served;  // wraps around for those who are served
+        u32 const blocks = popcount(claimed);
+        if (rank < blocks) mine = address(from, size_class, first + nth_bit(claimed, rank));
+        served += blocks;
+      } else if (served < group.size) {
+        reserved = supply.search(group, group.size - served);
         if (broadcast(group, reserved.blocks()) != 0) continue;
         if (group.leads) table_.add_count(count::failures, group.size - served);
-        break;
+        served = group.size;
       }
-      u64 const block = broadcast(group, u64{reserved.slab()} << 32 | 64 * word);
-      u32 const rank = group.rank - served;
-      u32 const blocks = popcount(claimed);
-      if (group.rank >= served && rank < blocks)
-        mine = address(block >> 32, size_class, static_cast<u32>(block) + nth_bit(claimed, rank));
-      served += blocks;
     }
     // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
-    simt::sync_warp(group.mask);
+    simt::sync_warp(company);
     return mine;
   }
 
-  /// Claims some of the blocks that were reserved, all in word `word`; at least one. Bits set are never more than
-  /// promises (D2), so blocks are there; if others are faster at every one we look at, ours are elsewhere by then.
-  WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class, u32& word) const {
+  /// Claims some of the blocks that were reserved, all in one word; at least one. Bits set are never more than promises
+  /// (D2), so blocks are there; if others are faster at every one we look at, ours are elsewhere by then. `first` becomes
+  /// the index of the word's first block.
+  WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class, u32& first) const {
     u32 const capacity = geometry().capacity(size_class);
     u32 const slab = reserved.slab();
-    u32 place = reserved.place();
+    u32 place = reserved.place(), word = place / 64;
     u64 claimed = 0;
     if (place != slab_reservation::anywhere) {
-      word = place / 64;
       u64 const wanted = low_mask(reserved.blocks()) << (place % 64) & slab_table::valid_mask(capacity, word);
       // acquire: pairs with the release in bitmap::release().
       claimed = table_.blocks(slab).try_claim(word, wanted, order::acquire);
@@ -281,6 +298,7 @@ class slab_bitmap {
     if (claimed == 0) {
       u32 const words = (capacity + 63) / 64;
       word = scale_below(slab_supply::random_bits(), words);
+      WARPHEAP_NO_UNROLL
       while ((claimed = table_.blocks(slab).claim(word, reserved.blocks(), slab_table::valid_mask(capacity, word))) ==
              0) {
         word = word + 1 < words ? word + 1 : 0;
@@ -288,6 +306,7 @@ class slab_bitmap {
       }
     }
     reserved = {slab, reserved.blocks() - popcount(claimed), place};
+    first = 64 * word;
     return claimed;
   }
 
@@ -316,7 +335,10 @@ class slab_bitmap {
 
   /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
   WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
-    u32 const company = simt::active_mask();
+    with_company(simt::active_mask(), [=, this](u32 company) { destroy_together(company, at); });
+  }
+
+  WARPHEAP_DEVICE void destroy_together(u32 company, block_address const& at) const {
     u32 const word = at.slab * geometry().words() + at.index / 64;
     lane_group const group = group_by(company, word);
     u64 bits = u64{1} << (at.index % 64);

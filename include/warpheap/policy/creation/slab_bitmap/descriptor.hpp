@@ -71,13 +71,6 @@ struct slab_limits {
   /// roomy 1/2, soft 3/4, relist 5/8 of the capacity: relist < soft <= capacity. The last quarter is for the warps that
   /// are on their way when the slab is left; others come to it when memory is scarce. Without the gap between them slabs with one free
   /// block were handed out again and again.
-  ///
-  /// The slab to use next is looked for when an eighth was ever promised. By `ever`, not `used`: in a churn the fill
-  /// wanders to and fro over any level, `ever` passes it once.
-  WARPHEAP_HOST_DEVICE static constexpr bool looks_ahead(u32 capacity, u32 ever, u32 promised) {
-    return ever < (capacity + 7) / 8 && ever + promised >= (capacity + 7) / 8;
-  }
-
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
       : capacity{capacity},
         roomy{(capacity + 1) / 2},

@@ -45,8 +45,8 @@ struct slab_geometry {
   /// log2 of the rows that one multiprocessor uses for a class, 0 to 3: enough that its warps do not wait for one
   /// another's slabs.
   WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
-    // A block has at most 8 units, so a slab has at least 2^(slab_log2 - 3 - unit_log2) of them; 2^11 serve one row.
-    u32 const unit_log2 = class_unit_log2(size_class) + 14;
+    // A block has at most 8 units, so a slab has at least 2^(slab_log2 - 3 - unit_log2) of them; 2^9 serve one row.
+    u32 const unit_log2 = class_unit_log2(size_class) + 16;
     u32 const wished = unit_log2 > slab_log2() ? unit_log2 - slab_log2() : 0;
     return wished < max_rows_used_log2 ? wished : max_rows_used_log2;
   }
@@ -55,13 +55,10 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u32 words() const { return slab_bytes() / (min_class_bytes * 64); }
 
   WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const { return static_cast<u32>(packed >> 48); }
-  /// Where in a record the bitmap starts: 128 bytes in slabs of 256 KiB.
-  WARPHEAP_HOST_DEVICE constexpr u32 bitmap_offset() const { return bitmap_offset_for(slab_log2()); }
-  WARPHEAP_HOST_DEVICE static constexpr u32 bitmap_offset_for(u32 slab_log2) {
-    return slab_log2 > 16 ? 1u << (slab_log2 - 11) : 32;
-  }
-  /// Where in a record the role lies: the last word before the bitmap, in a sector of its own if there is more than one.
-  WARPHEAP_HOST_DEVICE constexpr u32 role_offset() const { return bitmap_offset() - 4; }
+  /// Where in a record the role and the bitmap lie. The role has a sector of its own: everybody reads it, while everybody
+  /// changes the descriptor.
+  static constexpr u32 role_offset = 32;
+  static constexpr u32 bitmap_offset = 64;
 
   // Offsets from the base.
   WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return align_up(u64{slabs()} * record_bytes(), 128); }
@@ -99,7 +96,7 @@ WARPHEAP_HOST_DEVICE WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_
   u32 rows_log2 = log2_ceil(multiprocessors) + slab_geometry::max_rows_used_log2;
   while (rows_log2 > 0 && (u64{16} << rows_log2) > slabs) --rows_log2;
   u32 const epochs_log2 = rows_log2 < 4 ? 0 : 4;
-  u64 const record_bytes = slab_geometry::bitmap_offset_for(slab_log2) + (u64{1} << (slab_log2 - 7));
+  u64 const record_bytes = slab_geometry::bitmap_offset + (u64{1} << (slab_log2 - 7));
   return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | u64{epochs_log2} << 44 | record_bytes << 48};
 }
 

@@ -146,8 +146,8 @@ class table_snapshot {
   u64 const* control() const { return at(geometry_.control_offset()); }
   u64 const* index(u32 which) const { return at(geometry_.indexes_offset()) + which * geometry_.index_words(); }
   slab_state state(u32 slab) const { return {*record(slab)}; }
-  u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[geometry_.bitmap_offset() / 8 + word]; }
-  slab_role role(u32 slab) const { return {static_cast<u32>(record(slab)[geometry_.bitmap_offset() / 8 - 1] >> 32)}; }
+  u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[slab_geometry::bitmap_offset / 8 + word]; }
+  slab_role role(u32 slab) const { return {static_cast<u32>(record(slab)[slab_geometry::role_offset / 8])}; }
   bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
 
   /// Slabs of the run that starts here; 0 if none does.

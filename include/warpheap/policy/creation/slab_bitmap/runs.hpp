@@ -7,7 +7,7 @@
 #pragma once
 
 #include "../../../platform/backoff.hpp"
-#include "slab_table.hpp"
+#include "slab_lock.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
@@ -39,6 +39,7 @@ class slab_runs {
     lock();
     u32 first = none;
     // Those who waited while somebody certified that there is none need not look again.
+    WARPHEAP_NO_UNROLL
     for (backoff wait; !(certifiable && is_certified(slabs)); wait.pause()) {
       first = find_noted(slabs, alignment);
       if (first != none) break;
@@ -60,13 +61,15 @@ class slab_runs {
     // acq_rel: one thread wins; the owner's writes are released by the fence below.
     if (!table_.role(first).compare_exchange(role, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
     recycling_fence();  // once for all slabs, in place of a release of each
-    for (u32 i = 0; i < length; ++i) table_.unlock(first + i, slab_kind::run, order::relaxed);
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < length; ++i) slab_lock::unlock(table_, first + i, slab_kind::run, order::relaxed);
     table_.raise_epoch();
     return true;
   }
 
   WARPHEAP_DEVICE void lock() const {
     // acquire: pairs with the release in unlock().
+    WARPHEAP_NO_UNROLL
     for (backoff wait; table_.run_mutex().exchange(1, order::acquire) != 0;) wait.pause();
   }
   WARPHEAP_DEVICE void unlock() const { table_.run_mutex().store(0, order::release); }
@@ -100,6 +103,7 @@ class slab_runs {
     u64* const empty = table_.index_words(slab_table::empty_slabs);
     u32 const slabs = table_.geometry().slabs();
     u32 first = 0, seen = 0;  // [first, first + seen) may be taken
+    WARPHEAP_NO_UNROLL
     for (u32 slab = 0; slab < slabs;) {
       // relaxed: hints; locking checks them.
       u64 const noted = atomic_ref<u64>{free[slab / 64]}.load(order::relaxed) |
@@ -109,6 +113,7 @@ class slab_runs {
         seen = 0;
         slab = end;
       }
+      WARPHEAP_NO_UNROLL
       for (; slab < end; ++slab) {
         if (seen == 0) first = slab;
         seen = ((noted >> (slab % 64)) & 1) && is_aligned(first, alignment) ? seen + 1 : 0;
@@ -124,6 +129,7 @@ class slab_runs {
   WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, bool& disturbed) const {
     u32 const slabs = table_.geometry().slabs();
     u32 first = 0, seen = 0;  // [first, first + seen) can be taken
+    WARPHEAP_NO_UNROLL
     for (u32 slab = 0; slab < slabs; ++slab) {
       slab_state const now = table_.load(slab);
       disturbed = disturbed || now.kind() == slab_kind::locked;
@@ -138,10 +144,11 @@ class slab_runs {
   }
 
   WARPHEAP_DEVICE bool try_lock_all(u32 first, u32 length) const {
+    WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) {
-      if (slab_table::lock_for_run(table_, first + i)) continue;
+      if (slab_lock::take_for_run(table_, first + i)) continue;
       if (i == 0) return false;
-      while (i-- > 0) table_.unlock(first + i, slab_kind::locked, order::release);
+      while (i-- > 0) slab_lock::unlock(table_, first + i, slab_kind::locked, order::release);
       table_.raise_epoch();
       return false;
     }
@@ -151,7 +158,8 @@ class slab_runs {
   WARPHEAP_DEVICE void publish(u32 first, u32 length) const {
     // relaxed: the caller hands the address on as it hands on the block's contents (R1).
     table_.role(first).store(slab_role::of_run(length).word, order::relaxed);
-    for (u32 i = 0; i < length; ++i) table_.publish_run(first + i);
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
   }
 
   slab_table table_;

@@ -7,31 +7,28 @@ namespace warpheap {
 
 /// Blocks of one slab promised to a caller, who now looks for them in its bitmap. One word, so that it stays in registers.
 ///
-///   63 62 61    56 55    32 31          24 23        0
-///  | A | S | blocks |  place  | T |   0   |    slab     |
+///   63 62 61    56 55    32 31 30   24 23        0
+///  | R | S | blocks |  place  | T |   0  |    slab     |
 ///
-/// A: the slab gets used, look for the next one.   S: it reached the soft limit, go over to the next one.   T: taken.
+/// R: the slab was at most half full before.   S: it reached its soft limit by this promise.   T: taken.
 class slab_reservation {
  public:
   /// `place` when nothing is known of where free blocks are.
   static constexpr u32 anywhere = (1u << 24) - 1;
 
   slab_reservation() = default;
-  WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place, bool looks_ahead = false,
-                                        bool moves_on = false)
-      : word_{u64{looks_ahead} << 63 | u64{moves_on} << 62 | u64{blocks} << 56 | u64{place} << 32 | taken | slab} {}
-  WARPHEAP_HOST_DEVICE explicit slab_reservation(u64 word) : word_{word} {}
+  WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place, bool reaches_soft = false, bool roomy = false)
+      : word_{u64{roomy} << 63 | u64{reaches_soft} << 62 | u64{blocks} << 56 | u64{place} << 32 | taken | slab} {}
 
-  WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_ & ~u64{taken}); }
+  WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_) & ~taken; }
   /// There was a slab to take blocks from; not so if default-constructed.
   WARPHEAP_HOST_DEVICE bool is_taken() const { return word_ & taken; }
   /// Promised and not yet claimed, at most 32; 0: there was no room.
   WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
   /// Where free blocks are likely.
   WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & anywhere; }
-  WARPHEAP_HOST_DEVICE bool looks_ahead() const { return word_ >> 63; }
-  WARPHEAP_HOST_DEVICE bool moves_on() const { return (word_ >> 62) & 1; }
-  WARPHEAP_HOST_DEVICE u64 word() const { return word_; }
+  WARPHEAP_HOST_DEVICE bool roomy() const { return word_ >> 63; }
+  WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ >> 62) & 1; }
 
  private:
   static constexpr u32 taken = 1u << 31;
