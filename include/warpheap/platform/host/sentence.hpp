@@ -1,6 +1,6 @@
 // Messages put together from words and numbers out of line: every program that launches a kernel compiles the reports of
 // all that could go wrong with it. std::string's operator+ inlined into each cost half a second, and parts that own their
-// words, each with a destructor to call on every way out, another quarter.
+// words, each with a destructor to call on every way out, another fifth of one.
 #pragma once
 
 #include <initializer_list>
