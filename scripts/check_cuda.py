@@ -5,7 +5,6 @@
   registers       tests/compile/malloc_only.cu, a kernel that only calls heap.malloc: its registers and stack frame
 """
 
-import argparse
 import contextlib
 import io
 import pathlib
@@ -116,9 +115,8 @@ def self_test(nvcc, what):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compilers.arguments(__doc__)
     parser.add_argument("what", choices=["architectures", "registers"])
-    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
     options = parser.parse_args()
     nvcc = compilers.nvcc_or_skip(f"CUDA compilation ({options.what})")
     if options.self_test:

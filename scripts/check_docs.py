@@ -4,7 +4,6 @@
 A program is a C++ listing whose first line names its file, like '// count.cpp' or '// lists.cu'; the latter needs nvcc.
 """
 
-import argparse
 import pathlib
 import re
 import sys
@@ -55,9 +54,7 @@ def self_test():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
-    if parser.parse_args().self_test:
+    if compilers.arguments(__doc__).parse_args().self_test:
         return self_test()
     root = compilers.ROOT
     pages = [*root.glob("*.md"), *(path for name in ("docs", "include", "bench") for path in (root / name).rglob("*.md"))]

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Checks that clang-format would change no source."""
 
-import argparse
 import concurrent.futures
 import difflib
 import os
@@ -43,9 +42,7 @@ def self_test():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
-    if parser.parse_args().self_test:
+    if compilers.arguments(__doc__).parse_args().self_test:
         return self_test()
     files = compilers.sources()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:

@@ -5,7 +5,6 @@ With g++ the host backend is chosen, with --nvcc the device code of the CUDA bac
 their compiler. Each header is included twice, because the second time must do nothing.
 """
 
-import argparse
 import pathlib
 import sys
 import tempfile
@@ -57,9 +56,8 @@ def self_test(nvcc):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compilers.arguments(__doc__)
     parser.add_argument("--nvcc", action="store_true", help="compile for the CUDA backend")
-    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
     options = parser.parse_args()
     nvcc = compilers.nvcc_or_skip("that each header compiles alone as CUDA") if options.nvcc else None
     if options.self_test:

@@ -5,13 +5,14 @@ The tables on that page are the rule; this script reads them. It reports each in
 backend, joins two policies, closes a circle, or brings the standard library or another library where it may not be.
 """
 
-import argparse
 import fnmatch
 import pathlib
 import re
 import shutil
 import sys
 import tempfile
+
+import compilers
 
 STANDARD = set(
     """algorithm any array atomic barrier bit bitset cassert cctype cerrno cfloat charconv chrono cinttypes climits
@@ -229,13 +230,9 @@ def self_test(root):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
-    options = parser.parse_args()
-    root = pathlib.Path(__file__).resolve().parent.parent
-    if options.self_test:
-        return self_test(root)
-    count, faults = check(root)
+    if compilers.arguments(__doc__).parse_args().self_test:
+        return self_test(compilers.ROOT)
+    count, faults = check(compilers.ROOT)
     print("\n".join(faults) or f"{count} headers include only what they may")
     return 1 if faults else 0
 

@@ -4,7 +4,6 @@
 The program beside the tests (tests/compile/nvrtc.cpp) does it and prints the times. It is built where the CUDA toolkit is.
 """
 
-import argparse
 import pathlib
 import subprocess
 import sys
@@ -36,9 +35,8 @@ def self_test(program):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compilers.arguments(__doc__)
     parser.add_argument("program", help="the compiled tests/compile/nvrtc.cpp")
-    parser.add_argument("--self-test", action="store_true", help="plant a fault, and fail unless it is caught")
     options = parser.parse_args()
     if not pathlib.Path(options.program).exists():
         print("SKIP: no CUDA toolkit when this was configured, so NVRTC was not tried")

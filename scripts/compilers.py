@@ -1,5 +1,6 @@
-"""What the checks share: finding compilers, running them two at a time, and saying clearly that CUDA is absent."""
+"""What the checks share: their options, finding compilers, running them all at once, and saying clearly that CUDA is absent."""
 
+import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -12,6 +13,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ARCHITECTURES = ["75", "80", "90", "100", "120"]
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 GXX = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", f"-I{ROOT}/include"]
+
+
+def arguments(page):
+    """A parser of the options that every check takes; `page` describes the check."""
+    parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
+    return parser
 
 
 def find_nvcc():

@@ -151,5 +151,23 @@ inline verdict apart_and_aligned(holdings blocks, allocator_traits const& traits
   return found;
 }
 
+/// These are the live blocks, all of them, and apart; given back, they leave the heap empty.
+template <class Allocator>
+verdict accounts_for(harness<Allocator>& bench, holdings const& blocks) {
+  auto found = apart_and_aligned(blocks, bench.traits);
+  found.include(bench.quiet(blocks.size()));
+  bench.free(blocks);
+  found.include(bench.empty());
+  return found;
+}
+
+/// The last `count` entries of a list, which it loses.
+inline holdings split_off(holdings& list, u64 count) {
+  auto const first = list.end() - static_cast<i64>(count);
+  holdings last{first, list.end()};
+  list.erase(first, list.end());
+  return last;
+}
+
 }  // namespace conformance
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/schedules.hpp"
 #include "warpheap/platform/simt.hpp"
 #include "warpheap/util/random.hpp"
@@ -25,6 +27,10 @@ struct scenario {
 
   /// The same with no more lanes than a heap that is full all the time can be expected to answer soon.
   scenario less_crowded() const;
+
+  /// The same for an allocator that may serve no more than some ten thousand calls a second: a sixteenth of the lanes. And a
+  /// quarter of the pool, so that the sizes that checks derive from both stay small, where such allocators are faster.
+  scenario sparse() const { return {{std::max(shape.blocks / 16, 1u), shape.threads}, pool_bytes / 4, seed, small}; }
 };
 
 inline constexpr size_t mebibyte = size_t{1} << 20;
@@ -43,18 +49,23 @@ inline scenario small_scenario(u64 seed) {
 /// Scheduling points after which a kernel of a small scenario counts as hung; those here take a hundredth of it.
 inline constexpr u64 hung_after_steps = 50'000'000;
 
+/// How many lanes an allocator meets on a GPU: those of the scenario, or of scenario::sparse().
+enum class crowd { full, sparse };
+
 /// Calls `body(scenario)` under `seeds` deterministic schedules and in parallel; on a GPU once for each grid.
 template <class Body>
-void for_each_scenario(u32 seeds, Body body) {
+void for_each_scenario(u32 seeds, crowd on_gpu, Body body) {
 #if defined(__CUDACC__)
   static_cast<void>(seeds);
   // The larger pool first: the toolkit's cannot grow once it is used.
   for (auto const& with :
        {scenario{{1024, 1024}, 512 * mebibyte, 1, false}, scenario{{250, 250}, 64 * mebibyte, 2, false}}) {
-    SCOPED_TRACE(std::to_string(with.shape.blocks) + " x " + std::to_string(with.shape.threads));
-    body(with);
+    auto const here = on_gpu == crowd::sparse ? with.sparse() : with;
+    SCOPED_TRACE(std::to_string(here.shape.blocks) + " x " + std::to_string(here.shape.threads));
+    body(here);
   }
 #else
+  static_cast<void>(on_gpu);
   test::for_each_schedule(seeds, [&] {
     auto const& how = host::current_execution();
     if (how.mode == host::execution_mode::deterministic) {

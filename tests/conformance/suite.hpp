@@ -25,24 +25,26 @@ using check = verdict (*)(scenario const&);
 /// One claim about one allocator, under `seeds` schedules.
 class claim_test : public testing::Test {
  public:
-  claim_test(check check, u32 seeds, bool crowded) : check_{check}, seeds_{seeds}, crowded_{crowded} {}
+  claim_test(check check, u32 seeds, bool crowded, crowd on_gpu)
+      : check_{check}, seeds_{seeds}, crowded_{crowded}, on_gpu_{on_gpu} {}
 
  private:
   void TestBody() override {
-    for_each_scenario(seeds_,
+    for_each_scenario(seeds_, on_gpu_,
                       [&](scenario const& with) { EXPECT_TRUE(check_(crowded_ ? with : with.less_crowded())); });
   }
 
   check check_;
   u32 seeds_;
   bool crowded_;  ///< as many lanes and as large a pool as the scenario has
+  crowd on_gpu_;
 };
 
 /// Registers the claims about one allocator, so many deterministic schedules each: hundreds for the central ones.
 template <class Allocator>
 class suite {
  public:
-  explicit suite(char const* name) : name_{name} {
+  explicit suite(char const* name, crowd on_gpu = crowd::full) : name_{name}, on_gpu_{on_gpu} {
     claim_for_every_allocator();
     crowded_ = false;  // the host looks at every block of a full heap
     if constexpr (traits.exact_out_of_memory) claim_exactness();
@@ -56,8 +58,8 @@ class suite {
 
   void claim(char const* what, u32 seeds, check check) {
     testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
-                          [=, crowded = crowded_]() -> testing::Test* {
-                            return new claim_test{check, seeds, crowded};
+                          [=, crowded = crowded_, on_gpu = on_gpu_]() -> testing::Test* {
+                            return new claim_test{check, seeds, crowded, on_gpu};
                           });
   }
 
@@ -136,12 +138,13 @@ class suite {
   }
 
   char const* name_;
+  crowd on_gpu_;
   bool crowded_ = true;
 };
 
 }  // namespace conformance
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 
-/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`.
-#define WARPHEAP_CONFORMANCE(name, Allocator) \
-  static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name }
+/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`; a `crowd` may follow.
+#define WARPHEAP_CONFORMANCE(name, Allocator, ...) \
+  static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name __VA_OPT__(, ) __VA_ARGS__ }

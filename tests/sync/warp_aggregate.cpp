@@ -25,40 +25,34 @@ struct member {
   u32 heard;  // from the leader
 };
 
+/// What the calling lane knows of its group, and what its leader told it.
+WARPHEAP_DEVICE member member_of(lane_group const& group, u32 key) {
+  auto const lane = simt::lane_id();
+  return {simt::block_index() * 32 + simt::warp_id() + 1,
+          lane,
+          key,
+          group.mask,
+          group.leader,
+          group.rank,
+          group.size,
+          group.leads,
+          broadcast(group, lane)};
+}
+
 /// Lanes diverge by `key`, meet whom they find, and tell the leader's lane number round.
 struct meet_by_branch {
   WARPHEAP_DEVICE void operator()(u32 keys, member* members) const {
-    auto const lane = simt::lane_id();
-    auto const key = lane % keys;
+    auto const key = simt::lane_id() % keys;
     if (key == 1) return;
-    auto const group = group_of(simt::active_mask());
-    members[global_thread_index()] = {simt::block_index() * 32 + simt::warp_id() + 1,
-                                      lane,
-                                      0,
-                                      group.mask,
-                                      group.leader,
-                                      group.rank,
-                                      group.size,
-                                      group.leads,
-                                      broadcast(group, lane)};
+    members[global_thread_index()] = member_of(group_of(simt::active_mask()), 0);
   }
 };
 
 /// All lanes that meet split by key.
 struct meet_by_key {
   WARPHEAP_DEVICE void operator()(u32 keys, member* members) const {
-    auto const lane = simt::lane_id();
-    auto const key = lane * 5 % keys;
-    auto const group = group_by(simt::active_mask(), key);
-    members[global_thread_index()] = {simt::block_index() * 32 + simt::warp_id() + 1,
-                                      lane,
-                                      key,
-                                      group.mask,
-                                      group.leader,
-                                      group.rank,
-                                      group.size,
-                                      group.leads,
-                                      broadcast(group, lane)};
+    auto const key = simt::lane_id() * 5 % keys;
+    members[global_thread_index()] = member_of(group_by(simt::active_mask(), key), key);
   }
 };
 

@@ -105,22 +105,15 @@ class bulk_semaphore {
     WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
     bool reserved = false;
     backoff nap;
-    // relaxed: a hint; the compare-exchange checks it.
-    u64 seen = word_.load(order::relaxed);
-    for (;;) {
+    for (u64 seen = look();; seen = look_again(nap)) {
       auto const decided = state::next_of_wait(seen, n, batch, reserved);
-      if (decided.what == state::step::keep_sleeping) {
-        nap.pause();
-        seen = word_.load(order::relaxed);
-        continue;
-      }
+      if (decided.what == state::step::keep_sleeping) continue;
       // acquire: the units' contents; pairs with the release in signal(). It also makes visible what a try_wait that
       // took these units from us promised elsewhere before; pairs with the release in try_wait().
       if (!word_.compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
-      reserved = true;  // B1: counted in R before the first pause
-      seen = decided.next;
+      reserved = true;  // B1: counted in R before we sleep
     }
   }
 
@@ -141,8 +134,8 @@ class bulk_semaphore {
   /// returns whether n units are ours
   WARPHEAP_DEVICE bool withdraw(u32 n, u32 batch) {
     namespace state = bulk_semaphore_state;
-    u64 seen = word_.load(order::relaxed);  // relaxed: a hint
-    for (;;) {
+    backoff nap;
+    for (u64 seen = look();; seen = look_again(nap)) {
       auto const decided = state::next_of_withdraw(seen, n, batch);
       // acquire: as in wait(). relaxed on the side of the sleepers: they learn from the outlook alone.
       if (word_.compare_exchange(seen, decided.next, order::acquire, order::relaxed)) {
@@ -154,8 +147,8 @@ class bulk_semaphore {
   /// Takes `n` units if they are there, even those that sleepers wait for: those decide again.
   WARPHEAP_DEVICE bool try_wait(u32 n) {
     namespace state = bulk_semaphore_state;
-    u64 seen = word_.load(order::relaxed);  // relaxed: a hint
-    while (state::available(seen) >= n) {
+    backoff nap;
+    for (u64 seen = look(); state::available(seen) >= n; seen = look_again(nap)) {
       // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by whoever misses them
       // here; pairs with the acquire in wait().
       if (word_.compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
@@ -170,9 +163,19 @@ class bulk_semaphore {
   }
 
   /// Units there now: a hint.
-  WARPHEAP_DEVICE u64 available() const { return bulk_semaphore_state::available(word_.load(order::relaxed)); }
+  WARPHEAP_DEVICE u64 available() const { return bulk_semaphore_state::available(look()); }
 
  private:
+  // relaxed: a hint; the compare-exchange checks it.
+  WARPHEAP_DEVICE u64 look() const { return word_.load(order::relaxed); }
+
+  /// After a nap: for a sleeper, and for one who lost the exchange. Of a crowd at one word, only the first to come with what
+  /// is there now wins; those who come back at once are in the way of those who would.
+  WARPHEAP_DEVICE u64 look_again(backoff& nap) const {
+    nap.pause();
+    return look();
+  }
+
   atomic_ref<u64> word_;
 };
 

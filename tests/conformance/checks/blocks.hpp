@@ -38,11 +38,8 @@ verdict serves_one_size(scenario const& with) {
     auto const blocks = served(bench.ask(same(count, bytes)));
     found.at_least("blocks asked for", count, 1u);
     found.equal("blocks served", blocks.size(), count);
-    found.include(apart_and_aligned(blocks, bench.traits));
     found.include(keeps_patterns(bench, blocks));
-    found.include(bench.quiet(count));
-    bench.free(blocks);
-    found.include(bench.empty());
+    found.include(accounts_for(bench, blocks));
   }
   return found;
 }
@@ -56,10 +53,8 @@ verdict serves_mixed_sizes(scenario const& with) {
     auto const blocks = served(bench.ask(uniform(count, 1, most, with.seed)));
     // Classes do not share slabs, so that a small pool may run out of slabs; but not before half is served.
     found.at_least("blocks served", blocks.size(), (count + 1) / 2);
-    found.include(apart_and_aligned(blocks, bench.traits));
     found.include(keeps_patterns(bench, blocks));
-    bench.free(blocks);
-    found.include(bench.empty());
+    found.include(accounts_for(bench, blocks));
   }
   return found;
 }

@@ -97,13 +97,10 @@ verdict serves_divergent_callers(scenario const& with) {
     auto const list =
         bench.transform(call_divergently{}, uniform(slots, 1, most, with.seed + round), with.seed + round);
     auto const blocks = served(list);
-    found.include(apart_and_aligned(blocks, bench.traits));
     found.include(keeps_patterns(bench, blocks));
-    found.include(bench.quiet(blocks.size()));
     // One lane may have drawn a part that keeps nothing.
     if (with.lanes() > 8) found.at_least("blocks", blocks.size(), with.lanes() / 8);
-    bench.free(blocks);
-    found.include(bench.empty());
+    found.include(accounts_for(bench, blocks));
   }
   return found;
 }
@@ -133,10 +130,7 @@ verdict churn_was_sound(harness<Allocator>& bench, holdings const& left, churn_c
   verdict found;
   found.at_least("blocks served", counts.served, least);
   found.equal("damaged blocks", counts.damaged, 0u);
-  found.include(apart_and_aligned(served(left), bench.traits));
-  found.include(bench.quiet(served(left).size()));
-  bench.free(served(left));
-  found.include(bench.empty());
+  found.include(accounts_for(bench, served(left)));
   return found;
 }
 

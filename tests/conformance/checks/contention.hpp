@@ -71,14 +71,12 @@ verdict serves_exactly_what_is_there(scenario const& with) {
   found.at_least("blocks of the full heap", blocks.size(), with.lanes() + 1);
   for (u64 const free : {with.lanes() - 1, with.lanes(), with.lanes() + 1}) {
     if (!found.ok()) return found;
-    holdings const gone{blocks.end() - static_cast<i64>(free), blocks.end()};
-    bench.free(gone);
+    bench.free(split_off(blocks, free));
     auto const back = served(bench.ask(same(with.lanes(), bytes)));
     found.equal("lanes served at once", back.size(), std::min(free, with.lanes()));
     bench.free(back);
     auto const rest = bench.fill(bytes);
     found.equal("blocks free after that", rest.size(), free);
-    blocks.resize(blocks.size() - free);
     blocks.insert(blocks.end(), rest.begin(), rest.end());
   }
   bench.free(blocks);
@@ -96,14 +94,11 @@ verdict never_refuses_what_nobody_holds(scenario const& crowd) {
   auto blocks = bench.fill(bytes);
   found.at_least("blocks of the full heap", blocks.size(), with.lanes());
   if (!found.ok()) return found;
-  bench.free({blocks.end() - static_cast<i64>(with.lanes()), blocks.end()});
-  blocks.resize(blocks.size() - with.lanes());
+  bench.free(split_off(blocks, with.lanes()));
   device_buffer<u64> const refused(1);
   bench.run(ask_in_rounds{}, bench.ref(), bytes, with.small ? u64{4} : u64{16}, refused.data());
   found.equal("refusals though a block a lane was free", refused[0], 0u);
-  found.include(bench.quiet(blocks.size()));
-  bench.free(blocks);
-  found.include(bench.empty());
+  found.include(accounts_for(bench, blocks));
   return found;
 }
 
@@ -115,8 +110,7 @@ verdict serves_who_waits_for_a_free(scenario const& crowd) {
   auto list = bench.fill(contended_bytes(bench));
   found.at_least("blocks of the full heap", list.size(), with.lanes());
   if (!found.ok()) return found;
-  holdings const hands{list.end() - static_cast<i64>(with.lanes()), list.end()};
-  list.resize(list.size() - with.lanes());
+  auto const hands = split_off(list, with.lanes());
   // Even threads take a block each to free; the odd ones' stay live with the rest, so that only those frees can serve.
   auto entries = hands;
   for (size_t i = 1; i < hands.size(); i += 2) {
@@ -126,10 +120,7 @@ verdict serves_who_waits_for_a_free(scenario const& crowd) {
   auto const handed = served(bench.transform(hand_over{}, entries, with.seed));
   found.equal("waiters served", handed.size(), with.lanes() / 2);
   list.insert(list.end(), handed.begin(), handed.end());
-  found.include(apart_and_aligned(list, bench.traits));
-  found.include(bench.quiet(list.size()));
-  bench.free(list);
-  found.include(bench.empty());
+  found.include(accounts_for(bench, list));
   return found;
 }
 
@@ -152,10 +143,7 @@ verdict serves_who_waits_for_another_size(scenario const& with) {
     bench.transform(trade{}, list, got.data(), wanted);
     auto const blocks = got.to_host();
     found.equal("waiters served", served(blocks).size(), here.lanes());
-    found.include(apart_and_aligned(blocks, bench.traits));
-    found.include(bench.quiet(blocks.size()));
-    bench.free(blocks);
-    found.include(bench.empty());
+    found.include(accounts_for(bench, blocks));
   }
   return found;
 }

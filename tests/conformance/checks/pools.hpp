@@ -18,7 +18,6 @@ verdict uses_all_of_a_pool(scenario const& with) {
   found.at_least("a sixteenth of the pool, and 64 KiB", fresh.pool_bytes / 16 + 65536, fresh.metadata_bytes);
   auto const blocks = bench.fill(with.pool_bytes / 64);
   found.at_least("bytes in blocks", blocks.size() * (with.pool_bytes / 64), with.pool_bytes / 2);
-  found.include(apart_and_aligned(blocks, bench.traits));
   u64 low = ~u64{0}, high = 0;
   holdings ends;
   for (auto const& block : blocks) {
@@ -29,9 +28,7 @@ verdict uses_all_of_a_pool(scenario const& with) {
   }
   found.at_least("bytes from end to end", high - low, with.pool_bytes - with.pool_bytes / 8);
   found.include(keeps_patterns(bench, ends));
-  found.include(bench.quiet(blocks.size()));
-  bench.free(blocks);
-  found.include(bench.empty());
+  found.include(accounts_for(bench, blocks));
   return found;
 }
 

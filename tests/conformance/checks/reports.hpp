@@ -44,30 +44,37 @@ verdict counts_slots_rightly(scenario const& with) {
   return found;
 }
 
+/// Blocks of up to `most` bytes, and a large one, of which every second was freed again.
+template <class Allocator>
+interleaved every_second_block(harness<Allocator>& bench, u64 most) {
+  auto requests = uniform(modest_count(bench, most), 1, most, bench.with().seed);
+  requests.push_back({0, 90'000});
+  interleaved halves{served(bench.ask(requests))};
+  bench.free(halves.freed);
+  return halves;
+}
+
 /// Live blocks are listed once each, in address order, with their usable bytes; the dead are not.
 template <class Allocator>
 verdict lists_the_live_blocks(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto requests = uniform(modest_count(bench, 3000), 1, 3000, with.seed);
-  requests.push_back({0, 90'000});
-  interleaved halves{served(bench.ask(requests))};
-  auto const answers = bench.query(halves.kept);
-  bench.free(halves.freed);
-  found.at_least("live blocks", halves.kept.size(), 1u);
+  auto const kept = every_second_block(bench, 3000).kept;
+  auto const answers = bench.query(kept);
+  found.at_least("live blocks", kept.size(), 1u);
   size_t next = 0;
   u64 bytes_listed = 0;
   bench.heap().for_each_live([&](void const* memory, size_t bytes) {
-    if (next < halves.kept.size()) {
-      found.equal("address listed", reinterpret_cast<u64>(memory), halves.kept[next].address);
+    if (next < kept.size()) {
+      found.equal("address listed", reinterpret_cast<u64>(memory), kept[next].address);
       found.equal("bytes listed", bytes, answers[next].usable);
     }
     ++next;
     bytes_listed += bytes;
   });
-  found.equal("blocks listed", next, halves.kept.size());
+  found.equal("blocks listed", next, kept.size());
   found.equal("live bytes", bench.heap().statistics().live_bytes, bytes_listed);
-  bench.free(halves.kept);
+  bench.free(kept);
   bench.heap().for_each_live([&](void const*, size_t bytes) { found.add("a dead block listed, ", bytes, " bytes"); });
   found.include(bench.empty());
   return found;
@@ -78,11 +85,8 @@ template <class Allocator>
 verdict knows_what_it_owns(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto requests = uniform(modest_count(bench, 2000), 1, 2000, with.seed);
-  requests.push_back({0, 90'000});
-  interleaved halves{served(bench.ask(requests))};
+  auto const halves = every_second_block(bench, 2000);
   found.at_least("blocks", halves.kept.size(), 1u);
-  bench.free(halves.freed);
   auto const live = bench.query(halves.kept);
   for (size_t i = 0; i < live.size(); ++i) {
     found.at_least("usable bytes of a live block", live[i].usable, halves.kept[i].bytes);

@@ -131,10 +131,7 @@ verdict reallocates_at_the_edges(scenario const& wide) {
     if (i % 3 == 0) blocks[i].address = 0;
   }
   found.equal("damaged blocks that could not grow", bench.damaged(blocks), 0u);
-  found.include(apart_and_aligned(left, bench.traits));
-  found.include(bench.quiet(left.size()));
-  bench.free(left);
-  found.include(bench.empty());
+  found.include(accounts_for(bench, left));
   return found;
 }
 

@@ -38,11 +38,8 @@ verdict serves_whole_warps(scenario const& with) {
     bool const one_size = with.seed % 2 == 1;
     found.at_least("blocks served", blocks.size(), one_size ? asked : asked / 2);
     for (auto const& entry : blocks) found.at_least("bytes asked for by a lane that was served", entry.bytes, 1u);
-    found.include(apart_and_aligned(blocks, bench.traits));
     found.include(keeps_patterns(bench, blocks));
-    found.include(bench.quiet(blocks.size()));
-    bench.free(blocks);
-    found.include(bench.empty());
+    found.include(accounts_for(bench, blocks));
   }
   return found;
 }
@@ -54,15 +51,11 @@ verdict shares_the_last_blocks_among_a_warp(scenario const& with) {
   verdict found;
   auto blocks = bench.fill(4096);
   u64 const free = std::min<u64>(blocks.size(), 1 + with.seed % with.lanes());
-  bench.free({blocks.end() - static_cast<i64>(free), blocks.end()});
-  blocks.resize(blocks.size() - free);
+  bench.free(split_off(blocks, free));
   auto const back = served(bench.transform(allocate_by_warp{}, same(with.lanes(), 4096), 1u));
   found.equal("lanes served", back.size(), std::min(free, with.lanes()));
   blocks.insert(blocks.end(), back.begin(), back.end());
-  found.include(apart_and_aligned(blocks, bench.traits));
-  found.include(bench.quiet(blocks.size()));
-  bench.free(blocks);
-  found.include(bench.empty());
+  found.include(accounts_for(bench, blocks));
   return found;
 }
 

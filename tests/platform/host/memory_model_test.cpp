@@ -110,12 +110,16 @@ TEST_F(StaleReads, FencesForbidStoreBuffering) {
   EXPECT_FALSE((explore(fenced_store_buffering{}, {2, 1}).count({0, 0})));
 }
 
+void send_behind_a_fence(u32* data, u32* flag) {
+  atomic_ref<u32>{*data}.store(1, order::relaxed);
+  recycling_fence();
+  atomic_ref<u32>{*flag}.store(1, order::relaxed);
+}
+
 struct fenced_message {
   void operator()(u32* data, u32* flag, u32* result) const {
     if (simt::block_index() == 0) {
-      atomic_ref<u32>{*data}.store(1, order::relaxed);
-      recycling_fence();
-      atomic_ref<u32>{*flag}.store(1, order::relaxed);
+      send_behind_a_fence(data, flag);
     } else {
       result[0] = atomic_ref<u32>{*flag}.load(order::relaxed);
       recycling_fence();
@@ -129,9 +133,7 @@ TEST_F(StaleReads, FencesPassMessages) { EXPECT_FALSE((explore(fenced_message{},
 struct fence_before_store {
   void operator()(u32* data, u32* flag, u32* result) const {
     if (simt::block_index() == 0) {
-      atomic_ref<u32>{*data}.store(1, order::relaxed);
-      recycling_fence();
-      atomic_ref<u32>{*flag}.store(1, order::relaxed);
+      send_behind_a_fence(data, flag);
     } else {
       result[0] = atomic_ref<u32>{*flag}.load(order::acquire);
       result[1] = atomic_ref<u32>{*data}.load(order::relaxed);

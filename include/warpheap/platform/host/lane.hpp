@@ -91,9 +91,7 @@ struct thread_block {
   u32 index = 0;
   u32 sm = 0;
   u32 live = 0;
-  u32 exited = 0;
   u32 at_barrier = 0;
-  u32 warps_used = 0;
   warp* warps = nullptr;
   lane* lanes = nullptr;
   u32 lane_capacity = 0;

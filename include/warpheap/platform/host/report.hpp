@@ -32,6 +32,11 @@ inline std::string worker::explain(std::string const& fault) const {
   return text;
 }
 
+/// On main_: ends the run.
+[[gnu::noinline]] inline void worker::give_up(std::initializer_list<part> fault) const {
+  throw schedule_error{explain(sentence(fault))};
+}
+
 /// Lanes of one warp that are parked in the same place.
 inline std::string describe_wait(warp const& group, u32 lanes) {
   auto const& first = group.lanes[__builtin_ctz(lanes)];

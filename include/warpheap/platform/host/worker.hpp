@@ -91,6 +91,7 @@ class worker {
   void abandon_all();
   std::string deadlock_report() const;
   std::string explain(std::string const& fault) const;
+  [[noreturn]] void give_up(std::initializer_list<part> fault) const;
   void raise();
   static void lane_main(fcontext::transfer_t arrived);
 

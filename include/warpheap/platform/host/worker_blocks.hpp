@@ -59,7 +59,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
     while (start_blocks() && !work.failed()) {
       lane* const to = next();
       if (!to && live_lanes_ && ready_.empty() && paused_.empty() && !work.failed()) {
-        throw schedule_error{explain(deadlock_report())};
+        give_up({deadlock_report()});
       }
       if (!to) continue;
       turn_left_ = turn_budget;
@@ -193,17 +193,16 @@ inline void worker::retire(lane& ended) {
   --block.live;
   --live_lanes_;
   patience_ = full_patience;
-  if (overflowed) throw schedule_error{explain(sentence({name_of(ended), " overflowed its stack"}))};
+  if (overflowed) give_up({name_of(ended), " overflowed its stack"});
   for (u32 i = 0; i < group.open; ++i) {
     auto const& slot = group.slots[i];
     if (!(slot.mask >> ended.id & 1)) continue;
-    throw schedule_error{
-        explain(sentence({name_of(ended), " returned while lanes ", lanes_of(slot.arrived), " wait for it in ",
-                          name_of(slot.kind), "(mask ", lanes_of(slot.mask), ")"}))};
+    give_up({name_of(ended), " returned while lanes ", lanes_of(slot.arrived), " wait for it in ", name_of(slot.kind),
+             "(mask ", lanes_of(slot.mask), ")"});
   }
   if (block.at_barrier) {
-    throw schedule_error{explain(sentence({"divergent sync_block: ", name_of(ended), " returned while ",
-                                           block.at_barrier, " threads of its thread block wait there"}))};
+    give_up({"divergent sync_block: ", name_of(ended), " returned while ", block.at_barrier,
+             " threads of its thread block wait there"});
   }
   if (group.runnable == 0) became_idle(group);
   if (block.live > 0) return;
