@@ -248,6 +248,7 @@ class slab_bitmap {
                                      u32 tried, slab_state old) const {
     void* mine = nullptr;
     slab_reservation reserved;
+    u32 named = slab_supply::none;
     if (tried != 0) {
       reserved = table_.keep(tried - 1, size_class, group.size, old);
       if (reserved.reaches_soft()) supply.move_on(group.size, tried - 1);
@@ -257,7 +258,7 @@ class slab_bitmap {
       u64 claimed = 0;
       u32 first = 0;
       if (group.leads && served < group.size) {
-        if (reserved.blocks() == 0) reserved = supply.reserve(group.size - served, tried);
+        if (reserved.blocks() == 0) reserved = supply.reserve(group.size - served, tried, named);
         if (reserved.blocks() != 0) claimed = claim(reserved, size_class, first);
       }
       claimed = simt::shuffle(company, claimed, group.leader);
@@ -269,8 +270,8 @@ class slab_bitmap {
         if (rank < blocks) mine = address(from, size_class, first + nth_bit(claimed, rank));
         served += blocks;
       } else if (served < group.size) {
-        reserved = supply.search(group, group.size - served);
-        if (broadcast(group, reserved.blocks()) != 0) continue;
+        named = supply.search(group, named);
+        if (named != slab_supply::none) continue;
         if (group.leads) table_.add_count(count::failures, group.size - served);
         served = group.size;
       }

@@ -25,24 +25,30 @@ class slab_supply {
   WARPHEAP_HOST_DEVICE static bool goes_by_hint(u32 wanted, u32 capacity) { return hint_serves * wanted <= capacity; }
 
   /// Promises up to `wanted` blocks to the caller; none if it saw no room, which is no certain answer. Any lane alone.
-  /// `tried` is the hint that had no room, slab + 1, or 0.
-  WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, u32 tried) const {
+  ///
+  /// tried  the hint that had no room, slab + 1, or 0
+  /// named  the slab in which search() saw room; `none` for the first try
+  WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, u32 tried, u32 named) const {
     u32 const entry = entry_for(wanted);
-    slab_reservation taken = reserve_in_use(entry, wanted, tried);
-    if (taken.blocks() != 0) return taken;
+    bool const by_hint = entry != slab_table::no_hint;
     // A row without a slab: a burst begins, and all of it comes at once.
-    bool const begins = tried == 0 && entry != slab_table::no_hint;
-    if (!begins) taken = reserve_listed(wanted, entry);
-    if (taken.blocks() != 0 || is_certified()) return taken;
-    bool const provides = entry != slab_table::no_hint && is_provider(demand(entry, wanted), wanted);
-    bool const waits = entry != slab_table::no_hint && !provides;
+    bool const begins = by_hint && tried == 0;
+    bool provides = false;
+    slab_reservation taken;
+    if (named == none) {
+      taken = reserve_in_use(entry, wanted, tried);
+      if (taken.blocks() != 0) return taken;
+      if (!begins) taken = reserve_listed(wanted, entry);
+      if (taken.blocks() != 0 || is_certified()) return taken;
+      provides = by_hint && is_provider(demand(entry, wanted), wanted);
+    }
     // Turn by turn, so that lanes that provide go before lanes of their warp that wait.
     WARPHEAP_NO_UNROLL
-    for (u32 where = fresh; taken.blocks() == 0 && where != nowhere; ++where) {
+    for (u32 where = named == none ? fresh : scarce; taken.blocks() == 0 && where != nowhere; ++where) {
       if (where == awaited) {
-        if (waits) taken = await(entry, wanted, tried, begins ? 2 * turns_to_wait : turns_to_wait);
+        if (by_hint && !provides) taken = await(entry, wanted, tried, begins ? 2 * turns_to_wait : turns_to_wait);
       } else if (where != fresh || (provides && free_slabs_are_plenty())) {
-        taken = take_any(index_of(where), wanted, entry);
+        taken = take_any(index_of(where), named, wanted, entry);
       }
     }
     return taken;
@@ -57,57 +63,41 @@ class slab_supply {
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < 2; ++turn) {
       u32 const slab = find(slab_table::listed(size_class_));
-      if (slab == bitmap_index::none) break;
+      if (slab == none) break;
       slab_state const now = table_.load(slab);
       u32 const roomy = slab_limits{table_.geometry().capacity(size_class_)}.roomy;
       if (now.serves(size_class_) && now.used() < roomy) return table_.set_hint(entry, slab);
     }
-    if (free_slabs_are_plenty()) take_any(slab_table::free_slabs, 0, entry);
+    if (free_slabs_are_plenty()) take_any(slab_table::free_slabs, none, 0, entry);
   }
 
-  /// The certain answer: promises blocks if there was room at any moment of the call, else nothing, and then at one
-  /// instant every suitable block was owned or promised to a call in progress. All lanes of the group call together;
-  /// `wanted` is the leader's; the leader holds the result.
-  WARPHEAP_DEVICE slab_reservation search(lane_group const& group, u32 wanted) const {
+  /// The certain answer when reserve() saw no room: a slab that has some, or `none`, and then at one instant of the call
+  /// every suitable block was owned or promised to a call in progress. All lanes of the group call together and hold the
+  /// result. `last` is what an earlier search named, or `none`.
+  WARPHEAP_DEVICE u32 search(lane_group const& group, u32 last) const {
+    // From a place of our own: searchers that start together would all come to the same slab.
+    u32 const start = last == none ? broadcast(group, random_slab()) : last + 1;
     WARPHEAP_NO_UNROLL
     for (;;) {
       u64 const epoch = broadcast(group, group.leads ? table_.epoch_sum() : 0);
       // acquire: as in is_certified().
       bool const certain = group.leads && table_.certificate(size_class_).load(order::acquire) == epoch + 1;
-      if (broadcast(group, static_cast<u32>(certain))) return {};
+      if (broadcast(group, static_cast<u32>(certain))) return none;
       // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
       simt::sync_warp(group.mask);
-      u32 unsure = 0;
-      // All slabs, from a place of our own: searchers that start together would all come to the same slab.
-      u32 const slabs = table_.geometry().slabs(), start = broadcast(group, random_slab());
-      WARPHEAP_NO_UNROLL
-      for (u32 from = start, end = slabs;;) {
-        u32 const seen = table_.scan(group.mask, size_class_, from, end);
-        unsure |= seen & slab_table::scan_unsure;
-        from = seen & ~slab_table::scan_unsure;
-        if (from == slab_table::scan_end) {
-          if (end == start) break;
-          from = 0;
-          end = start;
-          continue;
-        }
-        slab_reservation found;
-        if (group.leads) found = take_room(from, wanted, slab_table::no_hint);
-        if (broadcast(group, found.blocks()) != 0) return found;
-        // Only a slab that is now marked as full is sure to have no room.
-        slab_state const now = table_.load(from);
-        if (!now.serves(size_class_) || !now.hard()) unsure = slab_table::scan_unsure;
-        ++from;
-      }
-      bool const quiet = group.leads && unsure == 0 && table_.epoch_sum_newest() == epoch;
+      u32 const seen = table_.scan(group.mask, size_class_, start);
+      if (seen < slab_table::scan_end) return seen;
+      bool const quiet = group.leads && seen == slab_table::scan_end && table_.epoch_sum_newest() == epoch;
       if (broadcast(group, static_cast<u32>(quiet))) {
         // release: what we saw happens before whoever relies on it; pairs with the acquire above.
         if (group.leads) table_.certificate(size_class_).store(epoch + 1, order::release);
-        return {};
+        return none;
       }
       simt::pause(pause_nanoseconds);
     }
   }
+
+  static constexpr u32 none = bitmap_index::none;
 
   /// Random bits: from where we are and when.
   WARPHEAP_DEVICE static u32 random_bits() {
@@ -138,7 +128,7 @@ class slab_supply {
   }
 
   WARPHEAP_DEVICE u32 random_slab() const { return scale_below(random_bits(), table_.geometry().slabs()); }
-  /// A slab of an index; bitmap_index::none if it saw none.
+  /// A slab of an index; `none` if it saw none.
   WARPHEAP_DEVICE u32 find(u32 which) const { return table_.index(which).find(random_slab()); }
 
   /// The hint for requests of `wanted` blocks; no_hint where a slab serves too few of them.
@@ -193,21 +183,22 @@ class slab_supply {
   /// A promise of a listed slab, which becomes the row's if it was at most half full.
   WARPHEAP_DEVICE slab_reservation reserve_listed(u32 wanted, u32 entry) const {
     u32 const slab = find(slab_table::listed(size_class_));
-    if (slab == bitmap_index::none) return {};
+    if (slab == none) return {};
     slab_reservation const taken = reserve_at(slab, wanted);
     if (taken.blocks() != 0 && taken.roomy()) table_.set_hint(entry, slab);
     return taken;
   }
 
-  /// A promise of a slab that an index names, after a look: blind promises of a crowd that found one slab keep one another
-  /// out. With nothing wanted, a slab for the row alone.
-  WARPHEAP_DEVICE slab_reservation take_any(u32 which, u32 wanted, u32 entry) const {
+  /// A promise of the slab `named`, or of one that an index names, after a look: blind promises of a crowd that found one
+  /// slab keep one another out. With nothing wanted, a slab for the row alone.
+  WARPHEAP_DEVICE slab_reservation take_any(u32 which, u32 named, u32 wanted, u32 entry) const {
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = find(which);
-      if (slab == bitmap_index::none) break;
+      u32 const slab = named == none ? find(which) : named;
+      if (slab == none) break;
       slab_reservation const taken = take_room(slab, wanted, entry);
       if (taken.blocks() != 0 || (wanted == 0 && taken.is_taken())) return taken;
+      if (named != none) break;
     }
     return {};
   }

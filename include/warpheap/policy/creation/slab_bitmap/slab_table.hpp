@@ -129,30 +129,31 @@ class slab_table {
     if (now.live() && may_need_settling(now)) settle(slab, now);
   }
 
-  /// The first slab of [from, end) that may have room for the class, or scan_end; with scan_unsure if one on the way was
-  /// locked. Looks without promising, since searchers would feed each other's restarts, but marks the full ones. All lanes
-  /// of `group_mask` call together, side by side over the slabs; all hold the result.
-  WARPHEAP_DEVICE u32 scan(u32 group_mask, u32 size_class, u32 from, u32 end) const {
+  /// The first slab from `start` on, and around, that may have room for the class; else scan_end, or if one on the way was
+  /// locked scan_unsure. Looks without promising, since searchers would feed each other's restarts, but marks the full
+  /// ones. All lanes of `group_mask` call together, side by side over the slabs; all hold the result.
+  WARPHEAP_DEVICE u32 scan(u32 group_mask, u32 size_class, u32 start) const {
     u32 const rank = popcount(group_mask & simt::lanes_below()), lanes = popcount(group_mask);
-    u32 const capacity = geometry_.capacity(size_class);
-    u32 unsure = 0;
+    u32 const slabs = geometry_.slabs(), capacity = geometry_.capacity(size_class);
+    u32 end = scan_end;
     WARPHEAP_NO_UNROLL
-    for (; from < end; from += lanes) {
-      slab_state now = from + rank < end ? load(from + rank) : slab_state::of(slab_kind::run, 0);
+    for (u32 done = 0; done < slabs; done += lanes) {
+      u32 const ahead = start + done + rank, slab = ahead < slabs ? ahead : ahead - slabs;
+      slab_state now = done + rank < slabs ? load(slab) : slab_state::of(slab_kind::run, 0);
       if (now.serves(size_class) && !now.hard() && now.used() >= capacity) {
-        try_reserve(from + rank, size_class, 0);
-        now = load(from + rank);
+        try_reserve(slab, size_class, 0);
+        now = load(slab);
       }
       // A slab of the class is worth a visit if it has room, or is full and not marked.
       u32 const worth = simt::ballot(group_mask, now.takeable() || (now.serves(size_class) && !now.hard()));
       u32 const locked = simt::ballot(group_mask, now.kind() == slab_kind::locked);
-      if (locked) unsure = scan_unsure;
-      if (worth) return (from + popcount(group_mask & low_mask32(lowest_bit(worth)))) | unsure;
+      if (worth) return simt::shuffle(group_mask, slab, lowest_bit(worth));
+      if (locked) end = scan_unsure;
     }
-    return scan_end | unsure;
+    return end;
   }
+  static constexpr u32 scan_end = 1u << 30;
   static constexpr u32 scan_unsure = 1u << 31;
-  static constexpr u32 scan_end = scan_unsure - 1;
 
   /// Says that room has appeared.
   WARPHEAP_DEVICE void raise_epoch() const {
