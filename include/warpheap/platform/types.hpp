@@ -41,6 +41,21 @@ inline constexpr u32 warp_lanes = 32;
 /// A mask with every lane of a warp.
 inline constexpr u32 full_mask = 0xffff'ffffu;
 
+/// `value`, of which the compiler knows nothing from here on. What is computed from it is computed where it is used: not
+/// ahead of a loop, to be kept in registers through all of it.
+WARPHEAP_HOST_DEVICE inline u32 afresh(u32 value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+r"(value));
+#endif
+  return value;
+}
+WARPHEAP_HOST_DEVICE inline u64 afresh(u64 value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+l"(value));
+#endif
+  return value;
+}
+
 /// C++ memory orders; every atomic call names one.
 enum class order { relaxed, acquire, release, acq_rel, seq_cst };
 

@@ -86,8 +86,14 @@ WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u64 word, u32 k) {
   return (in_low ? 0 : 32) + nth_bit(in_low ? low : high, in_low ? k : k - below);
 }
 
-/// The `count` lowest set bits of `word`; all of it if it has no more.
+/// `word` turned left by `count` modulo 64 bits.
+WARPHEAP_HOST_DEVICE constexpr u64 rotate_left(u64 word, u32 count) {
+  return word << (count % 64) | word >> ((0 - count) % 64);
+}
+
+/// The `count` lowest set bits of `word`, at least one; all of it if it has no more.
 WARPHEAP_HOST_DEVICE constexpr u64 lowest_bits(u64 word, u32 count) {
+  if (count == 1) return word & (0 - word);  // most often, and far less work
   if (count >= popcount(word)) return word;
   return word & low_mask(nth_bit(word, count));
 }

@@ -172,10 +172,12 @@ class slab_bitmap {
     u32 first = 0;  ///< index of the first block, or where scattered of the first in their bitmap word
     u64 bits = 0;   ///< the blocks, counted from there
     u32 salt = 0;   ///< says which row was asked
-    u32 tried = 0;  ///< if not served: slab + 1 of the slab where blocks were promised, or 0, and
-    u64 old = 0;    ///< what its descriptor was before
+    u32 asked =
+        0;        ///< if not served: slab + 1 of the slab where blocks were promised, or 0; with `granted` if the slab
+                  ///< had room for all of them
+    u64 old = 0;  ///< what its descriptor was before
 
-    static constexpr u32 scattered = 1u << 31;
+    static constexpr u32 scattered = 1u << 31, granted = 1u << 31;
   };
 
   /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
@@ -195,7 +197,7 @@ class slab_bitmap {
     if (simt::ballot(company, where == 0 || (where & quick_result::scattered)) != 0) {
       u64 const bits = simt::shuffle(company, got.bits, group.leader);
       u32 const unserved = simt::ballot(company, where == 0);
-      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.salt, got.tried, got.old);
+      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.salt, got.asked, got.old);
       rank = nth_bit(bits, rank);
     }
     return address((where & ~quick_result::scattered) - 1, size_class, first + rank);
@@ -212,16 +214,18 @@ class slab_bitmap {
     slab_state const old = table_.promise(slab, wanted);
     u32 const now_used = old.used() + wanted;
     bool const reaches_soft = old.used() < soft && now_used >= soft;
-    quick_result const missed{0, 0, 0, salt, hinted, old.word};
-    if (!old.serves(size_class) || now_used > capacity || reaches_soft) return missed;
+    if (!old.serves(size_class) || now_used > capacity || reaches_soft) return {0, 0, 0, salt, hinted, old.word};
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
     u32 place = old.ever();
     u64 const row = low_mask(wanted);
     u64 bits = row << (place % 64);
     if (place + wanted > capacity || place % 64 + wanted > 64) {
-      place = scale_below(mix32(salt + simt::lanes_below()), (capacity + 63) / 64) * 64;
-      bits = lowest_bits(~table_.blocks(slab).load(place / 64) & slab_table::valid_mask(capacity, place / 64), wanted);
+      u32 const random = mix32(salt + simt::lanes_below());
+      place = scale_below(random, (capacity + 63) / 64) * 64;
+      u64 const free = ~table_.blocks(slab).load(place / 64) & slab_table::valid_mask(capacity, place / 64);
+      // From a place of our own in the word, too: the lowest are what all others take.
+      bits = rotate_left(lowest_bits(rotate_left(free, random), wanted), 0 - random);
     }
     // acquire: pairs with the release in bitmap::release().
     u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
@@ -231,35 +235,47 @@ class slab_bitmap {
       return {hinted | quick_result::scattered, word, ours};
     }
     if (ours != 0) table_.blocks(slab).release(place / 64, ours);  // not enough: search for all
-    return missed;
+    return {0, 0, 0, salt, hinted | quick_result::granted, 0};
   }
 
   /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
   /// `company` call, whole groups; the last three are the leader's, from its quick_result.
+  WARPHEAP_DEVICE slab_bitmap afresh() const {
+    slab_bitmap same;
+    same.table_ = table_.afresh();
+    return same;
+  }
+
   WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, u32 salt,
-                                          u32 tried, u64 old) {
+                                          u32 asked, u64 old) {
     slab_bitmap self;
     self.table_ = table;
-    return self.serve_slowly(company, group_of(group_mask), slab_supply{table, size_class, salt}, size_class, tried,
+    return self.serve_slowly(company, group_of(group_mask), slab_supply{table, size_class, salt}, size_class, asked,
                              slab_state{old});
   }
 
   WARPHEAP_DEVICE void* serve_slowly(u32 company, lane_group const& group, slab_supply const& supply, u32 size_class,
-                                     u32 tried, slab_state old) const {
+                                     u32 asked, slab_state old) const {
     void* mine = nullptr;
     slab_reservation reserved;
-    u32 named = slab_supply::none;
-    if (tried != 0) {
-      reserved = table_.keep(tried - 1, size_class, group.size, old);
-      if (reserved.reaches_soft()) supply.move_on(group.size, tried - 1);
+    if (asked & quick_result::granted) {
+      reserved = {(asked & ~quick_result::granted) - 1, group.size, slab_reservation::anywhere};
+      asked = 0;
     }
+    u32 named = slab_supply::none;
     WARPHEAP_NO_UNROLL
     for (u32 served = 0; simt::ballot(company, served < group.size) != 0;) {
       u64 claimed = 0;
       u32 first = 0;
       if (group.leads && served < group.size) {
-        if (reserved.blocks() == 0) reserved = supply.reserve(group.size - served, tried, named);
-        if (reserved.blocks() != 0) claimed = claim(reserved, size_class, first);
+        if (reserved.blocks() == 0) {
+          u32 const wanted = group.size - served;
+          slab_supply const here = supply.afresh();
+          reserved = here.reserve(wanted, asked, old, named);
+          if (reserved.reaches_soft()) here.move_on(wanted, reserved.slab());
+          asked = 0;
+        }
+        if (reserved.blocks() != 0) claimed = afresh().claim(reserved, warpheap::afresh(size_class), first);
       }
       claimed = simt::shuffle(company, claimed, group.leader);
       first = simt::shuffle(company, first, group.leader);
@@ -267,10 +283,10 @@ class slab_bitmap {
       if (claimed != 0) {
         u32 const rank = group.rank - served;  // wraps around for those who are served
         u32 const blocks = popcount(claimed);
-        if (rank < blocks) mine = address(from, size_class, first + nth_bit(claimed, rank));
+        if (rank < blocks) mine = afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, rank));
         served += blocks;
       } else if (served < group.size) {
-        named = supply.search(group, named);
+        named = supply.afresh().search(group, named);
         if (named != slab_supply::none) continue;
         if (group.leads) table_.add_count(count::failures, group.size - served);
         served = group.size;

@@ -21,24 +21,25 @@ class slab_supply {
   WARPHEAP_DEVICE slab_supply(slab_table const& table, u32 size_class, u32 salt)
       : table_{table}, size_class_{size_class}, salt_{salt} {}
 
+  /// The same supply, of whose class and sizes the compiler knows nothing from here on. Loops work with it: what depends
+  /// on class and sizes alone would be computed ahead of them, and held in thirty registers.
+  WARPHEAP_DEVICE slab_supply afresh() const { return {table_.afresh(), warpheap::afresh(size_class_), salt_}; }
+
   /// Whether requests of `wanted` blocks go by the hint.
   WARPHEAP_HOST_DEVICE static bool goes_by_hint(u32 wanted, u32 capacity) { return hint_serves * wanted <= capacity; }
 
   /// Promises up to `wanted` blocks to the caller; none if it saw no room, which is no certain answer. Any lane alone.
   ///
-  /// tried  the hint that had no room, slab + 1, or 0
+  /// asked  a slab, + 1, of which `wanted` blocks were promised when its word was `old`; 0: none
   /// named  the slab in which search() saw room; `none` for the first try
-  WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, u32 tried, u32 named) const {
+  WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, u32 asked, slab_state old, u32 named) const {
     u32 const entry = entry_for(wanted);
     bool const by_hint = entry != slab_table::no_hint;
-    // A row without a slab: a burst begins, and all of it comes at once.
-    bool const begins = by_hint && tried == 0;
+    u32 tried = asked;  // the hint that has no room
     bool provides = false;
     slab_reservation taken;
     if (named == none) {
-      taken = reserve_in_use(entry, wanted, tried);
-      if (taken.blocks() != 0) return taken;
-      if (!begins) taken = reserve_listed(wanted, entry);
+      taken = reserve_at_once(wanted, entry, tried, old);
       if (taken.blocks() != 0 || is_certified()) return taken;
       provides = by_hint && is_provider(demand(entry, wanted), wanted);
     }
@@ -46,9 +47,9 @@ class slab_supply {
     WARPHEAP_NO_UNROLL
     for (u32 where = named == none ? fresh : scarce; taken.blocks() == 0 && where != nowhere; ++where) {
       if (where == awaited) {
-        if (by_hint && !provides) taken = await(entry, wanted, tried, begins ? 2 * turns_to_wait : turns_to_wait);
+        if (by_hint && !provides) taken = afresh().await(wanted, entry, tried);
       } else if (where != fresh || (provides && free_slabs_are_plenty())) {
-        taken = take_any(index_of(where), named, wanted, entry);
+        taken = afresh().take_any(where, named, wanted, entry);
       }
     }
     return taken;
@@ -58,17 +59,20 @@ class slab_supply {
   /// listed one at most half full, or a free one while there are plenty.
   WARPHEAP_DEVICE void move_on(u32 wanted, u32 left) const {
     u32 const entry = entry_for(wanted);
-    // The demand tells others that somebody is at work on it.
-    if (entry == slab_table::no_hint || demand(entry, 1).current() != left + 1) return;
+    if (entry == slab_table::no_hint || hint(entry).current() != left + 1) return;
+    demand(entry, 1);  // tells others that somebody is at work on it
+    u32 const roomy = slab_limits{table_.geometry().capacity(size_class_)}.roomy;
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < 2; ++turn) {
       u32 const slab = find(slab_table::listed(size_class_));
       if (slab == none) break;
       slab_state const now = table_.load(slab);
-      u32 const roomy = slab_limits{table_.geometry().capacity(size_class_)}.roomy;
       if (now.serves(size_class_) && now.used() < roomy) return table_.set_hint(entry, slab);
     }
-    if (free_slabs_are_plenty()) take_any(slab_table::free_slabs, none, 0, entry);
+    if (!free_slabs_are_plenty()) return;
+    u32 const slab = find(slab_table::free_slabs);
+    if (slab != none && slab_lock::take_free(table_, slab, size_class_))
+      slab_lock::publish(table_, slab, size_class_, 0, entry);
   }
 
   /// The certain answer when reserve() saw no room: a slab that has some, or `none`, and then at one instant of the call
@@ -129,7 +133,7 @@ class slab_supply {
 
   WARPHEAP_DEVICE u32 random_slab() const { return scale_below(random_bits(), table_.geometry().slabs()); }
   /// A slab of an index; `none` if it saw none.
-  WARPHEAP_DEVICE u32 find(u32 which) const { return table_.index(which).find(random_slab()); }
+  WARPHEAP_DEVICE u32 find(u32 which) const { return table_.afresh().index(which).find(random_slab()); }
 
   /// The hint for requests of `wanted` blocks; no_hint where a slab serves too few of them.
   WARPHEAP_DEVICE u32 entry_for(u32 wanted) const {
@@ -156,48 +160,65 @@ class slab_supply {
     return seen != 0 && seen == table_.epoch_sum() + 1;
   }
 
-  WARPHEAP_DEVICE slab_reservation reserve_at(u32 slab, u32 wanted) const {
-    return table_.keep(slab, size_class_, wanted, table_.promise(slab, wanted));
+  /// A promise of `slab`; if that was made before, when its word was `old`, what is left to do for it.
+  WARPHEAP_DEVICE slab_reservation reserve_at(u32 slab, u32 wanted, bool promised = false, slab_state old = {}) const {
+    if (!promised) old = table_.promise(slab, wanted);
+    return table_.keep(slab, size_class_, wanted, old);
   }
 
-  /// A promise of the slab in use, unless that is `tried` still; `tried` is then that one.
-  WARPHEAP_DEVICE slab_reservation reserve_in_use(u32 entry, u32 wanted, u32& tried) const {
-    // relaxed: a hint.
-    u32 const current = entry == slab_table::no_hint ? 0 : slab_hint{table_.hint(entry).load(order::relaxed)}.current();
-    if (current == tried || current == 0) return {};
+  // relaxed: a hint.
+  WARPHEAP_DEVICE slab_hint hint(u32 entry) const { return {table_.hint(entry).load(order::relaxed)}; }
+
+  /// The slab that the row uses, unless that is `tried` still, which is then that one; `none` if there is none.
+  WARPHEAP_DEVICE u32 slab_of_row(u32 entry, u32& tried) const {
+    u32 const current = entry == slab_table::no_hint ? 0 : hint(entry).current();
+    if (current == tried || current == 0) return none;
     tried = current;
-    return reserve_at(current - 1, wanted);
+    return current - 1;
   }
 
-  /// The same, while somebody else finds the row a slab.
-  WARPHEAP_DEVICE slab_reservation await(u32 entry, u32 wanted, u32 tried, u32 turns) const {
-    slab_reservation taken;
+  /// A promise of slab `tried` - 1, of which `wanted` blocks were promised when its word was `old`, if there is one; of the
+  /// slab in use; of a listed one, which becomes the row's if it was at most half full. No waiting.
+  WARPHEAP_DEVICE slab_reservation reserve_at_once(u32 wanted, u32 entry, u32& tried, slab_state old) const {
+    u32 slab = tried - 1;
     WARPHEAP_NO_UNROLL
-    for (; turns != 0 && taken.blocks() == 0; --turns) {
-      simt::pause(pause_nanoseconds);
-      taken = reserve_in_use(entry, wanted, tried);
+    for (u32 turn = tried != 0 ? 0 : 1; turn < 3; ++turn) {
+      if (turn == 1) slab = slab_of_row(entry, tried);
+      // Not for a row without a slab: a burst begins, and all of it would come to the few slabs there are.
+      if (turn == 2) slab = begins(entry, tried) ? none : find(slab_table::listed(size_class_));
+      if (slab == none) continue;
+      slab_reservation const taken = afresh().reserve_at(slab, wanted, turn == 0, old);
+      if (turn == 2 && taken.blocks() != 0 && taken.roomy()) table_.set_hint(entry, slab);
+      if (taken.blocks() != 0) return taken;
     }
-    return taken;
+    return {};
   }
 
-  /// A promise of a listed slab, which becomes the row's if it was at most half full.
-  WARPHEAP_DEVICE slab_reservation reserve_listed(u32 wanted, u32 entry) const {
-    u32 const slab = find(slab_table::listed(size_class_));
-    if (slab == none) return {};
-    slab_reservation const taken = reserve_at(slab, wanted);
-    if (taken.blocks() != 0 && taken.roomy()) table_.set_hint(entry, slab);
-    return taken;
+  /// Whether the row never had a slab for the class, as far as we saw.
+  WARPHEAP_DEVICE static bool begins(u32 entry, u32 tried) { return entry != slab_table::no_hint && tried == 0; }
+
+  /// A promise of the slab that somebody else finds for the row. When a burst begins, that takes longer.
+  WARPHEAP_DEVICE slab_reservation await(u32 wanted, u32 entry, u32 tried) const {
+    WARPHEAP_NO_UNROLL
+    for (u32 turns = begins(entry, tried) ? 2 * turns_to_wait : turns_to_wait; turns != 0; --turns) {
+      simt::pause(pause_nanoseconds);
+      u32 const slab = slab_of_row(entry, tried);
+      if (slab == none) continue;
+      slab_reservation const taken = afresh().reserve_at(slab, wanted);
+      if (taken.blocks() != 0) return taken;
+    }
+    return {};
   }
 
-  /// A promise of the slab `named`, or of one that an index names, after a look: blind promises of a crowd that found one
-  /// slab keep one another out. With nothing wanted, a slab for the row alone.
-  WARPHEAP_DEVICE slab_reservation take_any(u32 which, u32 named, u32 wanted, u32 entry) const {
+  /// A promise of the slab `named`, or of one found at `where`, after a look: blind promises of a crowd that found one
+  /// slab keep one another out.
+  WARPHEAP_DEVICE slab_reservation take_any(u32 where, u32 named, u32 wanted, u32 entry) const {
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < attempts; ++turn) {
-      u32 const slab = named == none ? find(which) : named;
+      u32 const slab = named == none ? find(index_of(where)) : named;
       if (slab == none) break;
-      slab_reservation const taken = take_room(slab, wanted, entry);
-      if (taken.blocks() != 0 || (wanted == 0 && taken.is_taken())) return taken;
+      slab_reservation const taken = afresh().take_room(slab, wanted, entry);
+      if (taken.blocks() != 0) return taken;
       if (named != none) break;
     }
     return {};
@@ -208,8 +229,7 @@ class slab_supply {
   WARPHEAP_DEVICE slab_reservation take_room(u32 slab, u32 wanted, u32 entry) const {
     slab_state const now = table_.load(slab);
     if (now.serves(size_class_)) {
-      slab_reservation taken;
-      if (wanted != 0) taken = table_.try_reserve(slab, size_class_, wanted);
+      slab_reservation const taken = table_.try_reserve(slab, size_class_, wanted);
       if (taken.blocks() != 0 && taken.roomy()) table_.set_hint(entry, slab);
       return taken;
     }

@@ -35,6 +35,9 @@ class slab_table {
   /// `base` is where the pool ends and the metadata begins.
   WARPHEAP_HOST_DEVICE slab_table(u8* base, slab_geometry geometry) : base_{base}, geometry_{geometry} {}
 
+  /// The same table, of whose sizes the compiler knows nothing from here on.
+  WARPHEAP_DEVICE slab_table afresh() const { return {base_, {warpheap::afresh(geometry_.packed)}}; }
+
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - geometry_.pool_bytes(); }
