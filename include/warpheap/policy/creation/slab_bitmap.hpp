@@ -168,16 +168,13 @@ class slab_bitmap {
 
   /// What a leader found on the quick path.
   struct quick_result {
-    u32 where = 0;  ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
-    u32 first = 0;  ///< index of the first block, or where scattered of the first in their bitmap word
-    u64 bits = 0;   ///< the blocks, counted from there
-    u32 salt = 0;   ///< says which row was asked
-    u32 asked =
-        0;        ///< if not served: slab + 1 of the slab where blocks were promised, or 0; with `granted` if the slab
-                  ///< had room for all of them
-    u64 old = 0;  ///< what its descriptor was before
+    u32 where = 0;   ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
+    u32 first = 0;   ///< index of the first block, or where scattered of the first in their bitmap word
+    u64 bits = 0;    ///< the blocks, counted from there
+    slab_lead lead;  ///< if not served: the row, and where blocks were promised
+    u64 old = 0;     ///< what that slab's word was before
 
-    static constexpr u32 scattered = 1u << 31, granted = 1u << 31;
+    static constexpr u32 scattered = 1u << 31;
   };
 
   /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
@@ -197,7 +194,7 @@ class slab_bitmap {
     if (simt::ballot(company, where == 0 || (where & quick_result::scattered)) != 0) {
       u64 const bits = simt::shuffle(company, got.bits, group.leader);
       u32 const unserved = simt::ballot(company, where == 0);
-      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.salt, got.asked, got.old);
+      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.lead, got.old);
       rank = nth_bit(bits, rank);
     }
     return address((where & ~quick_result::scattered) - 1, size_class, first + rank);
@@ -210,11 +207,13 @@ class slab_bitmap {
     u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
     u64 const limits = table_.hint_limits(entry);
     u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
-    if (hinted == 0 || !slab_supply::goes_by_hint(wanted, capacity)) return {0, 0, 0, salt, 0, 0};
+    if (hinted == 0 || !slab_supply::goes_by_hint(wanted, capacity))
+      return {0, 0, 0, {slab_lead::promised, salt, 0}, 0};
     slab_state const old = table_.promise(slab, wanted);
     u32 const now_used = old.used() + wanted;
     bool const reaches_soft = old.used() < soft && now_used >= soft;
-    if (!old.serves(size_class) || now_used > capacity || reaches_soft) return {0, 0, 0, salt, hinted, old.word};
+    if (!old.serves(size_class) || now_used > capacity || reaches_soft)
+      return {0, 0, 0, {slab_lead::promised, salt, hinted}, old.word};
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
     u32 place = old.ever();
@@ -231,11 +230,11 @@ class slab_bitmap {
     u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
     if (popcount(ours) == wanted) {
       u32 const shift = lowest_bit(ours), word = place & ~63u;
-      if (ours >> shift == row) return {hinted, word + shift, row};
-      return {hinted | quick_result::scattered, word, ours};
+      if (ours >> shift == row) return {hinted, word + shift, row, {}, 0};
+      return {hinted | quick_result::scattered, word, ours, {}, 0};
     }
     if (ours != 0) table_.blocks(slab).release(place / 64, ours);  // not enough: search for all
-    return {0, 0, 0, salt, hinted | quick_result::granted, 0};
+    return {0, 0, 0, {slab_lead::granted, salt, hinted}, 0};
   }
 
   /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
@@ -246,50 +245,50 @@ class slab_bitmap {
     return same;
   }
 
-  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, u32 salt,
-                                          u32 asked, u64 old) {
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, slab_lead lead,
+                                          u64 old) {
     slab_bitmap self;
     self.table_ = table;
-    return self.serve_slowly(company, group_of(group_mask), slab_supply{table, size_class, salt}, size_class, asked,
-                             slab_state{old});
+    return self.serve_slowly(company, group_mask, slab_supply{table, size_class}, size_class, lead, old);
   }
 
-  WARPHEAP_DEVICE void* serve_slowly(u32 company, lane_group const& group, slab_supply const& supply, u32 size_class,
-                                     u32 asked, slab_state old) const {
+  WARPHEAP_DEVICE void* serve_slowly(u32 company, u32 group_mask, slab_supply const& supply, u32 size_class,
+                                     slab_lead lead, u64 old) const {
     void* mine = nullptr;
     slab_reservation reserved;
-    if (asked & quick_result::granted) {
-      reserved = {(asked & ~quick_result::granted) - 1, group.size, slab_reservation::anywhere};
-      asked = 0;
+    u32 wanted = popcount(group_mask);
+    if (lead.is(slab_lead::granted)) {
+      reserved = {lead.slab_plus_1() - 1, wanted, slab_reservation::anywhere};
+      lead = lead.row_alone();
     }
-    u32 named = slab_supply::none;
     WARPHEAP_NO_UNROLL
-    for (u32 served = 0; simt::ballot(company, served < group.size) != 0;) {
+    while (simt::ballot(company, wanted != 0) != 0) {
       u64 claimed = 0;
       u32 first = 0;
-      if (group.leads && served < group.size) {
+      if (group_of(warpheap::afresh(group_mask)).leads && wanted != 0) {
         if (reserved.blocks() == 0) {
-          u32 const wanted = group.size - served;
           slab_supply const here = supply.afresh();
-          reserved = here.reserve(wanted, asked, old, named);
-          if (reserved.reaches_soft()) here.move_on(wanted, reserved.slab());
-          asked = 0;
+          reserved = here.reserve(wanted, lead, slab_state{old});
+          if (reserved.reaches_soft()) here.move_on(wanted, reserved.slab(), lead.row());
+          if (lead.is(slab_lead::promised)) lead = lead.row_alone();
         }
         if (reserved.blocks() != 0) claimed = afresh().claim(reserved, warpheap::afresh(size_class), first);
       }
+      lane_group const group = group_of(warpheap::afresh(group_mask));
       claimed = simt::shuffle(company, claimed, group.leader);
       first = simt::shuffle(company, first, group.leader);
       u32 const from = simt::shuffle(company, reserved.slab(), group.leader);
       if (claimed != 0) {
-        u32 const rank = group.rank - served;  // wraps around for those who are served
+        u32 const rank = group.rank - (group.size - wanted);  // wraps around for those who are served
         u32 const blocks = popcount(claimed);
         if (rank < blocks) mine = afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, rank));
-        served += blocks;
-      } else if (served < group.size) {
-        named = supply.afresh().search(group, named);
+        wanted -= blocks;
+      } else if (wanted != 0) {
+        u32 const named = supply.afresh().search(group, lead);
+        lead = {slab_lead::named, lead.row(), named + 1};
         if (named != slab_supply::none) continue;
-        if (group.leads) table_.add_count(count::failures, group.size - served);
-        served = group.size;
+        if (group.leads) table_.add_count(count::failures, wanted);
+        wanted = 0;
       }
     }
     // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.

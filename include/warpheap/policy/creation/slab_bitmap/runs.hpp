@@ -41,11 +41,11 @@ class slab_runs {
     // Those who waited while somebody certified that there is none need not look again.
     WARPHEAP_NO_UNROLL
     for (backoff wait; !(certifiable && is_certified(slabs)); wait.pause()) {
-      first = find_noted(slabs, alignment);
+      first = slab_runs{table_.afresh()}.find_noted(slabs, alignment);
       if (first != none) break;
       u64 const epoch = table_.epoch_sum();
       bool disturbed = false;
-      first = find(slabs, alignment, disturbed);
+      first = slab_runs{table_.afresh()}.find(slabs, alignment, disturbed);
       if (first != none) break;
       if (disturbed || table_.epoch_sum_newest() != epoch) continue;
       if (certifiable) certify(epoch, slabs);
@@ -146,7 +146,7 @@ class slab_runs {
   WARPHEAP_DEVICE bool try_lock_all(u32 first, u32 length) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) {
-      if (slab_lock::take_for_run(table_, first + i)) continue;
+      if (slab_lock::take_for_run(table_.afresh(), first + i)) continue;
       if (i == 0) return false;
       while (i-- > 0) slab_lock::unlock(table_, first + i, slab_kind::locked, order::release);
       table_.raise_epoch();

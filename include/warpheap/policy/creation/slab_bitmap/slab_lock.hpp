@@ -51,11 +51,11 @@ class slab_lock {
 
   /// Locks an empty slab of another class, or of the same, on the way to `size_class`.
   WARPHEAP_DEVICE static bool take_empty(slab_table const& table, u32 slab, u32 size_class) {
-    bool const taken = try_take_empty(table, slab, size_class);
+    bool const taken = try_take_empty(table.afresh(), slab, size_class);
     // Out of the set of empty slabs, unless it has become empty again.
-    table.index(slab_table::empty_slabs).clear(slab);
+    table.afresh().index(slab_table::empty_slabs).clear(slab);
     slab_state const now = table.load(slab);
-    if (now.live() && now.used() == 0) table.index(slab_table::empty_slabs).set(slab);
+    if (now.live() && now.used() == 0) table.afresh().index(slab_table::empty_slabs).set(slab);
     return taken;
   }
 
@@ -90,7 +90,7 @@ class slab_lock {
     u64 const locked = slab_state::of(slab_kind::locked, was.size_class()).word + slab_state::promise(capacity);
     // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
     if (!table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
-    u32 const handed = hand_over(table.blocks(slab), capacity);
+    u32 const handed = hand_over(table.blocks(slab), afresh(capacity));
     u32 const kept = handed & ~not_empty;
     // Back as it was taken, or on to the new class, here under the lock (D3).
     u64 const wished = handed & not_empty ? was.word : slab_state::of(slab_kind::locked, size_class).word;

@@ -14,28 +14,52 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
+/// What a request begins with, in one register.
+///
+///    31 30 29   28 27 25 24      0
+///   | kind |  0   | row | slab + 1 |     slab + 1 = 0: no slab
+struct slab_lead {
+  enum kind_of : u32 {
+    promised,  ///< blocks were promised; what the slab has for the request is not known yet
+    granted,   ///< all blocks were promised, and the slab has them
+    named      ///< search() saw room in the slab
+  };
+
+  u32 word = 0;
+
+  slab_lead() = default;
+  /// `row` says which of its rows the multiprocessor uses; its lowest bits count.
+  WARPHEAP_HOST_DEVICE constexpr slab_lead(kind_of kind, u32 row, u32 slab_plus_1)
+      : word{kind << 30 | (row & 7) << 25 | slab_plus_1} {}
+
+  WARPHEAP_HOST_DEVICE constexpr u32 row() const { return (word >> 25) & 7; }
+  WARPHEAP_HOST_DEVICE constexpr u32 slab_plus_1() const { return word & ((1u << 25) - 1); }
+  WARPHEAP_HOST_DEVICE constexpr bool is(kind_of kind) const { return word >> 30 == kind && slab_plus_1() != 0; }
+  /// The same row, and no slab.
+  WARPHEAP_HOST_DEVICE constexpr slab_lead row_alone() const { return {promised, row(), 0}; }
+};
+
 /// Finds room for the requests of one class. All of it becomes part of one call off the common path.
 class slab_supply {
  public:
-  /// `salt` says which of its rows the multiprocessor uses.
-  WARPHEAP_DEVICE slab_supply(slab_table const& table, u32 size_class, u32 salt)
-      : table_{table}, size_class_{size_class}, salt_{salt} {}
+  WARPHEAP_DEVICE slab_supply(slab_table const& table, u32 size_class) : table_{table}, size_class_{size_class} {}
 
   /// The same supply, of whose class and sizes the compiler knows nothing from here on. Loops work with it: what depends
   /// on class and sizes alone would be computed ahead of them, and held in thirty registers.
-  WARPHEAP_DEVICE slab_supply afresh() const { return {table_.afresh(), warpheap::afresh(size_class_), salt_}; }
+  WARPHEAP_DEVICE slab_supply afresh() const { return {table_.afresh(), warpheap::afresh(size_class_)}; }
 
   /// Whether requests of `wanted` blocks go by the hint.
   WARPHEAP_HOST_DEVICE static bool goes_by_hint(u32 wanted, u32 capacity) { return hint_serves * wanted <= capacity; }
 
   /// Promises up to `wanted` blocks to the caller; none if it saw no room, which is no certain answer. Any lane alone.
   ///
-  /// asked  a slab, + 1, of which `wanted` blocks were promised when its word was `old`; 0: none
-  /// named  the slab in which search() saw room; `none` for the first try
-  WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, u32 asked, slab_state old, u32 named) const {
-    u32 const entry = entry_for(wanted);
+  /// lead   what is known of a slab with room
+  /// old    of a lead that says `promised`: the slab's word before
+  WARPHEAP_DEVICE slab_reservation reserve(u32 wanted, slab_lead lead, slab_state old) const {
+    u32 const named = lead.is(slab_lead::named) ? lead.slab_plus_1() - 1 : none;
+    u32 tried = lead.is(slab_lead::promised) ? lead.slab_plus_1() : 0;  // the hint that has no room
+    u32 const entry = entry_for(wanted, lead.row());
     bool const by_hint = entry != slab_table::no_hint;
-    u32 tried = asked;  // the hint that has no room
     bool provides = false;
     slab_reservation taken;
     if (named == none) {
@@ -57,8 +81,8 @@ class slab_supply {
 
   /// Finds another slab for a row whose slab `left` was brought to its soft limit by a request of `wanted` blocks: a
   /// listed one at most half full, or a free one while there are plenty.
-  WARPHEAP_DEVICE void move_on(u32 wanted, u32 left) const {
-    u32 const entry = entry_for(wanted);
+  WARPHEAP_DEVICE void move_on(u32 wanted, u32 left, u32 row) const {
+    u32 const entry = entry_for(wanted, row);
     if (entry == slab_table::no_hint || hint(entry).current() != left + 1) return;
     demand(entry, 1);  // tells others that somebody is at work on it
     u32 const roomy = slab_limits{table_.geometry().capacity(size_class_)}.roomy;
@@ -77,10 +101,10 @@ class slab_supply {
 
   /// The certain answer when reserve() saw no room: a slab that has some, or `none`, and then at one instant of the call
   /// every suitable block was owned or promised to a call in progress. All lanes of the group call together and hold the
-  /// result. `last` is what an earlier search named, or `none`.
-  WARPHEAP_DEVICE u32 search(lane_group const& group, u32 last) const {
+  /// result. `last` is what an earlier search named, if it says so.
+  WARPHEAP_DEVICE u32 search(lane_group const& group, slab_lead last) const {
     // From a place of our own: searchers that start together would all come to the same slab.
-    u32 const start = last == none ? broadcast(group, random_slab()) : last + 1;
+    u32 const start = last.is(slab_lead::named) ? last.slab_plus_1() : broadcast(group, random_slab());
     WARPHEAP_NO_UNROLL
     for (;;) {
       u64 const epoch = broadcast(group, group.leads ? table_.epoch_sum() : 0);
@@ -136,9 +160,9 @@ class slab_supply {
   WARPHEAP_DEVICE u32 find(u32 which) const { return table_.afresh().index(which).find(random_slab()); }
 
   /// The hint for requests of `wanted` blocks; no_hint where a slab serves too few of them.
-  WARPHEAP_DEVICE u32 entry_for(u32 wanted) const {
+  WARPHEAP_DEVICE u32 entry_for(u32 wanted, u32 row) const {
     if (!goes_by_hint(wanted, table_.geometry().capacity(size_class_))) return slab_table::no_hint;
-    return table_.hint_entry(size_class_, salt_);
+    return table_.hint_entry(size_class_, row);
   }
 
   /// Demands `blocks` of a row's next slab: while one is at work on it, others wait. Returns the hint as it was.
@@ -247,7 +271,6 @@ class slab_supply {
 
   slab_table table_;
   u32 size_class_;
-  u32 salt_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
