@@ -73,6 +73,16 @@ TEST(Bits, LowestBitsAreTheFirstOrAll) {
   }
 }
 
+TEST(Bits, RotateLeftBringsEachBitToItsPlace) {
+  for (auto const word : sample_words()) {
+    for (u32 const count : {0u, 1u, 31u, 32u, 63u, 64u, 65u, ~0u}) {
+      u64 expected = 0;
+      for (auto const bit : set_bits(word)) expected |= u64{1} << ((bit + count) % 64);
+      ASSERT_EQ(rotate_left(word, count), expected) << "word " << word << ", count " << count;
+    }
+  }
+}
+
 TEST(Bits, FindRunIsTheLowestRunThatIsLongEnough) {
   for (auto const word : sample_words()) {
     for (u32 length = 1; length <= 65; ++length) {

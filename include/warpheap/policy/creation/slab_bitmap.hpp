@@ -237,14 +237,15 @@ class slab_bitmap {
     return {0, 0, 0, {slab_lead::granted, salt, hinted}, 0};
   }
 
-  /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
-  /// `company` call, whole groups; the last three are the leader's, from its quick_result.
+  /// The same allocator, of whose sizes the compiler knows nothing from here on.
   WARPHEAP_DEVICE slab_bitmap afresh() const {
     slab_bitmap same;
     same.table_ = table_.afresh();
     return same;
   }
 
+  /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
+  /// `company` call, whole groups; the last two are the leader's, from its quick_result.
   WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, slab_lead lead,
                                           u64 old) {
     slab_bitmap self;

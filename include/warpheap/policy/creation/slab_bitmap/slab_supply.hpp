@@ -39,6 +39,10 @@ struct slab_lead {
   WARPHEAP_HOST_DEVICE constexpr slab_lead row_alone() const { return {promised, row(), 0}; }
 };
 
+static_assert(slab_lead{slab_lead::named, 0xffff'fffd, 8}.is(slab_lead::named) && !slab_lead{}.is(slab_lead::promised));
+static_assert(slab_lead{slab_lead::granted, 13, 1u << 24}.row() == 5);
+static_assert(slab_lead{slab_lead::granted, 13, 1u << 24}.slab_plus_1() == 1u << 24);
+
 /// Finds room for the requests of one class. All of it becomes part of one call off the common path.
 class slab_supply {
  public:
