@@ -138,7 +138,7 @@ class slab_supply {
 
  private:
   static constexpr u32 hint_serves = 8;     // requests that a slab must serve to be worth a hint
-  static constexpr u32 attempts = 8;        // at slabs that an index names
+  static constexpr u32 attempts = 32;       // at slabs that an index names: far cheaper than to look at every slab
   static constexpr u32 turns_to_wait = 16;  // pauses for a slab that somebody else is making
   static constexpr u32 pause_nanoseconds = 128;
 
