@@ -358,14 +358,11 @@ class slab_bitmap {
   WARPHEAP_DEVICE void destroy_together(u32 company, block_address const& at) const {
     u32 const word = at.slab * geometry().words() + at.index / 64;
     lane_group const group = group_by(company, word);
-    u64 bits = u64{1} << (at.index % 64);
-    if (group.mask == company) {
-      if (group.size != 1)
-        bits = u64{simt::reduce_or(company, static_cast<u32>(bits >> 32))} << 32 |
-               simt::reduce_or(company, static_cast<u32>(bits));
-    } else {
-      bits = gather(company, group, bits);
-    }
+    u32 const place = at.index % 64;
+    // Blocks that came in a row, by rank, often go in a row.
+    u32 const start = simt::shuffle(company, place, group.leader);
+    u64 bits = low_mask(group.size) << start;
+    if (simt::ballot(company, place != start + group.rank) != 0) bits = gather(company, group, u64{1} << place);
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);
     if (group.leads) release(at, bits, group.size);
@@ -376,6 +373,9 @@ class slab_bitmap {
   /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
   /// collectives of many masks would be served one after the other.
   WARPHEAP_DEVICE static u64 gather(u32 company, lane_group const& group, u64 bits) {
+    if (group.mask == company)
+      return u64{simt::reduce_or(company, static_cast<u32>(bits >> 32))} << 32 |
+             simt::reduce_or(company, static_cast<u32>(bits));
     u64 all = bits;
     u32 rest = group.mask & (group.mask - 1);
     while (simt::ballot(company, rest != 0)) {

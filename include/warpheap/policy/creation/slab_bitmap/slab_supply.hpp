@@ -73,7 +73,7 @@ class slab_supply {
     }
     // Turn by turn, so that lanes that provide go before lanes of their warp that wait.
     WARPHEAP_NO_UNROLL
-    for (u32 where = named == none ? fresh : scarce; taken.blocks() == 0 && where != nowhere; ++where) {
+    for (u32 where = named == none ? fresh : relisted; taken.blocks() == 0 && where != nowhere; ++where) {
       if (where == awaited) {
         if (by_hint && !provides) taken = afresh().await(wanted, entry, tried);
       } else if (where != fresh || (provides && free_slabs_are_plenty())) {
@@ -137,24 +137,26 @@ class slab_supply {
   }
 
  private:
-  static constexpr u32 hint_serves = 8;     // requests that a slab must serve to be worth a hint
-  static constexpr u32 attempts = 32;       // at slabs that an index names: far cheaper than to look at every slab
+  static constexpr u32 hint_serves = 8;  // requests that a slab must serve to be worth a hint
+  // Attempts at slabs that an index names: few where another may know better, many before every slab is looked at.
+  static constexpr u32 few = 8, many = 32;
   static constexpr u32 turns_to_wait = 16;  // pauses for a slab that somebody else is making
   static constexpr u32 pause_nanoseconds = 128;
 
   /// Where room may be, in the order in which it is looked for.
   enum place : u32 {
-    fresh,    ///< free slabs, while there are plenty: memory buys speed
-    awaited,  ///< the slab that somebody else provides for the row
-    listed,   ///< listed slabs
-    unused,   ///< free slabs
-    emptied,  ///< empty slabs of any class
-    scarce,   ///< slabs of the class that are not known to be full
+    fresh,     ///< free slabs, while there are plenty: memory buys speed
+    awaited,   ///< the slab that somebody else provides for the row
+    listed,    ///< listed slabs
+    unused,    ///< free slabs
+    emptied,   ///< empty slabs of any class
+    scarce,    ///< slabs of the class that are not known to be full
+    relisted,  ///< listed slabs, for longer: where the last ones are fought for
     nowhere
   };
 
   WARPHEAP_DEVICE u32 index_of(u32 where) const {
-    if (where == listed) return slab_table::listed(size_class_);
+    if (where == listed || where == relisted) return slab_table::listed(size_class_);
     if (where == scarce) return slab_table::scarce(size_class_);
     return where == emptied ? slab_table::empty_slabs : slab_table::free_slabs;
   }
@@ -242,10 +244,10 @@ class slab_supply {
   /// slab keep one another out.
   WARPHEAP_DEVICE slab_reservation take_any(u32 where, u32 named, u32 wanted, u32 entry) const {
     WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; turn < attempts; ++turn) {
+    for (u32 turn = 0; turn < (where == unused || where == relisted ? many : few); ++turn) {
       u32 const slab = named == none ? find(index_of(where)) : named;
       if (slab == none) break;
-      slab_reservation const taken = afresh().take_room(slab, wanted, entry);
+      slab_reservation const taken = afresh().take_room(where, slab, wanted, entry);
       if (taken.blocks() != 0) return taken;
       if (named != none) break;
     }
@@ -254,9 +256,10 @@ class slab_supply {
 
   /// What a slab of the class has room for; or a free or empty slab, made one of the class. It becomes the row's if it was
   /// at most half full.
-  WARPHEAP_DEVICE slab_reservation take_room(u32 slab, u32 wanted, u32 entry) const {
+  WARPHEAP_DEVICE slab_reservation take_room(u32 where, u32 slab, u32 wanted, u32 entry) const {
     slab_state const now = table_.load(slab);
-    if (now.serves(size_class_)) {
+    // What the set of empty slabs names in vain is to be taken out of it.
+    if (now.serves(size_class_) && where != emptied) {
       slab_reservation const taken = table_.try_reserve(slab, size_class_, wanted);
       if (taken.blocks() != 0 && taken.roomy()) table_.set_hint(entry, slab);
       return taken;
