@@ -42,18 +42,12 @@ struct simt {
   WARPHEAP_DEVICE static u64 clock() { return static_cast<u64>(clock64()); }
 
   WARPHEAP_DEVICE static u32 active_mask() { return own_value(__activemask()); }
-  WARPHEAP_DEVICE static u32 ballot(u32 mask, bool predicate) {
-    return own_value(with_mask(mask, [=](u32 all) { return __ballot_sync(all, predicate); }));
-  }
-  WARPHEAP_DEVICE static u32 match_any(u32 mask, u32 key) {
-    return own_value(with_mask(mask, [=](u32 all) { return __match_any_sync(all, key); }));
-  }
-  WARPHEAP_DEVICE static u32 match_any(u32 mask, u64 key) {
-    return own_value(with_mask(mask, [=](u32 all) { return __match_any_sync(all, key); }));
-  }
+  WARPHEAP_DEVICE static u32 ballot(u32 mask, bool predicate) { return own_value(__ballot_sync(mask, predicate)); }
+  WARPHEAP_DEVICE static u32 match_any(u32 mask, u32 key) { return own_value(__match_any_sync(mask, key)); }
+  WARPHEAP_DEVICE static u32 match_any(u32 mask, u64 key) { return own_value(__match_any_sync(mask, key)); }
   template <class T>
   WARPHEAP_DEVICE static T shuffle(u32 mask, T value, u32 lane) {
-    return with_mask(mask, [=](u32 all) { return __shfl_sync(all, value, static_cast<int>(lane)); });
+    return __shfl_sync(mask, value, static_cast<int>(lane));
   }
   template <class T>
   WARPHEAP_DEVICE static T* shuffle(u32 mask, T* value, u32 lane) {
@@ -61,16 +55,14 @@ struct simt {
   }
   WARPHEAP_DEVICE static u32 reduce_or(u32 mask, u32 value) {
 #if __CUDA_ARCH__ >= 800
-    return own_value(with_mask(mask, [=](u32 all) { return __reduce_or_sync(all, value); }));
+    return own_value(__reduce_or_sync(mask, value));
 #else
     u32 all = 0;
     for (u32 rest = mask; rest; rest &= rest - 1) all |= __shfl_sync(mask, value, __ffs(static_cast<int>(rest)) - 1);
     return all;
 #endif
   }
-  WARPHEAP_DEVICE static void sync_warp(u32 mask) {
-    with_mask(mask, [](u32 all) { __syncwarp(all); });
-  }
+  WARPHEAP_DEVICE static void sync_warp(u32 mask) { __syncwarp(mask); }
   WARPHEAP_DEVICE static void sync_block() { __syncthreads(); }
   WARPHEAP_DEVICE static void pause(u32 nanoseconds) { __nanosleep(nanoseconds); }
 
@@ -80,13 +72,6 @@ struct simt {
   }
 
  private:
-  /// talk(mask), a collective. Whole warps are the rule, and where the mask is a constant the compiler need not look for
-  /// lanes that call with another one: four instructions less, two of them slow.
-  template <class Talk>
-  WARPHEAP_DEVICE static auto with_mask(u32 mask, Talk talk) {
-    return talk(mask);
-  }
-
   /// `mask`, as a value of this lane alone. ptxas takes the results of votes and matches to be the same in all lanes that
   /// it expects to be together, and keeps them in one register of the warp; lanes that were apart when they voted then
   /// went on with one another's masks (seen with CUDA 13.0 on an H200 as a search that never ended). No lane is both

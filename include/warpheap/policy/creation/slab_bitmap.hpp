@@ -147,7 +147,8 @@ class slab_bitmap {
   }
 #endif
 
-  /// serve(company).
+  /// serve(company), with a constant where it is a whole warp, as it mostly is: of lanes that name a constant mask the
+  /// compiler need not find out which of them name which.
   template <class Serve>
   WARPHEAP_DEVICE static auto with_company(u32 company, Serve serve) {
     return company == full_mask ? serve(full_mask) : serve(company);
