@@ -7,7 +7,7 @@
 #define WARPHEAP_COLD WARPHEAP_DEVICE __attribute__((noinline))
 
 /// Before a loop off the common path: copies of its body would only be longer to fetch.
-#if defined(__CUDACC__)
+#if defined(__CUDA_ARCH__)
 #define WARPHEAP_NO_UNROLL _Pragma("unroll 1")
 #else
 #define WARPHEAP_NO_UNROLL

@@ -41,7 +41,6 @@ class bitmap_index {
   /// Words that an index over `items` items takes; `items` is in [1, max_items].
   WARPHEAP_HOST_DEVICE static constexpr u64 words_for(u32 items) {
     u64 words = 0;
-    WARPHEAP_NO_UNROLL
     for (u32 level = 0; level < levels_for(items); ++level) words += level_words(items, level);
     return words;
   }
@@ -105,7 +104,7 @@ class bitmap_index {
     auto const own = start >> items_log2(top);
     auto const found = find_between(top, start, end_of(top, own));
     if (found != none) return found;
-    // Nothing behind us in our own top word. The others are loaded at once, so that an empty index costs two latencies.
+    // Nothing behind us in our own top word. The others are looked at first, and once, which settles an empty index.
     auto const occupied = occupied_words(top);
     WARPHEAP_NO_UNROLL
     for (u32 turn = 1; turn <= top.width; ++turn) {
@@ -121,7 +120,6 @@ class bitmap_index {
   /// Items of a set whose words were copied to the host at rest.
   static u64 count(u64 const* words, u32 items) {
     u64 in = 0;
-    WARPHEAP_NO_UNROLL
     for (u32 word = 0; word < level_words(items, 0); ++word) in += popcount(words[word]);
     return in;
   }
@@ -144,14 +142,11 @@ class bitmap_index {
   template <class Expected, class Relation>
   static bool holds(u64 const* words, u32 items, Expected expected, Relation relation) {
     auto const is_set = [](u64 const* level, u32 bit) { return (level[bit / 64] >> (bit % 64) & 1) != 0; };
-    WARPHEAP_NO_UNROLL
     for (u32 item = 0; item < 64 * level_words(items, 0); ++item) {
       if (is_set(words, item) != (item < items && expected(item))) return false;
     }
-    WARPHEAP_NO_UNROLL
     for (u32 depth = 1; depth < levels_for(items); ++depth) {
       auto const width = level_words(items, depth - 1);
-      WARPHEAP_NO_UNROLL
       for (u32 bit = 0; bit < 64 * level_words(items, depth); ++bit) {
         if (!relation(is_set(words + width, bit), bit < width && words[bit] != 0)) return false;
       }
