@@ -256,46 +256,47 @@ class slab_bitmap {
 
   WARPHEAP_DEVICE void* serve_slowly(u32 company, u32 group_mask, slab_supply const& supply, u32 size_class,
                                      slab_lead lead, u64 old) const {
-    void* mine = nullptr;
     slab_reservation reserved;
-    u32 wanted = popcount(group_mask);
     if (lead.is(slab_lead::granted)) {
-      reserved = {lead.slab_plus_1() - 1, wanted, slab_reservation::anywhere};
+      reserved = {lead.slab_plus_1() - 1, popcount(group_mask), slab_reservation::anywhere};
       lead = lead.row_alone();
     }
     WARPHEAP_NO_UNROLL
-    while (simt::ballot(company, wanted != 0) != 0) {
+    for (;;) {
       u64 claimed = 0;
       u32 first = 0;
-      if (group_of(warpheap::afresh(group_mask)).leads && wanted != 0) {
+      if (group_of(warpheap::afresh(group_mask)).leads) {
         if (reserved.blocks() == 0) {
           slab_supply const here = supply.afresh();
+          u32 const wanted = popcount(group_mask);
           reserved = here.reserve(wanted, lead, slab_state{old});
           if (reserved.reaches_soft()) here.move_on(wanted, reserved.slab(), lead.row());
           if (lead.is(slab_lead::promised)) lead = lead.row_alone();
         }
         if (reserved.blocks() != 0) claimed = afresh().claim(reserved, warpheap::afresh(size_class), first);
       }
+      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+      simt::sync_warp(company);
       lane_group const group = group_of(warpheap::afresh(group_mask));
       claimed = simt::shuffle(company, claimed, group.leader);
       first = simt::shuffle(company, first, group.leader);
       u32 const from = simt::shuffle(company, reserved.slab(), group.leader);
-      if (claimed != 0) {
-        u32 const rank = group.rank - (group.size - wanted);  // wraps around for those who are served
-        u32 const blocks = popcount(claimed);
-        if (rank < blocks) mine = afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, rank));
-        wanted -= blocks;
-      } else if (wanted != 0) {
+      // The last in the group go first, so that the leader leads to the end, and who has an answer holds no register.
+      u32 const blocks = popcount(claimed), left = group.size - blocks;
+      bool leaves = group.rank >= left;
+      void* mine = nullptr;
+      if (leaves) {
+        mine = afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, group.rank - left));
+      } else if (claimed == 0) {
         u32 const named = supply.afresh().search(group, lead);
         lead = {slab_lead::named, lead.row(), named + 1};
-        if (named != slab_supply::none) continue;
-        if (group.leads) table_.add_count(count::failures, wanted);
-        wanted = 0;
+        leaves = named == slab_supply::none;
+        if (leaves && group.leads) table_.add_count(count::failures, group.size);
       }
+      company = simt::ballot(company, !leaves);
+      if (leaves) return mine;
+      group_mask &= company;
     }
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
-    simt::sync_warp(company);
-    return mine;
   }
 
   /// Claims some of the blocks that were reserved, all in one word; at least one. Bits set are never more than promises

@@ -86,8 +86,7 @@ struct slab_geometry {
 /// The geometry of a pool of `pool_bytes` bytes (at least 1 MiB) on a device of `multiprocessors`. Slabs are 16 KiB to
 /// 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys more speed: 8 rows of hints for each
 /// multiprocessor, as far as there are 16 slabs for each row.
-WARPHEAP_HOST_DEVICE WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors,
-                                                                                    u32 max_slab_log2) {
+WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
   u32 slab_log2 = log2_floor(pool_bytes) - 11;
   if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;
   if (slab_log2 > max_slab_log2) slab_log2 = max_slab_log2;

@@ -76,7 +76,7 @@ class slab_supply {
     for (u32 where = named == none ? fresh : relisted; taken.blocks() == 0 && where != nowhere; ++where) {
       if (where == awaited) {
         if (by_hint && !provides) taken = afresh().await(wanted, entry, tried);
-      } else if (where != fresh || (provides && free_slabs_are_plenty())) {
+      } else if (where != fresh || ((provides || !by_hint) && free_slabs_are_plenty())) {
         taken = afresh().take_any(where, named, wanted, entry);
       }
     }
@@ -145,7 +145,7 @@ class slab_supply {
 
   /// Where room may be, in the order in which it is looked for.
   enum place : u32 {
-    fresh,     ///< free slabs, while there are plenty: memory buys speed
+    fresh,     ///< free slabs for who provides or goes by no hint, while there are plenty: memory buys speed
     awaited,   ///< the slab that somebody else provides for the row
     listed,    ///< listed slabs
     unused,    ///< free slabs
@@ -214,8 +214,10 @@ class slab_supply {
     WARPHEAP_NO_UNROLL
     for (u32 turn = tried != 0 ? 0 : 1; turn < 3; ++turn) {
       if (turn == 1) slab = slab_of_row(entry, tried);
-      // Not for a row without a slab: a burst begins, and all of it would come to the few slabs there are.
-      if (turn == 2) slab = begins(entry, tried) ? none : find(slab_table::listed(size_class_));
+      // Not for a row without a slab: a burst begins, and all of it would come to the few slabs there are. Nor for a
+      // request that goes by no hint: it fills much of what it finds, and of a crowd that comes to one slab one is served.
+      if (turn == 2)
+        slab = entry == slab_table::no_hint || begins(entry, tried) ? none : find(slab_table::listed(size_class_));
       if (slab == none) continue;
       slab_reservation const taken = afresh().reserve_at(slab, wanted, turn == 0, old);
       if (turn == 2 && taken.blocks() != 0 && taken.roomy()) table_.set_hint(entry, slab);
