@@ -86,6 +86,11 @@ class slab_bitmap {
     return class_bytes(at.role.size_class());
   }
 
+  /// Whether `memory` lies in the pool, be it a block or not.
+  WARPHEAP_DEVICE bool contains(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < geometry().pool_bytes();
+  }
+
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
 
