@@ -3,6 +3,7 @@
 // Source: Eckert 2014, chapter 3; the default creation policy serves a warp's requests together by itself.
 #pragma once
 
+#include "../sync/same_object.hpp"
 #include "block_source.hpp"
 #include "warp_copy.hpp"
 
@@ -36,9 +37,8 @@ class allocator {
   WARPHEAP_DEVICE void* malloc(size_t bytes) const {
     size_t const padded = Alignment::pad(bytes);
     Distribution distribution;
-    size_t const wanted = distribution.collect(padded);
-    if constexpr (frames) return share_out(distribution, wanted, padded);
-    else return distribution.distribute(source_.create(wanted));
+    if constexpr (frames) return share_out(distribution, distribution.collect(padded, same_heap()), padded);
+    else return distribution.distribute(source_.create(distribution.collect(padded)));
   }
 
   /// Gives a block back. nullptr does nothing; what is no block of this heap, or was freed already, is counted and
@@ -99,8 +99,7 @@ class allocator {
     size_t const padded = Alignment::pad(bytes);
     if constexpr (frames) {
       Distribution distribution;
-      size_t const wanted = distribution.collect_warp(mask, padded);
-      return share_out(distribution, wanted, padded);
+      return share_out(distribution, distribution.collect_warp(mask, padded, same_heap()), padded);
     } else {
       return source_.create_warp(mask, padded);
     }
@@ -143,6 +142,11 @@ class allocator {
   WARPHEAP_HOST_DEVICE Oom const& oom() const { return source_.oom(); }
 
  private:
+  /// Of a mask of lanes that are here with it, those that call with this heap too.
+  WARPHEAP_DEVICE auto same_heap() const {
+    return [this](u32 mask) { return lanes_with_same(mask, creation()); };
+  }
+
   /// This lane's part of the `wanted` bytes that it asks for, for all of its group or for itself. What is not there for all
   /// together may be there for each alone.
   WARPHEAP_DEVICE void* share_out(Distribution& distribution, size_t wanted, size_t padded) const {

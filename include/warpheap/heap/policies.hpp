@@ -39,7 +39,12 @@ concept hands_out_as_created = distribution_policy<P> && P::hands_out_as_created
 /// refused to several lanes together is asked for again by each alone.
 template <class P>
 concept frames_parts = distribution_policy<P> && requires(P policy, u32 mask, size_t bytes, void* memory) {
-  { policy.collect_warp(mask, bytes) } -> same_type<size_t>;
+  {
+    policy.collect(bytes, [](u32 company) { return company; })
+    } -> same_type<size_t>;
+  {
+    policy.collect_warp(mask, bytes, [](u32 company) { return company; })
+    } -> same_type<size_t>;
   { policy.combined() } -> same_type<bool>;
   { P::framed_bytes(bytes, bytes) } -> same_type<size_t>;
   { P::frame(memory, bytes, bytes) } -> same_type<void*>;
@@ -126,6 +131,13 @@ concept overflow_knows_creation_by_its_pool = !overflow_policy<Oom> || !requires
   Creation::uses_toolkit_heap;
 };
 
+/// Serves lanes that are together each from its own heap, as does the second's creation policy: some lanes ask the first
+/// heap while others ask the second, through the same code.
+template <class Creation, class Oom>
+concept overflow_finds_heaps_told_apart = !overflow_policy<Oom> || requires {
+  requires Creation::tells_heaps_apart && Oom::second_type::creation_type::tells_heaps_apart;
+};
+
 /// The toolkit's allocator has a limit in place of a pool, and the limit serves no other.
 template <class Creation, class ReservePool>
 concept toolkit_goes_with_toolkit_limit =
@@ -152,9 +164,10 @@ template <class Creation, class Distribution, class Oom, class ReservePool, clas
 concept policies_go_together = alignment_serves_creation<Creation, Alignment> &&
     alignment_serves_distribution<Distribution, Alignment> && distribution_page_fits_creation<Creation, Distribution> &&
     creation_aligns_for_distribution<Creation, Distribution> && overflow_knows_creation_by_its_pool<Creation, Oom> &&
-    toolkit_goes_with_toolkit_limit<Creation, ReservePool> && one_goes_with_other<Creation, Distribution> &&
-    one_goes_with_other<Creation, Oom> && one_goes_with_other<Creation, ReservePool> &&
-    one_goes_with_other<Creation, Alignment> && one_goes_with_other<Distribution, Oom> &&
-    one_goes_with_other<Distribution, Alignment> && one_goes_with_other<Oom, ReservePool>;
+    overflow_finds_heaps_told_apart<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&
+    one_goes_with_other<Creation, Distribution> && one_goes_with_other<Creation, Oom> &&
+    one_goes_with_other<Creation, ReservePool> && one_goes_with_other<Creation, Alignment> &&
+    one_goes_with_other<Distribution, Oom> && one_goes_with_other<Distribution, Alignment> &&
+    one_goes_with_other<Oom, ReservePool>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

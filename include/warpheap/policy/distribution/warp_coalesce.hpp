@@ -50,17 +50,24 @@ class basic_warp_coalesce {
 
   /// What this lane asks the creation policy for: for all that are here, for itself, or 0 if another lane asks for it.
   WARPHEAP_DEVICE size_t collect(size_t bytes) {
+    return collect(bytes, [](u32 company) { return company; });
+  }
+
+  /// The same where not all lanes may ask together: `same_heap(mask)` is those of `mask` that may with this one.
+  template <class SameHeap>
+  WARPHEAP_DEVICE size_t collect(size_t bytes, SameHeap same_heap) {
     bytes_ = bytes;
     if (bytes == 0 || bytes > most_combined) return framed_bytes(bytes);
-    return combine(simt::active_mask());
+    return combine(same_heap(simt::active_mask()));
   }
 
   /// The same for all lanes of `mask`, which call together.
-  WARPHEAP_DEVICE size_t collect_warp(u32 mask, size_t bytes) {
+  template <class SameHeap>
+  WARPHEAP_DEVICE size_t collect_warp(u32 mask, size_t bytes, SameHeap same_heap) {
     bytes_ = bytes;
     bool const small = bytes != 0 && bytes <= most_combined;
     u32 const together = simt::ballot(mask, small);
-    return small ? combine(together) : framed_bytes(bytes);
+    return small ? combine(same_heap(together)) : framed_bytes(bytes);
   }
 
   /// This lane's part of what was created, which is the leader's `memory`; nullptr if that is.

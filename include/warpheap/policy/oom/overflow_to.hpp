@@ -7,8 +7,8 @@
 //   V1  every free into the first raises a counter after the block is free and before the call returns.
 //   V2  nullptr only if the counters were the same before the first's refusal and after the second's.
 //
-// Cost: two comparisons and an atomic a warp to free, 40 bytes more by value. The counters are 16, a multiprocessor's own
-// if there are as few. docs/design/overflow.md.
+// Cost: two comparisons and an atomic a warp to free, 40 bytes more by value. The counters are 8, for
+// multiprocessors to share: one address takes about a billion atomics a second. docs/design/overflow.md.
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
@@ -60,7 +60,7 @@ class overflow_to {
   WARPHEAP_DEVICE void* handle(AskFirst ask_first, AskSecond ask_second) const {
     void* memory = ask_second(second_);
     while (!memory) {
-      u64 const before = frees();
+      u64 const before = frees_seen();
       memory = ask_first();
       if (!memory) memory = ask_second(second_);
       if (!memory && frees() == before) break;  // V2
@@ -76,7 +76,7 @@ class overflow_to {
 
   /// The lanes here have given blocks back to the first. All of theirs are free before any of them goes on.
   WARPHEAP_DEVICE void note_frees() const {
-    lane_group const group = group_of(simt::active_mask());
+    lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(state_));
     simt::sync_warp(group.mask);
     // V1. release: the blocks are free before; pairs with the acquire in frees().
     if (group.leads) counter(simt::sm_id()).fetch_add(1, order::release);
@@ -87,7 +87,7 @@ class overflow_to {
   /// Of `bytes` bytes, those for the second.
   static constexpr size_t second_part(size_t bytes) { return bytes / 16 * Config.second_sixteenths; }
 
-  static constexpr size_t state_bytes = 128 * 17;
+  static constexpr size_t state_bytes = 128 * 9;
 
   /// Forgets what was counted, in order on stream `on`.
   void initialize(stream_view on) const { backend::fill_bytes(state_, 0, state_bytes, on); }
@@ -101,7 +101,7 @@ class overflow_to {
 #endif
 
  private:
-  static constexpr u32 counters = 16;
+  static constexpr u32 counters = 8;
   static constexpr u32 words_apart = 16;
   static constexpr u32 failures_at = counters * words_apart;
 
@@ -109,11 +109,19 @@ class overflow_to {
     return atomic_ref<u64>{state_[which % counters * words_apart]};
   }
 
-  /// How often blocks came back to the first. Read by additions of 0, which see the newest count where a load may not.
-  WARPHEAP_DEVICE u64 frees() const {
+  /// How often blocks came back to the first, or fewer.
+  WARPHEAP_DEVICE u64 frees_seen() const {
     u64 sum = 0;
     // acquire: pairs with the release in note_frees(): what was counted is free.
-    for (u32 which = 0; which < counters; ++which) sum += counter(which).fetch_add(0, order::acquire);
+    for (u32 which = 0; which < counters; ++which) sum += counter(which).load(order::acquire);
+    return sum;
+  }
+
+  /// How often, up to now: read by additions of 0, which see the newest count where a load may not.
+  WARPHEAP_DEVICE u64 frees() const {
+    u64 sum = 0;
+    // relaxed: a number to compare; if it differs, frees_seen() follows.
+    for (u32 which = 0; which < counters; ++which) sum += counter(which).fetch_add(0, order::relaxed);
     return sum;
   }
 
