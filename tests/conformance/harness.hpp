@@ -38,9 +38,9 @@ class harness {
       auto pieces = made.fill(with.pool_bytes / 32);
       std::sort(pieces.begin(), pieces.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
       auto const middle = pieces.begin() + static_cast<i64>(pieces.size() / 2);
-      made.free({middle - 4, middle + 4});
-      made.room_bytes_ = with.pool_bytes / 4;
-      made.ballast_ = pieces.size() - 8;
+      made.free({middle - 4, middle + 2});
+      made.room_bytes_ = 6 * with.pool_bytes / 32;
+      made.ballast_ = pieces.size() - 6;
     }
     return made;
   }
