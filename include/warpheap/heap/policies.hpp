@@ -35,16 +35,17 @@ concept distribution_policy = requires(P policy, size_t bytes, void* memory) {
 template <class P>
 concept hands_out_as_created = distribution_policy<P> && P::hands_out_as_created;
 
+/// What a distribution policy may be told of which lanes call with one heap.
+struct all_lanes {
+  WARPHEAP_DEVICE u32 operator()(u32 company) const { return company; }
+};
+
 /// Distribution policies that put parts into created blocks, one or several, and know each part by its address. What was
 /// refused to several lanes together is asked for again by each alone.
 template <class P>
 concept frames_parts = distribution_policy<P> && requires(P policy, u32 mask, size_t bytes, void* memory) {
-  {
-    policy.collect(bytes, [](u32 company) { return company; })
-    } -> same_type<size_t>;
-  {
-    policy.collect_warp(mask, bytes, [](u32 company) { return company; })
-    } -> same_type<size_t>;
+  { policy.collect(bytes, all_lanes{}) } -> same_type<size_t>;
+  { policy.collect_warp(mask, bytes, all_lanes{}) } -> same_type<size_t>;
   { policy.combined() } -> same_type<bool>;
   { P::framed_bytes(bytes, bytes) } -> same_type<size_t>;
   { P::frame(memory, bytes, bytes) } -> same_type<void*>;
