@@ -142,9 +142,7 @@ template <class Allocator>
 constexpr bool counts_or_lists = requires(basic_heap<Allocator> const& heap) {
   heap.available_slots(16);
 }
-|| requires(basic_heap<Allocator> const& heap) {
-  heap.for_each_live([](void*, size_t) {});
-};
+|| requires(basic_heap<Allocator> const& heap) { heap.for_each_live(ignore_block{}); };
 static_assert(counts_or_lists<coalesced> && !counts_or_lists<halves_of_slabs>);
 
 /// info() is there if all five have a name.

@@ -189,6 +189,42 @@ TEST(MemoryResource, TurnsARefusalIntoOutOfMemory) {
   EXPECT_EQ(held, 0);
 }
 
+/// A creation policy that says where its pool was put.
+struct placed_where {
+  static constexpr allocator_traits traits{.alignment = 4096};
+  void* memory = nullptr;
+  size_t bytes = 0;
+
+  WARPHEAP_DEVICE void* create(size_t) const { return nullptr; }
+  WARPHEAP_DEVICE void destroy(void*) const {}
+  static size_t required_bytes(size_t pool_bytes) { return pool_bytes; }
+  static placed_where place(void* memory, size_t pool_bytes) { return {memory, pool_bytes}; }
+  void initialize(stream_view) const {}
+  size_t pool_bytes() const { return bytes; }
+  size_t metadata_bytes() const { return 0; }
+};
+
+/// Device memory that starts at an odd place.
+struct odd_memory {
+  reserve_pool::device_memory memory;
+  void* acquire(size_t bytes) { return static_cast<u8*>(memory.acquire(bytes + 3)) + 3; }
+};
+
+TEST(AlignmentPolicy, DecidesWhereAPoolBegins) {
+  using alignment::shrink;
+  device_buffer<u8> const memory(3_MiB);
+  auto const begin = reinterpret_cast<u64>(memory.data());
+  basic_heap<allocator<placed_where, distribution::none, oom::return_null, reserve_pool::external, shrink<4096>>> const
+      given{memory.data() + 1, 2_MiB};
+  auto const at = reinterpret_cast<u64>(given.ref().creation().memory);
+  EXPECT_EQ(at % 4096, 0u);
+  EXPECT_GT(at, begin);
+  EXPECT_LE(at + given.pool_bytes(), begin + 1 + 2_MiB);
+  basic_heap<allocator<placed_where, distribution::none, oom::return_null, odd_memory, shrink<256>>> const taken{1_MiB};
+  EXPECT_EQ(reinterpret_cast<u64>(taken.ref().creation().memory) % 256, 0u);
+  EXPECT_EQ(taken.pool_bytes(), 1_MiB);
+}
+
 TEST(ToolkitLimit, HasNoPool) {
   toolkit_heap const heap{1_MiB};
   EXPECT_THAT(heap.info(), HasSubstr("reserve_pool toolkit_limit"));
