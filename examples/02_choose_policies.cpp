@@ -1,6 +1,5 @@
 // An allocator is five policies, and another allocator is another type behind the same interface: one kernel runs on the
-// default heap, on the toolkit's, and on one put together here, with a limit on slabs and a policy of our own for when
-// memory runs out.
+// default heap, on the toolkit's, and on one whose five policies are all chosen here.
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -20,13 +19,18 @@ struct say_it {
   }
 };
 
-constexpr warpheap::creation::slab_bitmap_config small_slabs{.max_slab_log2 = 16};  // 64 KiB at most
+// A configuration is a value; what it does not name keeps its default.
+constexpr warpheap::creation::slab_bitmap_config small_slabs{.max_slab_log2 = 16};
+constexpr warpheap::distribution::warp_coalesce_config large_pages{.page_bytes = 8192};
 
-using our_allocator = warpheap::allocator<warpheap::creation::slab_bitmap<small_slabs>,  // how a block is created
-                                          warpheap::distribution::none,                  // each lane asks for itself
-                                          say_it,                                        // out of memory
-                                          warpheap::reserve_pool::device_memory,         // where the pool comes from
-                                          warpheap::alignment::shrink<16>>;              // how sizes are padded
+using our_allocator =
+    warpheap::allocator<warpheap::creation::slab_bitmap<small_slabs>,              // slabs of 64 KiB at most
+                        warpheap::distribution::basic_warp_coalesce<large_pages>,  // small requests of a warp as one
+                        say_it,                                                    // a policy of our own
+                        warpheap::reserve_pool::external,                          // memory that is ours already
+                        warpheap::alignment::shrink<16>>;                          // sizes padded to multiples of 16
+
+static_assert(!our_allocator::traits.exact_out_of_memory, "parts wait for their neighbours: less is promised");
 
 struct ask_and_free {
   template <class Ref>
@@ -37,13 +41,11 @@ struct ask_and_free {
   }
 };
 
-// How many of 256 threads, a block each, get `bytes` bytes of a heap of 16 MiB.
-template <class Allocator>
-unsigned serve(warpheap::size_t bytes) {
-  warpheap::basic_heap<Allocator> const heap{16_MiB};
-  std::printf("%s\n", heap.info().c_str());
-  warpheap::device_buffer<unsigned> const served{256};
-  warpheap::launch({4, 64}, ask_and_free{}, heap.ref(), served.data(), bytes);
+// How many of `threads` threads get a block of `bytes` bytes each.
+template <class Heap>
+unsigned serve(Heap const& heap, unsigned threads, warpheap::size_t bytes) {
+  warpheap::device_buffer<unsigned> const served{threads};
+  warpheap::launch({1, threads}, ask_and_free{}, heap.ref(), served.data(), bytes);
   warpheap::synchronize();
   unsigned sum = 0;
   for (unsigned const one : served.to_host()) sum += one;
@@ -53,11 +55,18 @@ unsigned serve(warpheap::size_t bytes) {
 }  // namespace
 
 int main() {
-  bool const all_served = serve<warpheap::default_allocator>(1000) == 256 &&
-                          serve<warpheap::toolkit_allocator>(1000) == 256 && serve<our_allocator>(1000) == 256;
-  warpheap::basic_heap<our_allocator> const heap{16_MiB};
-  warpheap::device_buffer<unsigned> const served{1};
-  warpheap::launch({1, 1}, ask_and_free{}, heap.ref(), served.data(), 1_GiB);
-  warpheap::synchronize();
-  return all_served && served[0] == 0 ? 0 : 1;
+  warpheap::device_buffer<unsigned char> const memory{16_MiB};
+  warpheap::heap const plain{16_MiB};
+  warpheap::toolkit_heap const theirs{16_MiB};
+  warpheap::basic_heap<our_allocator> const ours{memory.data(), memory.size()};
+  std::printf("%s\n%s\n%s\n", plain.info().c_str(), theirs.info().c_str(), ours.info().c_str());
+  std::printf("of %zu bytes, %zu are for blocks\n", memory.size(), ours.pool_bytes());
+
+  bool const all_served =
+      serve(plain, 256, 100) == 256 && serve(theirs, 256, 100) == 256 && serve(ours, 256, 100) == 256;
+  bool const none_served = serve(ours, 1, 1_GiB) == 0;
+  bool const all_free = plain.statistics().live_blocks == 0 && ours.statistics().live_blocks == 0;
+  bool const right = all_served && none_served && all_free && ours.check_invariants().empty();
+  std::printf("%s\n", right ? "right" : "wrong");
+  return right ? 0 : 1;
 }

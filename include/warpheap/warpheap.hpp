@@ -15,8 +15,15 @@
 #include "policy/creation/slab_bitmap.hpp"
 #include "policy/creation/toolkit.hpp"
 #include "policy/distribution/none.hpp"
+#include "policy/distribution/warp_coalesce.hpp"
+#include "policy/oom/overflow_to.hpp"
 #include "policy/oom/return_null.hpp"
+#include "policy/oom/trap.hpp"
 #include "policy/reserve_pool/device_memory.hpp"
+#include "policy/reserve_pool/external.hpp"
+#include "policy/reserve_pool/host_memory.hpp"
+#include "policy/reserve_pool/memory_resource.hpp"
+#include "policy/reserve_pool/toolkit_limit.hpp"
 #include "version.hpp"
 
 #if !defined(__CUDACC_RTC__)

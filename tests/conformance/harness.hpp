@@ -11,6 +11,12 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
+/// The entries that were served.
+inline holdings served(holdings list) {
+  std::erase_if(list, [](holding const& entry) { return entry.address == 0; });
+  return list;
+}
+
 /// A heap of the scenario's size and a grid of its shape. Every member function waits for the grid.
 template <class Allocator>
 class harness {
@@ -20,12 +26,22 @@ class harness {
   explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
 
   /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back and change their
-  /// class after few steps. The block is nobody's business: it stays, and quiet() does not count it.
+  /// class after few steps. Where no block is that large because the pool lies in two pieces, the end of one and the
+  /// start of the other are left. The ballast is nobody's business: it stays, and quiet() does not count it.
   static harness cramped(scenario const& with) {
     harness made{with};
-    if (!with.small || !traits.whole_pool) return made;
-    made.room_bytes_ = 160 * 1024;
-    made.ballast_ = made.ask(same(1, with.pool_bytes - made.room_bytes_)).front().address != 0;
+    if (!with.small || !traits.exact_out_of_memory) return made;
+    if (traits.whole_pool) {
+      made.room_bytes_ = 160 * 1024;
+      made.ballast_ = served(made.ask(same(1, with.pool_bytes - made.room_bytes_))).size();
+    } else {
+      auto pieces = made.fill(with.pool_bytes / 32);
+      std::sort(pieces.begin(), pieces.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
+      auto const middle = pieces.begin() + static_cast<i64>(pieces.size() / 2);
+      made.free({middle - 4, middle + 2});
+      made.room_bytes_ = 6 * with.pool_bytes / 32;
+      made.ballast_ = pieces.size() - 6;
+    }
     return made;
   }
 
@@ -126,15 +142,9 @@ class harness {
   basic_heap<Allocator> heap_;
   scenario with_;
   u64 room_bytes_;
-  bool ballast_ = false;
+  u64 ballast_ = 0;  ///< blocks
   bool overfilled_ = false;
 };
-
-/// The entries that were served.
-inline holdings served(holdings list) {
-  std::erase_if(list, [](holding const& entry) { return entry.address == 0; });
-  return list;
-}
 
 /// Every block starts where the traits say, and no two have a byte in common.
 inline verdict apart_and_aligned(holdings blocks, allocator_traits const& traits) {

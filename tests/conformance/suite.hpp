@@ -127,7 +127,7 @@ class suite {
     if constexpr (counts && sizes && exact) claim("KeepsExactStatistics", 50, &keeps_exact_statistics<Allocator>);
     if constexpr (slots && exact) claim("CountsSlotsRightly", 50, &counts_slots_rightly<Allocator>);
     if constexpr (slots && exact) claim("PassesTheChecksumTest", 20, &passes_the_checksum_test<Allocator>);
-    if constexpr (counts && sizes && requires(heap made) { made.for_each_live([](void*, size_t) {}); })
+    if constexpr (counts && sizes && requires(heap made) { made.for_each_live(ignore_block{}); })
       claim("ListsTheLiveBlocks", 20, &lists_the_live_blocks<Allocator>);
   }
 

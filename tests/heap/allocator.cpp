@@ -33,6 +33,7 @@ struct second_half {
     return 2 * bytes;
   }
   WARPHEAP_DEVICE void* distribute(void* memory) { return memory ? static_cast<u8*>(memory) + asked : nullptr; }
+  WARPHEAP_DEVICE static void* release(void* memory) { return memory ? static_cast<u8*>(memory) - 16 : nullptr; }
 };
 
 /// Answers with the number of bytes that could not be served.
@@ -46,6 +47,7 @@ concept composes = requires {
   typename allocator<Creation, Distribution, Oom, reserve_pool::device_memory, Alignment>;
 };
 
+using shrink_16 = alignment::shrink<16>;
 static_assert(composes<echo, distribution::none, oom::return_null, alignment::shrink<16>>);
 static_assert(composes<echo, second_half, echo_out_of_memory, alignment::shrink<1>>);
 static_assert(!composes<echo, distribution::none, oom::return_null, alignment::shrink<32>>,
@@ -54,6 +56,54 @@ static_assert(!composes<distribution::none, distribution::none, oom::return_null
 static_assert(!composes<echo, echo, oom::return_null, alignment::shrink<16>>);
 static_assert(!composes<echo, distribution::none, distribution::none, alignment::shrink<16>>);
 static_assert(!composes<echo, distribution::none, oom::return_null, oom::return_null>);
+
+/// A creation policy that also serves pages of 4 KiB, and one whose blocks are aligned to 8.
+struct paged : echo {
+  static constexpr size_t page_bytes = 4096;
+};
+struct barely_aligned : echo {
+  static constexpr allocator_traits traits{.alignment = 8};
+};
+/// Policies that have something against one another.
+struct wary : echo {
+  template <class Other>
+  static constexpr bool goes_with = !same_type<Other, oom::trap>;
+};
+struct wary_oom : echo_out_of_memory {
+  template <class Other>
+  static constexpr bool goes_with = !same_type<Other, paged>;
+};
+constexpr distribution::warp_coalesce_config pages_of_8k{.page_bytes = 8192}, pages_of_2k{.page_bytes = 2048};
+using in_8k = distribution::basic_warp_coalesce<pages_of_8k>;
+using in_2k = distribution::basic_warp_coalesce<pages_of_2k>;
+
+static_assert(composes<paged, distribution::warp_coalesce, oom::return_null, alignment::shrink<16>>);
+static_assert(composes<paged, in_2k, oom::return_null, alignment::shrink<16>>);
+static_assert(!composes<paged, in_8k, oom::return_null, alignment::shrink<16>>,
+              "a combined block has one page at most");
+static_assert(composes<echo, in_8k, oom::return_null, alignment::shrink<16>>,
+              "where there are no pages, none is too small");
+static_assert(!composes<barely_aligned, distribution::warp_coalesce, oom::return_null, alignment::shrink<8>>);
+static_assert(composes<barely_aligned, distribution::none, oom::return_null, alignment::shrink<8>>);
+static_assert(!composes<creation::slab_bitmap<>, distribution::warp_coalesce, oom::return_null, alignment::shrink<32>>,
+              "parts are aligned to 16, whatever the creation policy does");
+static_assert(composes<wary, distribution::none, oom::return_null, alignment::shrink<16>>);
+static_assert(!composes<wary, distribution::none, oom::trap, alignment::shrink<16>>);
+static_assert(composes<echo, distribution::none, wary_oom, alignment::shrink<16>>);
+static_assert(!composes<paged, distribution::none, wary_oom, alignment::shrink<16>>);
+static_assert(!composes<creation::toolkit, distribution::none, oom::return_null, alignment::shrink<16>>,
+              "the toolkit's heap lies in no device memory of ours");
+static_assert(!composes<creation::slab_bitmap<>, distribution::none, oom::overflow_to<default_allocator>, shrink_16>,
+              "lanes that ask the first heap would be served with those that ask the second");
+
+/// What each policy leaves of the promises behind it.
+using coalesced = allocator<creation::slab_bitmap<>, distribution::warp_coalesce, oom::return_null,
+                            reserve_pool::device_memory, alignment::shrink<16>>;
+static_assert(default_allocator::traits.self_aligned_up_to == 4096 && default_allocator::traits.whole_pool);
+static_assert(coalesced::traits.alignment == 16 && coalesced::traits.self_aligned_up_to == 0);
+static_assert(!coalesced::traits.detects_misuse && !coalesced::traits.exact_out_of_memory &&
+              !coalesced::traits.whole_pool);
+static_assert(sizeof(coalesced) == 16, "a distribution policy takes no room in a kernel's parameters");
 
 template <class Allocator>
 concept offers_what_only_some_can = requires(Allocator heap, void* memory) {
@@ -65,7 +115,47 @@ concept offers_what_only_some_can = requires(Allocator heap, void* memory) {
   heap.realloc(memory, 16);
 };
 static_assert(offers_what_only_some_can<default_allocator>);
+static_assert(offers_what_only_some_can<coalesced>);
 static_assert(!offers_what_only_some_can<plain_allocator<echo>>);
+
+/// Over any creation policy, parts know their size, and a warp can ask at once; a heap that has no pool to look at cannot
+/// say whose a pointer is.
+template <class Allocator>
+constexpr bool knows_sizes = requires(Allocator heap, void* memory) {
+  heap.usable_size(memory);
+  heap.realloc(memory, 16);
+  heap.malloc_warp(1, 16);
+};
+template <class Allocator>
+constexpr bool knows_owners = requires(Allocator heap, void* memory) {
+  heap.owns(memory);
+};
+using coalesced_echo =
+    allocator<echo, distribution::warp_coalesce, oom::return_null, reserve_pool::device_memory, shrink_16>;
+static_assert(knows_sizes<coalesced_echo> && !knows_owners<coalesced_echo>);
+static_assert(!knows_sizes<plain_allocator<echo>>);
+/// What hands out other addresses than were created, and does not say which, has none of that.
+using halves_of_slabs =
+    allocator<creation::slab_bitmap<>, second_half, oom::return_null, reserve_pool::device_memory, shrink_16>;
+static_assert(!knows_sizes<halves_of_slabs> && !knows_owners<halves_of_slabs>);
+template <class Allocator>
+constexpr bool counts_or_lists = requires(basic_heap<Allocator> const& heap) {
+  heap.available_slots(16);
+}
+|| requires(basic_heap<Allocator> const& heap) { heap.for_each_live(ignore_block{}); };
+static_assert(counts_or_lists<coalesced> && !counts_or_lists<halves_of_slabs>);
+
+/// info() is there if all five have a name.
+struct nameless {
+  WARPHEAP_DEVICE static void* handle(size_t) { return nullptr; }
+};
+template <class Allocator>
+constexpr bool tells = requires(basic_heap<Allocator> const& heap) {
+  heap.info();
+};
+using with_nameless =
+    allocator<creation::slab_bitmap<>, distribution::none, nameless, reserve_pool::device_memory, shrink_16>;
+static_assert(tells<default_allocator> && tells<coalesced> && !tells<with_nameless>);
 static_assert(requires(plain_allocator<echo> heap, void* memory) { heap.realloc(memory, 16, 32); });
 
 using alignment::shrink;
@@ -115,6 +205,24 @@ struct free_numbers {
     for (u64 i = 0; i < 10; ++i) heap.free(reinterpret_cast<void*>(i));
   }
 };
+
+struct free_second_halves {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap) const {
+    heap.free(reinterpret_cast<void*>(116));
+    heap.free(nullptr);
+  }
+};
+
+TEST(Allocator, GivesBackWhatTheDistributionPolicyReleases) {
+  using halves = allocator<echo, second_half, oom::return_null, reserve_pool::device_memory, shrink<16>>;
+  device_buffer<u64> const sum(1);
+  echo creation;
+  creation.destroyed = sum.data();
+  launch({1, 1}, free_second_halves{}, halves{creation});
+  synchronize();
+  EXPECT_EQ(sum[0], 100u);
+}
 
 TEST(Allocator, LeavesFreesToTheCreationPolicy) {
   device_buffer<u64> const sum(1);

@@ -107,8 +107,14 @@ class leaking : public creation::slab_bitmap<> {
   explicit leaking(slab_bitmap<> sound) : slab_bitmap<>{sound} {}
 };
 
+/// The toolkit's has no pool.
 template <class Creation>
-bench::contender<plain_allocator<Creation>> broken() {
+using pool_for = std::conditional_t<std::is_base_of_v<creation::toolkit, Creation>, reserve_pool::toolkit_limit,
+                                    reserve_pool::device_memory>;
+
+template <class Creation>
+bench::contender<allocator<Creation, distribution::none, oom::return_null, pool_for<Creation>, alignment::shrink<16>>>
+broken() {
   return {"broken", false};
 }
 

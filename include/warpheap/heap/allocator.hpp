@@ -3,81 +3,53 @@
 // Source: Eckert 2014, chapter 3; the default creation policy serves a warp's requests together by itself.
 #pragma once
 
-#include "../platform/simt.hpp"
-#include "../policy/creation/report.hpp"
+#include "../sync/same_object.hpp"
+#include "block_source.hpp"
 #include "warp_copy.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What the creation slot takes: a trivially copyable handle whose copies serve one heap.
-template <class P>
-concept creation_policy = requires(P policy, size_t bytes, void* memory) {
-  P::name;
-  P::traits.alignment;
-  { policy.create(bytes) } -> same_type<void*>;
-  policy.destroy(memory);
-};
-
-template <class P>
-concept distribution_policy = requires(P policy, size_t bytes, void* memory) {
-  P::name;
-  { policy.collect(bytes) } -> same_type<size_t>;
-  { policy.distribute(memory) } -> same_type<void*>;
-};
-
-template <class P>
-concept oom_policy = requires(size_t bytes) {
-  P::name;
-  { P::handle(bytes) } -> same_type<void*>;
-};
-
-template <class P>
-concept alignment_policy = requires(size_t bytes) {
-  P::name;
-  P::bytes;
-  { P::pad(bytes) } -> same_type<size_t>;
-};
-
-/// Creation policies that can tell a block's size from its address.
-template <class P>
-concept knows_block_size = requires(P policy, void const* memory) {
-  policy.usable_size(memory);
-};
-
-/// Pads blocks no finer than the creation policy aligns them, so that a size never promises more than its block.
-template <class Creation, class Alignment>
-concept alignment_serves_creation = Alignment::bytes >= 1 && Alignment::bytes <= Creation::traits.alignment;
-
 /// Device memory allocation for kernels, by value. Any thread may call any function at any time, converged or not, with
-/// no lock held; any thread may free what another allocated.
+/// no lock held; any thread may free what another allocated. What only some policies can serve is there where they can.
 template <creation_policy Creation, distribution_policy Distribution, oom_policy Oom, class ReservePool,
           alignment_policy Alignment>
-  requires alignment_serves_creation<Creation, Alignment>
+  requires policies_go_together<Creation, Distribution, Oom, ReservePool, Alignment>
 class allocator {
+  using source_type = block_source<Creation, Oom>;
+  static constexpr bool as_created = hands_out_as_created<Distribution>;
+  static constexpr bool frames = frames_parts<Distribution>;
+
  public:
   using creation_type = Creation;
   using distribution_type = Distribution;
   using oom_type = Oom;
   using reserve_pool_type = ReservePool;
   using alignment_type = Alignment;
-  static constexpr allocator_traits traits = Creation::traits;
+
+  /// What the creation policy promises, as far as the others leave it.
+  static constexpr allocator_traits traits = left_by<Alignment>(left_by<Distribution>(source_type::traits));
 
   allocator() = default;
-  WARPHEAP_HOST_DEVICE explicit allocator(Creation creation) : creation_{creation} {}
+  WARPHEAP_HOST_DEVICE explicit allocator(Creation creation, Oom oom = {}) : source_{creation, oom} {}
 
   /// At least `bytes` bytes, uninitialised, aligned to 16 (and a power of two up to 4 KiB to itself, where the traits say
   /// so); nullptr for 0 bytes, and when there is no memory.
   WARPHEAP_DEVICE void* malloc(size_t bytes) const {
+    size_t const padded = Alignment::pad(bytes);
     Distribution distribution;
-    size_t const wanted = distribution.collect(Alignment::pad(bytes));
-    void* memory = creation_.create(wanted);
-    if (!memory) memory = wanted ? Oom::handle(wanted) : nullptr;
-    return distribution.distribute(memory);
+    if constexpr (frames) return share_out(distribution, distribution.collect(padded, same_heap()), padded);
+    else return distribution.distribute(source_.create(distribution.collect(padded)));
   }
 
   /// Gives a block back. nullptr does nothing; what is no block of this heap, or was freed already, is counted and
   /// ignored where the traits say so.
-  WARPHEAP_DEVICE void free(void* memory) const { creation_.destroy(memory); }
+  WARPHEAP_DEVICE void free(void* memory) const {
+    if constexpr (frames && knows_its_pool<source_type>) {
+      if (!source_.contains(memory)) return source_.destroy(memory);  // not ours, and not ours to read
+      if (!may_be_part(memory)) return;
+    }
+    source_.destroy(Distribution::release(memory));
+  }
 
   /// `count` objects of `size` bytes, zeroed; nullptr if the product overflows or there is no memory.
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
@@ -101,60 +73,108 @@ class allocator {
     return stays ? memory : moved;
   }
 
-  /// The same for creation policies that know how large a block is.
-  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const requires knows_block_size<Creation> {
+  /// The same for policies that know how large a block is.
+  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const
+      requires(frames || (as_created && knows_block_size<source_type>)) {
     return realloc(memory, memory ? usable_size(memory) : 0, bytes);
   }
 
   /// At least `bytes` bytes at a multiple of `alignment`, a power of two; nullptr if it is none, or out of memory.
-  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const requires requires(Creation c) {
-    c.create_aligned(alignment, bytes);
-  }
-  {
+  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const
+      requires((frames || as_created) && creates_aligned<source_type>) {
     if (alignment == 0 || (alignment & (alignment - 1))) return nullptr;
-    size_t const wanted = Alignment::pad(bytes);
-    void* const memory = creation_.create_aligned(alignment, wanted);
-    return memory || !wanted ? memory : Oom::handle(wanted);
+    size_t const padded = Alignment::pad(bytes);
+    if constexpr (frames) {
+      size_t const framed = Distribution::framed_bytes(padded, alignment);
+      return Distribution::frame(source_.create_aligned(alignment, framed), padded, alignment);
+    } else {
+      return source_.create_aligned(alignment, padded);
+    }
   }
 
   /// One call of a whole group: every lane of `mask` calls it with the same mask, each with its own size, and gets its own
   /// block. Saves the search for company that malloc makes.
-  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Creation c) {
-    c.create_warp(mask, bytes);
-  }
-  {
-    size_t const wanted = Alignment::pad(bytes);
-    void* const memory = creation_.create_warp(mask, wanted);
-    return memory || !wanted ? memory : Oom::handle(wanted);
+  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const
+      requires(frames || (as_created && creates_by_warp<source_type>)) {
+    size_t const padded = Alignment::pad(bytes);
+    if constexpr (frames) {
+      Distribution distribution;
+      return share_out(distribution, distribution.collect_warp(mask, padded, same_heap()), padded);
+    } else {
+      return source_.create_warp(mask, padded);
+    }
   }
 
-  /// Bytes a caller may use at `memory`, a live block of this heap; 0 for anything else.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires knows_block_size<Creation> {
-    return creation_.usable_size(memory);
+  /// Bytes a caller may use at `memory`, a live block of this heap; 0 for anything else, where owns() is there too.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const
+      requires(frames || (as_created && knows_block_size<source_type>)) {
+    if constexpr (frames) return may_be_part(memory) ? Distribution::usable_size(memory) : 0;
+    else return source_.usable_size(memory);
   }
 
   /// Whether `memory` is a live block of this heap.
-  WARPHEAP_DEVICE bool owns(void const* memory) const requires requires(Creation c) { c.owns(memory); }
-  { return creation_.owns(memory); }
+  WARPHEAP_DEVICE bool owns(void const* memory) const
+      requires((as_created || (frames && knows_its_pool<source_type>)) && knows_its_blocks<source_type>) {
+    if constexpr (frames) return usable_size(memory) != 0 && source_.owns(Distribution::created(memory));
+    else return source_.owns(memory);
+  }
 
-  /// Blocks of `bytes` that could be allocated now; exact when the heap is quiet. Visits every slab: not for inner loops.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Creation c) { c.available_slots(bytes); }
-  { return creation_.available_slots(Alignment::pad(bytes)); }
+  /// Whether `memory` lies in this heap's pool, be it a block or not.
+  WARPHEAP_DEVICE bool contains(void const* memory) const requires knows_its_pool<source_type> {
+    return source_.contains(memory);
+  }
 
-  WARPHEAP_HOST_DEVICE Creation const& creation() const { return creation_; }
+  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone; exact when the heap is quiet. Visits every
+  /// slab: not for inner loops.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const
+      requires((frames || as_created) && counts_slots<source_type>) {
+    return source_.available_slots(created_bytes(bytes));
+  }
+
+  /// What the creation policy is asked for when a lane asks alone for `bytes` bytes.
+  WARPHEAP_HOST_DEVICE static constexpr size_t created_bytes(size_t bytes) {
+    size_t const padded = Alignment::pad(bytes);
+    if constexpr (frames) return Distribution::framed_bytes(padded, 1);
+    else return padded;
+  }
+
+  WARPHEAP_HOST_DEVICE Creation const& creation() const { return source_.creation(); }
+  WARPHEAP_HOST_DEVICE Oom const& oom() const { return source_.oom(); }
 
  private:
+  /// Of a mask of lanes that are here with it, those that call with this heap too.
+  WARPHEAP_DEVICE auto same_heap() const {
+    return [this](u32 mask) { return lanes_with_same(mask, creation()); };
+  }
+
+  /// This lane's part of the `wanted` bytes that it asks for, for all of its group or for itself. What is not there for all
+  /// together may be there for each alone.
+  WARPHEAP_DEVICE void* share_out(Distribution& distribution, size_t wanted, size_t padded) const {
+    bool const together = distribution.combined();
+    void* const mine = distribution.distribute(together ? creation().create(wanted) : source_.create(wanted));
+    if (mine || !together) return mine;
+    return Distribution::frame(source_.create(Distribution::framed_bytes(padded, 1)), padded, 1);
+  }
+
+  /// Whether the bytes before `memory`, which say whether a part starts there, can be read.
+  WARPHEAP_DEVICE bool may_be_part(void const* memory) const {
+    if constexpr (knows_its_pool<source_type>)
+      return source_.contains(memory) && source_.contains(static_cast<u8 const*>(memory) - Distribution::alignment) &&
+             reinterpret_cast<u64>(memory) % Distribution::alignment == 0;
+    else return memory != nullptr;
+  }
+
   /// A block stays if the new size fits and would not be served by a block half as large.
   WARPHEAP_DEVICE bool fits_in_place(void const* memory, size_t bytes) const {
-    if constexpr (knows_block_size<Creation>) {
-      size_t const usable = creation_.usable_size(memory);
+    if constexpr (requires { usable_size(memory); }) {
+      size_t const usable = usable_size(memory);
       return bytes <= usable && bytes > usable / 2;
     } else {
       return false;
     }
   }
 
-  Creation creation_;
+  source_type source_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

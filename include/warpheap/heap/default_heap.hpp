@@ -8,6 +8,7 @@
 #include "../policy/distribution/none.hpp"
 #include "../policy/oom/return_null.hpp"
 #include "../policy/reserve_pool/device_memory.hpp"
+#include "../policy/reserve_pool/toolkit_limit.hpp"
 #include "allocator.hpp"
 #include "heap.hpp"
 
@@ -15,8 +16,11 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 #if defined(__CUDACC_RTC__)
 namespace reserve_pool {
-struct device_memory;
-}
+class device_memory;
+class external;
+class host_memory;
+class toolkit_limit;
+}  // namespace reserve_pool
 #endif
 
 /// A creation policy with the plainest other four.
@@ -25,7 +29,8 @@ using plain_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
 
 using default_allocator = plain_allocator<creation::slab_bitmap<>>;
-using toolkit_allocator = plain_allocator<creation::toolkit>;
+using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,
+                                    reserve_pool::toolkit_limit, alignment::shrink<16>>;
 
 /// What a kernel takes of the default heap: 16 bytes, trivially copyable.
 using heap_ref = default_allocator;

@@ -5,83 +5,303 @@
 
 #if !defined(__CUDACC_RTC__)
 
+#include <algorithm>
+#include <concepts>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../platform/errors.hpp"
 #include "../policy/creation/report.hpp"
+#include "../policy/reserve_pool/device_memory.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
+
+template <class Allocator>
+class basic_heap;
+
+namespace detail {
+
+/// The heap behind a first one that overflows; nothing for any other.
+template <class Oom>
+struct second_heap_of {
+  struct type {};
+};
+template <overflow_policy Oom>
+struct second_heap_of<Oom> {
+  using type = basic_heap<typename Oom::second_type>;
+};
+
+}  // namespace detail
+
+/// What for_each_live() can be given. A type: nvcc 13.0 takes a lambda in a concept for a function that is not there.
+struct ignore_block {
+  void operator()(void*, size_t) const {}
+};
+
+template <class P>
+concept named_policy = requires {
+  P::name;
+};
+template <class P>
+concept counts_blocks = requires(P const policy) {
+  policy.statistics();
+};
+template <class P>
+concept checks_invariants = requires(P const policy) {
+  policy.check_invariants();
+};
+template <class P>
+concept lists_blocks = requires(P const policy) {
+  policy.for_each_live(ignore_block{});
+};
+template <class P>
+concept counts_slots_on_host = requires(P const policy, size_t bytes) {
+  policy.available_slots_on_host(bytes);
+};
 
 /// Owns a pool and the allocator that manages it. Movable. Outlives every kernel and every CUDA graph that uses it.
 /// Host functions other than reset() wait for nothing: call them when no kernel that uses the heap is running.
 template <class Allocator>
 class basic_heap {
+  template <class>
+  friend class basic_heap;
+
  public:
   using allocator_type = Allocator;
   using creation_type = typename Allocator::creation_type;
+  using distribution_type = typename Allocator::distribution_type;
+  using oom_type = typename Allocator::oom_type;
+  using reserve_pool_type = typename Allocator::reserve_pool_type;
+  using alignment_type = typename Allocator::alignment_type;
   using ref_type = Allocator;
+  using second_heap_type = typename detail::second_heap_of<oom_type>::type;
+
+  static_assert(reserve_pool_policy<reserve_pool_type>);
+
+  static constexpr bool overflows = overflow_policy<oom_type>;
+  static constexpr bool frames = frames_parts<distribution_type>;
+  static constexpr bool knows_parts = frames || hands_out_as_created<distribution_type>;
 
   /// The smallest pool there is.
   static constexpr size_t minimum_bytes = size_t{1} << 20;
 
   /// A heap whose blocks come from `bytes` bytes, rounded down to whole slabs; metadata comes on top (info() says how
-  /// much). Throws std::invalid_argument below minimum_bytes, out_of_memory if the device has not that much, and
-  /// cuda_error while a stream is being captured.
-  explicit basic_heap(size_t bytes) {
-    if (bytes < minimum_bytes)
-      throw std::invalid_argument{"heap of " + std::to_string(bytes) + " bytes: the least is " +
-                                  std::to_string(minimum_bytes)};
-    size_t const metadata_and_pool = creation_type::required_bytes(bytes);
-    auto* const memory = static_cast<u8*>(reserve_.acquire(metadata_and_pool + sizeof(ref_type)));
-    ref_ = ref_type{creation_type::place(memory, bytes)};
-    handle_ = memory + metadata_and_pool;
-    backend::copy_bytes(handle_, &ref_, sizeof ref_);
-    reset();
-    synchronize(stream_view{});
+  /// much). With a second heap behind it, `bytes` are those of both. Throws std::invalid_argument below minimum_bytes,
+  /// out_of_memory if the device has not that much, and cuda_error while a stream is being captured.
+  explicit basic_heap(size_t bytes) requires(
+      acquiring_pool<reserve_pool_type>&& std::default_initializable<reserve_pool_type>)
+      : basic_heap{unchecked{}, checked(bytes)} {}
+
+  /// The same with a reserve pool made before: a memory_resource that holds its resource.
+  basic_heap(size_t bytes, reserve_pool_type reserve) requires(acquiring_pool<reserve_pool_type> && !overflows)
+      : reserve_{std::move(reserve)} {
+    build(checked(bytes));
   }
 
-  /// What kernels take, by value: 16 bytes, trivially copyable, valid as long as the heap lives.
+  /// A heap in memory that is there already: of the `bytes` bytes at `memory`, what is left when the start is aligned and
+  /// the metadata has its place; pool_bytes() says how much. Throws std::invalid_argument if that is below minimum_bytes.
+  basic_heap(void* memory, size_t bytes) requires(given_pool<reserve_pool_type> && !overflows)
+      : reserve_{memory, bytes} {
+    build_in(reserve_.range());
+  }
+
+  /// A heap whose blocks come from `bytes` bytes and, when those are all taken, from `second`.
+  basic_heap(size_t bytes, second_heap_type second) requires(overflows&& std::default_initializable<reserve_pool_type>)
+      : second_{std::move(second)} {
+    build(checked(bytes));
+  }
+  /// The same in memory that is there already.
+  basic_heap(void* memory, size_t bytes, second_heap_type second) requires(overflows&& given_pool<reserve_pool_type>)
+      : second_{std::move(second)}, reserve_{memory, bytes} {
+    build_in(reserve_.range());
+  }
+
+  /// What kernels take, by value: trivially copyable, 16 bytes by default, valid as long as the heap lives.
   ref_type ref() const noexcept { return ref_; }
 
   /// Address in device memory of a copy of ref(): what the C entry points take.
   u64 handle() const noexcept { return reinterpret_cast<u64>(handle_); }
 
   /// Frees everything at once, in order on stream `on`; does not wait. May be captured in a CUDA graph.
-  void reset(stream_view on = {}) { ref_.creation().initialize(on); }
+  void reset(stream_view on = {}) {
+    initialize(on);
+    if constexpr (overflows) second_.reset(on);
+  }
 
-  /// Counts of a quiet heap.
-  heap_statistics statistics() const requires requires(creation_type c) { c.statistics(); }
-  { return ref_.creation().statistics(); }
+  /// Bytes that blocks are made of, and those of everything beside it.
+  size_t pool_bytes() const {
+    if constexpr (overflows) return ref_.creation().pool_bytes() + second_.pool_bytes();
+    else return ref_.creation().pool_bytes();
+  }
+  size_t metadata_bytes() const {
+    if constexpr (overflows) return ref_.creation().metadata_bytes() + oom_type::state_bytes + second_.metadata_bytes();
+    else return ref_.creation().metadata_bytes();
+  }
 
-  /// Blocks of `bytes` that could be allocated now.
-  u64 available_slots(size_t bytes) const requires requires(creation_type c) { c.available_slots_on_host(bytes); }
-  { return ref_.creation().available_slots_on_host(Allocator::alignment_type::pad(bytes)); }
+  /// The heap behind this one.
+  second_heap_type const& second() const requires overflows { return second_; }
+
+  /// Counts of a quiet heap. Where a distribution policy puts several blocks into one, live blocks and bytes are what
+  /// callers hold; `failures` then counts refusals to several lanes together as well.
+  heap_statistics statistics() const
+      requires(counts_blocks<creation_type> &&
+               (!overflows || counts_blocks<second_heap_type>)&&(!frames || lists_blocks<creation_type>)) {
+    heap_statistics counted = ref_.creation().statistics();
+    if constexpr (overflows) {
+      add(counted, second_.statistics());
+      counted.failures = ref_.oom().failures();
+    }
+    if constexpr (frames) {
+      counted.live_blocks = counted.live_bytes = 0;
+      for_each_live([&](void*, size_t bytes) {
+        ++counted.live_blocks;
+        counted.live_bytes += bytes;
+      });
+    }
+    return counted;
+  }
+
+  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
+  u64 available_slots(size_t bytes) const requires(knows_parts&& counts_slots_on_host<creation_type>) {
+    u64 slots = ref_.creation().available_slots_on_host(Allocator::created_bytes(bytes));
+    if constexpr (overflows) slots += second_.available_slots(Allocator::created_bytes(bytes));
+    return slots;
+  }
 
   /// The violated invariants of a quiet heap; none if all is well.
-  invariant_report check_invariants() const requires requires(creation_type c) { c.check_invariants(); }
-  { return ref_.creation().check_invariants(); }
+  invariant_report check_invariants() const
+      requires(checks_invariants<creation_type> && (!overflows || checks_invariants<second_heap_type>)) {
+    auto report = ref_.creation().check_invariants();
+    if constexpr (overflows)
+      for (auto const& violated : second_.check_invariants()) report.push_back("second heap: " + violated);
+    return report;
+  }
 
   /// Calls `visit(address, bytes)` on the host for every live block of a quiet heap, in address order.
   template <class Visitor>
-  void for_each_live(Visitor visit) const requires requires(creation_type c) {
-    c.for_each_live(visit);
+  void for_each_live(Visitor visit) const
+      requires(knows_parts&& lists_blocks<creation_type> && (!overflows || lists_blocks<second_heap_type>)) {
+    if constexpr (frames) {
+      std::vector<u64> created;
+      for_each_created([&](void* memory, size_t) { created.push_back(reinterpret_cast<u64>(memory)); });
+      distribution_type::for_each_live_part(created, visit);
+    } else {
+      for_each_created(visit);
+    }
   }
-  { ref_.creation().for_each_live(visit); }
 
-  /// The five policies by name, and the sizes.
-  std::string info() const {
-    auto const& creation = ref_.creation();
-    return std::string{"creation "} + creation_type::name + ", distribution " + Allocator::distribution_type::name +
-           ", oom " + Allocator::oom_type::name + ", reserve_pool " + Allocator::reserve_pool_type::name +
-           ", alignment " + Allocator::alignment_type::name + "<" + std::to_string(Allocator::alignment_type::bytes) +
-           ">; pool " + std::to_string(creation.pool_bytes()) + " bytes, metadata " +
-           std::to_string(creation.metadata_bytes()) + " bytes";
+  /// The policies by name, and the sizes. There if all five have a name.
+  std::string info() const
+      requires(named_policy<creation_type>&& named_policy<distribution_type>&& named_policy<oom_type>&&
+                   named_policy<reserve_pool_type>&& named_policy<alignment_type>) {
+    std::string text = std::string{"creation "} + creation_type::name + ", distribution " + distribution_type::name +
+                       ", oom " + oom_type::name + ", reserve_pool " + reserve_pool_type::name + ", alignment " +
+                       alignment_type::name + "<" + std::to_string(alignment_type::bytes) + ">; pool " +
+                       std::to_string(ref_.creation().pool_bytes()) + " bytes, metadata " +
+                       std::to_string(ref_.creation().metadata_bytes()) + " bytes";
+    if constexpr (overflows) text += "; second heap: " + second_.info();
+    return text;
   }
 
  private:
-  typename Allocator::reserve_pool_type reserve_;
+  struct unchecked {};
+
+  /// Blocks from `bytes` bytes, of both heaps if there are two, be it ever so few.
+  basic_heap(unchecked, size_t bytes) : second_{second_of(bytes)} { build(bytes - bytes_of_second(bytes)); }
+
+  static size_t checked(size_t bytes) {
+    if (bytes >= minimum_bytes) return bytes;
+    throw std::invalid_argument{"heap of " + std::to_string(bytes) + " bytes: the least is " +
+                                std::to_string(minimum_bytes)};
+  }
+
+  static size_t bytes_of_second(size_t bytes) {
+    if constexpr (overflows) return oom_type::second_part(bytes);
+    else return 0;
+  }
+  static second_heap_type second_of(size_t bytes) {
+    if constexpr (overflows) return {typename second_heap_type::unchecked{}, bytes_of_second(bytes)};
+    else return {};
+  }
+
+  /// What lies behind the creation policy's part: the out-of-memory policy's state, and a copy of ref().
+  static constexpr size_t state_bytes() {
+    if constexpr (overflows) return oom_type::state_bytes;
+    else return 0;
+  }
+  static constexpr size_t tail_alignment = 128;
+  static constexpr size_t tail_bytes = state_bytes() + sizeof(ref_type);
+
+  /// Bytes that a pool of `bytes` takes with all that goes with it, from an aligned start.
+  static size_t whole_bytes(size_t bytes) { return creation_type::required_bytes(bytes) + tail_alignment + tail_bytes; }
+
+  void build(size_t bytes) {
+    size_t const whole = whole_bytes(bytes) + alignment_type::bytes;
+    memory_range const memory{reserve_.acquire(whole), whole};
+    place(memory.begin ? alignment_type::align_pool(memory).begin : nullptr, bytes);
+  }
+
+  void build_in(memory_range given) {
+    memory_range const memory = alignment_type::align_pool(given);
+    if (memory.bytes < whole_bytes(minimum_bytes))
+      throw std::invalid_argument{"heap in " + std::to_string(given.bytes) + " bytes of memory: the least is " +
+                                  std::to_string(whole_bytes(minimum_bytes) + alignment_type::bytes)};
+    size_t fits = minimum_bytes, too_large = memory.bytes;
+    while (too_large - fits > 1) {
+      size_t const between = fits + (too_large - fits) / 2;
+      (whole_bytes(between) <= memory.bytes ? fits : too_large) = between;
+    }
+    place(memory.begin, fits);
+  }
+
+  /// The heap at `memory`, which is nullptr if its blocks lie in no pool.
+  void place(void* memory, size_t bytes) {
+    size_t const required = creation_type::required_bytes(bytes);
+    auto const creation = creation_type::place(memory, bytes);
+    u64 const end =
+        reinterpret_cast<u64>(memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * tail_alignment));
+    auto* const tail = reinterpret_cast<u8*>((end + tail_alignment - 1) / tail_alignment * tail_alignment);
+    if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
+    else ref_ = ref_type{creation};
+    handle_ = tail + state_bytes();
+    backend::copy_bytes(handle_, &ref_, sizeof ref_);
+    initialize({});
+    synchronize(stream_view{});
+  }
+
+  void initialize(stream_view on) {
+    ref_.creation().initialize(on);
+    if constexpr (overflows) ref_.oom().initialize(on);
+  }
+
+  static void add(heap_statistics& to, heap_statistics const& more) {
+    for (auto const field : {&heap_statistics::pool_bytes, &heap_statistics::metadata_bytes,
+                             &heap_statistics::live_blocks, &heap_statistics::live_bytes, &heap_statistics::slabs,
+                             &heap_statistics::free_slabs, &heap_statistics::empty_slabs, &heap_statistics::run_slabs,
+                             &heap_statistics::double_frees, &heap_statistics::foreign_frees})
+      to.*field += more.*field;
+  }
+
+  /// Calls visit(address, bytes) for every live block as it was created, in address order.
+  template <class Visitor>
+  void for_each_created(Visitor visit) const {
+    if constexpr (overflows) {
+      std::vector<std::pair<void*, size_t>> created;
+      auto const note = [&](void* memory, size_t bytes) { created.emplace_back(memory, bytes); };
+      ref_.creation().for_each_live(note);
+      second_.for_each_live(note);
+      std::sort(created.begin(), created.end());
+      for (auto const& [memory, bytes] : created) visit(memory, bytes);
+    } else {
+      ref_.creation().for_each_live(visit);
+    }
+  }
+
+  second_heap_type second_;  ///< goes last: our frees may still lead there
+  reserve_pool_type reserve_;
+  reserve_pool::device_memory beside_;  ///< the copy of ref(), where there is no pool to keep it in
   ref_type ref_;
   void* handle_ = nullptr;
 };

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "../../platform/simt.hpp"
+#include "../../util/bits.hpp"
+#include "../memory_range.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace alignment {
@@ -18,6 +20,13 @@ struct shrink {
   WARPHEAP_HOST_DEVICE static constexpr size_t pad(size_t requested) {
     size_t const padded = (requested + Alignment - 1) & ~(Alignment - 1);
     return padded < requested ? ~size_t{0} & ~(Alignment - 1) : padded;
+  }
+
+  /// What is left of `pool` from the first multiple of the alignment to the last; nothing if none lies in it.
+  WARPHEAP_HOST_DEVICE static memory_range align_pool(memory_range pool) {
+    u64 const begin = reinterpret_cast<u64>(pool.begin);
+    u64 const first = align_up(begin, Alignment), end = align_down(begin + pool.bytes, Alignment);
+    return {reinterpret_cast<void*>(first), first < end ? end - first : 0};
   }
 };
 

@@ -25,6 +25,9 @@ namespace creation {
 struct slab_bitmap_config {
   /// Largest slab, log2 of bytes, 14 to 21. 2^19 was faster in bursts and six times slower in churn.
   u32 max_slab_log2 = 18;
+  /// Lanes of a warp may call at the same place with different heaps, and are then served apart. Costs an instruction or
+  /// two a call. Without it, lanes that call together hold copies of one heap.
+  bool among_heaps = false;
 };
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
@@ -39,6 +42,7 @@ class slab_bitmap {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .whole_pool = true};
+  static constexpr bool tells_heaps_apart = Config.among_heaps;
 
   slab_bitmap() = default;
 
@@ -62,7 +66,7 @@ class slab_bitmap {
     u32 const together = simt::ballot(mask, small);
     if (!small) return create(bytes);
     u32 const size_class = size_class_of(bytes);
-    return serve(together, group_by(together, size_class), size_class);
+    return serve(together, group_by(together, key_of(size_class)), size_class);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
@@ -84,6 +88,11 @@ class slab_bitmap {
     if (at.kind == block_address::run) return u64{at.role.length()} << geometry().slab_log2();
     if (at.kind == block_address::none || !is_taken(at)) return 0;
     return class_bytes(at.role.size_class());
+  }
+
+  /// Whether `memory` lies in the pool, be it a block or not.
+  WARPHEAP_DEVICE bool contains(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < geometry().pool_bytes();
   }
 
   /// Whether `memory` is a live block.
@@ -154,6 +163,12 @@ class slab_bitmap {
     return company == full_mask ? serve(full_mask) : serve(company);
   }
 
+  /// What lanes that act as one have in common: `what` of the same heap.
+  WARPHEAP_DEVICE auto key_of(u32 what) const {
+    if constexpr (Config.among_heaps) return reinterpret_cast<u64>(table_.metadata()) + what;
+    else return what;
+  }
+
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
 
   WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
@@ -164,7 +179,7 @@ class slab_bitmap {
 
   WARPHEAP_DEVICE void* create_class(u32 size_class) const {
     u32 const company = simt::active_mask();
-    return serve(company, group_by(company, size_class), size_class);
+    return serve(company, group_by(company, key_of(size_class)), size_class);
   }
 
   /// What a leader found on the quick path.
@@ -359,7 +374,7 @@ class slab_bitmap {
 
   WARPHEAP_DEVICE void destroy_together(u32 company, block_address const& at) const {
     u32 const word = at.slab * geometry().words() + at.index / 64;
-    lane_group const group = group_by(company, word);
+    lane_group const group = group_by(company, key_of(word));
     u32 const place = at.index % 64;
     // Blocks that came in a row, by rank, often go in a row.
     u32 const start = simt::shuffle(company, place, group.leader);

@@ -7,8 +7,6 @@
 
 #if !defined(__CUDACC_RTC__)
 #include <cstdlib>
-#include <stdexcept>
-#include <string>
 #endif
 #if !defined(__CUDACC__)
 #include <malloc.h>
@@ -20,6 +18,9 @@ namespace creation {
 /// Device-side malloc and free of the toolkit. Misuse is undefined, as there.
 class toolkit {
  public:
+  /// Blocks lie in the toolkit's heap, wherever that is, and not in a reserve pool.
+  static constexpr bool uses_toolkit_heap = true;
+  static constexpr bool tells_heaps_apart = true;  // there is but one
   static constexpr char const* name = "toolkit";
   static constexpr allocator_traits traits{.alignment = 16};
 
@@ -32,18 +33,10 @@ class toolkit {
 #endif
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool: none, this allocator has its own.
-  static size_t required_bytes(size_t) { return 0; }
+  /// Bytes to reserve for a pool: the size that this allocator's own heap should have.
+  static size_t required_bytes(size_t pool_bytes) { return pool_bytes; }
 
-  /// Sets the size of CUDA's heap. Throws cuda_error if a kernel that uses it has run with another size.
   static toolkit place(void*, size_t pool_bytes) {
-#if defined(__CUDACC__)
-    size_t current = 0;
-    cuda::check(cudaDeviceGetLimit(&current, cudaLimitMallocHeapSize), "cudaDeviceGetLimit");
-    if (current < pool_bytes)
-      cuda::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, pool_bytes),
-                  "cudaDeviceSetLimit(cudaLimitMallocHeapSize)");
-#endif
     toolkit made;
     made.pool_bytes_ = pool_bytes;
     return made;

@@ -1,4 +1,5 @@
 // What a caller sees when memory runs out: nullptr, as C's malloc does.
+// Source: Eckert 2014, chapter 4 ("ReturnNull").
 #pragma once
 
 #include "../../platform/simt.hpp"

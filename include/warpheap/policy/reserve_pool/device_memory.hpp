@@ -1,4 +1,5 @@
 // The pool's memory taken from the device's own allocator, once, for the life of the heap.
+// Source: Eckert 2014, chapter 4 ("SimpleCudaMalloc").
 #pragma once
 
 #if !defined(__CUDACC_RTC__)

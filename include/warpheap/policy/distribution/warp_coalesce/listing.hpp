@@ -1,0 +1,56 @@
+// The live parts of created blocks, listed for the host when the heap is quiet.
+#pragma once
+
+#include "part.hpp"
+
+#if !defined(__CUDACC_RTC__)
+
+#include <algorithm>
+#include <vector>
+
+#include "../../../platform/device_buffer.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// One live part as the host sees it; address 0 if there is none.
+struct listed_part {
+  u64 address;
+  u64 bytes;
+};
+
+/// Writes the live parts of block i to the 32 entries from 32 i of `parts`, which are zero.
+struct list_parts {
+  WARPHEAP_DEVICE void operator()(u64 const* created, u64 count, listed_part* parts) const {
+    u64 const i = global_thread_index();
+    if (i >= count) return;
+    auto const* header = reinterpret_cast<part_header const*>(created[i]);
+    if (header->is_sealed() && header->points_on())
+      header = reinterpret_cast<part_header const*>(created[i] + header->bytes());
+    u32 const last = header->last();
+    for (u32 index = 0; index <= last; ++index) {
+      if (!header->is_sealed() && !header->was_sealed()) return;  // a block that its owner has not framed
+      if (header->is_sealed()) parts[i * warp_lanes + index] = {reinterpret_cast<u64>(header->part()), header->bytes()};
+      header = reinterpret_cast<part_header const*>(header->part() + header->bytes());  // P4
+    }
+  }
+};
+
+/// Calls visit(address, bytes) for every live part of the blocks that start at `created`, in their order.
+template <class Visitor>
+void for_each_live_part(std::vector<u64> const& created, Visitor visit) {
+  constexpr size_t at_once = 16384;
+  for (size_t first = 0; first < created.size(); first += at_once) {
+    size_t const count = std::min(at_once, created.size() - first);
+    device_buffer<u64> const blocks{
+        {created.begin() + static_cast<i64>(first), created.begin() + static_cast<i64>(first + count)}};
+    device_buffer<listed_part> const parts(count * warp_lanes);
+    launch(shape_for(count), list_parts{}, static_cast<u64 const*>(blocks.data()), u64{count}, parts.data());
+    synchronize(stream_view{});
+    for (auto const& part : parts.to_host())
+      if (part.address) visit(reinterpret_cast<void*>(part.address), static_cast<size_t>(part.bytes));
+  }
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#endif

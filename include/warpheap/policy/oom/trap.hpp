@@ -1,0 +1,20 @@
+// Out of memory ends the kernel, with a line that says so: for programs that cannot go on without, and do not want to check.
+// The host then gets the backend's error from its next synchronize(); on a GPU the context is lost with it.
+#pragma once
+
+#include "../../platform/simt.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace oom {
+
+struct trap {
+  static constexpr char const* name = "trap";
+
+  WARPHEAP_DEVICE static void* handle(size_t) {
+    simt::trap("out of memory: no block for this request");
+    return nullptr;
+  }
+};
+
+}  // namespace oom
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,29 @@
+// A pool in memory that the caller owns, starting anywhere: a part of a larger allocation, a symmetric heap, a mapping.
+#pragma once
+
+#if !defined(__CUDACC_RTC__)
+
+#include "../../platform/simt.hpp"
+#include "../memory_range.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace reserve_pool {
+
+/// Memory that is there already, and stays when the heap goes. It outlives the heap.
+class external {
+ public:
+  static constexpr char const* name = "external";
+
+  external(void* memory, size_t bytes) : range_{memory, bytes} {}
+
+  /// All there is; the heap takes what fits.
+  memory_range range() const { return range_; }
+
+ private:
+  memory_range range_;
+};
+
+}  // namespace reserve_pool
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#endif

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Compiles what must not compile: policies that do not go together, under g++ and, where it is, nvcc.
+
+The first line of each source in tests/compile/refused names what the compiler must say: the constraint that is not
+satisfied, and the policies that it is about. Another error, or none, fails.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import compilers
+
+SOURCES = compilers.ROOT / "tests" / "compile" / "refused"
+
+
+def wanted_words(source):
+    first = source.read_text().splitlines()[0]
+    if not first.startswith("// refused: "):
+        sys.exit(f"{source}: the first line does not say what must be said")
+    return [word.strip() for word in first.removeprefix("// refused: ").split(",")]
+
+
+def judge(name, words, good, said):
+    """What is wrong with a compiler's answer, or None."""
+    if good:
+        return f"{name}: compiled"
+    missing = [word for word in words if word not in said]
+    return f"{name}: refused without a word of {', '.join(missing)}:\n{said}" if missing else None
+
+
+def check(folder, nvcc):
+    """Returns (how many were tried, faults)."""
+    sources = sorted(folder.glob("*.cpp"))
+    with tempfile.TemporaryDirectory() as directory:
+        commands = {}
+        for source in sources:
+            commands[f"g++ {source.stem}"] = [*compilers.GXX, "-fsyntax-only", str(source)]
+            if nvcc:
+                output = str(pathlib.Path(directory) / f"{source.stem}.ptx")
+                commands[f"nvcc {source.stem}"] = [*nvcc, "-x", "cu", "-arch=sm_90", "-ptx", "-o", output, str(source)]
+        results = compilers.compile_all(commands)
+    words = {source.stem: wanted_words(source) for source in sources}
+    faults = [judge(name, words[name.split()[1]], good, said) for name, (good, said, _) in results.items()]
+    return len(commands), [fault for fault in faults if fault]
+
+
+def self_test(nvcc):
+    """Sources that compile, or are refused for another reason, must be reported; one that is refused rightly must not."""
+    planted = {
+        "compiles.cpp": "// refused: small, int\ntemplate <class T> concept small = true;\nbool b = small<int>;\n",
+        "other_reason.cpp": "// refused: small, int\nint x = nowhere;\n",
+        "rightly.cpp": "// refused: small, wide\ntemplate <class T> concept small = sizeof(T) == 1;\n"
+        "struct wide { int x; };\ntemplate <small T> struct box {};\nbox<wide> b;\n",
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in planted.items():
+            (pathlib.Path(directory) / name).write_text(text)
+        _, faults = check(pathlib.Path(directory), nvcc)
+    caught = sorted({fault.split(":")[0].split()[1] for fault in faults})
+    if caught != ["compiles", "other_reason"]:
+        print(f"of two planted faults these were reported: {caught}\n" + "\n".join(faults))
+        return 1
+    print("caught both planted faults")
+    return 0
+
+
+def main():
+    options = compilers.arguments(__doc__).parse_args()
+    nvcc = compilers.find_nvcc()
+    if not nvcc:
+        print("no nvcc: what it says was not checked")
+    if options.self_test:
+        return self_test(nvcc)
+    tried, faults = check(SOURCES, nvcc)
+    print("\n".join(faults) or f"{tried} times refused, for the right reason")
+    return 1 if faults or tried == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,6 @@
+// refused: toolkit_goes_with_toolkit_limit, toolkit, device_memory
+#include <warpheap/warpheap.hpp>
+
+using namespace warpheap;
+using wrong = plain_allocator<creation::toolkit>;
+wrong* never;

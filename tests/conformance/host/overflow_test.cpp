@@ -1,0 +1,28 @@
+// A heap with another behind it is one heap to its callers: half of the pool in the host's memory, and all claims but that
+// one block may take both halves.
+#include "../suite.hpp"
+#include "warpheap/warpheap.hpp"
+
+using namespace warpheap;
+
+/// Host memory with mebibytes of nothing around it: what lies beside a pool is then no pool.
+class lonely_memory {
+ public:
+  static constexpr char const* name = "lonely_memory";
+  static constexpr size_t around = 32 * conformance::mebibyte;
+
+  void* acquire(size_t bytes) { return static_cast<u8*>(memory_.acquire(bytes + 2 * around)) + around; }
+
+ private:
+  reserve_pool::host_memory memory_;
+};
+
+constexpr creation::slab_bitmap_config among_heaps{.among_heaps = true};
+
+using second_allocator = allocator<creation::slab_bitmap<among_heaps>, distribution::none, oom::return_null,
+                                   lonely_memory, alignment::shrink<16>>;
+using overflowing_allocator =
+    allocator<creation::slab_bitmap<among_heaps>, distribution::none, oom::overflow_to<second_allocator>,
+              reserve_pool::device_memory, alignment::shrink<16>>;
+
+WARPHEAP_CONFORMANCE(slab_bitmap_overflowing, overflowing_allocator);
