@@ -166,8 +166,10 @@ TEST(OverrideHeap, SaysWhichUnitTheDeviceCannotRunAndBindsNone) {
     };
     auto const name = detail::allocator_text<default_allocator>();
     // The list is gone through from its newest unit.
-    detail::override_unit const newest{is_last ? "newest.cu" : "stubborn.cu", name, is_last ? [](void const*) {} : refuse};
-    detail::override_unit const other{is_last ? "stubborn.cu" : "other.cu", name, is_last ? refuse : [](void const*) {}};
+    detail::override_unit const newest{is_last ? "newest.cu" : "stubborn.cu", name,
+                                       is_last ? [](void const*) {} : refuse};
+    detail::override_unit const other{is_last ? "stubborn.cu" : "other.cu", name,
+                                      is_last ? refuse : [](void const*) {}};
     auto const message = message_of<backend_error>([] { override_heap{1_MiB}; });
     EXPECT_THAT(message, testing::AllOf(HasSubstr("stubborn.cu"), HasSubstr("no kernel image")));
     EXPECT_THAT(ask(), Each(nullptr));
@@ -181,7 +183,8 @@ TEST(OverrideHeap, BindsUnitsThatCameLaterWhenAsked) {
   static u32 bound;
   bound = 0;
   override_heap made{1_MiB};
-  detail::override_unit const late{"late.cu", detail::allocator_text<default_allocator>(), [](void const*) { ++bound; }};
+  detail::override_unit const late{"late.cu", detail::allocator_text<default_allocator>(),
+                                   [](void const*) { ++bound; }};
   EXPECT_EQ(bound, 0u);
   made.bind();
   EXPECT_EQ(bound, 1u);

@@ -98,48 +98,9 @@ __global__ void use_shapes(unsigned threads, tally* counts) {
   delete[] none;
 }
 
-struct alignas(256) line {
-  unsigned words[64];
-};
-
-struct alignas(64) counted_line {
-  __device__ counted_line() : counts{nullptr} {}
-  __device__ ~counted_line() { atomicAdd(&counts->destroyed, 1); }
-  tally* counts;
-};
-
-__device__ void expect_aligned(void const* memory, std::size_t alignment, tally* counts) {
-  if (!memory || reinterpret_cast<std::size_t>(memory) % alignment) atomicAdd(&counts->wrong, 1);
-}
-
-__global__ void use_aligned(unsigned threads, tally* counts) {
-  unsigned const me = rank_in_grid();
-  if (me >= threads) return;
-  auto* const one = new line;
-  auto* const several = new line[1 + me % 3];
-  auto* const row = new counted_line[1 + me % 3];
-  expect_aligned(one, 256, counts);
-  expect_aligned(several, 256, counts);
-  expect_aligned(row, 64, counts);
-  for (unsigned i = 0; i < 1 + me % 3; ++i) row[i].counts = counts;
-  atomicAdd(&counts->made, 1 + me % 3);
-  delete one;
-  delete[] several;
-  delete[] row;
-
-  // By hand, with the size and alignment that the compiler would pass.
-  void* const plain = ::operator new(40);
-  void* const wide = ::operator new(40, std::align_val_t{128});
-  expect_aligned(plain, 16, counts);
-  expect_aligned(wide, 128, counts);
-  ::operator delete(plain, std::size_t{40});
-  ::operator delete(wide, std::size_t{40}, std::align_val_t{128});
-}
-
 __global__ void use_null() {
   delete static_cast<node*>(nullptr);
   delete[] static_cast<counted*>(nullptr);
-  delete static_cast<line*>(nullptr);
   free(nullptr);
 }
 
@@ -182,7 +143,6 @@ cudaError_t build_lists(unsigned threads, node** lists, unsigned length) {
   return run(threads, build, threads, lists, length);
 }
 cudaError_t make_shapes(unsigned threads, tally* counts) { return run(threads, use_shapes, threads, counts); }
-cudaError_t make_aligned(unsigned threads, tally* counts) { return run(threads, use_aligned, threads, counts); }
 cudaError_t delete_null(unsigned threads) { return run(threads, use_null); }
 cudaError_t exhaust(unsigned threads, std::size_t bytes, tally* counts) {
   return run(threads, take_all, threads, bytes, counts);

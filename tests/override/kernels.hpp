@@ -28,8 +28,6 @@ struct tally {
 cudaError_t build_lists(unsigned threads, node** lists, unsigned length);
 /// new, new[], delete and delete[] of classes with constructors, destructors and virtual functions.
 cudaError_t make_shapes(unsigned threads, tally* counts);
-/// The same for types with an alignment of their own.
-cudaError_t make_aligned(unsigned threads, tally* counts);
 /// delete, delete[] and free of nullptr.
 cudaError_t delete_null(unsigned threads);
 /// Every thread allocates `bytes` by malloc and new until it gets nullptr, and frees all.
@@ -46,5 +44,7 @@ char* host_new(std::size_t bytes);
 
 /// Adds the lists up and frees them.
 cudaError_t sum_and_free_lists(unsigned threads, node** lists, unsigned* sums);
+/// new, new[], delete and delete[] of types with an alignment of their own.
+cudaError_t make_aligned(unsigned threads, tally* counts);
 
 }  // namespace override_test

@@ -135,7 +135,7 @@ TEST(DropIn, LeavesTheHostsMallocAndNewAlone) {
   expect_clean(made);
 }
 
-/// What only device code that is compiled with override.hpp can call.
+/// What only device code that is compiled with override.hpp can call, and new with an alignment.
 __global__ void call_what_cuda_has_not(u32* wrong, int const* foreign) {
   auto const expect = [&](bool holds) { atomicAdd(wrong, !holds); };
   auto* const zeros = static_cast<u32*>(calloc(100, sizeof(u32)));
@@ -147,6 +147,12 @@ __global__ void call_what_cuda_has_not(u32* wrong, int const* foreign) {
   void* const wide = std::aligned_alloc(512, 1024);
   expect(wide && reinterpret_cast<u64>(wide) % 512 == 0);
   free(wide);
+  struct alignas(128) line {
+    u32 words[32];
+  };
+  auto* const lines = new line[3];
+  expect(lines && reinterpret_cast<u64>(lines) % 128 == 0);
+  delete[] lines;
   auto* const quiet = new (std::nothrow_t{}) node{3, nullptr};
   expect(quiet && quiet->value == 3);
   delete quiet;

@@ -86,7 +86,8 @@ class bound_heap {
 #if defined(__CUDACC__)
 __constant__
 #endif
-static bound_heap<override_allocator<>::type> device_heap;
+    static bound_heap<override_allocator<>::type>
+        device_heap;
 
 namespace detail {
 
@@ -179,6 +180,13 @@ WARPHEAP_DEVICE_NAME void* realloc(void* memory, std::size_t bytes) noexcept {
 WARPHEAP_DEVICE_NAME void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   return warpheap::device_heap.aligned_alloc(alignment, bytes);
 }
+
+#if defined(__CUDACC_RDC__)
+// What nvcc 13 makes of an aligned new, and of __nv_aligned_device_malloc, in units that do not know this header.
+extern "C" WARPHEAP_DEVICE_NAME void* __cuda_syscall_aligned_malloc(std::size_t bytes, std::size_t alignment) {
+  return warpheap::device_heap.make(bytes, alignment);
+}
+#endif
 
 // clang-format off
 #define WARPHEAP_DEVICE_NEW(name)                                                                                      \

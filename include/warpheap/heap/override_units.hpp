@@ -50,8 +50,9 @@ class override_unit {
     std::lock_guard const lock{mutex()};
     for (auto const* unit = first(); unit; unit = unit->next_)
       if (allocator != unit->allocator_)
-        throw std::logic_error{"override_heap: " + std::string{unit->source_} + " was compiled for another allocator, " +
-                               unit->allocator_ + ", not " + std::string{allocator}};
+        throw std::logic_error{"override_heap: " + std::string{unit->source_} +
+                               " was compiled for another allocator, " + unit->allocator_ + ", not " +
+                               std::string{allocator}};
     for (auto const* unit = first(); unit; unit = unit->next_) unit->bind(binding);
   }
 

@@ -47,7 +47,9 @@ TEST(BoundHeap, AlignsAsFarAsAnAllocatorWithoutAlignedAllocDoes) {
 TEST(BoundHeap, EndsTheKernelThatReallocatesWhatHasNoSize) {
   device_buffer<u64> const next(std::vector<u64>{4096});
   bump_heap const heap{plain_allocator<bump>{bump{next.data()}}};
-  EXPECT_THROW(launch({1, 1}, [](bump_heap on) { on.realloc(nullptr, 10); }, heap), host::trap_error);
+  EXPECT_THROW(launch(
+                   {1, 1}, [](bump_heap on) { on.realloc(nullptr, 10); }, heap),
+               host::trap_error);
 }
 
 }  // namespace override_host_test
