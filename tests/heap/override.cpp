@@ -94,6 +94,24 @@ TEST(OverrideHeap, ServesEveryFunctionFromTheHeap) {
   EXPECT_THAT(made.heap().check_invariants(), IsEmpty());
 }
 
+struct ask_aligned {
+  WARPHEAP_DEVICE void operator()(void** blocks) const {
+    auto const me = global_thread_index();
+    blocks[me] = me % 2 ? device_heap.make(100, 512) : device_heap.aligned_alloc(512, 100);
+  }
+};
+
+TEST(OverrideHeap, AlignsEveryBlock) {
+  override_heap const made{4_MiB};
+  device_buffer<void*> const blocks(threads);
+  launch(shape, ask_aligned{}, blocks.data());
+  synchronize();
+  for (void* const block : blocks.to_host()) {
+    EXPECT_NE(block, nullptr);
+    EXPECT_EQ(reinterpret_cast<u64>(block) % 512, 0u);
+  }
+}
+
 TEST(OverrideHeap, IsOneForAllUnits) {
   override_heap const made{4_MiB};
   device_buffer<void*> const blocks(threads);

@@ -1,6 +1,7 @@
 // Every scenario gives sound results for every allocator, and none for one that is broken.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -128,6 +129,30 @@ TEST(Scenarios, PolicyOverheadComparesWithTheCreationPolicyAlone) {
                 testing::ElementsAre(testing::Pair("direct_median_us", bench::median(results[row - 2].times_us)),
                                      testing::Pair("ratio", testing::AllOf(testing::Gt(0.1), testing::Lt(10)))));
   }
+}
+
+/// Counts what passes through it.
+struct counting_distribution {
+  static constexpr char const* name = "counting";
+  static inline std::atomic<u64> calls{0};
+
+  size_t collect(size_t bytes) const {
+    ++calls;
+    return bytes;
+  }
+  void* distribute(void* memory) const { return memory; }
+};
+
+TEST(Scenarios, PolicyOverheadGoesAroundThePoliciesForEveryOtherLaunch) {
+  using counted = allocator<creation::slab_bitmap<>, counting_distribution, oom::return_null,
+                            reserve_pool::device_memory, alignment::shrink<16>>;
+  auto asked = small_request();
+  asked.sizes = {64};
+  counting_distribution::calls = 0;
+  auto const results = bench::policy_overhead(bench::contender<counted>{"counted", true}, asked);
+  EXPECT_EQ(results.front().fault, "");
+  u64 const timed = (1 + asked.repeat) * bench::policy_overhead_at<counted>::turns;
+  EXPECT_EQ(counting_distribution::calls, (bench::warm_up_rounds + timed + 1) * asked.threads);
 }
 
 TEST(Scenarios, UnknownNamesAreUsageErrors) {

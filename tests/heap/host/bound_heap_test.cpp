@@ -2,10 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "warpheap/heap/override.hpp"
+#include "warpheap/heap/bound_heap.hpp"
+#include "warpheap/heap/default_heap.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace override_host_test {
+namespace bound_heap_test {
 
 using namespace warpheap;
 
@@ -52,4 +53,4 @@ TEST(BoundHeap, EndsTheKernelThatReallocatesWhatHasNoSize) {
                host::trap_error);
 }
 
-}  // namespace override_host_test
+}  // namespace bound_heap_test
