@@ -175,26 +175,41 @@ TEST(OverrideHeap, RefusesUnitsThatWereCompiledForAnotherAllocator) {
   EXPECT_THAT(ask(), Each(testing::NotNull()));
 }
 
+/// A unit of this program's allocator that keeps what it was told, or refuses to be told anything.
+struct pretended_unit {
+  static inline bool bound = false, refuses = false;
+
+  static void bind(void const* binding) {
+    if (refuses) throw backend_error{"no kernel image"};
+    bound = static_cast<bound_heap<default_allocator> const*>(binding)->is_bound();
+  }
+  static constexpr char const* allocator() { return detail::allocator_text<default_allocator>(); }
+};
+
 TEST(OverrideHeap, SaysWhichUnitTheDeviceCannotRunAndBindsNone) {
-  for (bool const is_last : {false, true}) {
-    static bool says_no;
-    says_no = true;
-    auto const refuse = [](void const*) {
-      if (says_no) throw backend_error{"no kernel image"};
-    };
-    auto const name = detail::allocator_text<default_allocator>();
-    // The list is gone through from its newest unit.
-    detail::override_unit const newest{is_last ? "newest.cu" : "stubborn.cu", name,
-                                       is_last ? [](void const*) {} : refuse};
-    detail::override_unit const other{is_last ? "stubborn.cu" : "other.cu", name,
-                                      is_last ? refuse : [](void const*) {}};
+  pretended_unit::bound = pretended_unit::refuses = false;
+  {
+    detail::override_unit const stubborn{"stubborn.cu", pretended_unit::allocator(),
+                                         [](void const*) { throw backend_error{"no kernel image"}; }};
+    detail::override_unit const newest{"newest.cu", pretended_unit::allocator(), pretended_unit::bind};
     auto const message = message_of<backend_error>([] { override_heap{1_MiB}; });
     EXPECT_THAT(message, testing::AllOf(HasSubstr("stubborn.cu"), HasSubstr("no kernel image")));
+    EXPECT_FALSE(pretended_unit::bound) << "bound before the other refused, and unbound again";
     EXPECT_THAT(ask(), Each(nullptr));
-    says_no = false;
-    override_heap const made{1_MiB};
-    EXPECT_THAT(ask(), Each(testing::NotNull()));
   }
+  override_heap const made{1_MiB};
+  EXPECT_THAT(ask(), Each(testing::NotNull()));
+}
+
+TEST(OverrideHeap, UnbindsTheOthersWhenOneUnitCannotBeUnbound) {
+  pretended_unit::bound = pretended_unit::refuses = false;
+  detail::override_unit const newest{"newest.cu", pretended_unit::allocator(), pretended_unit::bind};
+  {
+    override_heap const made{1_MiB};
+    EXPECT_TRUE(pretended_unit::bound);
+    pretended_unit::refuses = true;
+  }
+  EXPECT_THAT(ask(), Each(nullptr));
 }
 
 TEST(OverrideHeap, BindsUnitsThatCameLaterWhenAsked) {

@@ -21,7 +21,7 @@ class bound_heap {
     for (size_t i = 0; i < sizeof ref; ++i) ref_[i] = reinterpret_cast<u8 const*>(&ref)[i];
   }
 
-  WARPHEAP_DEVICE bool is_bound() const { return bound_ != 0; }
+  WARPHEAP_HOST_DEVICE bool is_bound() const { return bound_ != 0; }
 
   WARPHEAP_DEVICE void* malloc(size_t bytes) const { return is_bound() ? ref().malloc(bytes) : nullptr; }
   WARPHEAP_DEVICE void free(void* memory) const {

@@ -58,6 +58,10 @@ static override_unit const this_unit{__BASE_FILE__, allocator_text<override_allo
 /// The heap behind device code's malloc, free, new and delete: made, it is bound in all units of the process that include
 /// this header, on the current device; destroyed, it waits for the device's kernels, and is unbound. Make and destroy it
 /// with the same device current, when no kernel runs that calls these names.
+///
+/// O1  All units on the list are bound to the one that lives, or all are unbound; but for those that came since bind().
+/// O2  At most one lives: it claims that before it takes memory, and gives the claim back last.
+/// O3  All units on the list were compiled for one allocator, or none is bound.
 template <class Allocator>
 class basic_override_heap {
  public:
@@ -66,7 +70,7 @@ class basic_override_heap {
   explicit basic_override_heap(size_t bytes) : heap_{bytes} {
     try {
       bind();
-    } catch (...) {
+    } catch (...) {  // O1: some may be bound
       detail::override_unit::try_bind_all(&unbound);
       throw;
     }
@@ -94,7 +98,7 @@ class basic_override_heap {
  private:
   static constexpr bound_heap<Allocator> unbound{};
 
-  detail::override_claim claim_;
+  detail::override_claim claim_;  // O2: first made, last destroyed
   basic_heap<Allocator> heap_;
 };
 

@@ -48,7 +48,7 @@ class override_unit {
   /// unit's name if one cannot be bound; then some are bound and some are not.
   static void bind_all(std::string_view allocator, void const* binding) {
     std::lock_guard const lock{mutex()};
-    for (auto const* unit = first(); unit; unit = unit->next_)
+    for (auto const* unit = first(); unit; unit = unit->next_)  // O3, before any is bound
       if (allocator != unit->allocator_)
         throw std::logic_error{"override_heap: " + std::string{unit->source_} +
                                " was compiled for another allocator, " + unit->allocator_ + ", not " +
