@@ -2,6 +2,7 @@
 // surveys of the field measure: a million threads at one instant. Sizes: `sizes`; threads: `threads`.
 #pragma once
 
+#include "free_floor.hpp"
 #include "one_call.hpp"
 
 namespace warpheap::bench {
@@ -24,8 +25,10 @@ std::vector<result> burst(contender<Allocator> const& who, request const& asked)
   return results;
 }
 
-inline result burst_floor(request const& asked) {
-  return null_result("burst", either(asked.threads, u64{1} << 20, u64{1} << 13), asked.repeat);
+/// What no malloc and no free can do without.
+inline std::vector<result> burst_floor(request const& asked) {
+  u64 const threads = either(asked.threads, u64{1} << 20, u64{1} << 13);
+  return {null_result("burst", threads, asked.repeat), free_floor("burst", threads, warm_up_rounds, asked.repeat)};
 }
 
 }  // namespace WARPHEAP_BACKEND

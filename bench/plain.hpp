@@ -30,6 +30,7 @@ struct request {
   u32 rounds = 64;
   std::vector<u64> sizes;
   std::vector<size_range> ranges;
+  std::vector<u64> workers;
   progress report = [](std::string const&, u64, u64) {};
 };
 

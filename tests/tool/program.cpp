@@ -133,7 +133,7 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("slab_bitmap"));
   auto const document = json::parse(contents(file));
-  ASSERT_EQ(document["results"].size(), 5u);  // null; malloc, free and first_malloc; churn
+  ASSERT_EQ(document["results"].size(), 6u);  // the floors of malloc and free; malloc, free and first_malloc; churn
   for (auto const& row : document["results"]) {
     EXPECT_EQ(row["times_us"].size(), 3u);
     EXPECT_GT(row["median_us"], 0);
@@ -184,6 +184,8 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("graph --scale 40", "--scale");
   expect_refusal("bench burst --threads 0", "--threads");
   expect_refusal("bench burst --sizes 16,,32", "--sizes");
+  expect_refusal("bench workers --workers 2,0", "--workers: 0");
+  expect_refusal("bench workers --workers 2,,4", "--workers");
   expect_refusal("bench mixed --ranges 64-16", "--ranges");
   expect_refusal("verify --pool 1MiB --sizes 2MiB", "--sizes");
   expect_refusal("info --json /no/such/folder/x.json", "/no/such/folder/x.json");

@@ -1,12 +1,15 @@
 // Every scenario gives sound results for every allocator, and none for one that is broken.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <vector>
 
 #include "backend/backend.hpp"
 #include "bench/burst.hpp"
 #include "bench/churn.hpp"
 #include "bench/fill.hpp"
+#include "bench/policy_overhead.hpp"
+#include "bench/workers.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {
@@ -57,6 +60,99 @@ TEST(Scenarios, SayHowManyCallsFailedWhenThePoolIsTooSmall) {
   auto const results = make_host_backend()->bench("burst", "slab_bitmap", asked);
   EXPECT_GE(results.front().failures, 500u - 256u);
   EXPECT_TRUE(results.front().checked());
+}
+
+TEST(Scenarios, BurstHasAFloorForMallocAndOneForFree) {
+  for (u64 const threads : {u64{1}, u64{500}, u64{5000}}) {
+    auto asked = small_request();
+    asked.threads = threads;
+    auto const floor = make_host_backend()->bench_floor("burst", asked);
+    ASSERT_THAT(floor, SizeIs(2));
+    EXPECT_EQ(floor[0].operation, "malloc");
+    EXPECT_EQ(floor[1].operation, "free");
+    for (auto const& row : floor) {
+      EXPECT_EQ(row.allocator, "null");
+      EXPECT_EQ(row.fault, "");
+      EXPECT_EQ(row.operations, threads);
+      EXPECT_THAT(row.times_us, SizeIs(2));
+    }
+  }
+}
+
+TEST(Scenarios, WorkersMeasuresEverySizeWithEveryNumber) {
+  auto asked = small_request();
+  asked.sizes = {16, 100};
+  asked.workers = {1, 33, 200};
+  auto const results = make_host_backend()->bench("workers", "slab_bitmap", asked);
+  ASSERT_THAT(results, SizeIs(2 * 3 * 2));
+  size_t row = 0;
+  for (u64 const bytes : asked.sizes)
+    for (u64 const workers : asked.workers)
+      for (auto const* operation : {"malloc", "free"}) {
+        auto const& made = results[row++];
+        EXPECT_EQ(made.operation, operation);
+        EXPECT_THAT(made.parameters, testing::IsSupersetOf({std::pair{std::string{"bytes"}, bytes},
+                                                            std::pair{std::string{"workers"}, workers}}));
+        EXPECT_THAT(made.figures, testing::ElementsAre(testing::Pair("cycles", testing::Gt(0))));
+        EXPECT_EQ(made.operations, workers);
+        EXPECT_EQ(made.failures, 0u);
+      }
+}
+
+TEST(Scenarios, WorkersCountsCallsThatFindNoMemory) {
+  auto asked = small_request();
+  asked.sizes = {u64{64} << 10};  // the pool has 64 such blocks
+  asked.workers = {100};
+  auto const results = make_host_backend()->bench("workers", "slab_bitmap", asked);
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_GE(results[0].failures, 36u);
+  EXPECT_EQ(results[0].fault, "");
+  EXPECT_EQ(results[1].failures, 0u);
+}
+
+TEST(Scenarios, PolicyOverheadComparesWithTheCreationPolicyAlone) {
+  auto asked = small_request();
+  asked.sizes = {64};
+  asked.ranges = {{16, 256}};
+  auto const results = make_host_backend()->bench("policy_overhead", "slab_bitmap", asked);
+  ASSERT_THAT(results, SizeIs(8));
+  constexpr char const* operations[] = {"direct_malloc", "direct_free", "malloc", "free"};
+  for (size_t row = 0; row < results.size(); ++row) {
+    auto const& made = results[row];
+    EXPECT_EQ(made.operation, operations[row % 4]);
+    EXPECT_THAT(made.parameters, testing::Contains(testing::Pair("most_bytes", row < 4 ? 64u : 256u)));
+    if (row % 4 < 2) {
+      EXPECT_THAT(made.figures, IsEmpty());
+      continue;
+    }
+    EXPECT_THAT(made.figures,
+                testing::ElementsAre(testing::Pair("direct_median_us", bench::median(results[row - 2].times_us)),
+                                     testing::Pair("ratio", testing::AllOf(testing::Gt(0.1), testing::Lt(10)))));
+  }
+}
+
+/// Counts what passes through it.
+struct counting_distribution {
+  static constexpr char const* name = "counting";
+  static inline std::atomic<u64> calls{0};
+
+  size_t collect(size_t bytes) const {
+    ++calls;
+    return bytes;
+  }
+  void* distribute(void* memory) const { return memory; }
+};
+
+TEST(Scenarios, PolicyOverheadGoesAroundThePoliciesForEveryOtherLaunch) {
+  using counted = allocator<creation::slab_bitmap<>, counting_distribution, oom::return_null,
+                            reserve_pool::device_memory, alignment::shrink<16>>;
+  auto asked = small_request();
+  asked.sizes = {64};
+  counting_distribution::calls = 0;
+  auto const results = bench::policy_overhead(bench::contender<counted>{"counted", true}, asked);
+  EXPECT_EQ(results.front().fault, "");
+  u64 const timed = (1 + asked.repeat) * bench::policy_overhead_at<counted>::turns;
+  EXPECT_EQ(counting_distribution::calls, (bench::warm_up_rounds + timed + 1) * asked.threads);
 }
 
 TEST(Scenarios, UnknownNamesAreUsageErrors) {
@@ -132,17 +228,26 @@ TEST(BrokenAllocators, AreCaughtWhenBlocksOverlap) {
   expect_fault(bench::fill(broken<overlapping>(), asked), "blocks overlap another");
   asked.ranges = {{64, 64}};
   expect_fault(bench::churn(broken<overlapping>(), asked), "blocks overlap another");
+  expect_fault(bench::policy_overhead(broken<overlapping>(), asked), "blocks overlap another");
+  asked.workers = {40};
+  expect_fault(bench::workers(broken<overlapping>(), asked), "blocks overlap another");
 }
 
 TEST(BrokenAllocators, AreCaughtWhenBlocksAreMisaligned) {
   expect_fault(bench::burst(broken<misaligning>(), small_request()), "500 blocks are not aligned");
   expect_fault(bench::churn(broken<misaligning>(), small_request()), "blocks are not aligned");
+  expect_fault(bench::workers(broken<misaligning>(), small_request()), "blocks are not aligned");
+  expect_fault(bench::policy_overhead(broken<misaligning>(), small_request()), "500 blocks are not aligned");
 }
 
 TEST(BrokenAllocators, AreCaughtWhenTheyLoseBlocks) {
   expect_fault(bench::burst(broken<leaking>(), small_request()), "blocks lost");
   expect_fault(bench::churn(broken<leaking>(), small_request()), "blocks lost");
   expect_fault(bench::fill(broken<leaking>(), small_request()), "blocks lost");
+  auto asked = small_request();
+  asked.workers = {40};
+  expect_fault(bench::workers(broken<leaking>(), asked), "blocks lost");
+  expect_fault(bench::policy_overhead(broken<leaking>(), small_request()), "blocks lost");
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ constexpr u64 host_pool = u64{256} << 20;
 /// Filling a heap takes time in proportion, so a pool that nobody asked for is small.
 constexpr u64 host_pool_to_fill = u64{8} << 20;
 
+/// Sixteen blocks of each live at a time.
+constexpr u64 most_workers = u64{1} << 22;
+
 /// Empty means all.
 std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
   auto const known = on.scenarios();
@@ -36,6 +39,9 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   asked.sizes = parse_sizes(flags.sizes, chosen.pool_bytes);
   asked.ranges = parse_ranges(flags.ranges, chosen.pool_bytes);
   if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
+  if (!flags.workers.empty())
+    for (auto const& part : split_list("--workers", flags.workers))
+      asked.workers.push_back(parse_count("--workers", part, 1, most_workers));
   asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
   asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   return asked;

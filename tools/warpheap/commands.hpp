@@ -37,6 +37,7 @@ struct bench_flags {
   std::string sizes;
   std::string ranges;
   std::string threads;
+  std::string workers;
   std::string rounds = "64";
   std::string repeat = "7";
 };

@@ -26,7 +26,9 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"churn", run_churn},
                                       {"fill", run_fill},
                                       {"latency", run_latency},
-                                      {"init", run_init}};
+                                      {"init", run_init},
+                                      {"workers", run_workers},
+                                      {"policy_overhead", run_policy_overhead}};
 
 scenario const& find_scenario(std::string const& name) {
   std::string names;

@@ -12,6 +12,8 @@ std::vector<bench::result> run_churn(std::string const& allocator, bench::reques
 std::vector<bench::result> run_fill(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_latency(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_init(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_workers(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_policy_overhead(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_burst_floor(bench::request const& asked);
 std::vector<bench::result> run_mixed_floor(bench::request const& asked);
 

@@ -1,0 +1,137 @@
+// policy_overhead: what the layer of policies costs. Every thread allocates once and later frees, as in burst, through the
+// composed allocator (`malloc`, `free`) and through its creation policy alone (`direct_malloc`, `direct_free`). The two
+// alternate from launch to launch, so that a drift of the machine meets both; `ratio` is the median of composed over direct
+// within a round. Sizes: `sizes` and `ranges`; threads: `threads`.
+//
+// A launch takes tens of microseconds, of which one is an event's grain: each of a round's times is the mean of several.
+#pragma once
+
+#include "one_call.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+/// The creation policy alone, by the names that kernels call.
+template <class Allocator>
+struct direct_calls {
+  Allocator heap;
+
+  WARPHEAP_DEVICE void* malloc(size_t bytes) const { return heap.creation().create(bytes); }
+  WARPHEAP_DEVICE void free(void* memory) const { heap.creation().destroy(memory); }
+};
+
+template <class Allocator>
+class policy_overhead_at {
+ public:
+  static constexpr u32 turns = 8;  ///< launches of each that one time is the mean of
+
+  policy_overhead_at(basic_heap<Allocator>& heap, size_draw draw, u64 threads)
+      : heap_{heap}, draw_{draw}, blocks_(threads), shape_{shape_for(threads)} {}
+
+  void measure(u32 repeat) {
+    for (u32 round = 0; round < warm_up_rounds && sound(); ++round) {
+      examine_round(heap_.ref());
+      examine_round(direct_calls<Allocator>{heap_.ref()});
+    }
+    for (u32 round = 0; round < 1 + repeat && sound(); ++round) {
+      times composed, direct;
+      for (u32 turn = 0; turn < turns; ++turn) {
+        // Who is first alternates too.
+        if (turn % 2 == 0) run(heap_.ref(), composed);
+        run(direct_calls<Allocator>{heap_.ref()}, direct);
+        if (turn % 2 == 1) run(heap_.ref(), composed);
+      }
+      if (round > 0) keep(composed, direct);
+    }
+    examine_round(heap_.ref());
+    if (sound()) fault_ = fault_of_emptied(heap_);
+  }
+
+  /// Four rows. `blueprint` has scenario, allocator and parameters.
+  void append_to(std::vector<result>& results, result blueprint) const {
+    blueprint.operations = static_cast<double>(blocks_.size());
+    blueprint.fault = fault_;
+    auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures) {
+      blueprint.operation = operation;
+      blueprint.times_us = times_us;
+      blueprint.failures = failures;
+      results.push_back(blueprint);
+    };
+    append("direct_malloc", direct_malloc_us_, failures_);
+    append("direct_free", direct_free_us_, 0);
+    blueprint.figures = {{"direct_median_us", median(direct_malloc_us_)}, {"ratio", median(malloc_ratios_)}};
+    append("malloc", malloc_us_, failures_);
+    blueprint.figures = {{"direct_median_us", median(direct_free_us_)}, {"ratio", median(free_ratios_)}};
+    append("free", free_us_, 0);
+  }
+
+  bool sound() const { return fault_.empty(); }
+
+ private:
+  struct times {
+    double malloc_us = 0, free_us = 0;
+  };
+
+  template <class Calls>
+  void run(Calls calls, times& sum) {
+    sum.malloc_us +=
+        watch_.microseconds([&] { launch(shape_, allocate_once{}, calls, draw_, blocks_.data(), blocks_.size()); });
+    sum.free_us += watch_.microseconds([&] { launch(shape_, free_once{}, calls, blocks_.data(), blocks_.size()); });
+  }
+
+  void keep(times const& composed, times const& direct) {
+    malloc_us_.push_back(composed.malloc_us / turns);
+    free_us_.push_back(composed.free_us / turns);
+    direct_malloc_us_.push_back(direct.malloc_us / turns);
+    direct_free_us_.push_back(direct.free_us / turns);
+    malloc_ratios_.push_back(composed.malloc_us / direct.malloc_us);
+    free_ratios_.push_back(composed.free_us / direct.free_us);
+  }
+
+  template <class Calls>
+  void examine_round(Calls calls) {
+    if (!sound()) return;
+    launch(shape_, allocate_once{}, calls, draw_, blocks_.data(), blocks_.size());
+    auto const found = examine<Allocator>(blocks_, draw_);
+    failures_ = found.failures;
+    fault_ = found.fault();
+    if (sound()) launch(shape_, free_once{}, calls, blocks_.data(), blocks_.size());
+    synchronize();
+  }
+
+  basic_heap<Allocator>& heap_;
+  size_draw draw_;
+  device_buffer<void*> blocks_;
+  launch_shape shape_;
+  stopwatch watch_;
+  std::vector<double> malloc_us_, free_us_, direct_malloc_us_, direct_free_us_, malloc_ratios_, free_ratios_;
+  u64 failures_ = 0;
+  std::string fault_;
+};
+
+template <class Allocator>
+std::vector<result> policy_overhead(contender<Allocator> const& who, request const& asked) {
+  std::vector<size_range> ranges;
+  for (u64 const bytes : asked.sizes) ranges.push_back({bytes, bytes});
+  ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
+  if (ranges.empty()) ranges = {{16, 16}, {64, 64}, {256, 256}, {1024, 1024}, {16, 1024}};
+  u64 const threads = either(asked.threads, u64{1} << 20, u64{1} << 12);
+  basic_heap<Allocator> heap{asked.pool_bytes};
+  std::vector<result> results;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    asked.report("policy_overhead, " + who.name, i, ranges.size());
+    auto const [least, most] = ranges[i];
+    size_draw const draw{least, static_cast<u32>(most - least + 1), asked.seed};
+    policy_overhead_at<Allocator> at_size{heap, draw, threads};
+    at_size.measure(asked.repeat);
+    result blueprint{.scenario = "policy_overhead", .allocator = who.name};
+    blueprint.parameters = {
+        {"least_bytes", least}, {"most_bytes", most}, {"threads", threads}, {"pool_bytes", asked.pool_bytes}};
+    at_size.append_to(results, blueprint);
+    if (!at_size.sound()) break;
+  }
+  return results;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -1,0 +1,200 @@
+// workers: what one call costs a thread while others make it too, in cycles, by the number of threads, from 2 to 16,384. The
+// host draws random numbers; by each it launches a kernel in which every worker allocates a block, or one in which every
+// worker frees one, both with a probability of 75%. After a while the heap is in a used state; then every call's cycles are
+// read around it. The figure is their mean; the times are those of whole launches. Sizes: `sizes`; workers: `workers`.
+//
+// A multiprocessor's clock says nothing about another's, so cycles are differences on one. They count what a thread waits,
+// not what the device does: of two allocators with the same cycles one may take longer for all.
+//
+// Source: Eckert 2014, section 5.1 and appendix B. Differs: there are at most `most_held` generations of blocks, and which
+// one is freed is drawn, so that the heap's fill stays within bounds and its holes are spread.
+#pragma once
+
+#include <numeric>
+
+#include "blocks.hpp"
+#include "measure.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+/// Kernel: worker i allocates.
+struct allocate_timed {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, void** blocks, u64* cycles, u64 workers) const {
+    u64 const i = global_thread_index();
+    if (i >= workers) return;
+    u64 const start = simt::clock();
+    void* const block = heap.malloc(bytes);
+    // A store that no compiler moves: the pointer is there before the clock is read. relaxed: the next kernel reads it.
+    atomic_ref<u64>{*reinterpret_cast<u64*>(&blocks[i])}.store(reinterpret_cast<u64>(block), order::relaxed);
+    cycles[i] = simt::clock() - start;
+  }
+};
+
+/// Kernel: worker i frees its block, if it got one.
+struct free_timed {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, void** blocks, u64* cycles, u64 workers) const {
+    u64 const i = global_thread_index();
+    if (i >= workers) return;
+    void* const block = blocks[i];
+    cycles[i] = 0;
+    if (!block) return;  // and so the pointer is there before the clock is read
+    u64 const start = simt::clock();
+    heap.free(block);
+    cycles[i] = simt::clock() - start;
+    blocks[i] = nullptr;
+  }
+};
+
+/// One size and number of workers.
+template <class Allocator>
+class crowd_of_workers {
+ public:
+  static constexpr u32 most_held = 16;          ///< generations of blocks that live at a time
+  static constexpr u32 warm_up_launches = 24;   ///< of each kernel, before anything is kept
+  static constexpr u32 launches_of_a_time = 8;  ///< of each kernel, whose mean one time is
+
+  crowd_of_workers(basic_heap<Allocator>& heap, u64 bytes, u64 workers, u64 seed)
+      : heap_{heap},
+        bytes_{bytes},
+        workers_{workers},
+        shape_{shape_for(workers, static_cast<u32>(std::min<u64>(workers, 128)))},
+        blocks_(most_held * workers),
+        cycles_(workers),
+        random_{seed} {
+    for (u32 slot = 0; slot < most_held; ++slot) empty_.push_back(slot);
+  }
+
+  void measure(u32 repeat) {
+    play(warm_up_launches);
+    examine();
+    play(warm_up_launches / 4);  // examining left the blocks in the caches, and not the heap
+    asking_ = freeing_ = {};
+    for (u32 round = 0; round < repeat && sound(); ++round) {
+      play(launches_of_a_time);
+      asking_.keep();
+      freeing_.keep();
+    }
+    examine();
+    while (sound() && !held_.empty()) free_one();
+    if (sound()) fault_ = fault_of_emptied(heap_);
+  }
+
+  /// Two rows. `blueprint` has scenario, allocator and parameters.
+  void append_to(std::vector<result>& results, result blueprint) const {
+    blueprint.operations = static_cast<double>(workers_);
+    blueprint.fault = fault_;
+    blueprint.operation = "malloc";
+    blueprint.times_us = asking_.times_us;
+    blueprint.figures = {{"cycles", asking_.mean_cycles()}};
+    blueprint.failures = failures_;
+    results.push_back(blueprint);
+    blueprint.operation = "free";
+    blueprint.times_us = freeing_.times_us;
+    blueprint.figures = {{"cycles", freeing_.mean_cycles()}};
+    blueprint.failures = 0;
+    results.push_back(blueprint);
+  }
+
+  bool sound() const { return fault_.empty(); }
+
+ private:
+  /// What the launches of one kernel took.
+  struct tally {
+    u64 launches = 0;  ///< since the last time was kept
+    double microseconds = 0;
+    double cycles = 0;  ///< of all calls
+    u64 calls = 0;
+    std::vector<double> times_us;
+
+    void keep() {
+      times_us.push_back(microseconds / static_cast<double>(launches));
+      launches = 0;
+      microseconds = 0;
+    }
+    double mean_cycles() const { return calls ? cycles / static_cast<double>(calls) : 0; }
+  };
+
+  /// Launches kernels by chance, until either ran at least `launches` times.
+  void play(u32 launches) {
+    u64 const asked = asking_.launches + launches, freed = freeing_.launches + launches;
+    while (sound() && (asking_.launches < asked || freeing_.launches < freed)) {
+      if (random_.below(4) != 0 && !empty_.empty()) allocate_one();
+      if (random_.below(4) != 0 && !held_.empty()) free_one();
+    }
+  }
+
+  void allocate_one() {
+    u32 const slot = empty_.back();
+    empty_.pop_back();
+    held_.push_back(slot);
+    u64* const cycles = cycles_.data();
+    note(asking_, [&] { launch(shape_, allocate_timed{}, heap_.ref(), bytes_, blocks_of(slot), cycles, workers_); });
+  }
+
+  void free_one() {
+    std::swap(held_[random_.below(static_cast<u32>(held_.size()))], held_.back());
+    u32 const slot = held_.back();
+    held_.pop_back();
+    empty_.push_back(slot);
+    note(freeing_, [&] { launch(shape_, free_timed{}, heap_.ref(), blocks_of(slot), cycles_.data(), workers_); });
+  }
+
+  template <class Launch>
+  void note(tally& into, Launch launch_kernel) {
+    into.microseconds += watch_.microseconds(launch_kernel);
+    auto const cycles = cycles_.to_host();
+    into.cycles += static_cast<double>(std::accumulate(cycles.begin(), cycles.end(), u64{0}));
+    into.calls += static_cast<u64>(std::count_if(cycles.begin(), cycles.end(), [](u64 one) { return one != 0; }));
+    ++into.launches;
+  }
+
+  /// Looks at the blocks of all generations.
+  void examine() {
+    if (!sound()) return;
+    auto const found = bench::examine<Allocator>(blocks_, size_draw{bytes_});
+    failures_ = found.failures - empty_.size() * workers_;  // generations that were freed hold nullptr
+    fault_ = found.fault();
+  }
+
+  void** blocks_of(u32 slot) const { return blocks_.data() + slot * workers_; }
+
+  basic_heap<Allocator>& heap_;
+  u64 bytes_;
+  u64 workers_;
+  launch_shape shape_;
+  device_buffer<void*> blocks_;
+  device_buffer<u64> cycles_;
+  random_sequence random_;
+  std::vector<u32> held_, empty_;  ///< generations
+  tally asking_, freeing_;
+  stopwatch watch_;
+  u64 failures_ = 0;
+  std::string fault_;
+};
+
+template <class Allocator>
+std::vector<result> workers(contender<Allocator> const& who, request const& asked) {
+  auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 32, 64, 128} : asked.sizes;
+  auto numbers = asked.workers;
+  for (u64 number = 2; asked.workers.empty() && number <= either(0, 16384, 256); number *= on_gpu ? 2 : 8)
+    numbers.push_back(number);
+  basic_heap<Allocator> heap{asked.pool_bytes};
+  std::vector<result> results;
+  for (u64 const bytes : sizes)
+    for (u64 const number : numbers) {
+      asked.report("workers, " + who.name, results.size() / 2, sizes.size() * numbers.size());
+      crowd_of_workers<Allocator> crowd{heap, bytes, number, asked.seed};
+      crowd.measure(asked.repeat);
+      result blueprint{.scenario = "workers", .allocator = who.name};
+      blueprint.parameters = {{"bytes", bytes}, {"workers", number}, {"pool_bytes", asked.pool_bytes}};
+      crowd.append_to(results, blueprint);
+      if (!crowd.sound()) return results;
+    }
+  return results;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

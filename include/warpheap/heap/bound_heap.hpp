@@ -1,0 +1,65 @@
+// A heap that may be there or not, as device code's malloc sees it: what malloc, free, new and their kin answer. Lives in
+// constant memory, where the host puts it; override.hpp gives it to the names of C and C++.
+#pragma once
+
+#include "../policy/creation/toolkit.hpp"
+#include "allocator.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// What device code knows of the heap that serves it, and what its names do. All zero, as memory of the device is before
+/// anybody writes it: unbound. Then nothing can be allocated, and what is freed is ignored.
+template <class Allocator>
+class bound_heap {
+  static_assert(__is_trivially_copyable(Allocator), "override_allocator: what kernels take is copied bitwise");
+  static_assert(!same_type<typename Allocator::creation_type, creation::toolkit>,
+                "override_allocator: toolkit asks device malloc, which would ask toolkit");
+
+ public:
+  bound_heap() = default;
+  explicit bound_heap(Allocator const& ref) : bound_{1} {
+    for (size_t i = 0; i < sizeof ref; ++i) ref_[i] = reinterpret_cast<u8 const*>(&ref)[i];
+  }
+
+  WARPHEAP_HOST_DEVICE bool is_bound() const { return bound_ != 0; }
+
+  WARPHEAP_DEVICE void* malloc(size_t bytes) const { return is_bound() ? ref().malloc(bytes) : nullptr; }
+  WARPHEAP_DEVICE void free(void* memory) const {
+    if (is_bound()) ref().free(memory);
+  }
+  WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
+    return is_bound() ? ref().calloc(count, size) : nullptr;
+  }
+
+  /// Ends the kernel where the allocator cannot tell how much to copy.
+  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const {
+    if (!is_bound()) return nullptr;
+    if constexpr (knows_block_size<typename Allocator::creation_type>) {
+      return ref().realloc(memory, bytes);
+    } else {
+      simt::trap("realloc: this allocator does not know how large a block is");
+      return nullptr;
+    }
+  }
+
+  /// nullptr too for an alignment that the allocator cannot give.
+  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const {
+    if (!is_bound()) return nullptr;
+    if constexpr (requires { ref().aligned_alloc(alignment, bytes); }) return ref().aligned_alloc(alignment, bytes);
+    else return alignment <= Allocator::traits.alignment ? ref().malloc(bytes) : nullptr;
+  }
+
+  /// What new asks for: an address of its own for an object of no bytes too.
+  WARPHEAP_DEVICE void* make(size_t bytes) const { return malloc(bytes ? bytes : 1); }
+  WARPHEAP_DEVICE void* make(size_t bytes, size_t alignment) const {
+    return aligned_alloc(alignment, bytes ? bytes : 1);
+  }
+
+ private:
+  WARPHEAP_DEVICE Allocator ref() const { return *reinterpret_cast<Allocator const*>(ref_); }
+
+  u64 bound_;
+  alignas(16) u8 ref_[sizeof(Allocator)];
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,56 @@
+// What a heap behind malloc answers where its allocator has not every function.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "warpheap/heap/bound_heap.hpp"
+#include "warpheap/heap/default_heap.hpp"
+#include "warpheap/platform/device_buffer.hpp"
+
+namespace bound_heap_test {
+
+using namespace warpheap;
+
+/// Blocks one after the other, of which nothing is known.
+class bump {
+ public:
+  static constexpr char const* name = "bump";
+  static constexpr allocator_traits traits{.alignment = 16};
+
+  explicit bump(u64* next) : next_{next} {}
+  void* create(size_t bytes) const {
+    return bytes ? reinterpret_cast<void*>(atomic_ref<u64>{*next_}.fetch_add(bytes, order::relaxed)) : nullptr;
+  }
+  void destroy(void*) const {}
+
+ private:
+  u64* next_;
+};
+
+using bump_heap = bound_heap<plain_allocator<bump>>;
+
+TEST(BoundHeap, AlignsAsFarAsAnAllocatorWithoutAlignedAllocDoes) {
+  device_buffer<u64> const next(std::vector<u64>{4096});
+  bump_heap const heap{plain_allocator<bump>{bump{next.data()}}};
+  device_buffer<void*> const results(3);
+  launch(
+      {1, 1},
+      [](bump_heap on, void** to) {
+        to[0] = on.aligned_alloc(16, 10);
+        to[1] = on.aligned_alloc(32, 10);
+        to[2] = on.make(0);
+      },
+      heap, results.data());
+  EXPECT_EQ(results[0], reinterpret_cast<void*>(4096));
+  EXPECT_EQ(results[1], nullptr);
+  EXPECT_EQ(results[2], reinterpret_cast<void*>(4096 + 16));
+}
+
+TEST(BoundHeap, EndsTheKernelThatReallocatesWhatHasNoSize) {
+  device_buffer<u64> const next(std::vector<u64>{4096});
+  bump_heap const heap{plain_allocator<bump>{bump{next.data()}}};
+  EXPECT_THROW(launch(
+                   {1, 1}, [](bump_heap on) { on.realloc(nullptr, 10); }, heap),
+               host::trap_error);
+}
+
+}  // namespace bound_heap_test

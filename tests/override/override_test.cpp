@@ -1,0 +1,178 @@
+// Kernels of units that know nothing of Warpheap get their memory from our heap. Built twice: with every unit a device
+// program of its own, each compiled with override.hpp; and with -rdc=true, where this unit and kernels.cu are, with an
+// allocator of the program's choice, and other_unit.cu is served by the linker.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <cstring>
+#include <type_traits>
+
+#include "kernels.hpp"
+#include "warpheap/heap/override.hpp"
+#include "warpheap/platform/device_buffer.hpp"
+#include "warpheap/warpheap.hpp"
+
+namespace override_test {
+namespace {
+
+using namespace warpheap;
+using namespace warpheap::literals;
+using testing::IsEmpty;
+
+constexpr u32 threads = 1000;  // the last warp is partial
+
+/// A heap from which everything was freed, and to which nothing else came.
+void expect_clean(override_heap const& made) {
+  auto const now = made.heap().statistics();
+  EXPECT_EQ(now.live_blocks, 0u);
+  EXPECT_EQ(now.double_frees, 0u);
+  EXPECT_EQ(now.foreign_frees, 0u);
+  EXPECT_THAT(made.heap().check_invariants(), IsEmpty());
+}
+
+TEST(DropIn, UsesTheAllocatorThatTheProgramNames) {
+  override_heap const made{64_MiB};
+#if defined(__CUDACC_RDC__)
+  EXPECT_EQ(made.heap().statistics().slabs, 64_MiB >> 14);
+#else
+  static_assert(std::is_same_v<override_heap, basic_override_heap<default_allocator>>);
+  EXPECT_LT(made.heap().statistics().slabs, 64_MiB >> 14);
+#endif
+}
+
+TEST(DropIn, OneUnitsMallocIsTheOtherUnitsFree) {
+  override_heap const made{64_MiB};
+  device_buffer<node*> const lists(threads);
+  device_buffer<u32> const sums(threads);
+  ASSERT_EQ(build_lists(threads, lists.data(), 10), cudaSuccess);
+  EXPECT_EQ(made.heap().statistics().live_blocks, 10 * threads);
+  ASSERT_EQ(sum_and_free_lists(threads, lists.data(), sums.data()), cudaSuccess);
+  EXPECT_THAT(sums.to_host(), testing::Each(45u));
+  expect_clean(made);
+}
+
+TEST(DropIn, ServesMoreThanCudasOwnHeapHas) {
+  std::size_t own = 0;
+  ASSERT_EQ(cudaDeviceGetLimit(&own, cudaLimitMallocHeapSize), cudaSuccess);
+  u64 const length = 2 * own / (threads * sizeof(node)) + 1;
+  override_heap const made{4 * own};
+  device_buffer<node*> const lists(threads);
+  device_buffer<u32> const sums(threads);
+  ASSERT_EQ(build_lists(threads, lists.data(), static_cast<u32>(length)), cudaSuccess);
+  EXPECT_EQ(made.heap().statistics().live_blocks, length * threads);
+  ASSERT_EQ(sum_and_free_lists(threads, lists.data(), sums.data()), cudaSuccess);
+  expect_clean(made);
+}
+
+TEST(DropIn, NewConstructsAndDeleteDestroys) {
+  override_heap const made{64_MiB};
+  device_buffer<tally> const counts(1);
+  ASSERT_EQ(make_shapes(threads, counts.data()), cudaSuccess);
+  auto const now = counts[0];
+  EXPECT_EQ(now.wrong, 0u);
+  EXPECT_EQ(now.made, threads + 3 * threads);  // a shape each, and 1 to 5 in an array
+  EXPECT_EQ(now.destroyed, now.made);
+  EXPECT_EQ(made.heap().statistics().failures, 0u);
+  expect_clean(made);
+}
+
+TEST(DropIn, NewAlignsAsTheTypeSays) {
+  override_heap const made{64_MiB};
+  device_buffer<tally> const counts(1);
+  ASSERT_EQ(make_aligned(threads, counts.data()), cudaSuccess);
+  auto const now = counts[0];
+  EXPECT_EQ(now.wrong, 0u);
+  EXPECT_GT(now.made, threads);
+  EXPECT_EQ(now.destroyed, now.made);
+  expect_clean(made);
+}
+
+TEST(DropIn, DeleteOfNullDoesNothing) {
+  override_heap const made{1_MiB};
+  ASSERT_EQ(delete_null(threads), cudaSuccess);
+  expect_clean(made);
+}
+
+TEST(DropIn, AnswersNullWhenTheHeapIsFullAndServesAgain) {
+  override_heap const made{16_MiB};
+  device_buffer<tally> const counts(1);
+  ASSERT_EQ(exhaust(threads, 1024, counts.data()), cudaSuccess);
+  auto const now = counts[0];
+  EXPECT_EQ(now.failed, threads) << "every thread goes on until it gets nullptr";
+  EXPECT_GE(now.made, 16_MiB / 1024 * 9 / 10);
+  expect_clean(made);
+  device_buffer<node*> const lists(threads);
+  ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+  EXPECT_EQ(made.heap().statistics().live_blocks, threads);
+}
+
+TEST(DropIn, GivesNothingWithoutAHeap) {
+  device_buffer<node*> const lists(threads);
+  { override_heap const gone{1_MiB}; }
+  ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+  EXPECT_THAT(lists.to_host(), testing::Each(nullptr));
+}
+
+TEST(DropIn, LeavesTheHostsMallocAndNewAlone) {
+  override_heap const made{1_MiB};
+  auto* const block = static_cast<char*>(host_malloc(100'000));
+  char* const array = host_new(100'000);
+  ASSERT_TRUE(block && array);
+  EXPECT_GE(malloc_usable_size(block), 100'000u);
+  EXPECT_GE(malloc_usable_size(array), 100'000u);
+  std::memset(block, 1, 100'000);
+  std::memset(array, 2, 100'000);
+  free(block);
+  delete[] array;
+  EXPECT_EQ(sum_on_host(100), 4950u);
+  expect_clean(made);
+
+  device_buffer<u32> const sums(threads);
+  ASSERT_EQ(sum_on_device(threads, 100, sums.data()), cudaSuccess);
+  EXPECT_THAT(sums.to_host(), testing::Each(4950u));
+  EXPECT_GT(made.heap().statistics().empty_slabs, 0u) << "on the device the same function asks our heap";
+  expect_clean(made);
+}
+
+/// What only device code that is compiled with override.hpp can call, and new with an alignment.
+__global__ void call_what_cuda_has_not(u32* wrong, int const* foreign) {
+  auto const expect = [&](bool holds) { atomicAdd(wrong, !holds); };
+  auto* const zeros = static_cast<u32*>(calloc(100, sizeof(u32)));
+  expect(zeros && zeros[0] == 0 && zeros[99] == 0);
+  zeros[99] = 99;
+  auto* const more = static_cast<u32*>(std::realloc(zeros, 4000));
+  expect(more && more[99] == 99);
+  free(more);
+  void* const wide = std::aligned_alloc(512, 1024);
+  expect(wide && reinterpret_cast<u64>(wide) % 512 == 0);
+  free(wide);
+  struct alignas(128) line {
+    u32 words[32];
+  };
+  auto* const lines = new line[3];
+  expect(lines && reinterpret_cast<u64>(lines) % 128 == 0);
+  delete[] lines;
+  auto* const quiet = new (std::nothrow_t{}) node{3, nullptr};
+  expect(quiet && quiet->value == 3);
+  delete quiet;
+  auto* const none = new (std::nothrow_t{}) char[u64{1} << 40];
+  expect(none == nullptr);
+  free(const_cast<int*>(foreign));
+}
+
+TEST(DropIn, AddsNamesThatCudaHasNot) {
+  override_heap const made{64_MiB};
+  device_buffer<u32> const wrong(1);
+  device_buffer<int> const foreign(1);
+  call_what_cuda_has_not<<<2, 50>>>(wrong.data(), foreign.data());
+  synchronize();
+  EXPECT_EQ(wrong[0], 0u);
+  auto const now = made.heap().statistics();
+  EXPECT_EQ(now.live_blocks, 0u);
+  EXPECT_EQ(now.double_frees, 0u);
+  EXPECT_EQ(now.foreign_frees, 100u) << "a pointer of the host's cudaMalloc is counted and ignored";
+}
+
+}  // namespace
+}  // namespace override_test
