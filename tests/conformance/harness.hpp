@@ -11,22 +11,45 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
+/// The entries that were served.
+inline holdings served(holdings list) {
+  std::erase_if(list, [](holding const& entry) { return entry.address == 0; });
+  return list;
+}
+
 /// A heap of the scenario's size and a grid of its shape. Every member function waits for the grid.
 template <class Allocator>
 class harness {
  public:
   static constexpr allocator_traits traits = Allocator::traits;
+  static constexpr bool limited = traits.largest_bytes != ~size_t{0};
 
   explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
 
   /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back and change their
-  /// class after few steps. The block is nobody's business: it stays, and quiet() does not count it.
+  /// class after few steps. Where no block is that large, as many blocks as leave two a lane. They are nobody's business:
+  /// they stay, and quiet() does not count them.
   static harness cramped(scenario const& with) {
     harness made{with};
-    if (!with.small || !traits.whole_pool) return made;
-    made.room_bytes_ = 160 * 1024;
-    made.ballast_ = made.ask(same(1, with.pool_bytes - made.room_bytes_)).front().address != 0;
+    if constexpr (limited && traits.exact_out_of_memory) {
+      u64 const all = made.room_for(traits.largest_bytes), left = std::min(all, 2 * with.lanes() + 16);
+      made.room_bytes_ = left * traits.largest_bytes;
+      made.ballast_ = served(made.ask(same(all - left, traits.largest_bytes))).size();
+    } else if (with.small && traits.whole_pool) {
+      made.room_bytes_ = 160 * 1024;
+      made.ballast_ = served(made.ask(same(1, with.pool_bytes - made.room_bytes_))).size();
+    }
     return made;
+  }
+
+  /// `bytes`, or what the allocator serves at most.
+  static constexpr u64 capped(u64 bytes) { return std::min<u64>(bytes, traits.largest_bytes); }
+
+  /// Blocks of `bytes` that an empty heap of this size holds: of an allocator of limited blocks, which may be much larger
+  /// than what is asked for, it says so itself.
+  u64 room_for(u64 bytes) const {
+    if constexpr (limited && requires { heap_.available_slots(bytes); }) return heap_.available_slots(bytes);
+    return with_.pool_bytes / bytes;
   }
 
   basic_heap<Allocator>& heap() { return heap_; }
@@ -126,15 +149,9 @@ class harness {
   basic_heap<Allocator> heap_;
   scenario with_;
   u64 room_bytes_;
-  bool ballast_ = false;
+  u64 ballast_ = 0;
   bool overfilled_ = false;
 };
-
-/// The entries that were served.
-inline holdings served(holdings list) {
-  std::erase_if(list, [](holding const& entry) { return entry.address == 0; });
-  return list;
-}
 
 /// Every block starts where the traits say, and no two have a byte in common.
 inline verdict apart_and_aligned(holdings blocks, allocator_traits const& traits) {
