@@ -48,8 +48,8 @@ class harness {
   /// Blocks of `bytes` that an empty heap of this size holds: of an allocator of limited blocks, which may be much larger
   /// than what is asked for, it says so itself.
   u64 room_for(u64 bytes) const {
-    if constexpr (limited && requires { heap_.available_slots(bytes); }) return heap_.available_slots(bytes);
-    return with_.pool_bytes / bytes;
+    if constexpr (limited && traits.exact_out_of_memory) return heap_.available_slots(bytes);
+    else return with_.pool_bytes / bytes;
   }
 
   basic_heap<Allocator>& heap() { return heap_; }
@@ -88,7 +88,7 @@ class harness {
 
   /// What all threads together got for sizes in [least, most] before the first refusal of each.
   holdings fill(u64 least, u64 most) {
-    u64 const capacity = with_.pool_bytes / std::max<u64>(least, traits.alignment) + with_.lanes();
+    u64 const capacity = room_for(limited ? least : std::max<u64>(least, traits.alignment)) + with_.lanes();
     device_buffer<holding> const list(capacity);
     device_buffer<u64> const served(1);
     run(fill_until_null{}, heap_.ref(), least, most, with_.seed, list.data(), capacity, served.data());

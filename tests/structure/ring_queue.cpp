@@ -20,11 +20,17 @@ static_assert(ring_queue::words_for(5) == ring_queue::index_words + 8);
 static_assert(ring_queue::words_for(8) == ring_queue::index_words + 8);
 static_assert(sizeof(ring_queue) == 16);
 
+struct fill_queue {
+  WARPHEAP_DEVICE void operator()(ring_queue view, u32 start) const {
+    view.fill(start, global_thread_index(), u64{simt::block_dim()} * simt::grid_dim());
+  }
+};
+
 /// A full queue in memory of its own, whose indices start at `start`.
 class queue {
  public:
   explicit queue(u32 items, u32 start = 0) : words_(ring_queue::words_for(items)), items_{items} {
-    launch({1, 32}, fill{}, view(), start);
+    launch({1, 32}, fill_queue{}, view(), start);
     synchronize();
   }
 
@@ -48,12 +54,6 @@ class queue {
   }
 
  private:
-  struct fill {
-    WARPHEAP_DEVICE void operator()(ring_queue view, u32 start) const {
-      view.fill(start, global_thread_index(), u64{simt::block_dim()} * simt::grid_dim());
-    }
-  };
-
   device_buffer<u32> words_;
   u32 items_;
 };

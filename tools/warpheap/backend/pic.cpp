@@ -10,10 +10,15 @@ namespace {
 
 /// Throws usage_error if the allocator cannot serve frames of this size.
 template <class Allocator>
-void check_frame_size(std::string const& name, pic_settings const& settings) {
-  if (settings.frame_bytes > Allocator::traits.largest_bytes)
-    throw usage_error{"--frame-bytes: " + name + " serves at most " + std::to_string(Allocator::traits.largest_bytes) +
-                      " bytes, and a frame has " + std::to_string(settings.frame_bytes)};
+void check_frame_size(bench::contender<Allocator> const& who, pic_settings const& settings) {
+  if (auto const why = bench::refusal_of(who, settings.frame_bytes); !why.empty())
+    throw usage_error{"--frame-bytes: " + why + ", and a frame has " + std::to_string(settings.frame_bytes)};
+}
+
+template <class Allocator>
+pic_outcome simulate(bench::contender<Allocator> const& who, pic_settings const& settings) {
+  check_frame_size(who, settings);
+  return pic::simulation<Allocator>{who.name, settings}.run();
 }
 
 /// The particles that one species can have when it shares the memory with `species` - 1 others that have none. Heaps
@@ -42,27 +47,25 @@ bench::result capacity_of(bench::contender<Allocator> const& who, pic_settings c
   return made;
 }
 
+template <class Allocator>
+std::vector<bench::result> capacities(bench::contender<Allocator> const& who, pic_settings const& settings) {
+  check_frame_size(who, settings);
+  std::vector<bench::result> made;
+  for (u32 species = 1; species <= settings.species; ++species) {
+    settings.report("pic, " + who.name, species - 1, settings.species);
+    made.push_back(capacity_of(who, settings, species));
+  }
+  return made;
+}
+
 }  // namespace
 
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings) {
-  return for_allocator(allocator, [&](auto entry) {
-    using allocator_type = typename decltype(entry)::allocator_type;
-    check_frame_size<allocator_type>(allocator, settings);
-    return pic::simulation<allocator_type>{allocator, settings}.run();
-  });
+  return for_allocator(allocator, [&](auto entry) { return simulate(entry.contender(), settings); });
 }
 
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings) {
-  return for_allocator(allocator, [&](auto entry) {
-    using allocator_type = typename decltype(entry)::allocator_type;
-    check_frame_size<allocator_type>(allocator, settings);
-    std::vector<bench::result> made;
-    for (u32 species = 1; species <= settings.species; ++species) {
-      settings.report("pic, " + allocator, species - 1, settings.species);
-      made.push_back(capacity_of(entry.contender(), settings, species));
-    }
-    return made;
-  });
+  return for_allocator(allocator, [&](auto entry) { return capacities(entry.contender(), settings); });
 }
 
 }  // namespace WARPHEAP_BACKEND

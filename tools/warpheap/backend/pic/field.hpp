@@ -63,18 +63,25 @@ struct divide_by_laplace {
   }
 };
 
-/// Kernel: the field at every node, and twice its energy in parts of 2^-32.
+/// Kernel: the field at every node.
 struct differentiate {
-  double unit;  ///< charge of a whole particle's weight
-
-  WARPHEAP_DEVICE void operator()(complex const* potential, u64 const* charge, vector* field, plane space,
-                                  u64* twice_energy) const {
+  WARPHEAP_DEVICE void operator()(complex const* potential, vector* field, plane space) const {
     u64 const i = global_thread_index();
     if (i >= space.cells()) return;
     u32 const x = static_cast<u32>(i) & (space.cells_x() - 1), y = static_cast<u32>(i) >> space.x_log2;
     auto const at = [&](u32 node_x, u32 node_y) { return potential[space.node(node_x, node_y)].real; };
     field[i] = {static_cast<float>(0.5 * (at(x - 1, y) - at(x + 1, y))),
                 static_cast<float>(0.5 * (at(x, y - 1) - at(x, y + 1)))};
+  }
+};
+
+/// Kernel: twice the field's energy, in parts of 2^-32.
+struct sum_field_energy {
+  double unit;  ///< charge of a whole particle's weight
+
+  WARPHEAP_DEVICE void operator()(complex const* potential, u64 const* charge, u32 cells, u64* twice_energy) const {
+    u64 const i = global_thread_index();
+    if (i >= cells) return;
     double const energy = potential[i].real * static_cast<double>(charge[i]) * unit;
     add(*twice_energy, static_cast<u64>(static_cast<i64>(energy * (u64{1} << 32))));
   }
@@ -93,27 +100,31 @@ class field_solver {
         roots_x_{roots(space.cells_x())},
         roots_y_{roots(space.cells_y())},
         eigen_x_{eigenvalues(space.cells_x())},
-        eigen_y_{eigenvalues(space.cells_y())},
-        twice_energy_(1) {}
+        eigen_y_{eigenvalues(space.cells_y())} {}
 
   vector const* field() const { return field_.data(); }
 
   /// Puts the field of the particles where they are now on the default stream.
   void solve(list_table const& table) {
     ::warpheap::backend::fill_bytes(charge_.data(), 0, charge_.size_bytes());
-    ::warpheap::backend::fill_bytes(twice_energy_.data(), 0, sizeof(u64));
     launch(warp_each(table.size()), deposit_charge{}, table, charge_.data());
     complex *from = one_.data(), *to = other_.data();
     launch(shape_for(space_.cells()), to_complex{unit_}, charge_.data(), from, space_.cells());
     transform(from, to, 1);
     launch(shape_for(space_.cells()), divide_by_laplace{}, from, eigen_x_.data(), eigen_y_.data(), space_);
     transform(from, to, -1);
-    launch(shape_for(space_.cells()), differentiate{unit_}, from, charge_.data(), field_.data(), space_,
-           twice_energy_.data());
+    launch(shape_for(space_.cells()), differentiate{}, from, field_.data(), space_);
+    potential_ = from;
   }
 
-  /// What is stored in the field, in units of a cell's particles of mass 1 together.
-  double energy() const { return 0.5 * static_cast<double>(static_cast<i64>(twice_energy_[0])) / (u64{1} << 32); }
+  /// What is stored in the field that was solved last; a cell's particles together have a mass of 1.
+  double energy() const {
+    device_buffer<u64> const twice(1);
+    launch(shape_for(space_.cells()), sum_field_energy{unit_}, potential_, charge_.data(), space_.cells(),
+           twice.data());
+    synchronize();
+    return 0.5 * static_cast<double>(static_cast<i64>(twice[0])) / (u64{1} << 32);
+  }
 
  private:
   /// Both sides of the plane; the result is in `from`.
@@ -148,7 +159,7 @@ class field_solver {
   device_buffer<vector> field_;
   device_buffer<complex> roots_x_, roots_y_;
   device_buffer<double> eigen_x_, eigen_y_;
-  device_buffer<u64> twice_energy_;
+  complex const* potential_ = nullptr;
 };
 
 }  // namespace WARPHEAP_BACKEND

@@ -28,7 +28,18 @@ struct move_tally {
   u64 stranded = 0;  ///< particles for which there was no memory
 };
 
-WARPHEAP_DEVICE inline void add(move_tally& total, move_tally const& part) {
+/// One of the tallies whose sum is the total, 128 bytes from the next: were there one for all warps, the step would wait
+/// for its counters.
+struct tally_slot {
+  move_tally part;
+  u64 padding[11];
+
+  static constexpr u32 count = 256;
+};
+
+/// Adds the tallies of a warp, or of those of its lanes that are here: each lane's part to the warp's slot.
+WARPHEAP_DEVICE inline void add(tally_slot* slots, move_tally const& part) {
+  move_tally& total = slots[warp_of_grid() % tally_slot::count].part;
   add(total.mallocs, part.mallocs);
   add(total.frees, part.frees);
   add(total.failures, part.failures);
@@ -47,7 +58,7 @@ WARPHEAP_DEVICE frame new_frame(Heap const& heap, list_table const& table, move_
 /// Kernel: the particles of species `which` that are outside of their super cell leave.
 struct leave_super_cells {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, move_tally* total) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
     u32 const mine = warp_of_grid();
     if (mine >= table.space.super_cells()) return;
     particle_list& list = table.of(which)[mine];
@@ -66,11 +77,20 @@ struct leave_super_cells {
         slot -= table.slots;
       }
     }
-    if (tally.moved) atomic_ref<u32>{list.left}.fetch_add(static_cast<u32>(tally.moved), order::relaxed);
-    add(*total, tally);
+    tally.moved = sum_of_warp(static_cast<u32>(tally.moved));
+    tally.stranded = sum_of_warp(static_cast<u32>(tally.stranded));
+    list.left = static_cast<u32>(tally.moved);
+    if (simt::lane_id() != 0) tally.moved = tally.stranded = 0;
+    add(total, tally);
   }
 
  private:
+  WARPHEAP_DEVICE static u32 sum_of_warp(u32 part) {
+    for (u32 distance = warp_lanes / 2; distance != 0; distance /= 2)
+      part += simt::shuffle(full_mask, part, simt::lane_id() ^ distance);
+    return part;
+  }
+
   /// Gives the particle a slot among those who arrive at `list`; false if there is no memory. The lanes of the group
   /// arrive there together.
   template <class Heap>
@@ -116,7 +136,7 @@ struct leave_super_cells {
 /// Kernel: the lists of species `which` are packed again.
 struct settle_super_cells {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, move_tally* total) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
     u32 const mine = warp_of_grid();
     if (mine >= table.space.super_cells()) return;
     particle_list& list = table.of(which)[mine];
@@ -128,7 +148,7 @@ struct settle_super_cells {
     move_tally tally;
     free_rest(heap, all, tally);
     list = {all.size != 0 ? reinterpret_cast<u64>(all.first.memory) : 0, 0, all.size};
-    add(*total, tally);
+    add(total, tally);
   }
 
  private:
@@ -238,7 +258,7 @@ struct settle_super_cells {
 /// Kernel: frees the frames of species `which`.
 struct drop_lists {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, move_tally* total) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
     u64 const mine = global_thread_index();
     if (mine >= table.space.super_cells()) return;
     move_tally tally;
@@ -249,7 +269,7 @@ struct drop_lists {
       here = next;
     }
     table.of(which)[mine] = {};
-    add(*total, tally);
+    add(total, tally);
   }
 };
 

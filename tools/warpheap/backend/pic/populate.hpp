@@ -15,7 +15,7 @@ struct populate {
   bool both_sides;  ///< every second particle drifts to the other side: one species alone
 
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, move_tally* total) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
     u32 const mine = warp_of_grid();
     if (mine >= table.space.super_cells()) return;
     constexpr u32 cells = 1u << (super_cell_x_log2 + super_cell_y_log2);
@@ -42,7 +42,7 @@ struct populate {
     if (simt::lane_id() != 0) return;
     list.count = count;
     tally.stranded += wanted - count;
-    add(*total, tally);
+    add(total, tally);
   }
 
  private:

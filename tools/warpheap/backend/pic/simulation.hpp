@@ -33,7 +33,7 @@ class simulation {
         space_{log2_floor(settings.cells_x), log2_floor(settings.cells_y)},
         solver_{space_, settings.species * settings.particles_per_cell},
         lists_(size_t{settings.species} * space_.super_cells()),
-        tally_(1),
+        tallies_(tally_slot::count),
         sums_(1),
         watch_{4} {
     u32 const heaps = splits_the_pool<typename Allocator::creation_type> ? settings.species : 1;
@@ -64,17 +64,17 @@ class simulation {
   Allocator heap_of(u32 species) const { return heaps_[heaps_.size() > 1 ? species : 0].ref(); }
 
   void run_once(u32 repeat) {
-    tally_ = device_buffer<move_tally>(1);
+    tallies_ = device_buffer<tally_slot>(tally_slot::count);
     bool const both_sides = settings_.species == 1;
     for_each_species(populate{settings_.seed, settings_.particles_per_cell, both_sides});
-    if (u64 const missing = tally_[0].stranded)
+    if (u64 const missing = tally().stranded)
       note(std::to_string(missing) + " of " + std::to_string(particles()) + " particles found no memory in a pool of " +
            std::to_string(settings_.pool_bytes) + " bytes");
     else run_steps(repeat);
     compare_with_heaps();
-    move_.failures = step_.failures = tally_[0].failures;
+    move_.failures = step_.failures = tally().failures;
     for_each_species_super_cell(drop_lists{});
-    auto const now = tally_[0];
+    auto const now = tally();
     if (now.mallocs != now.frees)
       note(std::to_string(now.mallocs) + " frames came and " + std::to_string(now.frees) + " went");
     for (auto const& heap : heaps_) note(bench::fault_of_emptied(heap));
@@ -84,7 +84,7 @@ class simulation {
     solver_.solve(table());
     push(-time_step / 2, 0);  // velocities go half a step behind positions
     auto const before = look();
-    u64 const populated = tally_[0].mallocs;
+    u64 const populated = tally().mallocs;
     for (u32 step = 0; step < settings_.steps; ++step) {
       settings_.report("pic, " + step_.allocator, u64{repeat} * settings_.steps + step,
                        u64{settings_.repeat} * settings_.steps);
@@ -92,7 +92,7 @@ class simulation {
     }
     auto const after = look();
     compare(before, after);
-    auto const now = tally_[0];
+    auto const now = tally();
     double const steps = settings_.steps;
     double const mallocs = static_cast<double>(now.mallocs - populated) / steps;
     double const frees = static_cast<double>(now.frees) / steps;
@@ -120,6 +120,19 @@ class simulation {
     move_.times_us.push_back(laps[1]);
   }
 
+  /// What all kernels did since the run began.
+  move_tally tally() const {
+    move_tally all;
+    for (auto const& [part, padding] : tallies_.to_host()) {
+      all.mallocs += part.mallocs;
+      all.frees += part.frees;
+      all.failures += part.failures;
+      all.moved += part.moved;
+      all.stranded += part.stranded;
+    }
+    return all;
+  }
+
   void push(float kick, float glide) {
     launch(warp_each(table().size()), push_particles<Pusher>{kick, glide}, table(), solver_.field());
   }
@@ -128,14 +141,14 @@ class simulation {
   template <class Kernel>
   void for_each_species(Kernel kernel) {
     for (u32 species = 0; species < settings_.species; ++species)
-      launch(warp_each(space_.super_cells()), kernel, heap_of(species), table(), species, tally_.data());
+      launch(warp_each(space_.super_cells()), kernel, heap_of(species), table(), species, tallies_.data());
   }
 
   /// The same with a thread a super cell.
   template <class Kernel>
   void for_each_species_super_cell(Kernel kernel) {
     for (u32 species = 0; species < settings_.species; ++species)
-      launch(shape_for(space_.super_cells(), 128), kernel, heap_of(species), table(), species, tally_.data());
+      launch(shape_for(space_.super_cells(), 128), kernel, heap_of(species), table(), species, tallies_.data());
   }
 
   struct observation {
@@ -169,7 +182,7 @@ class simulation {
              std::to_string(seen->sums.particles));
       if (seen->sums.ids != ids) note("the particles are not those that were made: the checksum of their ids differs");
     }
-    if (u64 const stranded = tally_[0].stranded)
+    if (u64 const stranded = tally().stranded)
       note(std::to_string(stranded) + " times a particle found no memory in its new super cell, in a pool of " +
            std::to_string(settings_.pool_bytes) + " bytes");
     else if (after.sums.misplaced)
@@ -188,7 +201,7 @@ class simulation {
   /// The heaps' own counts, where they have them, against ours.
   void compare_with_heaps() {
     if constexpr (requires { heaps_.front().statistics(); }) {
-      auto const now = tally_[0];
+      auto const now = tally();
       u64 live = 0;
       for (auto const& heap : heaps_) live += heap.statistics().live_blocks;
       if (live != now.mallocs - now.frees)
@@ -207,7 +220,7 @@ class simulation {
   std::vector<basic_heap<Allocator>> heaps_;
   field_solver solver_;
   device_buffer<particle_list> lists_;
-  device_buffer<move_tally> tally_;
+  device_buffer<tally_slot> tallies_;
   device_buffer<particle_sums> sums_;
   bench::lap_watch watch_;
   bench::result step_, move_;
