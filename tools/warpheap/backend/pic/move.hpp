@@ -20,26 +20,30 @@ inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u64 no_memory = 1;
 
-/// What the kernels that allocate did.
-struct move_tally {
-  u64 mallocs = 0, frees = 0;
-  u64 failures = 0;  ///< calls that returned nullptr
-  u64 moved = 0;     ///< particles that came to another list
-  u64 stranded = 0;  ///< particles for which there was no memory
+/// What lanes of the kernels that allocate did: one in a kernel, or all since a run began.
+template <class Count>
+struct move_counts {
+  Count mallocs = 0, frees = 0;
+  Count failures = 0;  ///< calls that returned nullptr
+  Count moved = 0;     ///< particles that came to another list
+  Count stranded = 0;  ///< particles for which there was no memory
 };
 
-/// One of the tallies whose sum is the total, 128 bytes from the next: were there one for all warps, the step would wait
+using move_tally = move_counts<u32>;
+using move_totals = move_counts<u64>;
+
+/// One of the totals whose sum is the whole, 128 bytes from the next: were there one for all warps, the step would wait
 /// for its counters.
 struct tally_slot {
-  move_tally part;
+  move_totals part;
   u64 padding[11];
 
   static constexpr u32 count = 256;
 };
 
-/// Adds the tallies of a warp, or of those of its lanes that are here: each lane's part to the warp's slot.
+/// Adds each lane's tally to its warp's slot.
 WARPHEAP_DEVICE inline void add(tally_slot* slots, move_tally const& part) {
-  move_tally& total = slots[warp_of_grid() % tally_slot::count].part;
+  move_totals& total = slots[warp_of_grid() % tally_slot::count].part;
   add(total.mallocs, part.mallocs);
   add(total.frees, part.frees);
   add(total.failures, part.failures);
@@ -47,60 +51,67 @@ WARPHEAP_DEVICE inline void add(tally_slot* slots, move_tally const& part) {
   add(total.stranded, part.stranded);
 }
 
+/// The memory of a frame, its link 0; or nullptr. A call: what registers malloc takes are not those of the loop over
+/// particles.
+template <class Heap>
+WARPHEAP_COLD u8* frame_memory(Heap heap, u32 bytes) {
+  auto* const memory = static_cast<u8*>(heap.malloc(bytes));
+  if (memory) *reinterpret_cast<u64*>(memory) = 0;
+  return memory;
+}
+
 template <class Heap>
 WARPHEAP_DEVICE frame new_frame(Heap const& heap, list_table const& table, move_tally& tally) {
-  frame const made{static_cast<u8*>(heap.malloc(table.frame_bytes)), table.slots};
+  frame const made{frame_memory(heap, table.frame_bytes), table.slots};
   ++(made ? tally.mallocs : tally.failures);
-  if (made) made.link() = 0;
   return made;
 }
 
 /// Kernel: the particles of species `which` that are outside of their super cell leave.
 struct leave_super_cells {
+  static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
+
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
     u32 const mine = warp_of_grid();
     if (mine >= table.space.super_cells()) return;
     particle_list& list = table.of(which)[mine];
+    u32 const count = list.count;
     move_tally tally;
     frame here = list.first(table.slots);
-    for (u32 i = simt::lane_id(), slot = i; i - simt::lane_id() < list.count; i += warp_lanes) {
-      bool const is_there = i < list.count;
+    for (u32 base = 0, offset = 0; base < count; base += warp_lanes) {
+      u32 const slot = offset + simt::lane_id();
+      bool const is_there = base + simt::lane_id() < count;
       u32 const home = is_there ? table.space.super_cell(here.x(slot), here.y(slot)) : mine;
-      if (u32 const leavers = simt::ballot(full_mask, home != mine); home != mine)
-        if (arrive(heap, table, table.of(which)[home], group_by(leavers, home), here.get(slot), tally))
-          here.id(slot) = no_particle;
-      simt::sync_warp(full_mask);
-      slot += warp_lanes;
-      if (slot >= table.slots) {
+      u32 const leavers = simt::ballot(full_mask, home != mine);
+      bool const left =
+          home != mine && arrive(heap, table, table.of(which)[home], group_by(leavers, home), here, slot, tally);
+      u32 const moved = popcount(simt::ballot(full_mask, left));
+      tally.moved += moved;
+      tally.stranded += popcount(leavers) - moved;
+      offset += warp_lanes;
+      if (offset == table.slots) {
         here = here.next();
-        slot -= table.slots;
+        offset = 0;
       }
     }
-    tally.moved = sum_of_warp(static_cast<u32>(tally.moved));
-    tally.stranded = sum_of_warp(static_cast<u32>(tally.stranded));
-    list.left = static_cast<u32>(tally.moved);
-    if (simt::lane_id() != 0) tally.moved = tally.stranded = 0;
+    if (simt::lane_id() == 0) list.left = tally.moved;
+    else tally.moved = tally.stranded = 0;  // they are of the whole warp
     add(total, tally);
   }
 
  private:
-  WARPHEAP_DEVICE static u32 sum_of_warp(u32 part) {
-    for (u32 distance = warp_lanes / 2; distance != 0; distance /= 2)
-      part += simt::shuffle(full_mask, part, simt::lane_id() ^ distance);
-    return part;
-  }
-
-  /// Gives the particle a slot among those who arrive at `list`; false if there is no memory. The lanes of the group
+  /// Moves a particle to a slot among those who arrive at `list`; false if there is no memory. The lanes of the group
   /// arrive there together.
   template <class Heap>
   WARPHEAP_DEVICE static bool arrive(Heap const& heap, list_table const& table, particle_list& list,
-                                     lane_group const& group, particle const& one, move_tally& tally) {
+                                     lane_group const& group, frame const& from, u32 slot, move_tally& tally) {
     u32 const place = aggregated_fetch_add(group, list.arrived);
-    frame const there = frame_of(heap, table, list, place / table.slots, place % table.slots == 0, tally);
-    ++(there ? tally.moved : tally.stranded);
-    if (there) there.set(place % table.slots, one);
-    return static_cast<bool>(there);
+    frame const to = frame_of(heap, table, list, place / table.slots, place % table.slots == 0, tally);
+    if (!to) return false;
+    to.set(place % table.slots, from.get(slot));
+    from.id(slot) = no_particle;
+    return true;
   }
 
   /// Frame number `number` of those who arrive; makes it if that is our part. No frame if there is no memory.
@@ -135,6 +146,8 @@ struct leave_super_cells {
 
 /// Kernel: the lists of species `which` are packed again.
 struct settle_super_cells {
+  static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
+
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
     u32 const mine = warp_of_grid();
@@ -257,6 +270,8 @@ struct settle_super_cells {
 
 /// Kernel: frees the frames of species `which`.
 struct drop_lists {
+  static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
+
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
     u64 const mine = global_thread_index();

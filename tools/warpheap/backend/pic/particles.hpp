@@ -105,7 +105,11 @@ struct list_table {
 };
 
 /// The shape of a grid in which each list has a warp, and the calling warp's number there.
-inline launch_shape warp_each(u32 lists) { return shape_for(u64{lists} * warp_lanes, 128); }
+inline constexpr u32 list_threads = 128;
+/// Thread blocks that a multiprocessor has room for, whatever registers the allocator wants: most of a kernel's work is not
+/// the allocator's, and must have as many warps with one as with another.
+inline constexpr u32 list_blocks = 10;
+inline launch_shape warp_each(u32 lists) { return shape_for(u64{lists} * warp_lanes, list_threads); }
 WARPHEAP_DEVICE inline u32 warp_of_grid() { return static_cast<u32>(global_thread_index() / warp_lanes); }
 
 /// Calls visit(frame, slot) in one lane for each particle of a packed list.

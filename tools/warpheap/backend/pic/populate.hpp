@@ -10,6 +10,8 @@ inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: particles of species `which` in the lists of all super cells. What finds no memory is stranded.
 struct populate {
+  static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
+
   u64 seed;
   u32 each;         ///< particles of a cell
   bool both_sides;  ///< every second particle drifts to the other side: one species alone

@@ -121,8 +121,8 @@ class simulation {
   }
 
   /// What all kernels did since the run began.
-  move_tally tally() const {
-    move_tally all;
+  move_totals tally() const {
+    move_totals all;
     for (auto const& [part, padding] : tallies_.to_host()) {
       all.mallocs += part.mallocs;
       all.frees += part.frees;
@@ -148,7 +148,8 @@ class simulation {
   template <class Kernel>
   void for_each_species_super_cell(Kernel kernel) {
     for (u32 species = 0; species < settings_.species; ++species)
-      launch(shape_for(space_.super_cells(), 128), kernel, heap_of(species), table(), species, tallies_.data());
+      launch(shape_for(space_.super_cells(), list_threads), kernel, heap_of(species), table(), species,
+             tallies_.data());
   }
 
   struct observation {
