@@ -16,9 +16,10 @@ std::vector<result> burst(contender<Allocator> const& who, request const& asked)
   std::vector<result> results;
   for (size_t i = 0; i < sizes.size(); ++i) {
     asked.report("burst, " + who.name, i, sizes.size());
-    auto const times = one_call<Allocator>{heap, size_draw{sizes[i]}, threads}.measure(asked.repeat, who.resets);
-    result blueprint{.scenario = "burst", .allocator = who.name};
+    result blueprint{.scenario = "burst", .allocator = who.name, .operation = "malloc"};
     blueprint.parameters = {{"bytes", sizes[i]}, {"threads", threads}, {"pool_bytes", asked.pool_bytes}};
+    if (skip(results, blueprint, refusal_of(who, sizes[i]))) continue;
+    auto const times = one_call<Allocator>{heap, size_draw{sizes[i]}, threads}.measure(asked.repeat, who.resets);
     append_results(results, blueprint, times, threads);
     if (!times.fault.empty()) break;  // what a broken heap says next means nothing
   }

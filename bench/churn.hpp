@@ -123,6 +123,7 @@ std::vector<result> churn(contender<Allocator> const& who, request const& asked)
                      {"threads", threads},
                      {"rounds", asked.rounds},
                      {"pool_bytes", asked.pool_bytes}};
+  if (std::vector<result> rows; skip(rows, made, refusal_of(who, range.most))) return rows;
   launch(shape_for(threads), churn_rounds<true>{}, heap.ref(), draw, asked.rounds, tallies.data(), threads);
   synchronize();
   made.fault = total_of(tallies).found.fault();

@@ -98,6 +98,9 @@ std::vector<result> fill(contender<Allocator> const& who, request const& asked) 
   std::vector<result> results;
   u64 done = 0;
   for (u64 const bytes : sizes) {
+    result row{.scenario = "fill", .allocator = who.name, .operation = "fill"};
+    row.parameters = {{"bytes", bytes}, {"pool_bytes", asked.pool_bytes}};
+    if (skip(results, row, refusal_of(who, bytes))) continue;
     fill_at_size<Allocator> at_size{who, asked, bytes};
     bool sound = true;
     for (u32 round = 0; round <= asked.repeat && sound; ++round) {

@@ -56,6 +56,7 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
     result asking{.scenario = "latency", .allocator = who.name, .operation = "malloc"};
     asking.parameters = {{"bytes", bytes}, {"threads", 1}, {"calls", calls}, {"pool_bytes", asked.pool_bytes}};
     asking.operations = calls;
+    if (skip(results, asking, refusal_of(who, bytes))) continue;
     result freeing = asking;
     freeing.operation = "free";
     std::vector<double> malloc_cycles, free_cycles;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "plain.hpp"
 #include "warpheap/heap/heap.hpp"
@@ -62,6 +63,63 @@ class stopwatch {
 };
 #endif
 
+#if defined(__CUDACC__)
+/// Device times between marks on the default stream.
+class lap_watch {
+ public:
+  explicit lap_watch(size_t marks) : events_(marks) {
+    for (auto& event : events_) cuda::check(cudaEventCreate(&event), "cudaEventCreate");
+  }
+  lap_watch(lap_watch const&) = delete;
+  lap_watch& operator=(lap_watch const&) = delete;
+  ~lap_watch() {
+    for (auto const event : events_) cudaEventDestroy(event);
+  }
+
+  void mark() { cuda::check(cudaEventRecord(events_.at(passed_++)), "cudaEventRecord"); }
+
+  /// Microseconds from each mark to the next; waits. The next mark is the first again.
+  std::vector<double> laps() {
+    synchronize();
+    std::vector<double> made;
+    for (size_t i = 1; i < passed_; ++i) {
+      float milliseconds = 0;
+      cuda::check(cudaEventElapsedTime(&milliseconds, events_[i - 1], events_[i]), "cudaEventElapsedTime");
+      made.push_back(1e3 * milliseconds);
+    }
+    passed_ = 0;
+    return made;
+  }
+
+ private:
+  std::vector<cudaEvent_t> events_;
+  size_t passed_ = 0;
+};
+#else
+/// Times between marks, by a clock that waits for what was launched.
+class lap_watch {
+ public:
+  explicit lap_watch(size_t) {}
+
+  void mark() {
+    synchronize();
+    passed_.push_back(std::chrono::steady_clock::now());
+  }
+
+  /// Microseconds from each mark to the next. The next mark is the first again.
+  std::vector<double> laps() {
+    std::vector<double> made;
+    for (size_t i = 1; i < passed_.size(); ++i)
+      made.push_back(std::chrono::duration<double, std::micro>{passed_[i] - passed_[i - 1]}.count());
+    passed_.clear();
+    return made;
+  }
+
+ private:
+  std::vector<std::chrono::steady_clock::time_point> passed_;
+};
+#endif
+
 /// Time on the wall's clock.
 class wall_clock {
  public:
@@ -77,6 +135,22 @@ class wall_clock {
 #if !defined(__CUDACC__)
 using stopwatch = wall_clock;
 #endif
+
+/// Why calls for `bytes` are not worth measuring; empty if they are.
+template <class Allocator>
+std::string refusal_of(contender<Allocator> const& who, u64 bytes) {
+  constexpr u64 largest = Allocator::traits.largest_bytes;
+  if (bytes <= largest) return {};
+  return who.name + " serves at most " + std::to_string(largest) + " bytes";
+}
+
+/// Appends `row` as one that was skipped, if there is a reason why.
+inline bool skip(std::vector<result>& rows, result row, std::string const& why) {
+  if (why.empty()) return false;
+  row.skipped = why;
+  rows.push_back(row);
+  return true;
+}
 
 /// What is wrong with a heap from which everything was freed; empty if nothing is, or the allocator cannot tell.
 template <class Allocator>

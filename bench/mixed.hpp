@@ -17,12 +17,13 @@ std::vector<result> mixed(contender<Allocator> const& who, request const& asked)
   for (size_t i = 0; i < ranges.size(); ++i) {
     asked.report("mixed, " + who.name, i, ranges.size());
     size_draw const draw{ranges[i].least, static_cast<u32>(ranges[i].most - ranges[i].least + 1), asked.seed};
-    auto const times = one_call<Allocator>{heap, draw, threads}.measure(asked.repeat, who.resets);
-    result blueprint{.scenario = "mixed", .allocator = who.name};
+    result blueprint{.scenario = "mixed", .allocator = who.name, .operation = "malloc"};
     blueprint.parameters = {{"least_bytes", ranges[i].least},
                             {"most_bytes", ranges[i].most},
                             {"threads", threads},
                             {"pool_bytes", asked.pool_bytes}};
+    if (skip(results, blueprint, refusal_of(who, ranges[i].most))) continue;
+    auto const times = one_call<Allocator>{heap, draw, threads}.measure(asked.repeat, who.resets);
     append_results(results, blueprint, times, threads);
     if (!times.fault.empty()) break;
   }

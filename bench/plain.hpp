@@ -46,6 +46,7 @@ struct result {
   double operations = 0;  ///< done in each of the times
   u64 failures = 0;       ///< calls that returned nullptr, in the last of the times
   std::string fault = {};
+  std::string skipped = {};  ///< why nothing was measured; empty if it was
 
   bool checked() const { return fault.empty(); }
 };

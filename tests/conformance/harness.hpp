@@ -22,19 +22,24 @@ template <class Allocator>
 class harness {
  public:
   static constexpr allocator_traits traits = Allocator::traits;
+  static constexpr bool limited = traits.largest_bytes != ~size_t{0};
 
   explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
 
   /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back and change their
-  /// class after few steps. Where no block is that large because the pool lies in two pieces, the end of one and the
-  /// start of the other are left. The ballast is nobody's business: it stays, and quiet() does not count it.
+  /// class after few steps. Where no block is that large because blocks are limited, as many blocks as leave two a lane;
+  /// because the pool lies in two pieces, as many as leave the end of one and the start of the other. The ballast is nobody's
+  /// business: it stays, and quiet() does not count it.
   static harness cramped(scenario const& with) {
     harness made{with};
-    if (!with.small || !traits.exact_out_of_memory) return made;
-    if (traits.whole_pool) {
+    if constexpr (limited && traits.exact_out_of_memory) {
+      u64 const all = made.room_for(traits.largest_bytes), left = std::min(all, 2 * with.lanes() + 16);
+      made.room_bytes_ = left * traits.largest_bytes;
+      made.ballast_ = served(made.ask(same(all - left, traits.largest_bytes))).size();
+    } else if (with.small && traits.whole_pool) {
       made.room_bytes_ = 160 * 1024;
       made.ballast_ = served(made.ask(same(1, with.pool_bytes - made.room_bytes_))).size();
-    } else {
+    } else if (with.small && traits.exact_out_of_memory) {
       auto pieces = made.fill(with.pool_bytes / 32);
       std::sort(pieces.begin(), pieces.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
       auto const middle = pieces.begin() + static_cast<i64>(pieces.size() / 2);
@@ -43,6 +48,16 @@ class harness {
       made.ballast_ = pieces.size() - 6;
     }
     return made;
+  }
+
+  /// `bytes`, or what the allocator serves at most.
+  static constexpr u64 capped(u64 bytes) { return std::min<u64>(bytes, traits.largest_bytes); }
+
+  /// Blocks of `bytes` that an empty heap of this size holds: of an allocator of limited blocks, which may be much larger
+  /// than what is asked for, it says so itself.
+  u64 room_for(u64 bytes) const {
+    if constexpr (limited && traits.exact_out_of_memory) return heap_.available_slots(bytes);
+    else return with_.pool_bytes / bytes;
   }
 
   basic_heap<Allocator>& heap() { return heap_; }
@@ -81,7 +96,7 @@ class harness {
 
   /// What all threads together got for sizes in [least, most] before the first refusal of each.
   holdings fill(u64 least, u64 most) {
-    u64 const capacity = with_.pool_bytes / std::max<u64>(least, traits.alignment) + with_.lanes();
+    u64 const capacity = room_for(limited ? least : std::max<u64>(least, traits.alignment)) + with_.lanes();
     device_buffer<holding> const list(capacity);
     device_buffer<u64> const served(1);
     run(fill_until_null{}, heap_.ref(), least, most, with_.seed, list.data(), capacity, served.data());

@@ -40,6 +40,19 @@ inline scenario scenario::less_crowded() const {
   return {{64, 256}, 64 * mebibyte, seed, small};
 }
 
+/// Blocks a lane that checks want to have room for.
+inline constexpr u64 roomy_blocks_a_lane = 8;
+
+/// `with`, for an allocator that serves no more than `largest` bytes and may take as much for every block: a pool with room
+/// for the lanes' blocks, up to sixteen times as large, and no more lanes than that serves.
+inline scenario fitted(scenario const& with, size_t largest) {
+  if (largest == ~size_t{0}) return with;
+  u64 const most = 16 * with.pool_bytes, a_lane = roomy_blocks_a_lane * largest;
+  if (with.lanes() * a_lane <= most) return with.with_pool(std::max<u64>(with.pool_bytes, with.lanes() * a_lane));
+  u64 const blocks = std::max<u64>(most / (a_lane * with.shape.threads), 1);
+  return with.with_shape({static_cast<u32>(blocks), with.shape.threads}).with_pool(most);
+}
+
 /// One lane, a warp less one and plus one, several warps, partial last warps, several thread blocks.
 inline scenario small_scenario(u64 seed) {
   constexpr launch_shape shapes[] = {{1, 32}, {1, 1}, {1, 31}, {1, 33}, {1, 64}, {3, 32}, {2, 40}, {4, 17}};

@@ -25,19 +25,21 @@ using check = verdict (*)(scenario const&);
 /// One claim about one allocator, under `seeds` schedules.
 class claim_test : public testing::Test {
  public:
-  claim_test(check check, u32 seeds, bool crowded, crowd on_gpu)
-      : check_{check}, seeds_{seeds}, crowded_{crowded}, on_gpu_{on_gpu} {}
+  claim_test(check check, u32 seeds, bool crowded, crowd on_gpu, size_t largest)
+      : check_{check}, seeds_{seeds}, crowded_{crowded}, on_gpu_{on_gpu}, largest_{largest} {}
 
  private:
   void TestBody() override {
-    for_each_scenario(seeds_, on_gpu_,
-                      [&](scenario const& with) { EXPECT_TRUE(check_(crowded_ ? with : with.less_crowded())); });
+    for_each_scenario(seeds_, on_gpu_, [&](scenario const& with) {
+      EXPECT_TRUE(check_(fitted(crowded_ ? with : with.less_crowded(), largest_)));
+    });
   }
 
   check check_;
   u32 seeds_;
   bool crowded_;  ///< as many lanes and as large a pool as the scenario has
   crowd on_gpu_;
+  size_t largest_;  ///< bytes of a request that may be served
 };
 
 /// Registers the claims about one allocator, so many deterministic schedules each: hundreds for the central ones.
@@ -59,7 +61,7 @@ class suite {
   void claim(char const* what, u32 seeds, check check) {
     testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
                           [=, crowded = crowded_, on_gpu = on_gpu_]() -> testing::Test* {
-                            return new claim_test{check, seeds, crowded, on_gpu};
+                            return new claim_test{check, seeds, crowded, on_gpu, traits.largest_bytes};
                           });
   }
 

@@ -145,6 +145,76 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
   }
 }
 
+TEST_F(Program, PicTimesStepsAndComparesStates) {
+  auto const made =
+      run("pic --backend host --allocator ring_buffer,slab_bitmap --cells 16x8 --particles-per-cell 5 --species 2 "
+          "--steps 4 "
+          "--repeat 2 --pool 4MiB --seed 9 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["verified"], true);
+  EXPECT_EQ(document["state"].get<std::string>().size(), 16u);
+  ASSERT_EQ(document["results"].size(), 4u);  // step and move, twice
+  for (auto const& row : document["results"]) {
+    EXPECT_EQ(row["scenario"], "pic");
+    EXPECT_EQ(row["times_us"].size(), 8u);
+    EXPECT_GT(row["median_us"], 0);
+    EXPECT_EQ(row["checked"], true);
+    EXPECT_EQ(row["parameters"]["cells_x"], 16);
+    EXPECT_EQ(row["parameters"]["frame_bytes"], 8192);
+  }
+  EXPECT_EQ(document["results"][0]["operation"], "step");
+  EXPECT_LT(document["results"][0]["median_us"].get<double>(), 1e6);
+  EXPECT_EQ(document["results"][1]["operation"], "move");
+  EXPECT_EQ(document["results"][1]["mallocs_a_step"], 8);
+  auto const text = run("pic --backend host --allocator ring_buffer,slab_bitmap --cells 16x8 --steps 2");
+  EXPECT_THAT(text.out, HasSubstr("A step with slab_bitmap takes"));
+}
+
+TEST_F(Program, PicFindsWhatOneSpeciesCanHave) {
+  auto const made =
+      run("pic --find-capacity --backend host --allocator slab_bitmap,ring_buffer --species 2 --pool 4MiB --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  ASSERT_EQ(document["results"].size(), 4u);
+  EXPECT_EQ(document["results"][1]["share_of_pool"], 1.0);
+  EXPECT_EQ(document["results"][3]["share_of_pool"], 0.5);
+  EXPECT_EQ(document["results"][3]["parameters"]["species"], 2);
+}
+
+TEST_F(Program, APlasmaThatDoesNotFitIsAFailedCheck) {
+  auto const made = run("pic --backend host --pool 1MiB --species 12 --json -");
+  EXPECT_EQ(made.status, 1);
+  EXPECT_EQ(json::parse(made.out)["verified"], false);
+  EXPECT_THAT(json::parse(made.out)["results"][0]["median_us"], json(nullptr));
+  EXPECT_THAT(made.err, HasSubstr("65536 of 98304 particles found no memory"));
+}
+
+TEST_F(Program, WhatAnAllocatorOfFramesDoesNotServeIsSkippedOrRefused) {
+  std::string const ring = " --backend host --pool 8MiB --allocator ring_buffer ";
+  auto const bench = json::parse(
+      run("bench burst mixed churn fill latency --threads 96 --repeat 1 --sizes 64,9000 --ranges 16-9000 --json -" +
+          ring)
+          .out);
+  unsigned skipped = 0;
+  for (auto const& row : bench["results"]) {
+    EXPECT_EQ(row["checked"], true);
+    if (!row.contains("skipped")) continue;
+    ++skipped;
+    EXPECT_THAT(row["skipped"].get<std::string>(), HasSubstr("ring_buffer serves at most 8192 bytes"));
+    EXPECT_EQ(row["median_us"], nullptr);
+  }
+  EXPECT_EQ(skipped, 5u);
+  auto const verified = json::parse(run("verify --sizes 8192,8193 --repeat 1 --json -" + ring).out);
+  EXPECT_EQ(verified["verified"], true);
+  EXPECT_EQ(verified["results"][0]["blocks"], 1024);
+  EXPECT_TRUE(verified["results"][1].contains("skipped"));
+  expect_refusal("verify --sizes 8193" + ring, "ring_buffer serves at most 8192 bytes");
+  expect_refusal("graph --scale 14" + ring, "serves at most 8192 bytes, and vertex");
+  expect_refusal("pic --frame-bytes 8193" + ring, "ring_buffer serves at most 8192 bytes");
+}
+
 TEST_F(Program, VerifyFindsTheSlotsAsTheyWere) {
   auto const made = run("verify --backend host --pool 1MiB --sizes 64 --ranges 16-512 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
@@ -188,6 +258,18 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench workers --workers 2,,4", "--workers");
   expect_refusal("bench mixed --ranges 64-16", "--ranges");
   expect_refusal("verify --pool 1MiB --sizes 2MiB", "--sizes");
+  expect_refusal("pic --cells 32", "'32' is not like");
+  expect_refusal("pic --cells 12x8", "no power of two");
+  expect_refusal("pic --cells 8192x8", "--cells");
+  expect_refusal("pic --cells x8", "--cells");
+  expect_refusal("pic --species 0", "--species");
+  expect_refusal("pic --species 65", "--species");
+  expect_refusal("pic --steps none", "'none'");
+  expect_refusal("pic --frame-bytes 100", "--frame-bytes");
+  expect_refusal("pic --repeat 0", "--repeat");
+  expect_refusal("pic --backend host --cells 4096x4096 --particles-per-cell 200", "particles in all");
+  expect_refusal("pic --backend host --pool 1MiB --allocator ring_buffer", "524288");
+  expect_refusal("pic --allocator nobody", "'nobody'");
   expect_refusal("info --json /no/such/folder/x.json", "/no/such/folder/x.json");
 }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bench_rows.hpp"
 #include "choices.hpp"
 #include "json_output.hpp"
 #include "numbers.hpp"
 #include "progress_bar.hpp"
-#include "text_table.hpp"
 
 namespace warpheap::tool {
 
@@ -47,41 +47,6 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   return asked;
 }
 
-double operations_per_second(bench::result const& made) {
-  double const seconds = bench::median(made.times_us) * 1e-6;
-  return seconds > 0 ? made.operations / seconds : 0;
-}
-
-json json_of(bench::result const& made, std::string const& backend) {
-  json row{{"scenario", made.scenario}, {"allocator", made.allocator}, {"backend", backend}};
-  row["operation"] = made.operation;
-  row["parameters"] = json::object();
-  for (auto const& [name, value] : made.parameters) row["parameters"][name] = value;
-  row["times_us"] = made.checked() ? made.times_us : std::vector<double>{};
-  row["median_us"] = made.checked() ? json(bench::median(made.times_us)) : json(nullptr);
-  row["operations_per_second"] = made.checked() ? json(operations_per_second(made)) : json(nullptr);
-  if (made.checked())
-    for (auto const& [name, value] : made.figures) row[name] = value;
-  row["failures"] = made.failures;
-  row["checked"] = made.checked();
-  if (!made.checked()) row["fault"] = made.fault;
-  return row;
-}
-
-void add_row(text_table& table, bench::result const& made) {
-  std::string parameters, figures;
-  for (auto const& [name, value] : made.parameters)
-    if (name != "pool_bytes") parameters += fmt::format("{}{}={}", parameters.empty() ? "" : " ", name, value);
-  for (auto const& [name, value] : made.figures)
-    figures += fmt::format("{}{}={:.4g}", figures.empty() ? "" : " ", name, value);
-  if (!made.checked())
-    return table.add(
-        {made.scenario, made.allocator, made.operation, parameters, "-", "-", "-", "FAILED: " + made.fault});
-  table.add({made.scenario, made.allocator, made.operation, parameters,
-             fmt::format("{:.1f}", bench::median(made.times_us)), format_rate(operations_per_second(made)),
-             fmt::format("{}", made.failures), figures});
-}
-
 std::vector<bench::result> measure(choices const& chosen, std::vector<std::string> const& scenarios,
                                    bench::request asked, bool pool_is_typed) {
   progress_bar bar;
@@ -109,8 +74,7 @@ int run_bench(bench_flags const& flags) {
   document["backend"] = chosen.on->name();
   document["seed"] = chosen.seed;
   document["results"] = json::array();
-  text_table table{
-      {"scenario", "allocator", "operation", "parameters", ">median us", ">operations/s", ">failures", "figures"}};
+  auto table = result_table();
   for (auto const& made : results) {
     document["results"].push_back(json_of(made, chosen.on->name()));
     add_row(table, made);

@@ -59,6 +59,26 @@ void check_memory(source const& input, backend const& on) {
                                   input.graph.vertices, input.graph.edges.size(), needed, on.memory_bytes())};
 }
 
+/// A vertex's neighbours are one block: they must not be more than an allocator serves.
+void check_degrees(source const& input, choices const& chosen) {
+  auto const is_chosen = [&](std::string const& name) {
+    return std::find(chosen.allocators.begin(), chosen.allocators.end(), name) != chosen.allocators.end();
+  };
+  allocator_description tightest{{}, {}, ~u64{0}};
+  for (auto const& known : chosen.on->allocators())
+    if (is_chosen(known.name) && known.largest_bytes < tightest.largest_bytes) tightest = known;
+  if (tightest.largest_bytes == ~u64{0}) return;
+  auto const batch = group_by_vertex(keys_of(input.graph, 0, input.graph.edges.size()));
+  for (size_t i = 0; i < batch.vertices.size(); ++i) {
+    u64 const degree = batch.first[i + 1] - batch.first[i];
+    if (degree * sizeof(u32) > tightest.largest_bytes)
+      throw usage_error{fmt::format(
+          "--allocator: {} serves at most {} bytes, and vertex {} of {} has {} neighbours, {} "
+          "bytes",
+          tightest.name, tightest.largest_bytes, batch.vertices[i], input.name, degree, degree * sizeof(u32))};
+  }
+}
+
 void add_outcome(json& to, graph_outcome const& made, source const& input) {
   to["vertices"] = input.graph.vertices;
   to["edges"] = made.edges;
@@ -118,6 +138,7 @@ int run_graph(graph_flags const& flags) {
   if (!flags.batch_size.empty()) settings.batch_size = parse_count("--batch-size", flags.batch_size, 1, u64{1} << 30);
   auto const input = read_source(flags, chosen.seed);
   check_memory(input, *chosen.on);
+  check_degrees(input, chosen);
   if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
 
   std::vector<graph_outcome> outcomes;

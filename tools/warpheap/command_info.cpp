@@ -24,10 +24,10 @@ int run_info(common_flags const& flags) {
   document["devices"] = nlohmann::ordered_json::array();
 
   text_table allocators{{"allocator", "what it is"}};
-  for (auto const& [name, text] : on->allocators()) {
-    document["allocators"].push_back(name);
-    document["descriptions"][name] = text;
-    allocators.add({name, text});
+  for (auto const& known : on->allocators()) {
+    document["allocators"].push_back(known.name);
+    document["descriptions"][known.name] = known.text;
+    allocators.add({known.name, known.text});
   }
   text_table devices{{"device", ">memory", ">multiprocessors", ">compute capability"}};
   for (auto const& device : on->devices()) {

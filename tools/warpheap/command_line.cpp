@@ -108,6 +108,30 @@ void add_verify(CLI::App& to, verify_flags& flags) {
   add_text(to, "--repeat", flags.repeat, "Times that each size is filled and emptied", "N")->capture_default_str();
 }
 
+void add_pic(CLI::App& to, pic_flags& flags) {
+  to.footer(
+      "Streams of electrons through each other on a periodic plane. Particles live in frames, each a block of the "
+      "heap,\n"
+      "in a list for each species and super cell of 8x4 cells; every step particles move to other super cells, and\n"
+      "frames come and go. Operations: step (all of a step), move (the kernels that allocate; its operations are "
+      "mallocs\n"
+      "and frees). Checked: every particle is there at the end, energy and momentum are what they were, no frame is "
+      "lost,\n"
+      "and all allocators end in the same state. ring_buffer has a ring for each species, with an equal part of the "
+      "pool.");
+  add_common_flags(to, flags.common, "64MiB");
+  add_text(to, "--cells", flags.cells,
+           "Cells of the plane, powers of two (default 512x512 on a GPU, 32x32 on the host)", "WxH");
+  add_text(to, "--particles-per-cell", flags.particles_per_cell,
+           "Particles of each species in a cell at the start (default 25 on a GPU, 8 on the host)", "N");
+  add_text(to, "--species", flags.species, "Species (default 2); with --find-capacity the most (default 16)", "N");
+  add_text(to, "--steps", flags.steps, "Steps of a run (default 100 on a GPU, 20 on the host)", "N");
+  add_text(to, "--frame-bytes", flags.frame_bytes, "Bytes of a frame", "SIZE")->capture_default_str();
+  add_text(to, "--repeat", flags.repeat, "Runs, each from the start", "N")->capture_default_str();
+  to.add_flag("--find-capacity", flags.find_capacity,
+              "No simulation: how many particles can one species have, by number of species?");
+}
+
 int dispatch(int count, char const* const* arguments) {
   CLI::App app{"Dynamic memory for GPU threads: graphs built on it, allocators measured and verified.", "warpheap"};
   app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")");
@@ -116,6 +140,7 @@ int dispatch(int count, char const* const* arguments) {
   graph_flags graph;
   bench_flags bench;
   verify_flags verify;
+  pic_flags pic;
   int status = 0;
   auto const add = [&](char const* name, char const* text, auto fill, auto& flags, auto run) {
     auto* const command = app.add_subcommand(name, text);
@@ -126,10 +151,11 @@ int dispatch(int count, char const* const* arguments) {
   add("graph", "Build a dynamic graph in the heap, change it, and check it", add_graph, graph, run_graph);
   add("bench", "Measure allocators", add_bench, bench, run_bench);
   add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
+  add("pic", "Simulate a plasma whose particles live in frames of the heap, and check it", add_pic, pic, run_pic);
   auto const is_command = [&](CLI::App* command) { return command->check_name(arguments[1]); };
   if (count > 1 && arguments[1][0] != '-' && app.get_subcommands(is_command).empty())
     throw usage_error{std::string{"no subcommand is called '"} + arguments[1] +
-                      "'; there are: info, graph, bench, verify"};
+                      "'; there are: info, graph, bench, verify, pic"};
   try {
     app.parse(count, arguments);
   } catch (CLI::Success const& help) {

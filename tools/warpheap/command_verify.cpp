@@ -44,7 +44,8 @@ json json_of(verification const& made) {
   row["slots_before"] = made.counts_slots ? json(made.slots_before) : json(nullptr);
   row["slots_after"] = made.counts_slots ? json(made.slots_after) : json(nullptr);
   row["seconds"] = made.seconds;
-  row["verified"] = made.verified();
+  row["verified"] = made.skipped.empty() ? json(made.verified()) : json(nullptr);
+  if (!made.skipped.empty()) row["skipped"] = made.skipped;
   if (!made.verified()) row["fault"] = made.fault;
   return row;
 }
@@ -52,6 +53,8 @@ json json_of(verification const& made) {
 void add_row(text_table& table, verification const& made) {
   auto const size = made.least_bytes == made.most_bytes ? fmt::format("{}", made.least_bytes)
                                                         : fmt::format("{}-{}", made.least_bytes, made.most_bytes);
+  if (!made.skipped.empty())
+    return table.add({made.allocator, size, "-", "-", "-", "-", "-", "-", "skipped: " + made.skipped});
   table.add({made.allocator, size, fmt::format("{}", made.blocks), fmt::format("{}", made.damaged),
              fmt::format("{}", made.misaligned), made.counts_slots ? fmt::format("{}", made.slots_before) : "-",
              made.counts_slots ? fmt::format("{}", made.slots_after) : "-", fmt::format("{:.4f}", made.seconds),
@@ -71,6 +74,8 @@ int run_verify(verify_flags const& flags) {
       for (auto const& made : chosen.on->verify(allocator, asked)) all.push_back(made);
   }
 
+  if (std::all_of(all.begin(), all.end(), [](auto const& each) { return !each.skipped.empty(); }))
+    throw usage_error{fmt::format("verify: nothing to do: {}", all.front().skipped)};
   auto const failed = std::find_if(all.begin(), all.end(), [](auto const& each) { return !each.verified(); });
   auto document = new_document(*chosen.on);
   document["backend"] = chosen.on->name();

@@ -50,10 +50,22 @@ struct verify_flags {
   std::string repeat = "2";
 };
 
+struct pic_flags {
+  common_flags common;
+  std::string cells;
+  std::string particles_per_cell;
+  std::string species;
+  std::string steps;
+  std::string frame_bytes = "8192";
+  std::string repeat = "1";
+  bool find_capacity = false;
+};
+
 int run_info(common_flags const& flags);
 int run_graph(graph_flags const& flags);
 int run_bench(bench_flags const& flags);
 int run_verify(verify_flags const& flags);
+int run_pic(pic_flags const& flags);
 
 /// The most threads that a flag takes.
 inline constexpr u64 most_threads = u64{1} << 26;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../policy/alignment/shrink.hpp"
+#include "../policy/creation/ring_buffer.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
 #include "../policy/creation/toolkit.hpp"
 #include "../policy/distribution/none.hpp"
@@ -31,6 +32,7 @@ using plain_allocator =
 using default_allocator = plain_allocator<creation::slab_bitmap<>>;
 using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,
                                     reserve_pool::toolkit_limit, alignment::shrink<16>>;
+using ring_buffer_allocator = plain_allocator<creation::ring_buffer<>>;
 
 /// What a kernel takes of the default heap: 16 bytes, trivially copyable.
 using heap_ref = default_allocator;
@@ -41,6 +43,8 @@ static_assert(sizeof(heap_ref) == 16);
 using heap = basic_heap<default_allocator>;
 /// The toolkit's own device-side malloc behind the same interface.
 using toolkit_heap = basic_heap<toolkit_allocator>;
+/// Frames of 8 KiB behind a push and a pop index.
+using ring_buffer_heap = basic_heap<ring_buffer_allocator>;
 #endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -11,12 +11,19 @@ inline std::vector<u64> sweep(scenario const& with, std::vector<u64> const& size
   return with.small ? std::vector<u64>{sizes[mix(with.seed ^ 0x512e) % sizes.size()]} : sizes;
 }
 
+/// The same of sizes that the allocator serves; its largest if those are none.
+template <class Allocator>
+std::vector<u64> sweep_served(scenario const& with, std::vector<u64> sizes) {
+  std::erase_if(sizes, [](u64 bytes) { return bytes > Allocator::traits.largest_bytes; });
+  if (sizes.empty()) sizes.push_back(Allocator::traits.largest_bytes);
+  return sweep(with, sizes);
+}
+
 /// Requests for `bytes` bytes, at most four a lane, that take up a third of the pool: none may be refused. An eighth, and
 /// something for what stands beside each block, where the pool is not the allocator's to divide.
 template <class Allocator>
 u64 modest_count(harness<Allocator> const& bench, u64 bytes) {
-  u64 const fit =
-      bench.traits.exact_out_of_memory ? bench.pool_bytes() / 3 / bytes : bench.pool_bytes() / 8 / (bytes + 112);
+  u64 const fit = bench.traits.exact_out_of_memory ? bench.room_for(bytes) / 3 : bench.pool_bytes() / 8 / (bytes + 112);
   return std::min<u64>(bench.lanes() * 4, fit);
 }
 
@@ -32,7 +39,8 @@ verdict keeps_patterns(harness<Allocator>& bench, holdings const& blocks, u64 sa
 template <class Allocator>
 verdict serves_one_size(scenario const& with) {
   verdict found;
-  for (u64 const bytes : sweep(with, {1, 16, 24, 40, 64, 100, 256, 1000, 1024, 2048, 4096, 9000, 20000})) {
+  for (u64 const bytes :
+       sweep_served<Allocator>(with, {1, 16, 24, 40, 64, 100, 256, 1000, 1024, 2048, 4096, 9000, 20000})) {
     harness<Allocator> bench{with};
     u64 const count = modest_count(bench, bytes);
     auto const blocks = served(bench.ask(same(count, bytes)));
@@ -47,7 +55,7 @@ verdict serves_one_size(scenario const& with) {
 template <class Allocator>
 verdict serves_mixed_sizes(scenario const& with) {
   verdict found;
-  for (u64 const most : sweep(with, {64, 1024, 4096, 16384})) {
+  for (u64 const most : sweep_served<Allocator>(with, {64, 1024, 4096, 16384})) {
     harness<Allocator> bench{with};
     u64 const count = modest_count(bench, most);
     auto const blocks = served(bench.ask(uniform(count, 1, most, with.seed)));
@@ -64,12 +72,12 @@ template <class Allocator>
 verdict keeps_contents_while_others_come_and_go(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  u64 const count = modest_count(bench, 256) / 4;
-  auto const kept = served(bench.ask(uniform(count, 1, 256, with.seed)));
+  u64 const count = modest_count(bench, bench.capped(256)) / 4;
+  auto const kept = served(bench.ask(uniform(count, 1, bench.capped(256), with.seed)));
   found.at_least("blocks kept", kept.size(), 1u);
   bench.write(kept, 1000);
   for (u64 round = 0; round < 4; ++round) {
-    auto const passing = served(bench.ask(uniform(count, 1, 512, with.seed + round)));
+    auto const passing = served(bench.ask(uniform(count, 1, bench.capped(512), with.seed + round)));
     bench.write(passing, 1'000'000 + round);
     found.equal("damaged blocks of those kept", bench.damaged(kept, 1000), 0u);
     found.equal("damaged blocks of those passing", bench.damaged(passing, 1'000'000 + round), 0u);
@@ -86,7 +94,8 @@ template <class Allocator>
 verdict lets_holders_use_usable_size(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto const blocks = served(bench.ask(uniform(modest_count(bench, 2048), 1, 1500, with.seed)));
+  auto const blocks =
+      served(bench.ask(uniform(modest_count(bench, bench.capped(2048)), 1, bench.capped(1500), with.seed)));
   auto const answers = bench.query(blocks);
   auto widened = blocks;
   for (size_t i = 0; i < blocks.size(); ++i) {

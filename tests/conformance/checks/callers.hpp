@@ -92,7 +92,7 @@ verdict serves_divergent_callers(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
   u64 const slots = with.lanes() * slots_a_lane;
-  u64 const most = std::min<u64>(1000, with.pool_bytes / 8 / slots);
+  u64 const most = bench.capped(std::min<u64>(1000, with.pool_bytes / 8 / slots));
   for (u64 round = 0; round < 3; ++round) {
     auto const list =
         bench.transform(call_divergently{}, uniform(slots, 1, most, with.seed + round), with.seed + round);
@@ -110,7 +110,7 @@ verdict serves_one_half_while_the_other_frees(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
   // As a multiple of the grid, so that an entry keeps its half of the warp in every round.
-  auto list = same(4 * with.lanes(), std::min<u64>(256, with.pool_bytes / 16 / with.lanes()));
+  auto list = same(4 * with.lanes(), bench.capped(std::min<u64>(256, with.pool_bytes / 16 / with.lanes())));
   for (u32 round = 0; round < 5; ++round) {
     list = bench.transform(free_in_one_half{}, list, round % 2);
     auto const blocks = served(list);
@@ -139,7 +139,7 @@ template <class Allocator>
 verdict survives_churn(harness<Allocator> bench, u64 demanded_part_of_room, u64 rounds) {
   auto const& with = bench.with();
   u64 const slots = with.lanes() * slots_a_lane;
-  u64 const most = std::clamp<u64>(bench.room_bytes() * demanded_part_of_room / 2 / slots, 16, 40'000);
+  u64 const most = std::clamp<u64>(bench.room_bytes() * demanded_part_of_room / 2 / slots, 16, bench.capped(40'000));
   device_buffer<holding> const list(slots);
   device_buffer<churn_counts> const counts(1);
   bench.run(churn{}, bench.ref(), list.data(), slots, rounds, most, with.seed, counts.data());

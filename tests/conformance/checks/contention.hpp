@@ -11,7 +11,7 @@ namespace conformance {
 /// A size of which the full heap has at least two blocks a lane.
 template <class Allocator>
 u64 contended_bytes(harness<Allocator> const& bench) {
-  u64 bytes = 4096;
+  u64 bytes = bench.capped(4096);
   while (bytes > 16 && bench.room_bytes() / bytes < 4 * bench.lanes()) bytes /= 2;
   return bytes;
 }
@@ -137,8 +137,8 @@ verdict serves_who_waits_for_another_size(scenario const& with) {
   verdict found;
   for (u64 const pair : sweep(with, {0, 1, 2, 3})) {
     auto bench = harness<Allocator>::cramped(here);
-    auto const list = bench.fill(pairs[pair][0]);
-    u64 const wanted = std::min(pairs[pair][1], bench.room_bytes() / 4 / here.lanes());
+    auto const list = bench.fill(bench.capped(pairs[pair][0]));
+    u64 const wanted = bench.capped(std::min(pairs[pair][1], bench.room_bytes() / 4 / here.lanes()));
     device_buffer<holding> const got(here.lanes());
     bench.transform(trade{}, list, got.data(), wanted);
     auto const blocks = got.to_host();

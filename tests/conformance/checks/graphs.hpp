@@ -12,8 +12,8 @@ template <class Allocator>
 verdict replays_in_a_graph(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  u64 const count = with.pool_bytes / 2 / 1000;
-  device_buffer<holding> const list{same(count, 1000)};
+  u64 const bytes = bench.capped(1000), count = bench.room_for(bytes) / 2;
+  device_buffer<holding> const list{same(count, bytes)};
   device_buffer<u64> const damaged(1);
   stream on;
   cuda::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");

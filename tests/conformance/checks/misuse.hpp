@@ -35,7 +35,7 @@ struct interleaved {
 template <class Allocator>
 verdict counts_double_frees(scenario const& with) {
   verdict found;
-  for (u64 const bytes : sweep(with, {16, 64, 1000, 4096})) {
+  for (u64 const bytes : sweep_served<Allocator>(with, {16, 64, 1000, 4096})) {
     auto bench = harness<Allocator>::cramped(with);
     // In a grid of one thread block, so that every thread frees every block: threads times blocks frees.
     u64 const lanes = std::min<u64>(with.shape.threads, 64);
@@ -53,7 +53,7 @@ verdict counts_double_frees(scenario const& with) {
     found.equal("damaged blocks", bench.damaged(blocks.kept), 0u);
     found.include(accounts_for(bench, blocks.kept));
     auto fresh = harness<Allocator>::cramped(with);
-    found.equal("blocks afterwards", bench.fill(4096).size(), fresh.fill(4096).size());
+    found.equal("blocks afterwards", bench.fill(bench.capped(4096)).size(), fresh.fill(bench.capped(4096)).size());
   }
   return found;
 }
@@ -64,7 +64,7 @@ template <class Allocator>
 verdict ignores_double_frees_beside_traffic(scenario const& with) {
   auto bench = harness<Allocator>::cramped(with);
   verdict found;
-  auto const blocks = bench.fill(4096);
+  auto const blocks = bench.fill(bench.capped(4096));
   found.at_least("blocks", blocks.size(), 2u);
   interleaved const halves{blocks};
   bench.write(halves.kept);
@@ -72,7 +72,7 @@ verdict ignores_double_frees_beside_traffic(scenario const& with) {
   u64 const count = halves.freed.size();
   bench.free(halves.freed);
   found.equal("misuse counted", misuse_counted(bench), count);
-  auto const again = bench.fill(4096);
+  auto const again = bench.fill(bench.capped(4096));
   found.equal("blocks served afterwards", again.size(), count);
   found.equal("damaged blocks", bench.damaged(halves.kept), 0u);
   auto all = halves.kept;
@@ -85,7 +85,7 @@ verdict ignores_double_frees_beside_traffic(scenario const& with) {
 template <class Allocator>
 u64 lowest_address(harness<Allocator>& bench) {
   u64 lowest = ~u64{0};
-  for (auto const& block : bench.fill(4096)) lowest = std::min(lowest, block.address);
+  for (auto const& block : bench.fill(bench.capped(4096))) lowest = std::min(lowest, block.address);
   bench.heap().reset();
   synchronize();
   return lowest;
@@ -101,7 +101,7 @@ verdict ignores_what_starts_no_block(scenario const& with) {
   // One after the other, the largest first, so that a small pool has a place for each.
   holdings live;
   for (u64 const bytes : {300'000, 150'000, 20'000, 4096, 1000, 64, 48, 16})
-    live.push_back(bench.ask(same(1, bytes)).front());
+    live.push_back(bench.ask(same(1, bench.capped(bytes))).front());
   found.equal("blocks", served(live).size(), 8u);
   if (!found.ok()) return found;
   bench.write(live);

@@ -10,7 +10,7 @@ namespace conformance {
 template <class Allocator>
 verdict fills_again(scenario const& with) {
   verdict found;
-  for (u64 const bytes : sweep(with, {64, 256, 1000, 1024, 3000, 4096, 20000, 70000})) {
+  for (u64 const bytes : sweep_served<Allocator>(with, {64, 256, 1000, 1024, 3000, 4096, 20000, 70000})) {
     auto bench = harness<Allocator>::cramped(with);
     auto const first = bench.fill(bytes);
     found.at_least("blocks of the full heap", first.size(), 1u);
@@ -36,11 +36,11 @@ verdict fills_with_another_size(scenario const& with) {
   for (u64 const pair : sweep(with, {0, 1, 2, 3, 4, 5})) {
     auto bench = harness<Allocator>::cramped(with);
     auto fresh = harness<Allocator>::cramped(with);
-    auto const before = bench.fill(pairs[pair][0]);
+    auto const before = bench.fill(bench.capped(pairs[pair][0]));
     found.at_least("blocks of the first size", before.size(), 1u);
     bench.free(before);
-    auto const after = bench.fill(pairs[pair][1]);
-    found.equal("blocks of the second size", after.size(), fresh.fill(pairs[pair][1]).size());
+    auto const after = bench.fill(bench.capped(pairs[pair][1]));
+    found.equal("blocks of the second size", after.size(), fresh.fill(bench.capped(pairs[pair][1])).size());
     found.include(accounts_for(bench, after));
   }
   return found;
@@ -53,12 +53,12 @@ verdict recovers_from_mixed_sizes(scenario const& with) {
   auto fresh = harness<Allocator>::cramped(with);
   verdict found;
   for (u64 round = 0; round < 2; ++round) {
-    auto const mixed = bench.fill(1, round ? 40'000 : 2000);
+    auto const mixed = bench.fill(1, bench.capped(round ? 40'000 : 2000));
     found.at_least("blocks", mixed.size(), 1u);
     found.include(keeps_patterns(bench, mixed));
     found.include(accounts_for(bench, mixed));
   }
-  found.equal("blocks afterwards", bench.fill(4096).size(), fresh.fill(4096).size());
+  found.equal("blocks afterwards", bench.fill(bench.capped(4096)).size(), fresh.fill(bench.capped(4096)).size());
   return found;
 }
 
@@ -66,7 +66,7 @@ verdict recovers_from_mixed_sizes(scenario const& with) {
 template <class Allocator>
 verdict serves_exactly_what_was_freed(scenario const& with) {
   verdict found;
-  for (u64 const bytes : sweep(with, {64, 1000, 4096, 20'000})) {
+  for (u64 const bytes : sweep_served<Allocator>(with, {64, 1000, 4096, 20'000})) {
     auto bench = harness<Allocator>::cramped(with);
     auto blocks = bench.fill(bytes);
     found.at_least("blocks of the full heap", blocks.size(), 2u);
@@ -97,11 +97,12 @@ template <class Allocator>
 verdict survives_exhaustion_many_times(scenario const& with) {
   auto bench = harness<Allocator>::cramped(with);
   verdict found;
+  u64 const bytes = bench.capped(4096);
   u64 first = 0;
   for (u64 cycle = 0; cycle < (with.small ? 10 : 100) && found.ok(); ++cycle) {
-    auto const blocks = bench.fill(4096);
+    auto const blocks = bench.fill(bytes);
     if (cycle == 0) first = blocks.size();
-    found.at_least("blocks", blocks.size(), bench.room_bytes() / 4096 / 2);
+    found.at_least("blocks", blocks.size(), bench.room_bytes() / bytes / 2);
     found.equal("blocks of this cycle", blocks.size(), first);
     bench.free(blocks);
   }
@@ -115,7 +116,7 @@ template <class Allocator>
 verdict passes_the_checksum_test(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  for (u64 const bytes : sweep(with, {64, 128, 1024, 8192})) {
+  for (u64 const bytes : sweep_served<Allocator>(with, {64, 128, 1024, 8192})) {
     u64 const slots = bench.heap().available_slots(bytes);
     auto const blocks = bench.fill(bytes);
     found.equal("blocks of the full heap", blocks.size(), slots);

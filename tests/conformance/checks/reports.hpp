@@ -18,12 +18,13 @@ u64 slots_on_device(harness<Allocator>& bench, u64 bytes) {
 template <class Allocator>
 verdict counts_slots_rightly(scenario const& with) {
   verdict found;
-  for (u64 const bytes : sweep(with, {64, 1000, 4096, 20'000, 100'000})) {
+  for (u64 const bytes : sweep_served<Allocator>(with, {64, 1000, 4096, 20'000, 100'000})) {
     harness<Allocator> bench{with};
     holdings held;
+    u64 const other = bench.capped(1000);
     // An empty heap; one filled by half with another size; one from which every second block was freed; a full one.
     for (u64 state = 0; state < 4; ++state) {
-      if (state == 1) held = served(bench.ask(same(bench.heap().available_slots(1000) / 2, 1000)));
+      if (state == 1) held = served(bench.ask(same(bench.heap().available_slots(other) / 2, other)));
       if (state == 2) {
         interleaved halves{bench.fill(bytes)};
         bench.free(halves.freed);
@@ -48,7 +49,7 @@ verdict counts_slots_rightly(scenario const& with) {
 template <class Allocator>
 interleaved every_second_block(harness<Allocator>& bench, u64 most) {
   auto requests = uniform(modest_count(bench, most), 1, most, bench.with().seed);
-  requests.push_back({0, 90'000});
+  requests.push_back({0, bench.capped(90'000)});
   interleaved halves{served(bench.ask(requests))};
   bench.free(halves.freed);
   return halves;
@@ -59,7 +60,7 @@ template <class Allocator>
 verdict lists_the_live_blocks(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto const kept = every_second_block(bench, 3000).kept;
+  auto const kept = every_second_block(bench, bench.capped(3000)).kept;
   auto const answers = bench.query(kept);
   found.at_least("live blocks", kept.size(), 1u);
   size_t next = 0;
@@ -85,7 +86,7 @@ template <class Allocator>
 verdict knows_what_it_owns(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto const halves = every_second_block(bench, 2000);
+  auto const halves = every_second_block(bench, bench.capped(2000));
   found.at_least("blocks", halves.kept.size(), 1u);
   auto const live = bench.query(halves.kept);
   for (size_t i = 0; i < live.size(); ++i) {
@@ -108,7 +109,7 @@ verdict keeps_exact_statistics(scenario const& with) {
   found.at_least("bytes of the pool", fresh.pool_bytes, with.pool_bytes - with.pool_bytes / 16);
   found.at_least("bytes asked for", u64{with.pool_bytes}, fresh.pool_bytes);
   found.equal("live bytes of a fresh heap", fresh.live_bytes, 0u);
-  auto const blocks = bench.fill(1000);
+  auto const blocks = bench.fill(bench.capped(1000));
   auto const full = bench.heap().statistics();
   u64 usable = 0;
   for (auto const& answered : bench.query(blocks)) usable += answered.usable;
@@ -132,7 +133,7 @@ verdict is_as_new_after_a_reset(scenario const& with) {
   harness<Allocator> fresh{with};
   verdict found;
   for (u64 round = 0; round < 2; ++round) {
-    interleaved halves{bench.fill(round ? 100 : 5000, 5000)};
+    interleaved halves{bench.fill(bench.capped(round ? 100 : 5000), bench.capped(5000))};
     found.at_least("blocks", halves.freed.size(), 1u);
     bench.free(halves.freed);
     if constexpr (Allocator::traits.detects_misuse) {
@@ -146,8 +147,8 @@ verdict is_as_new_after_a_reset(scenario const& with) {
       auto const counts = bench.heap().statistics();
       found.equal("counts after a reset", counts.double_frees + counts.foreign_frees + counts.failures, 0u);
     }
-    u64 const blocks = bench.fill(4096).size();
-    found.equal("blocks of a reset heap", blocks, fresh.fill(4096).size());
+    u64 const blocks = bench.fill(bench.capped(4096)).size();
+    found.equal("blocks of a reset heap", blocks, fresh.fill(bench.capped(4096)).size());
     bench.heap().reset();
     fresh.heap().reset();
     synchronize();

@@ -70,7 +70,7 @@ verdict reallocates_with_contents(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
   u64 const count = std::min<u64>(with.lanes() * 2, with.pool_bytes / 32768);
-  u64 const most = with.seed % 3 ? 700 : 9000;
+  u64 const most = bench.capped(with.seed % 3 ? 700 : 9000);
   auto blocks = bench.ask(uniform(count, 1, most, with.seed));
   found.equal("blocks", served(blocks).size(), count);
   bench.write(blocks);
@@ -97,7 +97,8 @@ template <class Allocator>
 verdict reallocates_in_place(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  auto const blocks = served(bench.ask(uniform(modest_count(bench, 1024), 100, 1000, with.seed)));
+  auto const blocks =
+      served(bench.ask(uniform(modest_count(bench, bench.capped(1024)), 100, bench.capped(1000), with.seed)));
   std::vector<u64> usable;
   for (auto const& answered : bench.query(blocks)) usable.push_back(answered.usable);
   found.at_least("blocks", blocks.size(), 1u);
@@ -111,7 +112,7 @@ verdict reallocates_in_place(scenario const& with) {
 /// realloc(nullptr, n) allocates, realloc(p, 0) frees, and one that cannot be served leaves the block as it is.
 template <class Allocator>
 verdict reallocates_at_the_edges(scenario const& wide) {
-  auto const with = wide.less_crowded();
+  auto const with = fitted(wide.less_crowded(), Allocator::traits.largest_bytes);
   harness<Allocator> bench{with};
   verdict found;
   auto blocks = bench.ask(same(with.lanes() + 2, 100));
@@ -140,12 +141,13 @@ template <class Allocator>
 verdict callocates_zeroes(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  u64 const count = modest_count(bench, 3000) / 2 + 1;
-  auto const dirty = bench.ask(uniform(count, 1, 3000, with.seed));
+  u64 const count = modest_count(bench, bench.capped(3000)) / 2 + 1;
+  auto const dirty = bench.ask(uniform(count, 1, bench.capped(3000), with.seed));
   bench.write(dirty, 77);
   bench.free(served(dirty));
   constexpr u64 objects = 3;
-  auto const blocks = bench.transform(callocate_each{}, uniform(count, 1, 1000, with.seed), objects);
+  auto const blocks =
+      bench.transform(callocate_each{}, uniform(count, 1, bench.capped(3000) / objects, with.seed), objects);
   device_buffer<u64> const nonzero(1);
   device_buffer<holding> const list{blocks};
   bench.run(find_nonzero{}, list.data(), static_cast<u64>(blocks.size()), objects, nonzero.data());
@@ -170,16 +172,20 @@ verdict aligns_as_asked(scenario const& with) {
     alignments.push_back(alignment);
     requests.push_back({0, bytes});
   };
-  for (u64 alignment = 1; alignment <= 4096; alignment *= 2)
-    for (u64 const bytes : {u64{1}, u64{24}, alignment, alignment + 1, 3 * alignment}) ask(alignment, bytes);
+  // Blocks of limited size may have fixed places, which are aligned as they are.
+  u64 const most = bench.limited ? bench.traits.self_aligned_up_to : 4096;
+  for (u64 alignment = 1; alignment <= most; alignment *= 2)
+    for (u64 const bytes : {u64{1}, u64{24}, alignment, alignment + 1, 3 * alignment})
+      if (bytes == bench.capped(bytes)) ask(alignment, bytes);
   size_t const promised = requests.size();
-  for (u64 alignment = 8192; alignment; alignment *= 2)
-    for (u64 const bytes : {u64{64}, u64{5000}}) ask(alignment, bytes);
+  for (u64 alignment = 2 * most; alignment; alignment *= 2)
+    for (u64 const bytes : {u64{64}, bench.capped(5000)}) ask(alignment, bytes);
   size_t const powers = requests.size();
   for (u64 const alignment : {0, 3, 15, 24, 100, 4095, 4097}) ask(alignment, 64);
   ask(16, 0);
   ask(4096, 0);
   ask(16, ~u64{0} - 15);
+  if (bench.limited) ask(16, bench.traits.largest_bytes + 1);
   holdings blocks;
   // A few at a time: a small pool has no room for all the classes at once.
   for (size_t first = 0; first < requests.size(); first += 16) {

@@ -60,7 +60,8 @@ verdict holds_each_alone(harness<Allocator>& bench, holdings const& sizes) {
 template <class Allocator>
 verdict serves_every_small_size(scenario const& with) {
   harness<Allocator> bench{with};
-  return holds_each_alone(bench, with.small ? every(1 + with.seed % 16, 6000, 61) : every(1, 6000));
+  u64 const most = bench.capped(6000);
+  return holds_each_alone(bench, with.small ? every(1 + with.seed % 16, most, 61) : every(1, most));
 }
 
 /// The largest sizes of the smallest classes, `most` of them; by quarters of a doubling where the heap does not tell.
@@ -74,7 +75,7 @@ holdings class_edges(harness<Allocator>& bench, u64 most) {
     edges = list.to_host();
     edges.resize(count[0]);
   } else {
-    u64 const largest = std::min<u64>(bench.pool_bytes() / 4, 16 * mebibyte);
+    u64 const largest = bench.capped(std::min<u64>(bench.pool_bytes() / 4, 16 * mebibyte));
     for (u64 power = 16; power < largest; power *= 2)
       for (u64 quarter = 4; quarter < 8; ++quarter) edges.push_back({0, power / 4 * quarter});
   }
@@ -86,7 +87,7 @@ verdict serves_both_sides_of_class_edges(scenario const& with, u64 most) {
   harness<Allocator> bench{with};
   verdict found;
   auto const edges = class_edges(bench, most);
-  found.at_least("classes", edges.size(), 4u);
+  found.at_least("classes", edges.size(), bench.limited ? 1u : 4u);
   holdings sizes;
   for (size_t i = 0; i < edges.size(); ++i) {
     if (i) found.at_least("the next class's size", edges[i].bytes, edges[i - 1].bytes + 1);
@@ -160,6 +161,9 @@ verdict refuses_impossible_sizes(scenario const& with) {
   if constexpr (Allocator::traits.exact_out_of_memory)
     for (u64 const bytes : {u64{with.pool_bytes} + 1, u64{2 * with.pool_bytes}, u64{1} << 32, u64{1} << 40})
       if (bytes > with.pool_bytes) requests.push_back({0, bytes});
+  constexpr u64 largest = Allocator::traits.largest_bytes;
+  if constexpr (harness<Allocator>::limited)
+    for (u64 const bytes : {largest + 1, largest + 16, 2 * largest}) requests.push_back({0, bytes});
   found.equal("impossible requests served", served(bench.ask(requests)).size(), 0u);
   for (u64 i = 1; i < bench.lanes(); i += 2) requests.push_back({0, 64});
   auto const blocks = served(bench.ask(requests));

@@ -13,7 +13,7 @@ verdict serves_two_streams_at_once(scenario const& with) {
   verdict found;
   u64 const slots = with.lanes() * slots_a_lane;
   u64 const rounds = with.small ? 16 : 64;
-  u64 const most = std::clamp<u64>(with.pool_bytes / 4 / slots, 16, 4000);
+  u64 const most = std::clamp<u64>(with.pool_bytes / 4 / slots, 16, bench.capped(4000));
   stream streams[2];
   device_buffer<holding> const lists[2]{device_buffer<holding>(slots), device_buffer<holding>(slots)};
   device_buffer<churn_counts> const counts(1);
@@ -35,7 +35,7 @@ verdict lets_any_kernel_free(scenario const& with) {
   verdict found;
   stream other;
   for (launch_shape const shape : {launch_shape{1, 1}, launch_shape{1, 96}, launch_shape{7, 33}}) {
-    auto const requests = uniform(modest_count(bench, 700), 1, 700, with.seed);
+    auto const requests = uniform(modest_count(bench, bench.capped(700)), 1, bench.capped(700), with.seed);
     auto const blocks = served(bench.ask(requests));
     found.at_least("blocks", blocks.size(), requests.size() / 2);
     found.include(keeps_patterns(bench, blocks));

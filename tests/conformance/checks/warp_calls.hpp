@@ -26,7 +26,7 @@ verdict serves_whole_warps(scenario const& with) {
   verdict found;
   for (u32 const groups : {1u, 2u, 5u, 32u}) {
     harness<Allocator> bench{with};
-    u64 const most = std::min<u64>(600, with.pool_bytes / 4 / with.lanes());
+    u64 const most = bench.capped(std::min<u64>(600, with.pool_bytes / 4 / with.lanes()));
     auto requests = uniform(with.lanes(), 1, most, with.seed + groups);
     if (with.seed % 2 == 1) requests = same(with.lanes(), 1 + with.seed % most);
     for (size_t i = 0; i < requests.size(); i += 3 + with.seed % 5) requests[i].bytes = 0;
@@ -49,10 +49,11 @@ template <class Allocator>
 verdict shares_the_last_blocks_among_a_warp(scenario const& with) {
   auto bench = harness<Allocator>::cramped(with);
   verdict found;
-  auto blocks = bench.fill(4096);
+  u64 const bytes = bench.capped(4096);
+  auto blocks = bench.fill(bytes);
   u64 const free = std::min<u64>(blocks.size(), 1 + with.seed % with.lanes());
   bench.free(split_off(blocks, free));
-  auto const back = served(bench.transform(allocate_by_warp{}, same(with.lanes(), 4096), 1u));
+  auto const back = served(bench.transform(allocate_by_warp{}, same(with.lanes(), bytes), 1u));
   found.equal("lanes served", back.size(), std::min(free, with.lanes()));
   blocks.insert(blocks.end(), back.begin(), back.end());
   found.include(accounts_for(bench, blocks));

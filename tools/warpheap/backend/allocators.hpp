@@ -35,7 +35,9 @@ struct entry {
 
 template <class... Entries>
 struct entry_list {
-  static std::vector<allocator_description> descriptions() { return {{Entries::name, Entries::description}...}; }
+  static std::vector<allocator_description> descriptions() {
+    return {{Entries::name, Entries::description, Entries::allocator_type::traits.largest_bytes}...};
+  }
 
   /// What `visit(entry)` returns for the entry of that name. Throws usage_error if there is none.
   template <class Visit>
@@ -50,7 +52,8 @@ struct entry_list {
 
 using known_allocators = entry_list<
     entry<default_allocator, "the default: slabs of one size class, a bitmap each, reserve then search">,
-    entry<toolkit_allocator, "device-side malloc of CUDA, the C library's on the host backend", reset::does_nothing>>;
+    entry<toolkit_allocator, "device-side malloc of CUDA, the C library's on the host backend", reset::does_nothing>,
+    entry<ring_buffer_allocator, "frames of 8 KiB behind a push and a pop index; what is larger is refused">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
 template <class Visit>

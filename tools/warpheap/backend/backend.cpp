@@ -67,6 +67,14 @@ class common_backend : public backend {
   std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) const override {
     return make_dynamic_graph(allocator, pool_bytes, vertices);
   }
+
+  pic_outcome pic(std::string const& allocator, pic_settings const& settings) const override {
+    return run_pic(allocator, settings);
+  }
+
+  std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const override {
+    return run_pic_capacity(allocator, settings);
+  }
 };
 
 #if defined(__CUDACC__)

@@ -28,6 +28,7 @@ struct device {
 struct allocator_description {
   std::string name;
   std::string text;
+  u64 largest_bytes;  ///< of a block
 };
 
 /// Edges of one batch, grouped by the vertex they leave: group i is `targets[first[i]] … targets[first[i + 1]]` of vertex
@@ -87,8 +88,28 @@ struct verification {
   u64 slots_after = 0;
   double seconds = 0;
   std::string fault = {};
+  std::string skipped = {};  ///< why the heap was not filled; empty if it was
 
   bool verified() const { return fault.empty(); }
+};
+
+/// One particle-in-cell simulation.
+struct pic_settings {
+  u32 cells_x = 32, cells_y = 32;  ///< powers of two
+  u32 particles_per_cell = 8;      ///< of each species
+  u32 species = 2;
+  u32 steps = 10;
+  u64 frame_bytes = 8192;
+  u64 pool_bytes = 0;
+  u64 seed = 1;
+  u32 repeat = 1;
+  bench::progress report = [](std::string const&, u64, u64) {};
+};
+
+/// What came of it: the times of whole steps and of their part that allocates.
+struct pic_outcome {
+  std::vector<bench::result> results = {};
+  u64 state = 0;  ///< a checksum of all particles at the end: the same for all allocators
 };
 
 class backend {
@@ -114,6 +135,9 @@ class backend {
   virtual std::vector<verification> verify(std::string const& allocator, bench::request const& asked) const = 0;
   virtual std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,
                                                     u32 vertices) const = 0;
+  virtual pic_outcome pic(std::string const& allocator, pic_settings const& settings) const = 0;
+  /// The particles that one species can have, a row for each number of species up to the one given.
+  virtual std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const = 0;
 };
 
 std::unique_ptr<backend> make_host_backend();

@@ -56,6 +56,10 @@ std::vector<verification> verify(bench::contender<Allocator> const& who, bench::
   ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
   u64 done = 0;
   for (auto const& range : ranges) {
+    if (auto const why = bench::refusal_of(who, range.most); !why.empty()) {
+      made.push_back({.allocator = who.name, .least_bytes = range.least, .most_bytes = range.most, .skipped = why});
+      continue;
+    }
     for (u32 round = 0; round < asked.repeat; ++round) {
       asked.report("verify, " + who.name, done++, ranges.size() * asked.repeat);
       made.push_back(fill_and_free(heap, who.name, range, asked));

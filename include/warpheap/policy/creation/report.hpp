@@ -17,6 +17,8 @@ struct allocator_traits {
   bool detects_misuse = false;       ///< double and foreign frees are counted and ignored
   bool exact_out_of_memory = false;  ///< nullptr only when every suitable block was owned; full recovery after frees
   bool whole_pool = false;           ///< one request may take nearly the whole of an empty pool
+  /// What is larger is refused, always.
+  size_t largest_bytes = ~size_t{0};
 };
 
 /// A heap when all is quiet. Bytes count whole blocks, that is, what usable_size() says.

@@ -1,0 +1,148 @@
+// The HeapBuffer of PIConGPU: a pool of frames of one size, whose numbers lie in a ring behind a push and a pop index. A
+// request takes the next free frame whatever its size, up to the frame's; a larger one is refused. Nothing is searched and
+// nothing fragments, so a call costs the same whether the pool is empty or all but full.
+//
+// Cost: a load and three dependent atomics for a warp that allocates, a bit a frame that says whether it is owned, and 4
+// to 8 bytes a frame for the ring. All warps meet in the same two counters, which take about a billion operations a second.
+//
+// Source: Eckert 2014, section 2.4.4. There a full buffer was noticed by only the next worker that asked; here by every
+// one, and a frame freed twice is noticed too: docs/design/ring_buffer.md.
+#pragma once
+
+#include "../../structure/ring_queue.hpp"
+#include "report.hpp"
+#include "ring_buffer/frame_table.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <stdexcept>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// Tuning of ring_buffer.
+struct ring_buffer_config {
+  /// What every block has, and the most that a request may ask for; a multiple of 16. 8 KiB are PIConGPU's.
+  size_t frame_bytes = 8192;
+};
+
+/// A handle on a heap of frames: 16 bytes, trivially copyable; all copies serve the same heap.
+template <ring_buffer_config Config = ring_buffer_config{}>
+class ring_buffer {
+  static constexpr size_t frame_bytes = Config.frame_bytes;
+  static_assert(frame_bytes >= 16 && frame_bytes % 16 == 0, "ring_buffer: frame_bytes is a multiple of 16");
+
+ public:
+  static constexpr char const* name = "ring_buffer";
+  static constexpr allocator_traits traits{.alignment = 16,
+                                           .self_aligned_up_to = frame_table<frame_bytes>::alignment,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = true,
+                                           .largest_bytes = frame_bytes};
+
+  ring_buffer() = default;
+
+  /// A frame; nullptr for 0 bytes, for more than a frame has, and when every frame is owned. Any lanes, converged or not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > frame_bytes) return refuse();
+    return serve(group_of(simt::active_mask()));
+  }
+
+  /// The same at a multiple of `alignment`, a power of two; what frames are not aligned to is refused.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    return alignment <= frame_table<frame_bytes>::alignment || bytes == 0 ? create(bytes) : refuse();
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    bool const fits = bytes != 0 && bytes <= frame_bytes;
+    u32 const together = simt::ballot(mask, fits);
+    return fits ? serve(group_of(together)) : create(bytes);
+  }
+
+  /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; what is no owned frame is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (!memory) return;
+    u32 const frame = frames_.number_of(memory);
+    if (frame == frames_.none) return frames_.count(frame_count::foreign_frees);
+    if (!frames_.disown(frame)) return frames_.count(frame_count::double_frees);
+    frames_.ring().push(group_of(simt::active_mask()), frame);
+  }
+
+  /// frame_bytes of the owned frame at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return owns(memory) ? frame_bytes : 0; }
+
+  /// Whether `memory` is an owned frame.
+  WARPHEAP_DEVICE bool owns(void const* memory) const {
+    u32 const frame = frames_.number_of(memory);
+    return frame != frames_.none && frames_.is_owned(frame);
+  }
+
+  /// Frames that could be allocated now; exact when the heap is quiet. One load.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    return bytes != 0 && bytes <= frame_bytes ? frames_.ring().available() : 0;
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align them. Throws
+  /// std::invalid_argument if that is no frame, or more than the ring takes.
+  static size_t required_bytes(size_t pool_bytes) {
+    return frame_table<frame_bytes>::reserved_bytes(frames_in(pool_bytes));
+  }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static ring_buffer place(void* memory, size_t pool_bytes) {
+    ring_buffer made;
+    made.frames_ = frame_table<frame_bytes>::place(memory, frames_in(pool_bytes));
+    return made;
+  }
+
+  /// Makes every frame free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const { frames_.initialize(on); }
+
+  size_t pool_bytes() const { return frames_.pool_bytes(); }
+  size_t metadata_bytes() const { return frames_.metadata_bytes(); }
+
+  heap_statistics statistics() const { return snapshot().statistics(); }
+  u64 available_slots_on_host(size_t bytes) const {
+    return bytes != 0 && bytes <= frame_bytes ? snapshot().available() : 0;
+  }
+  invariant_report check_invariants() const { return snapshot().check_invariants(); }
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    snapshot().for_each_live(visit);
+  }
+#endif
+
+ private:
+#if !defined(__CUDACC_RTC__)
+  static u32 frames_in(size_t pool_bytes) {
+    size_t const frames = pool_bytes / frame_bytes;
+    if (frames == 0 || frames > ring_queue::max_items)
+      throw std::invalid_argument{"ring_buffer: " + std::to_string(pool_bytes) + " bytes are " +
+                                  std::to_string(frames) + " frames of " + std::to_string(frame_bytes) +
+                                  "; there may be 1 to " + std::to_string(ring_queue::max_items)};
+    return static_cast<u32>(frames);
+  }
+  frame_snapshot<frame_bytes> snapshot() const { return frame_snapshot<frame_bytes>{frames_}; }
+#endif
+
+  WARPHEAP_DEVICE void* refuse() const {
+    frames_.count(frame_count::failures);
+    return nullptr;
+  }
+
+  /// A frame for each lane of the group, as long as there are any. All lanes of the group call.
+  WARPHEAP_DEVICE void* serve(lane_group const& group) const {
+    u32 const frame = frames_.ring().pop(group);
+    if (frame == ring_queue::none) return refuse();
+    frames_.own(frame);
+    return frames_.address(frame);
+  }
+
+  frame_table<frame_bytes> frames_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

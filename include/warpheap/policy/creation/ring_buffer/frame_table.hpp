@@ -1,0 +1,200 @@
+// The frames of a ring_buffer: where they and their words lie, and who owns which.
+//
+//   base - frames * frame_bytes   frame 0 | frame 1 | ...     the pool, its start aligned to 4 KiB
+//   base                          counts                      128 bytes: what was refused, freed twice, no frame
+//                                 ring                        the queue of free frames
+//                                 owned                       a bit a frame
+//
+//   F1  a frame's bit is set by who popped the frame, before it is handed out, and cleared by who is to push it. So a frame
+//       is pushed at most once for each time it was popped, whatever callers free.
+//   F2  at rest a frame is either owned or in the ring.
+#pragma once
+
+#include "../../../structure/ring_queue.hpp"
+#include "../report.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <string>
+#include <vector>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Counts that no invariant rests on.
+enum class frame_count : u32 { double_frees, foreign_frees, failures };
+
+/// What the first frame's address is a multiple of.
+inline constexpr size_t frame_pool_alignment = 4096;
+
+/// View of a heap of frames; 16 bytes, trivially copyable, owns nothing.
+template <size_t FrameBytes>
+class frame_table {
+ public:
+  static constexpr u32 none = ring_queue::none;
+  /// What every frame's address is a multiple of: the power of two in FrameBytes, up to 4 KiB.
+  static constexpr size_t alignment =
+      (FrameBytes & (0 - FrameBytes)) < frame_pool_alignment ? FrameBytes & (0 - FrameBytes) : frame_pool_alignment;
+
+  frame_table() = default;
+  /// `base` is where the pool ends and the metadata begins.
+  WARPHEAP_HOST_DEVICE frame_table(u8* base, u32 frames) : base_{base}, frames_{frames} {}
+
+  WARPHEAP_HOST_DEVICE u32 frames() const { return frames_; }
+  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{frames_} * FrameBytes; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - padded_pool_bytes(frames_); }
+  WARPHEAP_HOST_DEVICE void* address(u32 frame) const { return pool() + u64{frame} * FrameBytes; }
+  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return owned_offset(frames_) + 4 * owned_words(); }
+  WARPHEAP_HOST_DEVICE ring_queue ring() const { return {reinterpret_cast<u32*>(base_ + count_bytes), frames_}; }
+
+  /// The number of the frame that starts at `memory`; none if none does.
+  WARPHEAP_HOST_DEVICE u32 number_of(void const* memory) const {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
+    bool const starts_one = offset < pool_bytes() && offset % FrameBytes == 0;
+    return starts_one ? static_cast<u32>(offset / FrameBytes) : none;
+  }
+
+  /// Makes a frame that was popped owned (F1).
+  WARPHEAP_DEVICE void own(u32 frame) const {
+    // relaxed: the ring ordered us after who cleared the bit, and what passes the pointer on orders who frees it.
+    owned(frame).fetch_or(bit_of(frame), order::relaxed);
+  }
+
+  /// Ends the ownership of a frame; false if nobody owned it. Who gets true pushes it (F1).
+  WARPHEAP_DEVICE bool disown(u32 frame) const {
+    // relaxed: one read-modify-write alone sees the bit set, and the ring orders the frame's contents.
+    return owned(frame).fetch_and(~bit_of(frame), order::relaxed) & bit_of(frame);
+  }
+
+  WARPHEAP_DEVICE bool is_owned(u32 frame) const { return owned(frame).load(order::relaxed) & bit_of(frame); }
+
+  WARPHEAP_DEVICE void count(frame_count which) const {
+    atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
+  }
+
+  // Offsets in the metadata.
+  static constexpr u64 count_bytes = 128;
+  WARPHEAP_HOST_DEVICE static constexpr u64 owned_offset(u32 frames) {
+    return count_bytes + 4 * ring_queue::words_for(frames);
+  }
+  WARPHEAP_HOST_DEVICE u64 owned_words() const { return (u64{frames_} + 31) / 32; }
+
+#if !defined(__CUDACC_RTC__)
+  /// Memory for `frames` frames with their metadata, wherever it starts.
+  static u64 reserved_bytes(u32 frames) {
+    return padded_pool_bytes(frames) + frame_table{nullptr, frames}.metadata_bytes() + frame_pool_alignment;
+  }
+
+  static frame_table place(void* memory, u32 frames) {
+    u64 const start = align_up(reinterpret_cast<u64>(memory), frame_pool_alignment);
+    return {reinterpret_cast<u8*>(start) + padded_pool_bytes(frames), frames};
+  }
+
+  /// Makes every frame free, in order on stream `on`.
+  void initialize(stream_view on) const;
+#endif
+
+ private:
+  /// So that the metadata starts at a multiple of 128.
+  WARPHEAP_HOST_DEVICE static constexpr u64 padded_pool_bytes(u32 frames) {
+    return align_up(u64{frames} * FrameBytes, 128);
+  }
+  WARPHEAP_DEVICE atomic_ref<u32> owned(u32 frame) const {
+    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + owned_offset(frames_))[frame / 32]};
+  }
+  WARPHEAP_HOST_DEVICE static u32 bit_of(u32 frame) { return 1u << frame % 32; }
+
+  u8* base_ = nullptr;
+  u32 frames_ = 0;
+};
+
+#if !defined(__CUDACC_RTC__)
+
+/// Kernel: writes the ring of a heap whose frames are all free.
+struct fill_ring {
+  WARPHEAP_DEVICE void operator()(ring_queue ring, u32 start) const {
+    ring.fill(start, global_thread_index(), u64{simt::block_dim()} * simt::grid_dim());
+  }
+};
+
+template <size_t FrameBytes>
+void frame_table<FrameBytes>::initialize(stream_view on) const {
+  u64 const ring_bytes = 4 * ring_queue::words_for(frames_);
+  backend::fill_bytes(metadata(), 0, count_bytes, on);
+  backend::fill_bytes(metadata() + count_bytes + ring_bytes, 0, 4 * owned_words(), on);
+  launch(on, {frames_ < 4096 ? 1u : 256u, 256}, fill_ring{}, ring(), 0u);
+}
+
+/// A quiet heap of frames seen from the host: its metadata copied once.
+template <size_t FrameBytes>
+class frame_snapshot {
+ public:
+  explicit frame_snapshot(frame_table<FrameBytes> const& table) : table_{table}, words_(table.metadata_bytes() / 4) {
+    backend::copy_bytes(words_.data(), table.metadata(), 4 * words_.size());
+  }
+
+  u64 available() const { return ring(ring_queue::available_word); }
+
+  heap_statistics statistics() const {
+    heap_statistics counted{.pool_bytes = table_.pool_bytes(), .metadata_bytes = table_.metadata_bytes()};
+    for (u64 word = 0; word < table_.owned_words(); ++word) counted.live_blocks += popcount(owned(word));
+    counted.live_bytes = counted.live_blocks * FrameBytes;
+    counted.double_frees = count(frame_count::double_frees);
+    counted.foreign_frees = count(frame_count::foreign_frees);
+    counted.failures = count(frame_count::failures);
+    return counted;
+  }
+
+  /// Calls visit(address, bytes) for every owned frame in address order.
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    for (u32 frame = 0; frame < table_.frames(); ++frame)
+      if (is_owned(frame)) visit(table_.address(frame), FrameBytes);
+  }
+
+  /// One line for every invariant that does not hold.
+  invariant_report check_invariants() const {
+    invariant_report report;
+    u32 const pushes = ring(ring_queue::pushes_word), pops = ring(ring_queue::pops_word), queued = pushes - pops;
+    if (available() != queued)
+      report.push_back("Q1: " + std::to_string(available()) + " frames available, and in the ring " +
+                       std::to_string(queued));
+    if (queued > table_.frames()) report.push_back("Q3: more frames in the ring than there are");
+    std::vector<bool> seen(table_.frames());
+    u32 const slots = table_.ring().slots();
+    for (u32 i = 0; i < slots; ++i)
+      if (char const* const violated = fault_of_slot(pops + i, i < queued, seen))
+        report.push_back(violated + (" in the slot of ticket " + std::to_string(pops + i)));
+    for (u32 frame = 0; frame < table_.frames(); ++frame)
+      if (!seen[frame] && !is_owned(frame)) report.push_back("F2: frame " + std::to_string(frame) + " is lost");
+    return report;
+  }
+
+ private:
+  /// What is wrong with a slot; notes the frame in it as seen.
+  char const* fault_of_slot(u32 ticket, bool is_queued, std::vector<bool>& seen) const {
+    u32 const held = ring(ring_queue::index_words + (ticket & (table_.ring().slots() - 1)));
+    if ((held != 0) != is_queued) return held ? "Q5: a frame" : "Q5: no frame";
+    if (held == 0) return nullptr;
+    if (held > table_.frames()) return "Q5: no number of a frame";
+    bool const is_there_twice = seen[held - 1];
+    seen[held - 1] = true;
+    if (is_there_twice) return "Q5: a frame that is in another slot too";
+    return is_owned(held - 1) ? "F2: an owned frame" : nullptr;
+  }
+
+  u32 ring(u64 word) const { return words_[frame_table<FrameBytes>::count_bytes / 4 + word]; }
+  u32 owned(u64 word) const { return words_[frame_table<FrameBytes>::owned_offset(table_.frames()) / 4 + word]; }
+  bool is_owned(u32 frame) const { return owned(frame / 32) >> (frame % 32) & 1; }
+  u64 count(frame_count which) const {
+    u32 const word = 2 * static_cast<u32>(which);
+    return u64{words_[word + 1]} << 32 | words_[word];
+  }
+
+  frame_table<FrameBytes> table_;
+  std::vector<u32> words_;
+};
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

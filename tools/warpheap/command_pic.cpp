@@ -1,0 +1,142 @@
+// `warpheap pic`: the same plasma with every allocator that was chosen. All must end in the same state, particle by
+// particle.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench_rows.hpp"
+#include "choices.hpp"
+#include "json_output.hpp"
+#include "numbers.hpp"
+#include "progress_bar.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr u64 host_pool = u64{64} << 20;
+constexpr u64 most_cells_of_a_side = 4096, most_species = 64;
+/// What a frame's header and a warp's particles take.
+constexpr u64 least_frame_bytes = 16 + 32 * 20;
+constexpr u64 most_frame_bytes = u64{1} << 24;
+
+u32 parse_side(std::string const& text, u64 least) {
+  u64 const side = parse_count("--cells", text, least, most_cells_of_a_side);
+  if (side & (side - 1)) throw usage_error{fmt::format("--cells: '{}' is no power of two", text)};
+  return static_cast<u32>(side);
+}
+
+/// `WIDTHxHEIGHT`.
+void parse_cells(std::string const& text, pic_settings& settings) {
+  auto const by = text.find('x');
+  if (by == std::string::npos) throw usage_error{fmt::format("--cells: '{}' is not like 64x32", text)};
+  settings.cells_x = parse_side(text.substr(0, by), 8);
+  settings.cells_y = parse_side(text.substr(by + 1), 4);
+}
+
+pic_settings parse_settings(pic_flags const& flags, choices const& chosen) {
+  bool const on_host = chosen.on->name() == "host";
+  auto const typed_or = [](std::string const& typed, char const* otherwise) {
+    return typed.empty() ? std::string{otherwise} : typed;
+  };
+  pic_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed};
+  parse_cells(typed_or(flags.cells, on_host ? "32x32" : "512x512"), settings);
+  settings.particles_per_cell = static_cast<u32>(
+      parse_count("--particles-per-cell", typed_or(flags.particles_per_cell, on_host ? "8" : "25"), 1, 1'000'000));
+  settings.species = static_cast<u32>(
+      parse_count("--species", typed_or(flags.species, flags.find_capacity ? "16" : "2"), 1, most_species));
+  settings.steps =
+      static_cast<u32>(parse_count("--steps", typed_or(flags.steps, on_host ? "20" : "100"), 1, 1'000'000));
+  settings.frame_bytes = parse_bytes("--frame-bytes", flags.frame_bytes, least_frame_bytes, most_frame_bytes);
+  settings.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
+  u64 const particles = u64{settings.cells_x} * settings.cells_y * settings.particles_per_cell * settings.species;
+  if (!flags.find_capacity && particles > 0xffff'fffeu)
+    throw usage_error{
+        fmt::format("--particles-per-cell: {} particles in all, and there may be {}", particles, 0xffff'fffeu)};
+  return settings;
+}
+
+/// Everything measured, and the first thing that is wrong with it.
+struct outcome {
+  std::vector<bench::result> results;
+  std::string state, fault;
+};
+
+std::string fault_of(std::vector<bench::result> const& results) {
+  for (auto const& made : results)
+    if (!made.checked()) return fmt::format("{}: {}", made.allocator, made.fault);
+  return {};
+}
+
+outcome simulate(choices const& chosen, pic_settings const& settings) {
+  outcome all;
+  for (auto const& allocator : chosen.allocators) {
+    auto const made = chosen.on->pic(allocator, settings);
+    all.results.insert(all.results.end(), made.results.begin(), made.results.end());
+    auto const state = fmt::format("{:016x}", made.state);
+    if (all.fault.empty()) all.fault = fault_of(made.results);
+    if (all.state.empty()) all.state = state;
+    if (all.fault.empty() && state != all.state)
+      all.fault =
+          fmt::format("{}: the particles end in another state than with {}", allocator, chosen.allocators.front());
+  }
+  return all;
+}
+
+outcome find_capacity(choices const& chosen, pic_settings const& settings) {
+  outcome all;
+  for (auto const& allocator : chosen.allocators)
+    for (auto const& made : chosen.on->pic_capacity(allocator, settings)) all.results.push_back(made);
+  all.fault = fault_of(all.results);
+  return all;
+}
+
+/// How long a step takes with each allocator, as a part of what it takes with the first.
+void print_ratios(std::vector<bench::result> const& results) {
+  for (auto const& made : results) {
+    auto const& first = results.front();
+    if (made.operation != "step" || made.allocator == first.allocator || !made.checked() || !first.checked()) continue;
+    fmt::print("A step with {} takes {:.3f} of one with {}.\n", made.allocator,
+               bench::median(made.times_us) / bench::median(first.times_us), first.allocator);
+  }
+}
+
+}  // namespace
+
+int run_pic(pic_flags const& flags) {
+  json_output output{flags.common.json};
+  auto const chosen = choose(flags.common, host_pool);
+  auto settings = parse_settings(flags, chosen);
+  outcome all;
+  {
+    progress_bar bar;
+    settings.report = bar.reporter();
+    all = flags.find_capacity ? find_capacity(chosen, settings) : simulate(chosen, settings);
+  }
+
+  auto document = new_document(*chosen.on);
+  document["backend"] = chosen.on->name();
+  document["seed"] = chosen.seed;
+  document["pool_bytes"] = chosen.pool_bytes;
+  document["verified"] = all.fault.empty();
+  if (!flags.find_capacity) document["state"] = all.state;
+  document["results"] = json::array();
+  auto table = result_table();
+  for (auto const& made : all.results) {
+    document["results"].push_back(json_of(made, chosen.on->name()));
+    add_row(table, made);
+  }
+  if (!output.owns_standard_output()) {
+    fmt::print("{}", table.text());
+    print_ratios(all.results);
+  }
+  output.write(document);
+  if (all.fault.empty()) return 0;
+  complain("pic: " + all.fault);
+  return 1;
+}
+
+}  // namespace warpheap::tool
