@@ -20,11 +20,21 @@ concept bounds_registers = requires {
   Functor::resident_blocks;
 };
 
+// Multiprocessors before sm_80 have room for 1,024 threads, and more than fit are an error.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define WARPHEAP_RESIDENT_BLOCKS(Functor) \
+  (Functor::resident_blocks * Functor::most_threads > 1024 ? 1024 / Functor::most_threads : Functor::resident_blocks)
+#else
+#define WARPHEAP_RESIDENT_BLOCKS(Functor) Functor::resident_blocks
+#endif
+
 template <bounds_registers Functor, class... Arguments>
-__global__ void __launch_bounds__(Functor::most_threads, Functor::resident_blocks)
+__global__ void __launch_bounds__(Functor::most_threads, WARPHEAP_RESIDENT_BLOCKS(Functor))
     run_bounded_functor(Functor functor, Arguments... arguments) {
   functor(arguments...);
 }
+
+#undef WARPHEAP_RESIDENT_BLOCKS
 
 /// Launches `functor(arguments...)` on every thread of `shape`, in order on stream `on`. Does not wait; `synchronize`
 /// does, and reports what went wrong in the kernel. Functor and arguments are trivially copyable. A grid of no thread
