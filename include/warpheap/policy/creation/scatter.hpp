@@ -183,7 +183,7 @@ class scatter {
     chunk_set got{};
     if (rank == 0) {
       u32 const page = search_type{table_}.home(units, part);
-      got = table_.take(page, table_.load(page), request(units), wanted);
+      got = table_.template take<path::inlined>(page, table_.load(page), request(units), wanted);
       got.page = page;
     }
     // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
@@ -205,15 +205,13 @@ class scatter {
                                           u32 start) {
     scatter self;
     self.table_ = table;
-    search_type const search{table};
     void* mine = nullptr;
     u32 wanted = popcount(group_mask), named = search_type::none;
     WARPHEAP_NO_UNROLL
     while (simt::ballot(company, wanted != 0) != 0) {
       lane_group const group = group_of(group_mask);
       chunk_set got{};
-      if (group.leads && wanted != 0)
-        got = named == search_type::none ? search.probe(wish, wanted, start) : search.take_named(named, wish, wanted);
+      if (group.leads && wanted != 0) got = search_type{table.afresh()}.probe(wish, wanted, named, start);
       got.page = simt::shuffle(company, got.page, group.leader);
       got.layout = simt::shuffle(company, got.layout, group.leader);
       got.bits = simt::shuffle(company, got.bits, group.leader);
@@ -222,7 +220,7 @@ class scatter {
         if (rank < popcount(got.bits)) mine = self.address(got, rank);
         wanted -= popcount(got.bits);
       } else if (wanted != 0) {
-        named = search.sweep(group, wish, named);
+        named = search_type{table.afresh()}.sweep(group, wish, named);
         if (named != search_type::none) continue;
         if (group.leads) table.add_count(count::failures, wanted);
         wanted = 0;

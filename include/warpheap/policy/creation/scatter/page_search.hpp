@@ -38,33 +38,25 @@ class page_search {
     return page < range ? page : page % range;
   }
 
-  /// Chunks from some page where a look showed room; none if a few looks showed none, which is no certain answer. Any lane
-  /// alone.
+  /// Chunks from page `named`, or if that is `none` from some page where a look showed room; none if a few looks showed none,
+  /// or if others were faster, which is no certain answer. Any lane alone.
   ///
   /// start   page whose region is looked at first
-  WARPHEAP_DEVICE chunk_set probe(chunk_request const& request, u32 wanted, u32 start) const {
-    chunk_set got = take_in_region(start / Config.region_pages, start % Config.region_pages, request, wanted);
+  WARPHEAP_DEVICE chunk_set probe(chunk_request const& request, u32 wanted, u32 named, u32 start) const {
+    chunk_set got{};
+    u32 region = start / Config.region_pages, from = start % Config.region_pages;
     WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; got.bits == 0 && turn < 2; ++turn) {
-      // relaxed: a hint.
-      u64 active = table_.active_block().load(order::relaxed);
-      WARPHEAP_NO_UNROLL
-      for (u32 attempt = 0; got.bits == 0 && attempt < attempts; ++attempt) {
-        u32 const random = random_bits();
-        u32 const first = static_cast<u32>(active) * table_.block_regions();
-        u32 const region = first + scale_below(random, table_.regions_of(static_cast<u32>(active)));
-        got = take_in_region(region, random % Config.region_pages, request, wanted);
+    for (u32 attempt = 0; got.bits == 0 && attempt < (named == none ? 1 + 2 * attempts : 1); ++attempt) {
+      if (attempt != 0) {
+        if (attempt == 1 + attempts) move_on();
+        u32 const random = random_bits(), active = active_block();
+        region = active * table_.block_regions() + scale_below(random, table_.regions_of(active));
+        from = random % Config.region_pages;
       }
-      // relaxed: a hint; one of those who found nothing moves it on.
-      u64 const next = active + 1 < table_.blocks() ? active + 1 : 0;
-      if (got.bits == 0) table_.active_block().compare_exchange(active, next, order::relaxed, order::relaxed);
+      u32 const page = named == none ? find_in_region(region, from, request) : named;
+      if (page != none) got = table_.template take<path::called>(page, table_.load(page), request, wanted);
     }
     return got;
-  }
-
-  /// Chunks of page `named`, where a sweep saw room; none if others were faster.
-  WARPHEAP_DEVICE chunk_set take_named(u32 named, chunk_request const& request, u32 wanted) const {
-    return table_.take(named, table_.load(named), request, wanted);
   }
 
   /// The certain answer: a page with room for the request, or `none`, and then at one instant of the call every chunk of a
@@ -82,9 +74,13 @@ class page_search {
       // What any of us knows to have been freed, all of us see.
       simt::sync_warp(group.mask);
       u64 first = 0, second = 0;
-      u32 seen = look(group, request, start, false, first);
-      if (seen != none) return seen;
-      seen = look(group, request, start, true, second);
+      u32 seen = none;
+      WARPHEAP_NO_UNROLL
+      for (u32 turn = 0; turn < 2 && seen == none; ++turn) {
+        first = second;
+        second = 0;
+        seen = page_search{table_.afresh()}.look(group, request, start, turn == 1, second);
+      }
       if (seen != none) return seen;
       if (simt::ballot(group.mask, first != second) == 0) return none;
       simt::pause(pause_nanoseconds);
@@ -99,21 +95,37 @@ class page_search {
     return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
   }
 
-  /// Chunks of a region's page from its page `start` on and around: of one that has chunks already, else of a free one.
-  WARPHEAP_DEVICE chunk_set take_in_region(u32 region, u32 start, chunk_request const& request, u32 wanted) const {
+  WARPHEAP_DEVICE u32 active_block() const {
+    // relaxed: a hint.
+    return static_cast<u32>(table_.active_block().load(order::relaxed));
+  }
+  /// The access block after this one is the one in use; one of those who found nothing sees to it.
+  WARPHEAP_DEVICE void move_on() const {
+    u64 active = active_block();
+    u64 const next = active + 1 < table_.blocks() ? active + 1 : 0;
+    table_.active_block().compare_exchange(active, next, order::relaxed, order::relaxed);
+  }
+
+  static constexpr u32 side_by_side = 3;  // loads in flight at a time
+
+  /// The first page of a region with room, from its page `start` on and around; `none` if none was seen.
+  WARPHEAP_DEVICE u32 find_in_region(u32 region, u32 start, chunk_request const& request) const {
     u32 const first = region * Config.region_pages, pages = table_.pages_of(region);
     // relaxed: a hint; full regions are skipped.
-    if (fill_count{table_.region(region).load(order::relaxed)}.counts_all(pages)) return {};
-    chunk_set got{};
-    u32 free = none;
+    if (fill_count{table_.region(region).load(order::relaxed)}.counts_all(pages)) return none;
+    u32 found = none, ahead = start < pages ? start : 0;
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < pages && got.bits == 0; ++i) {
-      u32 const page = first + (start + i) % pages;
-      page_word const seen = table_.load(page);
-      if (seen.is_free()) free = free == none ? page : free;
-      else if (table_type::has_room(seen, request)) got = table_.take(page, seen, request, wanted);
+    for (u32 done = 0; done < pages && found == none; done += side_by_side) {
+      u32 page[side_by_side];
+      page_word seen[side_by_side];
+      for (u32 k = 0; k < side_by_side; ++k) {
+        page[k] = first + ahead;
+        seen[k] = table_.load(page[k]);
+        ahead = ahead + 1 < pages ? ahead + 1 : 0;
+      }
+      for (u32 k = side_by_side; k-- != 0;) found = table_type::has_room(seen[k], request) ? page[k] : found;
     }
-    return got.bits == 0 && free != none ? take_named(free, request, wanted) : got;
+    return found;
   }
 
   // relaxed loads first: an old value whose version is still the newest at the second look was true in between. The second
@@ -156,13 +168,20 @@ class page_search {
       trace += mix(count ^ mix(~u64{region}));
       return none;
     }
+    u32 const first = region * Config.region_pages;
     u32 found = none;
-    // Unrolled as far as the compiler likes: the loads do not depend on one another.
-    for (u32 i = 0; i < pages; ++i) {
-      u32 const page = region * Config.region_pages + i;
-      page_word const seen{read(table_.page(page), newest)};
-      if (table_type::has_room(seen, request)) found = page;
-      trace += mix(u64{page} << 32 | seen.version());
+    WARPHEAP_NO_UNROLL
+    for (u32 done = 0; done < pages; done += side_by_side) {
+      page_word seen[side_by_side];
+      for (u32 k = 0; k < side_by_side; ++k) {
+        u32 const page = first + (done + k < pages ? done + k : pages - 1);
+        seen[k] = {read(table_.page(page), newest)};
+      }
+      for (u32 k = 0; k < side_by_side; ++k) {
+        u32 const page = first + (done + k < pages ? done + k : pages - 1);
+        if (table_type::has_room(seen[k], request)) found = page;
+        trace += mix(u64{page} << 32 | seen[k].version());
+      }
     }
     return found;
   }

@@ -25,6 +25,9 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
+/// Where code ends up.
+enum class path { inlined, called };
+
 /// View of a heap's pages; 16 bytes, trivially copyable, owns nothing.
 template <creation::scatter_config Config>
 class page_table {
@@ -40,6 +43,14 @@ class page_table {
   /// `base` is where the pool ends and the metadata begins.
   WARPHEAP_HOST_DEVICE page_table(u8* base, u32 pages) : base_{base}, pages_{pages} {
     block_regions_ = (regions() + Config.access_blocks - 1) / Config.access_blocks;
+  }
+
+  /// The same table, of whose sizes the compiler knows nothing from here on.
+  WARPHEAP_DEVICE page_table afresh() const {
+    page_table same = *this;
+    same.pages_ = warpheap::afresh(pages_);
+    same.block_regions_ = warpheap::afresh(block_regions_);
+    return same;
   }
 
   WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
@@ -114,12 +125,15 @@ class page_table {
 
   /// Takes up to `wanted` chunks, at most 32, of a page that was `seen` so lately. None if it has no room for the request or
   /// has changed. Any lane alone.
+  ///
+  /// Where    inlined: on the path that is part of every kernel, whose rare parts are calls; called: on one that is a call
+  template <path Where>
   WARPHEAP_DEVICE chunk_set take(u32 which, page_word seen, chunk_request const& request, u32 wanted) const {
     u32 const units = seen.is_free() ? request.units : seen.units();
     if (!request.suits(units)) return {};
     u32 const capacity = layout::capacity(units);
     if (layout::is_flat(units)) return take_flat(which, seen, units, low_mask32(capacity), wanted);
-    return take_hierarchical(which, seen, units, capacity, wanted);
+    return take_hierarchical<Where>(which, seen, units, capacity, wanted);
   }
 
   /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns how many were really owned. Any
@@ -135,7 +149,7 @@ class page_table {
     }
     if (cleared == 0 && !flat) return 0;
     if (cleared != 0 && !is_full(seen) && try_change(chunks.page, seen, without(seen, what, flat))) return cleared;
-    return lower(*this, chunks.page, units, what);
+    return lower_by_call(*this, chunks.page, units, what);
   }
 
   /// Counts `pages` pages of a region that have become full.
@@ -175,6 +189,7 @@ class page_table {
     return {which, units, bits};
   }
 
+  template <path Where>
   WARPHEAP_DEVICE chunk_set take_hierarchical(u32 which, page_word seen, u32 units, u32 capacity, u32 wanted) const {
     u32 const count = seen.low();
     if (count >= capacity) return {};
@@ -192,7 +207,8 @@ class page_table {
     u32 const free = layout::valid_mask(capacity, segment) & ~taken;
     u32 const bits = free == 0 ? 0 : claim(which, segment, static_cast<u32>(lowest_bits(u64{free}, promised)));
     chunk_set const got{which, units | segment << 16, bits};
-    return popcount(bits) == promised ? got : settle(*this, got, promised);
+    if (popcount(bits) == promised) return got;
+    return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
   }
 
   /// Sets bits of a field; returns those that are ours now.
@@ -202,7 +218,7 @@ class page_table {
   }
 
   /// Finds a chunk at least where `promised` were and `got` are not all, and takes the rest of the promise back.
-  WARPHEAP_COLD static chunk_set settle(page_table table, chunk_set got, u32 promised) {
+  WARPHEAP_DEVICE chunk_set settle(chunk_set got, u32 promised) const {
     u32 const capacity = layout::capacity(got.units());
     u32 const segments = (capacity + layout::segment_chunks - 1) / layout::segment_chunks;
     u32 segment = got.segment();
@@ -210,16 +226,20 @@ class page_table {
     while (got.bits == 0) {
       // S2: there are chunks for us. Who is faster at one that we see takes it by a promise of his own.
       segment = segment + 1 < segments ? segment + 1 : 0;
-      u32 const free = layout::valid_mask(capacity, segment) & ~table.field(got.page, segment).load(order::relaxed);
+      u32 const free = layout::valid_mask(capacity, segment) & ~field(got.page, segment).load(order::relaxed);
       if (free == 0) {
         if (segment == 0) simt::pause(20);
         continue;
       }
       u32 const bits = static_cast<u32>(lowest_bits(u64{free}, promised));
-      got = {got.page, got.units() | segment << 16, table.claim(got.page, segment, bits)};
+      got = {got.page, got.units() | segment << 16, claim(got.page, segment, bits)};
     }
-    if (u32 const rest = promised - popcount(got.bits)) lower(table, got.page, got.units(), rest);
+    if (u32 const rest = promised - popcount(got.bits)) lower(got.page, got.units(), rest);
     return got;
+  }
+
+  WARPHEAP_COLD static chunk_set settle_by_call(page_table table, chunk_set got, u32 promised) {
+    return table.settle(got, promised);
   }
 
   /// One attempt to change what a page that is not full has taken to `low`.
@@ -243,22 +263,26 @@ class page_table {
   }
 
   /// The loop behind give_back(): takes `what` off a page's word. Returns how many chunks that were.
-  WARPHEAP_COLD static u32 lower(page_table table, u32 which, u32 units, u32 what) {
+  WARPHEAP_DEVICE u32 lower(u32 which, u32 units, u32 what) const {
     bool const flat = layout::is_flat(units);
     bool withdrawn = false;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      page_word const seen = table.load(which);
+      page_word const seen = load(which);
       // A flat page of another size was cleaned up: these chunks were free already. Bits of a field say so themselves.
       u32 const chunks = !flat ? what : seen.units() == units ? popcount(seen.low() & what) : 0;
       bool const makes_room = chunks != 0 && is_full(seen);
       // F1: not counted from before the page gets room.
-      if (makes_room && !withdrawn) table.withdraw_full(which / region_pages, 1);
-      if (withdrawn && !makes_room) table.count_full(which / region_pages, 1);
+      if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);
+      if (withdrawn && !makes_room) count_full(which / region_pages, 1);
       withdrawn = makes_room;
       if (chunks == 0) return 0;
-      if (table.try_change(which, seen, without(seen, what, flat))) return chunks;
+      if (try_change(which, seen, without(seen, what, flat))) return chunks;
     }
+  }
+
+  WARPHEAP_COLD static u32 lower_by_call(page_table table, u32 which, u32 units, u32 what) {
+    return table.lower(which, units, what);
   }
 
   WARPHEAP_DEVICE u64* at(u64 offset) const { return reinterpret_cast<u64*>(base_ + offset); }
