@@ -206,6 +206,8 @@ class page_snapshot {
     if (flat) stray += popcount(now.low() & ~low_mask32(capacity));
     expect(stray == 0, report, "S2: a bit is set where there is no chunk, in page", page);
     expect(flat || set == taken(now), report, "S2: promised chunks are not the bits set, in page", page);
+    bool const full = now.has_chunks() ? taken(now) == capacity : !now.is_free();
+    expect(now.is_full() == full, report, "F does not say whether all is taken, in page", page);
     expect(!now.is_free() || now.low() == 0, report, "S3: a free page holds something, page", page);
     expect(!now.has_chunks() || taken(now) != 0 || !Config.reset_freed_pages, report,
            "S3: the last chunk was given back, and its size stayed, in page", page);
@@ -230,7 +232,7 @@ class page_snapshot {
         u32 const region = block * table_.block_regions() + i;
         u32 full = 0;
         for (u32 page = 0; page < table_.pages_of(region); ++page)
-          full += table_type::is_full(word(region * Config.region_pages + page));
+          full += word(region * Config.region_pages + page).is_full();
         full_regions += full == table_.pages_of(region);
         fill_count const counted{at(table_.regions_offset())[region]};
         expect(counted.counts_all(full), report, "F1: full pages are not those counted, in region", region);

@@ -242,8 +242,8 @@ class page_runs {
     table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::relaxed);
   }
 
-  WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) { return seen.with(page_word::inner_units, 0); }
-  WARPHEAP_HOST_DEVICE static u64 head(u32 length) { return page_word{}.with(page_word::run_units, length).word; }
+  WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) { return seen.with(page_word::inner_units, 0, true); }
+  WARPHEAP_HOST_DEVICE static u64 head(u32 length) { return page_word{}.with(page_word::run_units, length, true).word; }
 
   /// Calls visit(region, pages) for the parts of [first, end) in each region.
   template <class Visit>

@@ -106,7 +106,7 @@ class page_search {
     table_.active_block().compare_exchange(active, next, order::relaxed, order::relaxed);
   }
 
-  static constexpr u32 side_by_side = 3;  // loads in flight at a time
+  static constexpr u32 side_by_side = 4;  // loads in flight at a time
 
   /// The first page of a region with room, from its page `start` on and around; `none` if none was seen.
   WARPHEAP_DEVICE u32 find_in_region(u32 region, u32 start, chunk_request const& request) const {

@@ -113,14 +113,7 @@ class page_table {
 
   /// Whether a page as seen has a chunk for the request.
   WARPHEAP_HOST_DEVICE static bool has_room(page_word seen, chunk_request const& request) {
-    if (seen.is_free()) return true;
-    return seen.has_chunks() && request.suits(seen.units()) && !is_full(seen);
-  }
-  /// Whether a page as seen has no room for anybody.
-  WARPHEAP_HOST_DEVICE static bool is_full(page_word seen) {
-    if (!seen.has_chunks()) return !seen.is_free();
-    u32 const capacity = layout::capacity(seen.units());
-    return layout::is_flat(seen.units()) ? seen.low() == low_mask32(capacity) : seen.low() == capacity;
+    return seen.is_free() || (!seen.is_full() && request.suits(seen.units()));
   }
 
   /// Takes up to `wanted` chunks, at most 32, of a page that was `seen` so lately. None if it has no room for the request or
@@ -148,7 +141,7 @@ class page_table {
       what = cleared = popcount(what);
     }
     if (cleared == 0 && !flat) return 0;
-    if (cleared != 0 && !is_full(seen) && try_change(chunks.page, seen, without(seen, what, flat))) return cleared;
+    if (cleared != 0 && !seen.is_full() && try_change(chunks.page, seen, without(seen, what, flat))) return cleared;
     return lower_by_call(*this, chunks.page, units, what);
   }
 
@@ -182,7 +175,7 @@ class page_table {
     u64 expected = seen.word;
     // acquire: what the last owners wrote, of these chunks or of others that lay here, happens before our use; pairs with
     // the release in try_change(), through the chain of changes (S1).
-    if (!page(which).compare_exchange(expected, seen.with(units, seen.low() | bits).word, order::acquire,
+    if (!page(which).compare_exchange(expected, seen.with(units, seen.low() | bits, bits == free).word, order::acquire,
                                       order::relaxed))
       return {};
     if (bits == free) count_full(which / region_pages, 1);
@@ -200,8 +193,8 @@ class page_table {
     u32 const taken = seen.is_free() ? 0 : field(which, segment).load(order::relaxed);
     u64 expected = seen.word;
     // acquire: as in take_flat(); what was written to chunks of this size comes with the field.
-    if (!page(which).compare_exchange(expected, seen.with(units, count + promised).word, order::acquire,
-                                      order::relaxed))
+    if (!page(which).compare_exchange(expected, seen.with(units, count + promised, count + promised == capacity).word,
+                                      order::acquire, order::relaxed))
       return {};
     if (count + promised == capacity) count_full(which / region_pages, 1);
     u32 const free = layout::valid_mask(capacity, segment) & ~taken;
@@ -253,8 +246,8 @@ class page_table {
   /// What a page becomes when chunks come back: free if they were the last; with room for somebody (S4).
   WARPHEAP_HOST_DEVICE static page_word lowered(page_word seen, u32 low) {
     bool const emptied = low == 0 && Config.reset_freed_pages;
-    page_word const next = emptied ? seen.with(0, 0) : seen.with(seen.units(), low);
-    return emptied || is_full(seen) ? next.with_room() : next;
+    page_word const next = emptied ? seen.with(0, 0, false) : seen.with(seen.units(), low, false);
+    return emptied || seen.is_full() ? next.with_room() : next;
   }
 
   /// What is taken of a page, less `what`: bits of a flat page, a number of chunks of a hierarchical one.
@@ -271,7 +264,7 @@ class page_table {
       page_word const seen = load(which);
       // A flat page of another size was cleaned up: these chunks were free already. Bits of a field say so themselves.
       u32 const chunks = !flat ? what : seen.units() == units ? popcount(seen.low() & what) : 0;
-      bool const makes_room = chunks != 0 && is_full(seen);
+      bool const makes_room = chunks != 0 && seen.is_full();
       // F1: not counted from before the page gets room.
       if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);
       if (withdrawn && !makes_room) count_full(which / region_pages, 1);

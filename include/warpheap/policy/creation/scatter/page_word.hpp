@@ -1,12 +1,13 @@
 // A page's state in one 64-bit word, so that every change is one atomic operation.
 //
-//    63        47 46    32 31             0
-//   |  version   |  units | field or count |
+//    63        48 47 46    32 31             0
+//   |  version   |F |  units | field or count |
 //
 //   units    size of the chunks in 16 bytes; 0: a free page, which serves any size; two values above all sizes name the
 //            pages of a run: its first, its others
 //   field    flat pages: a bit a chunk, set while it is owned.   Hierarchical pages: how many chunks are promised.
 //            First page of a run: its pages.
+//   F        full: all chunks are taken, or the page is part of a run
 //   version  how often the page got room for somebody: it became free, or was full and is not
 //
 //   S1  the word changes by read-modify-writes alone.
@@ -28,7 +29,8 @@ struct page_word {
   static constexpr u32 units_shift = 32;
   static constexpr u32 units_bits = 15;
   static constexpr u64 units_mask = ((u64{1} << units_bits) - 1) << units_shift;
-  static constexpr u64 version_unit = u64{1} << (units_shift + units_bits);
+  static constexpr u64 full_bit = u64{1} << (units_shift + units_bits);
+  static constexpr u64 version_unit = 2 * full_bit;
   static constexpr u64 version_mask = 0 - version_unit;
   static constexpr u32 run_units = 0x7fff;    ///< the first page of a run
   static constexpr u32 inner_units = 0x7ffe;  ///< its others
@@ -37,21 +39,23 @@ struct page_word {
   WARPHEAP_HOST_DEVICE constexpr u32 units() const { return static_cast<u32>((word & units_mask) >> units_shift); }
   WARPHEAP_HOST_DEVICE constexpr u64 version() const { return word / version_unit; }
 
+  WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return word & full_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_free() const { return (word & units_mask) == 0; }
   WARPHEAP_HOST_DEVICE constexpr bool is_run() const { return units() == run_units; }
   WARPHEAP_HOST_DEVICE constexpr bool has_chunks() const { return units() - 1 < inner_units - 1; }
 
   /// The same version with other contents.
-  WARPHEAP_HOST_DEVICE constexpr page_word with(u32 units, u32 low) const {
-    return {(word & version_mask) | u64{units} << units_shift | low};
+  WARPHEAP_HOST_DEVICE constexpr page_word with(u32 units, u32 low, bool full) const {
+    return {(word & version_mask) | (full ? full_bit : 0) | u64{units} << units_shift | low};
   }
   /// The next version, which says that there is room now.
   WARPHEAP_HOST_DEVICE constexpr page_word with_room() const { return {word + version_unit}; }
 };
 
 static_assert(page_word{}.is_free() && !page_word{}.has_chunks());
-static_assert(page_word{}.with(page_word::inner_units, 0).units() == page_word::inner_units);
-static_assert(!page_word{}.with(page_word::inner_units, 0).has_chunks() && page_word{}.with(1, 0).has_chunks());
+static_assert(page_word{}.with(page_word::inner_units, 0, true).units() == page_word::inner_units);
+static_assert(!page_word{}.with(page_word::inner_units, 0, true).has_chunks() &&
+              page_word{}.with(1, 0, true).has_chunks());
 static_assert(page_word{~u64{0}}.with_room().version() == 0 && page_word{7}.with_room().version() == 1);
 
 /// What a request needs of a page.
