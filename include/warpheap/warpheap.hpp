@@ -12,6 +12,7 @@
 #include "heap/heap.hpp"
 #include "platform/simt.hpp"
 #include "policy/alignment/shrink.hpp"
+#include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
 #include "policy/creation/toolkit.hpp"
 #include "policy/distribution/none.hpp"

@@ -1,6 +1,5 @@
-// ScatterAlloc, which promises everything but alignment to a size.
+// ScatterAlloc, which promises all but that sizes are aligned to themselves.
 #include "suite.hpp"
-#include "warpheap/policy/creation/scatter.hpp"
 #include "warpheap/warpheap.hpp"
 
-WARPHEAP_CONFORMANCE(scatter, warpheap::plain_allocator<warpheap::creation::scatter<>>);
+WARPHEAP_CONFORMANCE(scatter, warpheap::scatter_allocator);

@@ -1,8 +1,8 @@
-// The heaps that have names of their own: the default allocator's and the toolkit's, each a creation policy with the
-// plainest other four.
+// The heaps that have names of their own, each a creation policy with the plainest other four.
 #pragma once
 
 #include "../policy/alignment/shrink.hpp"
+#include "../policy/creation/scatter.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
 #include "../policy/creation/toolkit.hpp"
 #include "../policy/distribution/none.hpp"
@@ -25,6 +25,7 @@ using plain_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
 
 using default_allocator = plain_allocator<creation::slab_bitmap<>>;
+using scatter_allocator = plain_allocator<creation::scatter<>>;
 using toolkit_allocator = plain_allocator<creation::toolkit>;
 
 /// What a kernel takes of the default heap: 16 bytes, trivially copyable.
@@ -34,6 +35,8 @@ static_assert(sizeof(heap_ref) == 16);
 #if !defined(__CUDACC_RTC__)
 /// The default heap over device memory.
 using heap = basic_heap<default_allocator>;
+/// ScatterAlloc behind the same interface.
+using scatter_heap = basic_heap<scatter_allocator>;
 /// The toolkit's own device-side malloc behind the same interface.
 using toolkit_heap = basic_heap<toolkit_allocator>;
 #endif

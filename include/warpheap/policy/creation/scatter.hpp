@@ -162,7 +162,7 @@ class scatter {
   WARPHEAP_HOST_DEVICE static chunk_request request(u32 units, u32 alignment = 1) {
     u32 const least = static_cast<u32>(align_up(units, alignment)), waste = Config.waste_factor * units;
     u32 const most = waste < layout::page_units ? waste : layout::page_units;
-    return {least, least < most ? most : least, alignment};
+    return {least, least < most ? most : least, alignment, layout::capacity(least)};
   }
 
   /// Blocks for the lanes of a group that ask for one size. Here is only what almost every request needs: the page that the
@@ -172,7 +172,8 @@ class scatter {
   /// the other, so the groups talk in one.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 units) const {
     u32 leader = group.leader, rank = group.rank, wanted = group.size, part = 0;
-    u32 const capacity = layout::capacity(units);
+    chunk_request const wish = request(units);
+    u32 const capacity = wish.capacity;
     if (wanted > capacity) {
       part = small_quotient(rank, capacity);
       u32 const first = part * capacity;
@@ -183,7 +184,7 @@ class scatter {
     chunk_set got{};
     if (rank == 0) {
       u32 const page = search_type{table_}.home(units, part);
-      got = table_.template take<path::inlined>(page, table_.load(page), request(units), wanted);
+      got = table_.template take<path::inlined>(page, table_.load(page), wish, wanted);
       got.page = page;
     }
     // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
@@ -193,7 +194,7 @@ class scatter {
     got.bits = simt::shuffle(company, got.bits, leader);
     bool const served = rank < popcount(got.bits);
     u32 const unserved = simt::ballot(company, !served);
-    if (!served) return serve_slowly(table_, unserved, group.mask & unserved, request(units), got.page);
+    if (!served) return serve_slowly(table_, unserved, group.mask & unserved, wish, got.page);
     return address(got, rank);
   }
 
@@ -232,7 +233,7 @@ class scatter {
   }
 
   WARPHEAP_DEVICE void* address(chunk_set const& chunks, u32 rank) const {
-    u32 const index = chunks.segment() * layout::segment_chunks + nth_bit(chunks.bits, rank);
+    u32 const index = chunks.segment() * layout::segment_chunks + nth_of_field(chunks.bits, rank);
     return table_.data(chunks.page) + index * chunks.units() * layout::unit_bytes;
   }
 

@@ -19,7 +19,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 template <creation::scatter_config Config>
 WARPHEAP_HOST_DEVICE u32 slots_of_page(page_word seen, chunk_request const& request) {
   using layout = page_layout<Config>;
-  if (seen.is_free()) return layout::capacity(request.units);
+  if (seen.is_free()) return request.capacity;
   if (!seen.has_chunks() || !request.suits(seen.units())) return 0;
   return layout::capacity(seen.units()) - (layout::is_flat(seen.units()) ? popcount(seen.low()) : seen.low());
 }

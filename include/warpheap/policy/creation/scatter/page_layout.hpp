@@ -24,6 +24,18 @@ WARPHEAP_HOST_DEVICE constexpr u32 small_quotient(u32 dividend, u32 divisor) {
   return dividend / divisor;
 }
 
+/// The `count` lowest set bits of a field, at least one; all of it if it has no more.
+WARPHEAP_HOST_DEVICE constexpr u32 lowest_of_field(u32 field, u32 count) {
+  if (count == 1) return field & (0 - field);  // most often, and far less work
+  return count < popcount(field) ? field & low_mask32(nth_bit(field, count)) : field;
+}
+
+/// Index of the set bit that has `rank` set bits below it. Chunks that were taken together mostly lie in a row.
+WARPHEAP_HOST_DEVICE constexpr u32 nth_of_field(u32 field, u32 rank) {
+  u32 const lowest = field & (0 - field);
+  return (field & (field + lowest)) == 0 ? lowest_bit(field) + rank : nth_bit(field, rank);
+}
+
 template <creation::scatter_config Config>
 struct page_layout {
   static constexpr u32 unit_bytes = 16;

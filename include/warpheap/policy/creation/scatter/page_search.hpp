@@ -35,7 +35,7 @@ class page_search {
   WARPHEAP_HOST_DEVICE static constexpr u32 page_at(u32 place, u32 part, u32 pages, u32 block_pages) {
     u32 const range = Config.open_blocks * block_pages < pages ? Config.open_blocks * block_pages : pages;
     u32 const page = scale_below(place, range) + part;
-    return page < range ? page : page % range;
+    return page < range ? page : part < range ? page - range : 0;
   }
 
   /// Chunks from page `named`, or if that is `none` from some page where a look showed room; none if a few looks showed none,

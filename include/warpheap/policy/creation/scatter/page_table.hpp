@@ -125,7 +125,7 @@ class page_table {
     u32 const units = seen.is_free() ? request.units : seen.units();
     if (!request.suits(units)) return {};
     u32 const capacity = layout::capacity(units);
-    if (layout::is_flat(units)) return take_flat(which, seen, units, low_mask32(capacity), wanted);
+    if (layout::is_flat(units)) return take_flat<Where>(which, seen, units, low_mask32(capacity), wanted);
     return take_hierarchical<Where>(which, seen, units, capacity, wanted);
   }
 
@@ -146,11 +146,13 @@ class page_table {
   }
 
   /// Counts `pages` pages of a region that have become full.
+  template <path Where = path::called>
   WARPHEAP_DEVICE void count_full(u32 which, u32 pages) const {
     // relaxed: counts guide; F1 is each location's own order and ours.
     fill_count const old{region(which).fetch_add(pages, order::relaxed)};
-    if (fill_count{old.word + pages}.counts_all(pages_of(which)))
-      block(which / block_regions_).fetch_add(1, order::relaxed);
+    if (!fill_count{old.word + pages}.counts_all(pages_of(which))) return;
+    if (Where == path::called) count_full_region(which);
+    else count_full_region_by_call(*this, which);
   }
 
   /// Withdraws `pages` full pages of a region, each of which gets room after this or is counted again (F1).
@@ -168,9 +170,15 @@ class page_table {
   }
 
  private:
+  WARPHEAP_DEVICE void count_full_region(u32 which) const {
+    block(which / block_regions_).fetch_add(1, order::relaxed);
+  }
+  WARPHEAP_COLD static void count_full_region_by_call(page_table table, u32 which) { table.count_full_region(which); }
+
+  template <path Where>
   WARPHEAP_DEVICE chunk_set take_flat(u32 which, page_word seen, u32 units, u32 valid, u32 wanted) const {
     u32 const free = valid & ~seen.low();
-    u32 const bits = static_cast<u32>(lowest_bits(u64{free}, wanted));
+    u32 const bits = lowest_of_field(free, wanted);
     if (bits == 0) return {};
     u64 expected = seen.word;
     // acquire: what the last owners wrote, of these chunks or of others that lay here, happens before our use; pairs with
@@ -178,7 +186,7 @@ class page_table {
     if (!page(which).compare_exchange(expected, seen.with(units, seen.low() | bits, bits == free).word, order::acquire,
                                       order::relaxed))
       return {};
-    if (bits == free) count_full(which / region_pages, 1);
+    if (bits == free) count_full<Where>(which / region_pages, 1);
     return {which, units, bits};
   }
 
@@ -196,9 +204,9 @@ class page_table {
     if (!page(which).compare_exchange(expected, seen.with(units, count + promised, count + promised == capacity).word,
                                       order::acquire, order::relaxed))
       return {};
-    if (count + promised == capacity) count_full(which / region_pages, 1);
+    if (count + promised == capacity) count_full<Where>(which / region_pages, 1);
     u32 const free = layout::valid_mask(capacity, segment) & ~taken;
-    u32 const bits = free == 0 ? 0 : claim(which, segment, static_cast<u32>(lowest_bits(u64{free}, promised)));
+    u32 const bits = free == 0 ? 0 : claim(which, segment, lowest_of_field(free, promised));
     chunk_set const got{which, units | segment << 16, bits};
     if (popcount(bits) == promised) return got;
     return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
@@ -224,7 +232,7 @@ class page_table {
         if (segment == 0) simt::pause(20);
         continue;
       }
-      u32 const bits = static_cast<u32>(lowest_bits(u64{free}, promised));
+      u32 const bits = lowest_of_field(free, promised);
       got = {got.page, got.units() | segment << 16, claim(got.page, segment, bits)};
     }
     if (u32 const rest = promised - popcount(got.bits)) lower(got.page, got.units(), rest);

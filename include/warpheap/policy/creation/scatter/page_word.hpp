@@ -63,6 +63,7 @@ struct chunk_request {
   u32 units;       ///< of 16 bytes, at least 1
   u32 most_units;  ///< the largest chunk it may be given
   u32 alignment;   ///< units of a chunk are a multiple of it
+  u32 capacity;    ///< of a page of chunks of `units`
 
   WARPHEAP_HOST_DEVICE constexpr bool suits(u32 chunk_units) const {
     return chunk_units >= units && chunk_units <= most_units && (chunk_units & (alignment - 1)) == 0;

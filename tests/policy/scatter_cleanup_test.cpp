@@ -1,0 +1,113 @@
+// Clean-up of pages against their set-up: whoever gives back a page's last chunk makes it free in that step, while others
+// take chunks of the same page or of another size there. The thesis tells of chunks lost exactly here.
+#include "scatter_pool.hpp"
+
+namespace warpheap::test {
+namespace {
+
+using creation::scatter;
+using creation::scatter_config;
+
+struct churn_case {
+  u32 pages, blocks, threads, rounds, min_bytes, max_bytes;
+};
+
+template <class Allocator = scatter<>>
+void expect_clean_churn(churn_case shape, unsigned seeds) {
+  u64 seed = 0;
+  for_each_schedule(seeds, [&] {
+    scatter_pool<Allocator> const pool{shape.pages};
+    device_buffer<scatter_report> report(1);
+    scatter_churn const body{shape.rounds, shape.min_bytes, shape.max_bytes, 1000 * ++seed};
+    launch({shape.blocks, shape.threads}, body, pool.allocator(), report.data());
+    synchronize();
+    EXPECT_EQ(report[0].broken, 0u);
+    EXPECT_GT(report[0].served, 0u);
+    pool.expect_empty();
+  });
+}
+
+TEST(ScatterCleanup, OneChunkAPageComesAndGoes) { expect_clean_churn({1, 2, 16, 10, 2050, 4096}, 400); }
+TEST(ScatterCleanup, FewChunksAPage) { expect_clean_churn({2, 2, 17, 10, 400, 4096}, 400); }
+TEST(ScatterCleanup, FlatPagesOfManySizes) { expect_clean_churn({3, 3, 33, 8, 128, 1024}, 200); }
+TEST(ScatterCleanup, HierarchicalPagesOfManySizes) { expect_clean_churn({1, 4, 40, 8, 16, 112}, 300); }
+TEST(ScatterCleanup, FlatAndHierarchicalTakeTurns) { expect_clean_churn({1, 2, 33, 10, 16, 2048}, 400); }
+TEST(ScatterCleanup, RunsTakeWhatWasCleanedUp) { expect_clean_churn({5, 2, 16, 8, 600, 12000}, 400); }
+TEST(ScatterCleanup, OneLane) { expect_clean_churn({2, 1, 1, 40, 16, 8000}, 50); }
+TEST(ScatterCleanup, ManyWarpsOnAFewRegions) { expect_clean_churn({40, 6, 64, 4, 16, 4096}, 60); }
+
+constexpr scatter_config odd{
+    .page_bytes = 1024, .access_blocks = 3, .open_blocks = 2, .region_pages = 3, .waste_factor = 3};
+TEST(ScatterCleanup, SmallPagesInOddRegions) { expect_clean_churn<scatter<odd>>({11, 3, 33, 8, 16, 3000}, 200); }
+
+constexpr scatter_config large{.page_bytes = 65536, .region_pages = 1};
+TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_churn<scatter<large>>({1, 3, 40, 8, 16, 4000}, 150); }
+
+constexpr scatter_config kept{.reset_freed_pages = false};
+TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<scatter<kept>>({4, 2, 33, 8, 16, 600}, 200); }
+
+/// Every lane takes and gives back one chunk of the only page, again and again; sizes by lane, so that the page changes its
+/// size whenever all chunks are back. Nobody holds more than one, so who is refused was refused in favour of another size.
+struct take_and_give_back {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 sizes, u32* owners, scatter_report* report) const {
+    u32 const me = static_cast<u32>(global_thread_index());
+    u32 const bytes = 64 << me % sizes;
+    for (u32 round = 0; round < rounds; ++round) {
+      auto* const block = static_cast<u8*>(heap.create(bytes));
+      atomic_ref<u32>{block ? report->served : report->refused}.fetch_add(1, order::relaxed);
+      if (!block) continue;
+      // Every unit of the block is ours alone: a page of two sizes at a time would hand one out twice.
+      u64 const first = (reinterpret_cast<u64>(block) - reinterpret_cast<u64>(heap.table().pool())) / 16;
+      for (u32 i = 0; i < bytes / 16; ++i)
+        if (atomic_ref<u32>{owners[first + i]}.exchange(me + 1, order::relaxed) != 0)
+          atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
+      for (u32 i = 0; i < bytes / 16; ++i) atomic_ref<u32>{owners[first + i]}.exchange(0, order::relaxed);
+      heap.destroy(block);
+    }
+  }
+};
+
+void expect_one_owner(u32 lanes, u32 sizes, unsigned seeds) {
+  for_each_schedule(seeds, [&] {
+    scatter_pool<scatter<>> const pool{1};
+    device_buffer<u32> owners(256);
+    device_buffer<scatter_report> report(1);
+    launch({2, lanes}, take_and_give_back{}, pool.allocator(), u32{6}, sizes, owners.data(), report.data());
+    synchronize();
+    EXPECT_EQ(report[0].broken, 0u);
+    EXPECT_GT(report[0].served, 0u);
+    EXPECT_TRUE(sizes != 1 || report[0].refused == 0) << report[0].refused;
+    pool.expect_empty();
+  });
+}
+
+TEST(ScatterCleanup, APageThatChangesItsSizeHasOneSizeAtATime) { expect_one_owner(16, 6, 500); }
+TEST(ScatterCleanup, AHierarchicalPageIsSetUpAndCleanedUpAllTheTime) { expect_one_owner(2, 1, 400); }
+TEST(ScatterCleanup, NobodyIsRefusedWhileChunksOfHisSizeAreFree) { expect_one_owner(31, 1, 300); }
+
+struct take_a_page_and_give_it_back {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u64* refused) const {
+    for (u32 round = 0; round < 6; ++round) {
+      void* const block = heap.create(2100 + 16 * ((round + global_thread_index()) * 7 % 32));
+      if (!block) atomic_ref<u64>{*refused}.fetch_add(1, order::relaxed);
+      heap.destroy(block);
+    }
+  }
+};
+
+/// With as many pages as lanes, each of which holds one at most, nobody is ever refused, whatever page is being cleaned up.
+TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
+  for_each_schedule(500, [&] {
+    scatter_pool<scatter<>> const pool{6};
+    device_buffer<u64> refused(1);
+    launch({3, 2}, take_a_page_and_give_it_back{}, pool.allocator(), refused.data());
+    synchronize();
+    EXPECT_EQ(refused[0], 0u);
+    pool.expect_empty();
+  });
+}
+
+}  // namespace
+}  // namespace warpheap::test
