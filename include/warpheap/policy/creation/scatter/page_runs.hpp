@@ -52,21 +52,16 @@ class page_runs {
     u32 const pages = static_cast<u32>(length);
     u64 const coarse = alignment <= layout::page_bytes ? 1 : alignment;
     lane_group const group = group_by(simt::active_mask(), length << 6 | log2_floor(coarse));
-    // What any of us knows to have been freed, the leader sees.
+    // What any of us knows to have been freed, all of us see.
     simt::sync_warp(group.mask);
     u32 served = 0, mine = none;
     WARPHEAP_NO_UNROLL
     while (served < group.size) {
-      run_row row;
-      if (group.leads) row = take(pages, coarse == 1 ? group.size - served : 1, coarse);
-      row.first = broadcast(group, row.first);
-      row.runs = broadcast(group, row.runs);
+      run_row const row = take(group, pages, coarse == 1 ? group.size - served : 1, coarse);
       if (row.runs == 0) break;
       if (group.rank >= served && group.rank < served + row.runs) mine = row.first + (group.rank - served) * pages;
       served += row.runs;
     }
-    // The leader's acquire covers the others' runs.
-    simt::sync_warp(group.mask);
     return mine == none ? fail() : table_.data(mine);
   }
 
@@ -75,32 +70,58 @@ class page_runs {
     return nullptr;
   }
 
-  /// Up to `wanted` runs; none if at one instant of the call there was no place for one.
-  WARPHEAP_DEVICE run_row take(u32 length, u32 wanted, u64 alignment) const {
-    // A read-modify-write, which reads the newest: a search with a larger number began after this. release: and it sees
-    // what we know to have been freed; pairs with the acquire where it begins.
-    u64 const arrived = table_.run_word(begun).fetch_add(0, order::release);
-    lock();
+  /// Up to `wanted` runs; none if at one instant of the call there was no place for one. All lanes of the group call together,
+  /// as in all that takes a group, and hold the result.
+  WARPHEAP_DEVICE run_row take(lane_group const& group, u32 length, u32 wanted, u64 alignment) const {
+    u64 arrived = 0;
+    if (group.leads) {
+      // A read-modify-write, which reads the newest: a search with a larger number began after this. release: and it sees
+      // what we know to have been freed; pairs with the acquire where it begins.
+      arrived = table_.run_word(begun).fetch_add(0, order::release);
+      lock();
+    }
     run_row row;
     WARPHEAP_NO_UNROLL
-    for (backoff wait; !is_known_fruitless(arrived, length, alignment); wait.pause()) {
-      row = find_below(table_.run_word(used_above).load(order::relaxed), length, wanted, alignment);
+    for (;;) {
+      // The leader's acquire is everybody's.
+      simt::sync_warp(group.mask);
+      u64 const used = broadcast(group, group.leads ? table_.run_word(used_above).load(order::relaxed) : 0);
+      row = find_below(group, used, length, wanted, alignment);
       if (row.runs == 0) {
-        // acquire: what all knew who came before.
-        u64 const number = table_.run_word(begun).fetch_add(1, order::acquire) + 1;
-        u64 first = 0, second = 0;
-        row = find(length, wanted, alignment, false, first);
-        if (row.runs == 0) row = find(length, wanted, alignment, true, second);
-        if (row.runs == 0 && first == second) {
-          if (alignment == 1) table_.run_word(fruitless).store(number << 32 | length, order::relaxed);
-          break;
-        }
+        bool certain = false;
+        if (group.leads) row = search(arrived, length, wanted, alignment, certain);
+        row = {broadcast(group, row.first), broadcast(group, row.runs)};
+        if (broadcast(group, static_cast<u32>(certain))) break;
       }
-      if (row.runs != 0 && claim(row, length)) break;
-      row = {};
+      if (row.runs != 0 && claim(group, row, length)) break;
+      simt::pause(pause_nanoseconds);
     }
+    // Everybody's claims come before the mutex is free; and all that was acquired is everybody's.
+    simt::sync_warp(group.mask);
+    if (!group.leads) return row;
     if (row.runs != 0) table_.run_word(used_above).store(table_.pages() - row.first, order::relaxed);
     unlock();
+    return row;
+  }
+  static constexpr u32 pause_nanoseconds = 128;
+
+  /// The highest runs of the heap, under the mutex. None if `certain` that there are none, or if somebody made room meanwhile.
+  /// Any lane alone.
+  WARPHEAP_DEVICE run_row search(u64 arrived, u32 length, u32 wanted, u64 alignment, bool& certain) const {
+    certain = is_known_fruitless(arrived, length, alignment);
+    if (certain) return {};
+    // acquire: what all knew who came before.
+    u64 const number = table_.run_word(begun).fetch_add(1, order::acquire) + 1;
+    u64 first = 0, second = 0;
+    run_row row;
+    WARPHEAP_NO_UNROLL
+    for (u32 look = 0; look < 2 && row.runs == 0; ++look) {
+      first = second;
+      second = 0;
+      row = page_runs{table_.afresh()}.find(length, wanted, alignment, look == 1, second);
+    }
+    certain = row.runs == 0 && first == second;
+    if (certain && alignment == 1) table_.run_word(fruitless).store(number << 32 | length, order::relaxed);
     return row;
   }
 
@@ -122,18 +143,16 @@ class page_runs {
     return (reinterpret_cast<u64>(table_.data(page)) & (alignment - 1)) == 0;
   }
 
-  /// Walks down over a free stretch, page by page, until it holds what is wanted.
+  /// Walks down over the pages until a free stretch holds what is wanted.
   struct stretch {
     u32 length, wanted;
     u64 alignment;
     u32 pages = 0;  ///< free pages, one after the other
-    u32 lowest = 0;
     run_row found{};
 
     /// The next lower page is `page`; returns whether the search is over.
     WARPHEAP_DEVICE bool show(page_runs const& runs, u32 page, bool free) {
       pages = free ? pages + 1 : 0;
-      lowest = page;
       if (!free) return found.runs != 0;
       if (pages < length || !runs.starts_aligned(page, alignment)) return false;
       // Aligned runs come singly. Others: the lower the page, the more runs lie between it and the stretch's end.
@@ -143,16 +162,22 @@ class page_runs {
     }
   };
 
-  /// The highest runs below the last `used` pages, or in the free stretch that they begin in.
-  WARPHEAP_DEVICE run_row find_below(u64 used, u32 length, u32 wanted, u64 alignment) const {
+  /// The highest runs below the last `used` pages, or in the free stretch that they begin in. Lanes side by side.
+  WARPHEAP_DEVICE run_row find_below(lane_group const& group, u64 used, u32 length, u32 wanted, u64 alignment) const {
     u32 end = table_.pages() - static_cast<u32>(used);
-    WARPHEAP_NO_UNROLL
-    while (end < table_.pages() && table_.load(end).is_free()) ++end;
+    if (group.leads) {
+      WARPHEAP_NO_UNROLL
+      while (end < table_.pages() && table_.load(end).is_free()) ++end;
+    }
+    end = broadcast(group, end);
     stretch walk{length, wanted, alignment};
-    u32 page = end;
     WARPHEAP_NO_UNROLL
-    for (u32 looked = 0; page != 0 && (looked < most_looks || walk.pages != 0); ++looked)
-      if (--page, walk.show(*this, page, table_.load(page).is_free())) break;
+    for (u32 looked = 0; end != 0 && (looked < most_looks || walk.pages != 0); looked += group.size) {
+      u32 const free = simt::ballot(group.mask, group.rank < end && table_.load(end - 1 - group.rank).is_free());
+      WARPHEAP_NO_UNROLL
+      for (u32 rest = group.mask; rest != 0 && end != 0; rest &= rest - 1)
+        if (--end, walk.show(*this, end, (free >> lowest_bit(rest)) & 1)) return walk.found;
+    }
     return walk.found;
   }
   static constexpr u32 most_looks = 256;  // pages in use below the hint, before regions are looked at
@@ -190,31 +215,35 @@ class page_runs {
     return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
   }
 
-  /// Makes the pages of a row ours, the highest first; true if all were free, else those that we took are free again.
-  WARPHEAP_DEVICE bool claim(run_row row, u32 length) const {
+  /// Makes the pages of a row ours; true if all were free, else those that we took are free again. Lanes side by side.
+  WARPHEAP_DEVICE bool claim(lane_group const& group, run_row row, u32 length) const {
     u32 const end = row.first + row.runs * length;
-    u32 page = end;
+    u32 page = row.first + group.rank;
+    bool good = true;
     WARPHEAP_NO_UNROLL
-    while (page != row.first) {
-      page_word const seen = table_.load(page - 1);
+    for (; good && page < end; page += group.size) {
+      page_word const seen = table_.load(page);
       u64 expected = seen.word;
       // acquire: the last owners' writes happen before ours; pairs with the releases of those who freed the page.
-      if (!seen.is_free() ||
-          !table_.page(page - 1).compare_exchange(expected, inner(seen).word, order::acquire, order::relaxed))
-        break;
-      --page;
+      good = seen.is_free() &&
+             table_.page(page).compare_exchange(expected, inner(seen).word, order::acquire, order::relaxed);
     }
-    if (page != row.first) {
+    if (simt::ballot(group.mask, !good) != 0) {
+      u32 const mine = good ? page : page - group.size;  // the first that is not ours
       WARPHEAP_NO_UNROLL
-      for (; page != end; ++page) free_page(page);
+      for (page = row.first + group.rank; page < mine; page += group.size) free_page(page);
       return false;
     }
-    for_each_region(row.first, end, [&](u32 region, u32 pages) { table_.count_full(region, pages); });
+    u32 const first_region = row.first / Config.region_pages, last_region = (end - 1) / Config.region_pages;
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < row.runs; ++i) {
-      u32 const first = row.first + i * length;
+    for (u32 region = first_region + group.rank; region <= last_region; region += group.size)
+      table_.count_full(region, pages_inside(region, row.first, end));
+    // R2, F1: the runs can be freed from here on. What others of us did comes before.
+    simt::sync_warp(group.mask);
+    WARPHEAP_NO_UNROLL
+    for (u32 i = group.rank; i < row.runs; i += group.size) {
       // relaxed: the caller hands the address on as it hands on the contents (R1).
-      table_.page(first).fetch_add(head(length) - inner({}).word, order::relaxed);
+      table_.page(row.first + i * length).fetch_add(head(length) - inner({}).word, order::relaxed);
     }
     return true;
   }
@@ -224,7 +253,9 @@ class page_runs {
     u64 expected = seen.word;
     // acq_rel: one thread wins; the owner's writes are released by the fence below.
     if (!table_.page(first).compare_exchange(expected, inner(seen).word, order::acq_rel, order::relaxed)) return false;
-    for_each_region(first, first + length, [&](u32 region, u32 pages) { table_.withdraw_full(region, pages); });
+    WARPHEAP_NO_UNROLL
+    for (u32 region = first / Config.region_pages; region <= (first + length - 1) / Config.region_pages; ++region)
+      table_.withdraw_full(region, pages_inside(region, first, first + length));
     recycling_fence();  // once for all pages, in place of a release of each
     WARPHEAP_NO_UNROLL
     for (u32 page = first; page != first + length; ++page) free_page(page);
@@ -245,17 +276,10 @@ class page_runs {
   WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) { return seen.with(page_word::inner_units, 0, true); }
   WARPHEAP_HOST_DEVICE static u64 head(u32 length) { return page_word{}.with(page_word::run_units, length, true).word; }
 
-  /// Calls visit(region, pages) for the parts of [first, end) in each region.
-  template <class Visit>
-  WARPHEAP_DEVICE void for_each_region(u32 first, u32 end, Visit visit) const {
-    WARPHEAP_NO_UNROLL
-    for (u32 page = first; page != end;) {
-      u32 const region = page / Config.region_pages;
-      u32 const border = region * Config.region_pages + Config.region_pages;
-      u32 const next = border < end ? border : end;
-      visit(region, next - page);
-      page = next;
-    }
+  /// Pages of a region that lie in [first, end).
+  WARPHEAP_HOST_DEVICE static u32 pages_inside(u32 region, u32 first, u32 end) {
+    u32 const low = region * Config.region_pages, high = low + Config.region_pages;
+    return (high < end ? high : end) - (low > first ? low : first);
   }
 
   table_type table_;
