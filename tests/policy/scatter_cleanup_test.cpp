@@ -109,5 +109,82 @@ TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
   });
 }
 
+/// Every lane takes blocks of 16 to 16 << sizes - 1 bytes, and adds 1 to a word for each 16 bytes that it owns, without a
+/// read-modify-write: who does not see what the last owner did, of a block of this size or of another, loses a count.
+struct count_ownerships {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 least, u32 sizes, u32* words, u32* owned) const {
+    u32 const me = static_cast<u32>(global_thread_index());
+    for (u32 round = 0; round < rounds; ++round) {
+      u32 const bytes = least << (me + round) % sizes;
+      auto* const block = static_cast<u8*>(heap.create(bytes));
+      if (!block) continue;
+      u64 const first = (reinterpret_cast<u64>(block) - reinterpret_cast<u64>(heap.table().pool())) / 16;
+      for (u32 i = 0; i < bytes / 16; ++i) {
+        // relaxed: the heap alone orders owners; that is the claim.
+        u32 const seen = atomic_ref<u32>{words[first + i]}.load(order::relaxed);
+        atomic_ref<u32>{words[first + i]}.store(seen + 1, order::relaxed);
+      }
+      atomic_ref<u32>{*owned}.fetch_add(bytes / 16, order::relaxed);
+      heap.destroy(block);
+    }
+  }
+};
+
+template <class Allocator = scatter<>>
+void expect_no_lost_ownership(launch_shape shape, u32 least, u32 sizes, unsigned seeds) {
+  for_each_schedule(seeds, [&] {
+    scatter_pool<Allocator> const pool{1};
+    device_buffer<u32> words(Allocator::config.page_bytes / 16), owned(1);
+    launch(shape, count_ownerships{}, pool.allocator(), u32{8}, least, sizes, words.data(), owned.data());
+    synchronize();
+    u32 sum = 0;
+    for (u32 const word : words.to_host()) sum += word;
+    EXPECT_EQ(sum, owned[0]);
+    EXPECT_GT(sum, 0u);
+    pool.expect_empty();
+  });
+}
+
+TEST(ScatterContents, PassFromOwnerToOwnerInFlatPages) { expect_no_lost_ownership({3, 5}, 2048, 1, 300); }
+TEST(ScatterContents, PassFromOwnerToOwnerInHierarchicalPages) { expect_no_lost_ownership({3, 5}, 16, 1, 300); }
+TEST(ScatterContents, PassToOwnersOfAnotherSize) { expect_no_lost_ownership({4, 2}, 32, 7, 400); }
+
+/// A step that makes room raises its page's version, and no other step does. Notes the sum of both pages' versions.
+struct watch_versions {
+  WARPHEAP_DEVICE void operator()(scatter<> heap, u64* versions) const {
+    auto const note = [&] { *versions++ = heap.table().load(0).version() + heap.table().load(1).version(); };
+    void* const whole = heap.create(4096);
+    note();  // 0: taken
+    heap.destroy(whole);
+    note();  // 1: emptied, and was full
+    void* const first = heap.create(2048);
+    void* const second = heap.create(2048);
+    note();  // 1: taken again
+    heap.destroy(first);
+    note();  // 2: was full
+    heap.destroy(second);
+    note();  // 3: emptied
+    void* const small[3] = {heap.create(16), heap.create(16), heap.create(16)};
+    heap.destroy(small[0]);
+    heap.destroy(small[1]);
+    note();  // 3: neither
+    heap.destroy(small[2]);
+    note();  // 4: emptied
+    void* const run = heap.create(8192);
+    note();  // 4: taken
+    heap.destroy(run);
+    note();  // 6: two pages are free
+  }
+};
+
+TEST(ScatterCleanup, StepsThatMakeRoomRaiseTheVersion) {
+  scatter_pool<scatter<>> const pool{2};
+  device_buffer<u64> versions(9);
+  launch({1, 1}, watch_versions{}, pool.allocator(), versions.data());
+  synchronize();
+  EXPECT_EQ(versions.to_host(), (std::vector<u64>{0, 1, 1, 2, 3, 3, 4, 4, 6}));
+}
+
 }  // namespace
 }  // namespace warpheap::test

@@ -11,6 +11,8 @@ namespace {
 
 using creation::scatter_config;
 
+constexpr scatter_config defaults{};
+
 /// The formulas of the paper, mended, in signed 64-bit numbers. `c` is a chunk's size in bytes.
 i64 chunks_in_page(i64 page, i64 c) {
   i64 const threshold = (page - 8) / 33;
@@ -62,7 +64,7 @@ TEST(ScatterLayout, DividesPagesAsThePaperDoes) {
 }
 
 TEST(ScatterLayout, KnowsThePapersNumbersAt4096) {
-  using layout = page_layout<scatter_config{}>;
+  using layout = page_layout<defaults>;
   EXPECT_EQ((layout::page_bytes - 8) / 33, 123u);
   EXPECT_EQ(layout::capacity(1), 254u);
   EXPECT_EQ(layout::fields, 8u);
@@ -79,8 +81,7 @@ struct compute_capacities {
     if (units > page_layout<largest>::page_units) return;
     large[units] = page_layout<largest>::capacity(units);
     indexes[units] = page_layout<largest>::index_at((page_layout<largest>::page_units / units - 1) * units * 16, units);
-    if (units <= page_layout<scatter_config{}>::page_units)
-      small[units] = page_layout<scatter_config{}>::capacity(units);
+    if (units <= page_layout<defaults>::page_units) small[units] = page_layout<defaults>::capacity(units);
   }
 };
 
@@ -93,14 +94,14 @@ TEST(ScatterLayout, IsTheSameOnTheDevice) {
   for (u32 units = 1; units <= most; ++units) {
     ASSERT_EQ(large_host[units], chunks_in_page(262144, 16 * i64{units})) << units;
     u32 const last = most / units - 1, bits = 16 * units > (262144 - 8) / 33 ? 32 : 1024;
-    ASSERT_EQ(found[units], last < bits ? last : page_layout<scatter_config{}>::no_chunk) << units;
+    ASSERT_EQ(found[units], last < bits ? last : page_layout<defaults>::no_chunk) << units;
     if (units <= 256) {
       ASSERT_EQ(small_host[units], chunks_in_page(4096, 16 * i64{units})) << units;
     }
   }
 }
 
-using search = page_search<scatter_config{}>;
+using search = page_search<defaults>;
 
 TEST(ScatterHash, SendsManyWarpsToPagesOfTheirOwn) {
   u32 const pages = 1 << 21, block_pages = pages / 8;
