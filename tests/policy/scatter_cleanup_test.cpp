@@ -1,5 +1,7 @@
 // Clean-up of pages against their set-up: whoever gives back a page's last chunk makes it free in that step, while others
 // take chunks of the same page or of another size there. The thesis tells of chunks lost exactly here.
+#include <algorithm>
+
 #include "scatter_pool.hpp"
 
 namespace warpheap::test {
@@ -7,6 +9,9 @@ namespace {
 
 using creation::scatter;
 using creation::scatter_config;
+
+constexpr scatter_config defaults{};
+using default_search = page_search<defaults>;
 
 struct churn_case {
   u32 pages, blocks, threads, rounds, min_bytes, max_bytes;
@@ -38,13 +43,16 @@ TEST(ScatterCleanup, ManyWarpsOnAFewRegions) { expect_clean_churn({40, 6, 64, 4,
 
 constexpr scatter_config odd{
     .page_bytes = 1024, .access_blocks = 3, .open_blocks = 2, .region_pages = 3, .waste_factor = 3};
-TEST(ScatterCleanup, SmallPagesInOddRegions) { expect_clean_churn<scatter<odd>>({11, 3, 33, 8, 16, 3000}, 200); }
+using odd_scatter = scatter<odd>;
+TEST(ScatterCleanup, SmallPagesInOddRegions) { expect_clean_churn<odd_scatter>({11, 3, 33, 8, 16, 3000}, 200); }
 
 constexpr scatter_config large{.page_bytes = 65536, .region_pages = 1};
-TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_churn<scatter<large>>({1, 3, 40, 8, 16, 4000}, 150); }
+using large_scatter = scatter<large>;
+TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_churn<large_scatter>({1, 3, 40, 8, 16, 4000}, 150); }
 
 constexpr scatter_config kept{.reset_freed_pages = false};
-TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<scatter<kept>>({4, 2, 33, 8, 16, 600}, 200); }
+using kept_scatter = scatter<kept>;
+TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<kept_scatter>({4, 2, 33, 8, 16, 600}, 200); }
 
 /// Every lane takes and gives back one chunk of the only page, again and again; sizes by lane, so that the page changes its
 /// size whenever all chunks are back. Nobody holds more than one, so who is refused was refused in favour of another size.
@@ -88,8 +96,8 @@ TEST(ScatterCleanup, NobodyIsRefusedWhileChunksOfHisSizeAreFree) { expect_one_ow
 
 struct take_a_page_and_give_it_back {
   template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, u64* refused) const {
-    for (u32 round = 0; round < 6; ++round) {
+  WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u64* refused) const {
+    for (u32 round = 0; round < rounds; ++round) {
       void* const block = heap.create(2100 + 16 * ((round + global_thread_index()) * 7 % 32));
       if (!block) atomic_ref<u64>{*refused}.fetch_add(1, order::relaxed);
       heap.destroy(block);
@@ -102,9 +110,47 @@ TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
   for_each_schedule(500, [&] {
     scatter_pool<scatter<>> const pool{6};
     device_buffer<u64> refused(1);
-    launch({3, 2}, take_a_page_and_give_it_back{}, pool.allocator(), refused.data());
+    launch({3, 2}, take_a_page_and_give_it_back{}, pool.allocator(), u32{6}, refused.data());
     synchronize();
     EXPECT_EQ(refused[0], 0u);
+    pool.expect_empty();
+  });
+}
+
+/// Thread block 0 searches for a page, the others are full or, of two, one is free at every instant: thread block 1 frees the
+/// one that it holds and then takes the other. The search passes by both, again and again, in the moments when they are held.
+struct search_while_the_free_page_moves {
+  WARPHEAP_DEVICE void operator()(scatter<> heap, u32 last, u32 searches, u32* done, u32* misses) const {
+    auto const& table = heap.table();
+    chunk_request const page{256, 256, 1, 1};
+    if (simt::block_index() == 0) {
+      for (u32 i = 0; i < searches; ++i) *misses += default_search{table}.sweep(group_of(1), page, 0) == ~0u;
+      atomic_ref<u32>{*done}.store(1, order::relaxed);
+      return;
+    }
+    u32 held = 0;
+    // relaxed: ends the test, and orders nothing.
+    while (atomic_ref<u32>{*done}.load(order::relaxed) == 0) {
+      table.give_back({held, 256, 1}, table.load(held));
+      held = held == 0 ? last : 0;
+      while (table.take<path::called>(held, table.load(held), page, 1).bits == 0) simt::pause(1);
+    }
+    table.give_back({held, 256, 1}, table.load(held));
+  }
+};
+
+TEST(ScatterCleanup, ASearchIsNotBelievedWhileTheFreePageMoves) {
+  for_each_schedule(100, [&] {
+    u32 const pages = 67;
+    scatter_pool<scatter<>> const pool{pages};
+    auto fillers = allocate(pool, {1, pages}, 4096);
+    std::sort(fillers.begin(), fillers.end());
+    release(pool, {fillers.back()});
+    device_buffer<u32> done(1), misses(1);
+    launch({2, 1}, search_while_the_free_page_moves{}, pool.allocator(), pages - 1, u32{6}, done.data(), misses.data());
+    synchronize();
+    EXPECT_EQ(misses[0], 0u);
+    release(pool, std::vector<void*>(fillers.begin() + 1, fillers.end() - 1));
     pool.expect_empty();
   });
 }

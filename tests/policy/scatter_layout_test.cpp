@@ -11,7 +11,9 @@ namespace {
 
 using creation::scatter_config;
 
-constexpr scatter_config defaults{};
+constexpr scatter_config defaults{}, largest{.page_bytes = 262144};
+using default_layout = page_layout<defaults>;
+using largest_layout = page_layout<largest>;
 
 /// The formulas of the paper, mended, in signed 64-bit numbers. `c` is a chunk's size in bytes.
 i64 chunks_in_page(i64 page, i64 c) {
@@ -64,7 +66,7 @@ TEST(ScatterLayout, DividesPagesAsThePaperDoes) {
 }
 
 TEST(ScatterLayout, KnowsThePapersNumbersAt4096) {
-  using layout = page_layout<defaults>;
+  using layout = default_layout;
   EXPECT_EQ((layout::page_bytes - 8) / 33, 123u);
   EXPECT_EQ(layout::capacity(1), 254u);
   EXPECT_EQ(layout::fields, 8u);
@@ -76,12 +78,11 @@ TEST(ScatterLayout, KnowsThePapersNumbersAt4096) {
 /// The GPU divides approximately; what it computes must be the same.
 struct compute_capacities {
   WARPHEAP_DEVICE void operator()(u32* small, u32* large, u32* indexes) const {
-    static constexpr scatter_config largest{.page_bytes = 262144};
     u32 const units = static_cast<u32>(global_thread_index()) + 1;
-    if (units > page_layout<largest>::page_units) return;
-    large[units] = page_layout<largest>::capacity(units);
-    indexes[units] = page_layout<largest>::index_at((page_layout<largest>::page_units / units - 1) * units * 16, units);
-    if (units <= page_layout<defaults>::page_units) small[units] = page_layout<defaults>::capacity(units);
+    if (units > largest_layout::page_units) return;
+    large[units] = largest_layout::capacity(units);
+    indexes[units] = largest_layout::index_at((largest_layout::page_units / units - 1) * units * 16, units);
+    if (units <= default_layout::page_units) small[units] = default_layout::capacity(units);
   }
 };
 
@@ -94,7 +95,7 @@ TEST(ScatterLayout, IsTheSameOnTheDevice) {
   for (u32 units = 1; units <= most; ++units) {
     ASSERT_EQ(large_host[units], chunks_in_page(262144, 16 * i64{units})) << units;
     u32 const last = most / units - 1, bits = 16 * units > (262144 - 8) / 33 ? 32 : 1024;
-    ASSERT_EQ(found[units], last < bits ? last : page_layout<defaults>::no_chunk) << units;
+    ASSERT_EQ(found[units], last < bits ? last : default_layout::no_chunk) << units;
     if (units <= 256) {
       ASSERT_EQ(small_host[units], chunks_in_page(4096, 16 * i64{units})) << units;
     }
@@ -102,6 +103,8 @@ TEST(ScatterLayout, IsTheSameOnTheDevice) {
 }
 
 using search = page_search<defaults>;
+constexpr scatter_config by_size{.hash_multiprocessor = 0, .hash_warp = 0};
+using search_by_size = page_search<by_size>;
 
 TEST(ScatterHash, SendsManyWarpsToPagesOfTheirOwn) {
   u32 const pages = 1 << 21, block_pages = pages / 8;
@@ -129,8 +132,7 @@ TEST(ScatterHash, DependsOnSizeMultiprocessorAndWarp) {
   EXPECT_NE(place, search::place_of(2, 1, 1));
   EXPECT_NE(place, search::place_of(1, 2, 1));
   EXPECT_NE(place, search::place_of(1, 1, 2));
-  static constexpr scatter_config by_size{.hash_multiprocessor = 0, .hash_warp = 0};
-  EXPECT_EQ(page_search<by_size>::place_of(5, 1, 2), page_search<by_size>::place_of(5, 3, 4));
+  EXPECT_EQ(search_by_size::place_of(5, 1, 2), search_by_size::place_of(5, 3, 4));
 }
 
 TEST(ScatterCounts, ComeBackToOldValuesOnlyWithoutWithdrawals) {

@@ -73,9 +73,10 @@ TEST(ScatterPages, ChunksUpToTheWasteFactorServe) {
 }
 
 constexpr scatter_config exact{.waste_factor = 1};
+using exact_scatter = scatter<exact>;
 TEST(ScatterPages, WithoutWasteSizesAreAlignedToThemselves) {
-  static_assert(scatter<exact>::traits.self_aligned_up_to == 4096 && scatter<>::traits.self_aligned_up_to == 0);
-  scatter_pool<scatter<exact>> const pool{64};
+  static_assert(exact_scatter::traits.self_aligned_up_to == 4096 && scatter<>::traits.self_aligned_up_to == 0);
+  scatter_pool<exact_scatter> const pool{64};
   for (u64 bytes = 16; bytes <= 4096; bytes *= 2)
     for (u64 const other : {bytes, bytes + 16}) {
       if (other > 4096) continue;
@@ -88,9 +89,10 @@ TEST(ScatterPages, WithoutWasteSizesAreAlignedToThemselves) {
 }
 
 constexpr scatter_config kept{.reset_freed_pages = false};
+using kept_scatter = scatter<kept>;
 TEST(ScatterPages, WithoutResetAnEmptiedPageKeepsItsSize) {
-  static_assert(!scatter<kept>::traits.exact_out_of_memory && scatter<>::traits.exact_out_of_memory);
-  scatter_pool<scatter<kept>> const pool{1};
+  static_assert(!kept_scatter::traits.exact_out_of_memory && scatter<>::traits.exact_out_of_memory);
+  scatter_pool<kept_scatter> const pool{1};
   release(pool, allocate(pool, {1, 5}, 512));
   EXPECT_EQ(pool.allocator().statistics().empty_slabs, 1u);
   EXPECT_EQ(allocate(pool, {1, 1}, 64).front(), nullptr);
