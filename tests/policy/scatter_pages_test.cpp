@@ -30,22 +30,22 @@ void expect_all_pages_used(u32 pages, u64 bytes, u64 chunks_a_page) {
   EXPECT_EQ(blocks.size() - std::count(blocks.begin(), blocks.end(), nullptr), pages * chunks_a_page);
   auto const& table = pool.allocator().table();
   std::set<u64> access_blocks;
-  for (u64 const page : used) access_blocks.insert(page / table.block_pages());
-  EXPECT_EQ(access_blocks.size(), table.blocks());
+  for (u64 const page : used) access_blocks.insert(page / table.access_block_pages());
+  EXPECT_EQ(access_blocks.size(), table.access_blocks());
   for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
 }
 
 // The original used one access block less than it had.
 TEST(ScatterPages, AllAccessBlocksAreUsed) {
   scatter_pool<scatter<>> const pool{8 * 32};
-  EXPECT_EQ(pool.allocator().table().blocks(), 8u);
+  EXPECT_EQ(pool.allocator().table().access_blocks(), 8u);
   for_each_schedule(6, [] { expect_all_pages_used<scatter<>>(8 * 32, 4096, 1); });
   for_each_schedule(4, [] { expect_all_pages_used<scatter<>>(8 * 16, 1024, 4); });
 }
 
 TEST(ScatterPages, TheLastPartialAccessBlockIsUsedToo) {
   scatter_pool<scatter<>> const pool{7 * 32 + 5};
-  EXPECT_EQ(pool.allocator().table().blocks(), 8u);
+  EXPECT_EQ(pool.allocator().table().access_blocks(), 8u);
   EXPECT_EQ(pool.allocator().table().regions_of(7), 1u);
   for (u32 const pages : {1u, 15u, 17u, 7 * 32u + 5, 127u, 255u})
     for_each_schedule(4, [&] { expect_all_pages_used<scatter<>>(pages, 2048, 2); });

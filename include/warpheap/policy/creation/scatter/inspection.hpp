@@ -226,10 +226,10 @@ class page_snapshot {
   }
 
   void check_counts(invariant_report& report) const {
-    for (u32 block = 0; block < table_.blocks(); ++block) {
+    for (u32 access_block = 0; access_block < table_.access_blocks(); ++access_block) {
       u32 full_regions = 0;
-      for (u32 i = 0; i < table_.regions_of(block); ++i) {
-        u32 const region = block * table_.block_regions() + i;
+      for (u32 i = 0; i < table_.regions_of(access_block); ++i) {
+        u32 const region = access_block * table_.access_block_regions() + i;
         u32 full = 0;
         for (u32 page = 0; page < table_.pages_of(region); ++page)
           full += word(region * Config.region_pages + page).is_full();
@@ -237,9 +237,9 @@ class page_snapshot {
         fill_count const counted{at(table_.regions_offset())[region]};
         expect(counted.counts_all(full), report, "F1: full pages are not those counted, in region", region);
       }
-      fill_count const counted{at(table_.blocks_offset())[u64{table_type::spread} * block]};
+      fill_count const counted{at(table_.access_blocks_offset())[u64{table_type::spread} * access_block]};
       expect(counted.counts_all(full_regions), report, "F1: full regions are not those counted, in access block",
-             block);
+             access_block);
     }
   }
 

@@ -185,19 +185,19 @@ class page_runs {
   /// The highest runs there are; `trace` is of what was seen (page_search.hpp, look()).
   WARPHEAP_DEVICE run_row find(u32 length, u32 wanted, u64 alignment, bool newest, u64& trace) const {
     stretch walk{length, wanted, alignment};
-    u32 const block_regions = table_.block_regions();
+    u32 const access_block_regions = table_.access_block_regions();
     WARPHEAP_NO_UNROLL
     for (u32 region = table_.regions(); region-- != 0;) {
-      u32 const block = region / block_regions;
-      bool const enters = region + 1 == table_.regions() || (region + 1) % block_regions == 0;
-      u64 const above = enters ? read(table_.block(block), newest) : 0;
-      bool const all_full = enters && fill_count{above}.counts_all(table_.regions_of(block));
+      u32 const access_block = region / access_block_regions;
+      bool const enters = region + 1 == table_.regions() || (region + 1) % access_block_regions == 0;
+      u64 const above = enters ? read(table_.access_block(access_block), newest) : 0;
+      bool const all_full = enters && fill_count{above}.counts_all(table_.regions_of(access_block));
       u64 const count = all_full ? above : read(table_.region(region), newest);
       u32 const pages = table_.pages_of(region), first = region * Config.region_pages;
       if (all_full || fill_count{count}.counts_all(pages)) {
         trace += mix(count ^ mix(~u64{region}) ^ all_full);
         if (walk.show(*this, first, false)) return walk.found;
-        if (all_full) region = block * block_regions;
+        if (all_full) region = access_block * access_block_regions;
         continue;
       }
       WARPHEAP_NO_UNROLL

@@ -24,7 +24,7 @@ class page_search {
   WARPHEAP_DEVICE u32 home(u32 units, u32 part) const {
     u32 const warps = (simt::block_dim() + warp_lanes - 1) / warp_lanes;
     return page_at(place_of(units, simt::sm_id(), simt::block_index() * warps + simt::warp_id()), part, table_.pages(),
-                   table_.block_pages());
+                   table_.access_block_pages());
   }
 
   /// The scattering hash: a point of the range [0, 2^32).
@@ -32,8 +32,8 @@ class page_search {
     return units * Config.hash_size + multiprocessor * Config.hash_multiprocessor + warp * Config.hash_warp;
   }
   /// The page `part` pages after `place` among those of the open access blocks.
-  WARPHEAP_HOST_DEVICE static constexpr u32 page_at(u32 place, u32 part, u32 pages, u32 block_pages) {
-    u32 const range = Config.open_blocks * block_pages < pages ? Config.open_blocks * block_pages : pages;
+  WARPHEAP_HOST_DEVICE static constexpr u32 page_at(u32 place, u32 part, u32 pages, u32 access_block_pages) {
+    u32 const range = Config.open_blocks * access_block_pages < pages ? Config.open_blocks * access_block_pages : pages;
     u32 const page = scale_below(place, range) + part;
     return page < range ? page : part < range ? page - range : 0;
   }
@@ -49,8 +49,8 @@ class page_search {
     for (u32 attempt = 0; got.bits == 0 && attempt < (named == none ? 1 + 2 * attempts : 1); ++attempt) {
       if (attempt != 0) {
         if (attempt == 1 + attempts) move_on();
-        u32 const random = random_bits(), active = active_block();
-        region = active * table_.block_regions() + scale_below(random, table_.regions_of(active));
+        u32 const random = random_bits(), active = active_access_block();
+        region = active * table_.access_block_regions() + scale_below(random, table_.regions_of(active));
         from = random % Config.region_pages;
       }
       u32 const page = named == none ? find_in_region(region, from, request) : named;
@@ -95,15 +95,15 @@ class page_search {
     return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
   }
 
-  WARPHEAP_DEVICE u32 active_block() const {
+  WARPHEAP_DEVICE u32 active_access_block() const {
     // relaxed: a hint.
-    return static_cast<u32>(table_.active_block().load(order::relaxed));
+    return static_cast<u32>(table_.active_access_block().load(order::relaxed));
   }
   /// The access block after this one is the one in use; one of those who found nothing sees to it.
   WARPHEAP_DEVICE void move_on() const {
-    u64 active = active_block();
-    u64 const next = active + 1 < table_.blocks() ? active + 1 : 0;
-    table_.active_block().compare_exchange(active, next, order::relaxed, order::relaxed);
+    u64 active = active_access_block();
+    u64 const next = active + 1 < table_.access_blocks() ? active + 1 : 0;
+    table_.active_access_block().compare_exchange(active, next, order::relaxed, order::relaxed);
   }
 
   static constexpr u32 side_by_side = 4;  // loads in flight at a time
@@ -138,17 +138,19 @@ class page_search {
   /// on and around; lanes of the group side by side, each at a region.
   WARPHEAP_DEVICE u32 look(lane_group const& group, chunk_request const& request, u32 start, bool newest,
                            u64& trace) const {
-    u32 const blocks = table_.blocks(), start_block = start / table_.block_regions();
+    u32 const access_blocks = table_.access_blocks(), start_access_block = start / table_.access_block_regions();
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < blocks; ++i) {
-      u32 const block = start_block + i < blocks ? start_block + i : start_block + i - blocks;
-      u32 const regions = table_.regions_of(block);
-      u64 const seen = broadcast(group, group.leads ? read(table_.block(block), newest) : 0);
+    for (u32 i = 0; i < access_blocks; ++i) {
+      u32 const access_block =
+          start_access_block + i < access_blocks ? start_access_block + i : start_access_block + i - access_blocks;
+      u32 const regions = table_.regions_of(access_block);
+      u64 const seen = broadcast(group, group.leads ? read(table_.access_block(access_block), newest) : 0);
       if (fill_count{seen}.counts_all(regions)) {
-        if (group.leads) trace += mix(seen ^ (u64{block} << 48 | u64{1} << 47));
+        if (group.leads) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
         continue;
       }
-      u32 const first = block * table_.block_regions(), offset = start % table_.block_regions() % regions;
+      u32 const first = access_block * table_.access_block_regions(),
+                offset = start % table_.access_block_regions() % regions;
       WARPHEAP_NO_UNROLL
       for (u32 done = 0; done < regions; done += group.size) {
         u32 const ahead = offset + done + group.rank;

@@ -42,23 +42,23 @@ class page_table {
   page_table() = default;
   /// `base` is where the pool ends and the metadata begins.
   WARPHEAP_HOST_DEVICE page_table(u8* base, u32 pages) : base_{base}, pages_{pages} {
-    block_regions_ = (regions() + Config.access_blocks - 1) / Config.access_blocks;
+    access_block_regions_ = (regions() + Config.access_blocks - 1) / Config.access_blocks;
   }
 
   /// The same table, of whose sizes the compiler knows nothing from here on.
   WARPHEAP_DEVICE page_table afresh() const {
     page_table same = *this;
     same.pages_ = warpheap::afresh(pages_);
-    same.block_regions_ = warpheap::afresh(block_regions_);
+    same.access_block_regions_ = warpheap::afresh(access_block_regions_);
     return same;
   }
 
   WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
   WARPHEAP_HOST_DEVICE u32 regions() const { return (pages_ - 1) / region_pages + 1; }
   /// Regions of an access block; the last block may have fewer.
-  WARPHEAP_HOST_DEVICE u32 block_regions() const { return block_regions_; }
-  WARPHEAP_HOST_DEVICE u32 blocks() const { return (regions() - 1) / block_regions_ + 1; }
-  WARPHEAP_HOST_DEVICE u32 block_pages() const { return block_regions_ * region_pages; }
+  WARPHEAP_HOST_DEVICE u32 access_block_regions() const { return access_block_regions_; }
+  WARPHEAP_HOST_DEVICE u32 access_blocks() const { return (regions() - 1) / access_block_regions_ + 1; }
+  WARPHEAP_HOST_DEVICE u32 access_block_pages() const { return access_block_regions_ * region_pages; }
   WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << layout::page_log2; }
 
   /// Parts that there are: the last region and the last access block may have fewer than the others.
@@ -66,9 +66,9 @@ class page_table {
     u32 const left = pages_ - region * region_pages;
     return left < region_pages ? left : region_pages;
   }
-  WARPHEAP_HOST_DEVICE u32 regions_of(u32 block) const {
-    u32 const left = regions() - block * block_regions_;
-    return left < block_regions_ ? left : block_regions_;
+  WARPHEAP_HOST_DEVICE u32 regions_of(u32 access_block) const {
+    u32 const left = regions() - access_block * access_block_regions_;
+    return left < access_block_regions_ ? left : access_block_regions_;
   }
 
   // Where things lie.
@@ -79,8 +79,10 @@ class page_table {
   WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{pages_} * 8); }
   static constexpr u32 spread = 16;  ///< words from one counter that many threads change to the next
   WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{pages_} * (8 + 4 * layout::fields), 128); }
-  WARPHEAP_HOST_DEVICE u64 blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
-  WARPHEAP_HOST_DEVICE u64 control_offset() const { return blocks_offset() + u64{8 * spread} * Config.access_blocks; }
+  WARPHEAP_HOST_DEVICE u64 access_blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
+  WARPHEAP_HOST_DEVICE u64 control_offset() const {
+    return access_blocks_offset() + u64{8 * spread} * Config.access_blocks;
+  }
   WARPHEAP_HOST_DEVICE u64 counts_offset() const { return control_offset() + 8 * 2 * spread; }
   WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return counts_offset() + 8 * spread * count_rows; }
   WARPHEAP_HOST_DEVICE static constexpr u64 alignment() {
@@ -89,14 +91,14 @@ class page_table {
 
   WARPHEAP_DEVICE atomic_ref<u64> page(u32 page) const { return atomic_ref<u64>{words()[page]}; }
   WARPHEAP_DEVICE atomic_ref<u64> region(u32 region) const { return atomic_ref<u64>{at(regions_offset())[region]}; }
-  WARPHEAP_DEVICE atomic_ref<u64> block(u32 block) const {
-    return atomic_ref<u64>{at(blocks_offset())[u64{spread} * block]};
+  WARPHEAP_DEVICE atomic_ref<u64> access_block(u32 which) const {
+    return atomic_ref<u64>{at(access_blocks_offset())[u64{spread} * which]};
   }
   WARPHEAP_DEVICE atomic_ref<u32> field(u32 page, u32 segment) const {
     return atomic_ref<u32>{fields()[u64{page} * layout::fields + segment]};
   }
   /// The access block that requests turn to after the open ones: a hint.
-  WARPHEAP_DEVICE atomic_ref<u64> active_block() const { return atomic_ref<u64>{*at(control_offset())}; }
+  WARPHEAP_DEVICE atomic_ref<u64> active_access_block() const { return atomic_ref<u64>{*at(control_offset())}; }
   /// Of the search for runs (runs.hpp).
   WARPHEAP_DEVICE atomic_ref<u64> run_word(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[spread + which]};
@@ -160,7 +162,7 @@ class page_table {
     u64 seen = region(which).load(order::relaxed);
     for (;;) {
       bool const last = fill_count{seen}.counts_all(pages_of(which));
-      atomic_ref<u64> const above = block(which / block_regions_);
+      atomic_ref<u64> const above = access_block(which / access_block_regions_);
       if (last) above.fetch_add(fill_count::withdrawing(1), order::relaxed);
       // release: the block is withdrawn before the region; who sees the page with room sees both.
       if (region(which).compare_exchange(seen, seen + fill_count::withdrawing(pages), order::release, order::relaxed))
@@ -171,7 +173,7 @@ class page_table {
 
  private:
   WARPHEAP_DEVICE void count_full_region(u32 which) const {
-    block(which / block_regions_).fetch_add(1, order::relaxed);
+    access_block(which / access_block_regions_).fetch_add(1, order::relaxed);
   }
   WARPHEAP_COLD static void count_full_region_by_call(page_table table, u32 which) { table.count_full_region(which); }
 
@@ -290,7 +292,7 @@ class page_table {
 
   u8* base_;
   u32 pages_;
-  u32 block_regions_;
+  u32 access_block_regions_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
