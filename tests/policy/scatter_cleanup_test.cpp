@@ -58,9 +58,10 @@ TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<kept_scatter>(
 /// size whenever all chunks are back. Nobody holds more than one, so who is refused was refused in favour of another size.
 struct take_and_give_back {
   template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 sizes, u32* owners, scatter_report* report) const {
+  WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 least, u32 sizes, u32* owners,
+                                  scatter_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
-    u32 const bytes = 64 << me % sizes;
+    u32 const bytes = least << me % sizes;
     for (u32 round = 0; round < rounds; ++round) {
       auto* const block = static_cast<u8*>(heap.create(bytes));
       atomic_ref<u32>{block ? report->served : report->refused}.fetch_add(1, order::relaxed);
@@ -76,12 +77,12 @@ struct take_and_give_back {
   }
 };
 
-void expect_one_owner(u32 lanes, u32 sizes, unsigned seeds) {
+void expect_one_owner(launch_shape shape, u32 least, u32 sizes, unsigned seeds) {
   for_each_schedule(seeds, [&] {
     scatter_pool<scatter<>> const pool{1};
     device_buffer<u32> owners(256);
     device_buffer<scatter_report> report(1);
-    launch({2, lanes}, take_and_give_back{}, pool.allocator(), u32{6}, sizes, owners.data(), report.data());
+    launch(shape, take_and_give_back{}, pool.allocator(), u32{6}, least, sizes, owners.data(), report.data());
     synchronize();
     EXPECT_EQ(report[0].broken, 0u);
     EXPECT_GT(report[0].served, 0u);
@@ -90,9 +91,10 @@ void expect_one_owner(u32 lanes, u32 sizes, unsigned seeds) {
   });
 }
 
-TEST(ScatterCleanup, APageThatChangesItsSizeHasOneSizeAtATime) { expect_one_owner(16, 6, 500); }
-TEST(ScatterCleanup, AHierarchicalPageIsSetUpAndCleanedUpAllTheTime) { expect_one_owner(2, 1, 400); }
-TEST(ScatterCleanup, NobodyIsRefusedWhileChunksOfHisSizeAreFree) { expect_one_owner(31, 1, 300); }
+TEST(ScatterCleanup, APageThatChangesItsSizeHasOneSizeAtATime) { expect_one_owner({2, 16}, 64, 6, 500); }
+TEST(ScatterCleanup, AHierarchicalPageIsSetUpAndCleanedUpAllTheTime) { expect_one_owner({2, 2}, 64, 1, 400); }
+TEST(ScatterCleanup, NobodyIsRefusedWhileChunksOfHisSizeAreFree) { expect_one_owner({2, 31}, 64, 1, 100); }
+TEST(ScatterCleanup, AWarpThatFreesAllChunksOfAFullPageGetsThemAgain) { expect_one_owner({1, 32}, 128, 1, 300); }
 
 struct take_a_page_and_give_it_back {
   template <class Allocator>
@@ -178,10 +180,10 @@ struct count_ownerships {
 };
 
 template <class Allocator = scatter<>>
-void expect_no_lost_ownership(launch_shape shape, u32 least, u32 sizes, unsigned seeds) {
+void expect_no_lost_ownership(u32 pages, launch_shape shape, u32 least, u32 sizes, unsigned seeds) {
   for_each_schedule(seeds, [&] {
-    scatter_pool<Allocator> const pool{1};
-    device_buffer<u32> words(Allocator::config.page_bytes / 16), owned(1);
+    scatter_pool<Allocator> const pool{pages};
+    device_buffer<u32> words(pages * Allocator::config.page_bytes / 16), owned(1);
     launch(shape, count_ownerships{}, pool.allocator(), u32{8}, least, sizes, words.data(), owned.data());
     synchronize();
     u32 sum = 0;
@@ -192,9 +194,11 @@ void expect_no_lost_ownership(launch_shape shape, u32 least, u32 sizes, unsigned
   });
 }
 
-TEST(ScatterContents, PassFromOwnerToOwnerInFlatPages) { expect_no_lost_ownership({3, 5}, 2048, 1, 300); }
-TEST(ScatterContents, PassFromOwnerToOwnerInHierarchicalPages) { expect_no_lost_ownership({3, 5}, 16, 1, 300); }
-TEST(ScatterContents, PassToOwnersOfAnotherSize) { expect_no_lost_ownership({4, 2}, 32, 7, 400); }
+TEST(ScatterContents, PassFromOwnerToOwnerInFlatPages) { expect_no_lost_ownership(1, {3, 5}, 2048, 1, 200); }
+TEST(ScatterContents, PassFromOwnerToOwnerInHierarchicalPages) { expect_no_lost_ownership(1, {3, 5}, 16, 1, 300); }
+TEST(ScatterContents, PassToOwnersOfAnotherSize) { expect_no_lost_ownership(1, {4, 2}, 32, 7, 400); }
+TEST(ScatterContents, PassFromRunToRun) { expect_no_lost_ownership(2, {3, 1}, 8192, 1, 100); }
+TEST(ScatterContents, PassFromRunsToChunks) { expect_no_lost_ownership(2, {4, 1}, 2048, 3, 200); }
 
 /// A step that makes room raises its page's version, and no other step does. Notes the sum of both pages' versions.
 struct watch_versions {

@@ -109,5 +109,15 @@ TEST(ScatterRuns, OneOfTwoIsServedWhereOneFits) {
   });
 }
 
+TEST(ScatterRuns, AFruitlessSearchSpeaksOnlyForThoseWhoWaited) {
+  u32 const pages = 300;
+  scatter_pool<scatter<>> const pool{pages};
+  auto chunks = allocate(pool, {3, 100}, page);
+  std::sort(chunks.begin(), chunks.end());
+  EXPECT_EQ(allocate(pool, {1, 1}, 2 * page).front(), nullptr);
+  release(pool, {chunks[0], chunks[1]});
+  EXPECT_EQ(allocate(pool, {1, 1}, 2 * page).front(), chunks[0]) << "farther from the end than the hint looks";
+}
+
 }  // namespace
 }  // namespace warpheap::test
