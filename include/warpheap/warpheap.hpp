@@ -13,6 +13,7 @@
 #include "platform/simt.hpp"
 #include "policy/alignment/shrink.hpp"
 #include "policy/creation/ring_buffer.hpp"
+#include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
 #include "policy/creation/toolkit.hpp"
 #include "policy/distribution/none.hpp"

@@ -11,14 +11,24 @@ __device__ void call_common(Ref heap, void** results, warpheap::size_t bytes) {
   results[threadIdx.x] = memory;
 }
 
-__global__ void call_default(warpheap::heap_ref heap, void** results, unsigned long long* counts,
-                             warpheap::size_t bytes) {
+template <class Ref>
+__device__ void call_all(Ref heap, void** results, unsigned long long* counts, warpheap::size_t bytes) {
   call_common(heap, results, bytes);
   void* memory = heap.aligned_alloc(64, bytes);
   memory = heap.realloc(memory, 2 * bytes);
   counts[threadIdx.x] = heap.usable_size(memory) + heap.owns(memory) + heap.available_slots(bytes);
   heap.free(memory);
   results[threadIdx.x] = heap.malloc_warp(warpheap::full_mask, bytes);
+}
+
+__global__ void call_default(warpheap::heap_ref heap, void** results, unsigned long long* counts,
+                             warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
+}
+
+__global__ void call_scatter(warpheap::scatter_allocator heap, void** results, unsigned long long* counts,
+                             warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
 }
 
 __global__ void call_toolkit(warpheap::toolkit_allocator heap, void** results, warpheap::size_t bytes) {

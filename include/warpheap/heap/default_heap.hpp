@@ -1,9 +1,9 @@
-// The heaps that have names of their own: the default allocator's and the toolkit's, each a creation policy with the
-// plainest other four.
+// The heaps that have names of their own, each a creation policy with the plainest other four.
 #pragma once
 
 #include "../policy/alignment/shrink.hpp"
 #include "../policy/creation/ring_buffer.hpp"
+#include "../policy/creation/scatter.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
 #include "../policy/creation/toolkit.hpp"
 #include "../policy/distribution/none.hpp"
@@ -33,6 +33,7 @@ using default_allocator = plain_allocator<creation::slab_bitmap<>>;
 using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,
                                     reserve_pool::toolkit_limit, alignment::shrink<16>>;
 using ring_buffer_allocator = plain_allocator<creation::ring_buffer<>>;
+using scatter_allocator = plain_allocator<creation::scatter<>>;
 
 /// What a kernel takes of the default heap: 16 bytes, trivially copyable.
 using heap_ref = default_allocator;
@@ -41,6 +42,8 @@ static_assert(sizeof(heap_ref) == 16);
 #if !defined(__CUDACC_RTC__)
 /// The default heap over device memory.
 using heap = basic_heap<default_allocator>;
+/// ScatterAlloc behind the same interface.
+using scatter_heap = basic_heap<scatter_allocator>;
 /// The toolkit's own device-side malloc behind the same interface.
 using toolkit_heap = basic_heap<toolkit_allocator>;
 /// Frames of 8 KiB behind a push and a pop index.

@@ -1,0 +1,295 @@
+// ScatterAlloc: the pool is cut into pages; the first request that comes to a page fixes the size of its chunks, and who
+// gives back the last chunk makes the page free again. Which page a request comes to is a hash of its size, the
+// multiprocessor and the warp, so that thousands of threads rarely meet.
+//
+// A page's state is one 64-bit word, and each change of a page, its set-up and its clean-up among them, is one
+// compare-exchange: no chunk is lost or given twice in between. Cost: 1% of the pool in metadata; up to 32 chunks of 124
+// bytes and more are taken by one load and one compare-exchange, smaller ones need one operation more. What is larger than a
+// page is a run of pages from the end of the heap. nullptr is certain.
+//
+// Sources: Eckert 2014, chapters 2 and 4, after Steinberger et al. 2012. The page word, the counts of full pages and the
+// certain answer are ours: docs/design/scatter.md.
+#pragma once
+
+#include "../../sync/warp_aggregate.hpp"
+#include "report.hpp"
+#include "scatter/inspection.hpp"
+#include "scatter/page_runs.hpp"
+#include "scatter/page_search.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
+template <scatter_config Config = scatter_config{}>
+class scatter {
+  using table_type = page_table<checked_scatter_config<Config>::value>;
+  using layout = typename table_type::layout;
+  using search_type = page_search<Config>;
+  using runs_type = page_runs<Config>;
+  using count = typename table_type::count;
+
+ public:
+  static constexpr char const* name = "scatter";
+  static constexpr scatter_config config = Config;
+  // Where chunks are as large as was asked for, a power of two lies at its multiples.
+  static constexpr allocator_traits traits{
+      .alignment = 16,
+      .self_aligned_up_to = Config.waste_factor == 1 ? (Config.page_bytes < 4096 ? Config.page_bytes : 4096) : 0,
+      .detects_misuse = true,
+      .exact_out_of_memory = Config.reset_freed_pages,
+      .whole_pool = Config.reset_freed_pages};
+
+  scatter() = default;
+
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > layout::page_bytes) return runs_type::create(table_, pages_for(bytes), 1);
+    u32 const units = units_for(bytes), company = simt::active_mask();
+    return serve(company, group_by(company, units), units);
+  }
+
+  /// The same at a multiple of `alignment`, a power of two.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    if (alignment <= layout::unit_bytes || bytes == 0) return create(bytes);
+    if (bytes > layout::page_bytes || alignment > layout::page_bytes)
+      return runs_type::create(table_, pages_for(bytes), alignment);
+    u32 const company = simt::active_mask();
+    chunk_request const wish = request(units_for(bytes), static_cast<u32>(alignment) / layout::unit_bytes);
+    return serve_slowly(table_, company, simt::match_any(company, wish.units << 16 | wish.alignment), wish, 0);
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    bool const small = bytes != 0 && bytes <= layout::page_bytes;
+    u32 const together = simt::ballot(mask, small);
+    if (!small) return create(bytes);
+    u32 const units = units_for(bytes);
+    return serve(together, group_by(together, units), units);
+  }
+
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (!memory) return;
+    block_address const at = locate(memory);
+    if (at.index < block_address::run) destroy_together(at);
+    else destroy_rarely(table_, at.page, at.index, at.seen.word);
+  }
+
+  /// Bytes of the live block at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
+    block_address const at = locate(memory);
+    if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
+    if (at.index > block_address::run) return 0;
+    // relaxed: a hint, unless the block is ours.
+    u32 const field =
+        layout::is_flat(at.seen.units()) ? at.seen.low() : table_.field(at.page, at.index / 32).load(order::relaxed);
+    return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
+  }
+
+  /// Whether `memory` is a live block.
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
+
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. The lanes that are here with the
+  /// same size share the work.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    if (bytes == 0) return 0;
+    u32 const mask = simt::match_any(simt::active_mask(), u64{bytes});
+    // What any of us knows to have been freed, all of us see.
+    simt::sync_warp(mask);
+    if (bytes > layout::page_bytes) return count_run_slots<Config>(table_, mask, pages_for(bytes));
+    return count_chunk_slots<Config>(table_, mask, request(units_for(bytes)));
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
+  static size_t required_bytes(size_t pool_bytes) {
+    table_type const planned{nullptr, pages_in(pool_bytes)};
+    return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
+  }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static scatter place(void* memory, size_t pool_bytes) {
+    u32 const pages = pages_in(pool_bytes);
+    u64 const start = align_up(reinterpret_cast<u64>(memory), table_type::alignment());
+    scatter made;
+    made.table_ = table_type{reinterpret_cast<u8*>(start) + (u64{pages} << layout::page_log2), pages};
+    return made;
+  }
+
+  /// Makes everything free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const { backend::fill_bytes(table_.metadata(), 0, table_.metadata_bytes(), on); }
+
+  size_t pool_bytes() const { return table_.pool_bytes(); }
+  size_t metadata_bytes() const { return table_.metadata_bytes(); }
+
+  heap_statistics statistics() const { return page_snapshot<Config>{table_}.statistics(); }
+  invariant_report check_invariants() const { return page_snapshot<Config>{table_}.check_invariants(); }
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    page_snapshot<Config>{table_}.for_each_live(visit);
+  }
+  u64 available_slots_on_host(size_t bytes) const {
+    if (bytes == 0) return 0;
+    bool const small = bytes <= layout::page_bytes;
+    return count_slots_by_grid<Config>(table_, request(small ? units_for(bytes) : 1), small ? 0 : pages_for(bytes));
+  }
+#endif
+
+  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
+
+ private:
+  /// Where a pointer leads.
+  struct block_address {
+    u32 page;
+    u32 index;  ///< of the chunk in its page, or one of these
+    page_word seen;
+
+    static constexpr u32 run = 1u << 16, nothing_there = run + 1, no_start = run + 2;
+  };
+
+#if !defined(__CUDACC_RTC__)
+  static u32 pages_in(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
+#endif
+
+  WARPHEAP_HOST_DEVICE static u32 units_for(size_t bytes) {
+    return (static_cast<u32>(bytes) + layout::unit_bytes - 1) / layout::unit_bytes;
+  }
+  WARPHEAP_HOST_DEVICE static u64 pages_for(size_t bytes) { return ((bytes - 1) >> layout::page_log2) + 1; }
+
+  /// What a request for `units` accepts, whose chunks are to be multiples of `alignment` units.
+  WARPHEAP_HOST_DEVICE static chunk_request request(u32 units, u32 alignment = 1) {
+    u32 const least = static_cast<u32>(align_up(units, alignment)), waste = Config.waste_factor * units;
+    u32 const most = waste < layout::page_units ? waste : layout::page_units;
+    return {least, least < most ? most : least, alignment, layout::capacity(least)};
+  }
+
+  /// Blocks for the lanes of a group that ask for one size. Here is only what almost every request needs: the page that the
+  /// hash names has room. Where a page has fewer chunks than the group has lanes, several leaders go to one page each.
+  ///
+  /// All lanes of `company` call together, each with its group in it: collectives of many masks would be served one after
+  /// the other, so the groups talk in one.
+  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 units) const {
+    u32 leader = group.leader, rank = group.rank, wanted = group.size, part = 0;
+    chunk_request const wish = request(units);
+    u32 const capacity = wish.capacity;
+    if (wanted > capacity) {
+      part = small_quotient(rank, capacity);
+      u32 const first = part * capacity;
+      leader = nth_bit(group.mask, first);
+      rank -= first;
+      wanted = wanted - first < capacity ? wanted - first : capacity;
+    }
+    chunk_set got{};
+    if (rank == 0) {
+      u32 const page = search_type{table_}.home(units, part);
+      got = table_.template take<path::inlined>(page, table_.load(page), wish, wanted);
+      got.page = page;
+    }
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    simt::sync_warp(company);
+    got.page = simt::shuffle(company, got.page, leader);
+    got.layout = simt::shuffle(company, got.layout, leader);
+    got.bits = simt::shuffle(company, got.bits, leader);
+    bool const served = rank < popcount(got.bits);
+    u32 const unserved = simt::ballot(company, !served);
+    if (!served) return serve_slowly(table_, unserved, group.mask & unserved, wish, got.page);
+    return address(got, rank);
+  }
+
+  /// The rest of serve(), turn by turn: each turn shares out what each leader took of one page. All lanes of `company` call,
+  /// whole groups.
+  ///
+  /// start   page near which each leader looks first
+  WARPHEAP_COLD static void* serve_slowly(table_type table, u32 company, u32 group_mask, chunk_request wish,
+                                          u32 start) {
+    scatter self;
+    self.table_ = table;
+    void* mine = nullptr;
+    u32 wanted = popcount(group_mask), named = search_type::none;
+    WARPHEAP_NO_UNROLL
+    while (simt::ballot(company, wanted != 0) != 0) {
+      lane_group const group = group_of(group_mask);
+      chunk_set got{};
+      if (group.leads && wanted != 0) got = search_type{table.afresh()}.probe(wish, wanted, named, start);
+      got.page = simt::shuffle(company, got.page, group.leader);
+      got.layout = simt::shuffle(company, got.layout, group.leader);
+      got.bits = simt::shuffle(company, got.bits, group.leader);
+      if (got.bits != 0) {
+        u32 const rank = group.rank - (group.size - wanted);  // wraps around for those who are served
+        if (rank < popcount(got.bits)) mine = self.address(got, rank);
+        wanted -= popcount(got.bits);
+      } else if (wanted != 0) {
+        named = search_type{table.afresh()}.sweep(group, wish, named);
+        if (named != search_type::none) continue;
+        if (group.leads) table.add_count(count::failures, wanted);
+        wanted = 0;
+      }
+    }
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    simt::sync_warp(company);
+    return mine;
+  }
+
+  WARPHEAP_DEVICE void* address(chunk_set const& chunks, u32 rank) const {
+    u32 const index = chunks.segment() * layout::segment_chunks + nth_of_field(chunks.bits, rank);
+    return table_.data(chunks.page) + index * chunks.units() * layout::unit_bytes;
+  }
+
+  /// What block starts at `memory`, by its page's word; says nothing about whether it is taken.
+  WARPHEAP_DEVICE block_address locate(void const* memory) const {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
+    if (offset >= table_.pool_bytes()) return {0, block_address::no_start, {}};
+    u32 const page = static_cast<u32>(offset >> layout::page_log2);
+    u32 const inside = static_cast<u32>(offset) & (layout::page_bytes - 1);
+    // Of a live block the units are what they were when the block was handed out: what handed it to us ordered that.
+    page_word const seen = table_.load(page);
+    u32 const wrong =
+        inside % layout::unit_bytes == 0 && seen.is_free() ? block_address::nothing_there : block_address::no_start;
+    if (!seen.has_chunks()) return {page, seen.is_run() && inside == 0 ? block_address::run : wrong, seen};
+    u32 const index = layout::index_at(inside, seen.units());
+    return {page, index != layout::no_chunk ? index : block_address::no_start, seen};
+  }
+
+  /// Frees what is no chunk: a run, or nothing that there is.
+  WARPHEAP_COLD static void destroy_rarely(table_type table, u32 page, u32 index, u64 seen) {
+    if (index == block_address::run && runs_type::destroy(table, page, seen)) return;
+    table.add_count(index == block_address::no_start ? count::foreign_frees : count::double_frees, 1);
+  }
+
+  /// Frees chunks, those of the lanes here that lie in one segment by one operation.
+  WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
+    u32 const company = simt::active_mask();
+    // Who sees a page with chunks of another size, since a block was freed twice, is in another group.
+    u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
+    u32 const slot = at.page * (layout::fields ? layout::fields : 1) + segment;
+    lane_group const group = group_by(company, u64{units} << 32 | slot);
+    u32 const bits = gather(company, group, 1u << (at.index % layout::segment_chunks));
+    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
+    simt::sync_warp(company);
+    if (group.leads) {
+      u32 const cleared = table_.give_back({at.page, units | segment << 16, bits}, at.seen);
+      if (cleared != group.size) table_.add_count(count::double_frees, group.size - cleared);
+    }
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    simt::sync_warp(company);
+  }
+
+  /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
+  /// collectives of many masks would be served one after the other.
+  WARPHEAP_DEVICE static u32 gather(u32 company, lane_group const& group, u32 bits) {
+    if (group.mask == company) return simt::reduce_or(company, bits);
+    u32 all = bits, rest = group.mask & (group.mask - 1);
+    while (simt::ballot(company, rest != 0)) {
+      all |= simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
+      rest &= rest - 1;
+    }
+    return all;
+  }
+
+  table_type table_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

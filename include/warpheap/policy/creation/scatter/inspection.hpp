@@ -1,0 +1,252 @@
+// A heap's pages counted: the slots for a size, by the lanes of a warp or by a whole grid, and everything else from a copy
+// of the metadata on the host. Says nothing certain while a kernel that uses the heap runs.
+#pragma once
+
+#include "../../../sync/warp_aggregate.hpp"
+#include "../report.hpp"
+#include "page_table.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <string>
+#include <vector>
+
+#include "../../../platform/device_buffer.hpp"
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Chunks for the request that a page could still give.
+template <creation::scatter_config Config>
+WARPHEAP_HOST_DEVICE u32 slots_of_page(page_word seen, chunk_request const& request) {
+  using layout = page_layout<Config>;
+  if (seen.is_free()) return request.capacity;
+  if (!seen.has_chunks() || !request.suits(seen.units())) return 0;
+  return layout::capacity(seen.units()) - (layout::is_flat(seen.units()) ? popcount(seen.low()) : seen.low());
+}
+
+/// The slots of a heap for chunks, counted by the lanes of `group` side by side; all hold the sum.
+template <creation::scatter_config Config>
+WARPHEAP_COLD u64 count_chunk_slots(page_table<Config> table, u32 mask, chunk_request request) {
+  lane_group const group = group_of(mask);
+  u64 mine = 0, slots = 0;
+  WARPHEAP_NO_UNROLL
+  for (u32 page = group.rank; page < table.pages(); page += group.size)
+    mine += slots_of_page<Config>(table.load(page), request);
+  WARPHEAP_NO_UNROLL
+  for (u32 rest = mask; rest; rest &= rest - 1) slots += simt::shuffle(mask, mine, lowest_bit(rest));
+  return slots;
+}
+
+/// The same for runs of `length` pages.
+template <creation::scatter_config Config>
+WARPHEAP_COLD u64 count_run_slots(page_table<Config> table, u32 mask, u64 length) {
+  lane_group const group = group_of(mask);
+  u64 slots = 0, row = 0;  // free pages one after the other
+  WARPHEAP_NO_UNROLL
+  for (u32 first = 0; first < table.pages(); first += group.size) {
+    u32 const page = first + group.rank;
+    u32 const free = simt::ballot(mask, page < table.pages() && table.load(page).is_free());
+    WARPHEAP_NO_UNROLL
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+      row = (free >> lowest_bit(rest)) & 1 ? row + 1 : 0;
+      if (row != length) continue;
+      ++slots;
+      row = 0;
+    }
+  }
+  return slots;
+}
+
+#if !defined(__CUDACC_RTC__)
+
+/// What one thread found in its part of the pages.
+struct slot_part {
+  u64 pages = 0;
+  u64 slots = 0;   ///< chunks; or runs in the stretches of free pages that lie within the part
+  u64 before = 0;  ///< free pages at its beginning; all, if the part is free
+  u64 after = 0;   ///< free pages at its end
+};
+
+/// Kernel: a part of the pages for each thread.
+template <creation::scatter_config Config>
+struct survey_slots {
+  /// length   pages of a run; 0: chunks for `request`
+  WARPHEAP_DEVICE void operator()(page_table<Config> table, chunk_request request, u64 length, slot_part* parts) const {
+    u64 const threads = u64{simt::grid_dim()} * simt::block_dim();
+    u64 const each = div_ceil(table.pages(), threads), first = each * global_thread_index();
+    slot_part part;
+    u64 row = 0;
+    bool whole = true;
+    WARPHEAP_NO_UNROLL
+    for (u64 page = first; page < first + each && page < table.pages(); ++page, ++part.pages) {
+      page_word const seen = table.load(static_cast<u32>(page));
+      if (length == 0) part.slots += slots_of_page<Config>(seen, request);
+      row = seen.is_free() ? row + 1 : 0;
+      if (whole && row == 0) {
+        whole = false;
+        part.before = part.pages;
+      } else if (!whole && length != 0 && row == length) {
+        ++part.slots;
+        row = 0;
+        part.after = 0;
+      }
+    }
+    part.before = whole ? part.pages : part.before;
+    part.after = row;
+    parts[global_thread_index()] = part;
+  }
+};
+
+/// The slots of a heap, counted by a whole grid. `length` as in survey_slots.
+template <creation::scatter_config Config>
+u64 count_slots_by_grid(page_table<Config> const& table, chunk_request const& request, u64 length) {
+  launch_shape const shape = shape_for(table.pages() < 65536 ? table.pages() : 65536, 128);
+  device_buffer<slot_part> parts(u64{shape.blocks} * shape.threads);
+  launch(shape, survey_slots<Config>{}, table, request, length, parts.data());
+  synchronize();
+  u64 slots = 0, row = 0;
+  for (auto const& part : parts.to_host()) {
+    slots += part.slots;
+    if (length == 0) continue;
+    row += part.before;
+    if (part.before == part.pages) continue;
+    slots += row / length;
+    row = part.after;
+  }
+  return length ? slots + row / length : slots;
+}
+
+/// A copy of a heap's metadata.
+template <creation::scatter_config Config>
+class page_snapshot {
+ public:
+  using table_type = page_table<Config>;
+  using layout = typename table_type::layout;
+
+  explicit page_snapshot(table_type const& table) : table_{table}, bytes_(table.metadata_bytes()) {
+    backend::copy_bytes(bytes_.data(), table.metadata(), bytes_.size());
+  }
+
+  heap_statistics statistics() const {
+    heap_statistics counted;
+    counted.pool_bytes = table_.pool_bytes();
+    counted.metadata_bytes = table_.metadata_bytes();
+    counted.slabs = table_.pages();
+    for (u32 page = 0; page < table_.pages(); ++page) {
+      page_word const now = word(page);
+      counted.free_slabs += now.is_free();
+      counted.run_slabs += !now.is_free() && !now.has_chunks();
+      counted.empty_slabs += now.has_chunks() && now.low() == 0;
+      u64 const blocks = now.is_run() ? 1 : taken(now);
+      counted.live_blocks += blocks;
+      counted.live_bytes += blocks * bytes_of_block(now);
+    }
+    for (u32 row = 0; row < table_type::count_rows; ++row) {
+      u64 const* const counts = at(table_.counts_offset()) + table_type::spread * row;
+      counted.double_frees += counts[static_cast<u32>(table_type::count::double_frees)];
+      counted.foreign_frees += counts[static_cast<u32>(table_type::count::foreign_frees)];
+      counted.failures += counts[static_cast<u32>(table_type::count::failures)];
+    }
+    return counted;
+  }
+
+  /// Calls visit(address, bytes) for every live block in address order.
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    for (u32 page = 0; page < table_.pages(); ++page) {
+      page_word const now = word(page);
+      size_t const bytes = bytes_of_block(now);
+      if (now.is_run()) visit(static_cast<void*>(table_.data(page)), bytes);
+      if (!now.has_chunks()) continue;
+      for (u32 index = 0; index < layout::capacity(now.units()); ++index)
+        if ((field(page, now, index / 32) >> (index % 32)) & 1)
+          visit(static_cast<void*>(table_.data(page) + index * bytes), bytes);
+    }
+  }
+
+  /// One line for every invariant that does not hold.
+  invariant_report check_invariants() const {
+    invariant_report report;
+    for (u32 page = 0; page < table_.pages(); ++page) check_page(page, report);
+    check_runs(report);
+    check_counts(report);
+    return report;
+  }
+
+ private:
+  u64 const* at(u64 offset) const { return reinterpret_cast<u64 const*>(bytes_.data() + offset); }
+  page_word word(u32 page) const { return {at(0)[page]}; }
+  u32 stored_field(u32 page, u32 segment) const {
+    return reinterpret_cast<u32 const*>(at(u64{table_.pages()} * 8))[u64{page} * layout::fields + segment];
+  }
+  u32 field(u32 page, page_word now, u32 segment) const {
+    return layout::is_flat(now.units()) ? now.low() : stored_field(page, segment);
+  }
+  static u32 taken(page_word now) {
+    return !now.has_chunks() ? 0 : layout::is_flat(now.units()) ? popcount(now.low()) : now.low();
+  }
+  static u64 bytes_of_block(page_word now) {
+    return now.is_run() ? u64{now.low()} * layout::page_bytes : u64{now.units()} * layout::unit_bytes;
+  }
+
+  static void expect(bool holds, invariant_report& report, char const* invariant, u64 where) {
+    if (!holds) report.push_back(invariant + (" " + std::to_string(where)));
+  }
+
+  void check_page(u32 page, invariant_report& report) const {
+    page_word const now = word(page);
+    u32 const capacity = now.has_chunks() ? layout::capacity(now.units()) : 0;
+    bool const flat = now.has_chunks() && layout::is_flat(now.units());
+    u32 set = 0, stray = 0;
+    for (u32 segment = 0; segment < layout::fields; ++segment) {
+      u32 const valid = flat ? 0 : layout::valid_mask(capacity, segment);
+      set += popcount(stored_field(page, segment) & valid);
+      stray += popcount(stored_field(page, segment) & ~valid);
+    }
+    if (flat) stray += popcount(now.low() & ~low_mask32(capacity));
+    expect(stray == 0, report, "S2: a bit is set where there is no chunk, in page", page);
+    expect(flat || set == taken(now), report, "S2: promised chunks are not the bits set, in page", page);
+    bool const full = now.has_chunks() ? taken(now) == capacity : !now.is_free();
+    expect(now.is_full() == full, report, "F does not say whether all is taken, in page", page);
+    expect(!now.is_free() || now.low() == 0, report, "S3: a free page holds something, page", page);
+    expect(!now.has_chunks() || taken(now) != 0 || !Config.reset_freed_pages, report,
+           "S3: the last chunk was given back, and its size stayed, in page", page);
+    expect(!now.has_chunks() || now.units() <= layout::page_units, report, "S3: chunks larger than page", page);
+  }
+
+  void check_runs(invariant_report& report) const {
+    u64 inside = 0;  // pages that the last run still has
+    for (u32 page = 0; page < table_.pages(); ++page) {
+      page_word const now = word(page);
+      bool const inner = !now.is_free() && !now.has_chunks() && !now.is_run();
+      expect(inner == (inside != 0), report, "R2: in no run, or missing in one, page", page);
+      inside = now.is_run() ? now.low() - u64{1} : inside != 0 ? inside - 1 : 0;
+    }
+    expect(inside == 0, report, "R1: the last run reaches beyond the pool, pages", inside);
+  }
+
+  void check_counts(invariant_report& report) const {
+    for (u32 access_block = 0; access_block < table_.access_blocks(); ++access_block) {
+      u32 full_regions = 0;
+      for (u32 i = 0; i < table_.regions_of(access_block); ++i) {
+        u32 const region = access_block * table_.access_block_regions() + i;
+        u32 full = 0;
+        for (u32 page = 0; page < table_.pages_of(region); ++page)
+          full += word(region * Config.region_pages + page).is_full();
+        full_regions += full == table_.pages_of(region);
+        fill_count const counted{at(table_.regions_offset())[region]};
+        expect(counted.counts_all(full), report, "F1: full pages are not those counted, in region", region);
+      }
+      fill_count const counted{at(table_.access_blocks_offset())[u64{table_type::spread} * access_block]};
+      expect(counted.counts_all(full_regions), report, "F1: full regions are not those counted, in access block",
+             access_block);
+    }
+  }
+
+  table_type table_;
+  std::vector<u8> bytes_;
+};
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,84 @@
+// How a page is divided into chunks of one size. Sizes count in units of 16 bytes.
+//
+//   more than (P - 8) / 33 bytes    flat: up to 32 chunks, one bit each in the page's own word
+//   less                            hierarchical: f segments of 32 chunks, and a tail of a chunks, at most 1,024 in all
+//
+//     f = P / (32 c + 4)    a = (P - 4 f - 32 c f - 4) / c        each segment has a field of 32 bits, the tail one more
+//
+// Chunk i starts at i * c; the last bytes of a hierarchical page are those that the paper's layout gives to the fields. Here
+// the fields lie beside the pool: nobody writes over them, and they need not be made when a page is.
+// Source: Eckert 2014, sections 2.4.6 and 4.3.5, where the count of segments lacks a factor of 32.
+#pragma once
+
+#include "config.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// dividend / divisor for a dividend below 2^21. On a GPU one approximate division: off by 2 units in the last place of 24
+/// bits, while a quotient of a whole number and a half is half a divisor-th from the next whole one.
+WARPHEAP_HOST_DEVICE constexpr u32 small_quotient(u32 dividend, u32 divisor) {
+#if defined(__CUDA_ARCH__)
+  if (!__builtin_is_constant_evaluated())
+    return static_cast<u32>(__fdividef(static_cast<float>(dividend) + 0.5f, static_cast<float>(divisor)));
+#endif
+  return dividend / divisor;
+}
+
+/// The `count` lowest set bits of a field, at least one; all of it if it has no more.
+WARPHEAP_HOST_DEVICE constexpr u32 lowest_of_field(u32 field, u32 count) {
+  if (count == 1) return field & (0 - field);  // most often, and far less work
+  return count < popcount(field) ? field & low_mask32(nth_bit(field, count)) : field;
+}
+
+/// Index of the set bit that has `rank` set bits below it. Chunks that were taken together mostly lie in a row.
+WARPHEAP_HOST_DEVICE constexpr u32 nth_of_field(u32 field, u32 rank) {
+  u32 const lowest = field & (0 - field);
+  return (field & (field + lowest)) == 0 ? lowest_bit(field) + rank : nth_bit(field, rank);
+}
+
+template <creation::scatter_config Config>
+struct page_layout {
+  static constexpr u32 unit_bytes = 16;
+  static constexpr u32 page_bytes = Config.page_bytes;
+  static constexpr u32 page_log2 = log2_floor(page_bytes);
+  static constexpr u32 page_units = page_bytes / unit_bytes;
+  static constexpr u32 segment_chunks = 32;
+  static constexpr u32 most_chunks = 1024;
+  /// Chunks of so many units and more lie in flat pages.
+  static constexpr u32 least_flat_units = (page_bytes - 8) / 33 / unit_bytes + 1;
+
+  WARPHEAP_HOST_DEVICE static constexpr bool is_flat(u32 units) { return units >= least_flat_units; }
+
+  /// Chunks of `units` units, at most a page's, in a page.
+  WARPHEAP_HOST_DEVICE static constexpr u32 capacity(u32 units) {
+    if (is_flat(units)) {
+      u32 const fit = small_quotient(page_units, units);
+      return fit < segment_chunks ? fit : segment_chunks;
+    }
+    u32 const segments = small_quotient(page_bytes / 4, 8 * unit_bytes * units + 1);
+    u32 const used = segments * (segment_chunks * unit_bytes * units + 4) + 4;
+    u32 const tail = used < page_bytes ? small_quotient((page_bytes - used) / unit_bytes, units) : 0;
+    u32 const chunks = segments * segment_chunks + tail;
+    return chunks < most_chunks ? chunks : most_chunks;
+  }
+
+  /// Fields of 32 bits that the smallest chunks need; 0 if all pages are flat.
+  static constexpr u32 fields = is_flat(1) ? 0 : (capacity(1) + segment_chunks - 1) / segment_chunks;
+
+  /// The chunks of segment `segment` that exist in a page of `capacity`.
+  WARPHEAP_HOST_DEVICE static constexpr u32 valid_mask(u32 capacity, u32 segment) {
+    u32 const before = segment * segment_chunks;
+    return capacity >= before + segment_chunks ? ~0u : low_mask32(capacity > before ? capacity - before : 0);
+  }
+
+  /// The chunk of `units` units that starts `offset` bytes into its page; no_chunk if none does. It may be one beyond the
+  /// page's last, whose bit is never set.
+  WARPHEAP_HOST_DEVICE static constexpr u32 index_at(u32 offset, u32 units) {
+    u32 const index = small_quotient(offset / unit_bytes, units);
+    u32 const bits = is_flat(units) ? segment_chunks : fields * segment_chunks;
+    return index < bits && index * units * unit_bytes == offset ? index : no_chunk;
+  }
+  static constexpr u32 no_chunk = ~0u;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,298 @@
+// The pages of one heap: where their words lie, and every change of a page, its region and its access block.
+//
+//   base - pages * page_bytes   page 0 | page 1 | ...      the pool; aligned to the page and to 4 KiB
+//   base                        page words                 page_word.hpp
+//                               fields                     of hierarchical pages: a bit a chunk, 32 bits a segment
+//                               regions, access blocks     fill_count.hpp
+//                               control                    hints, the run mutex, counts
+//
+//   transition                          by                       operation
+//   take chunks of a flat page          anyone                   compare-exchange: bits set, units if it was free
+//   take chunks of a hierarchical page  anyone                   compare-exchange: count raised, units if it was free;
+//                                                                then fetch_or in the fields, which must succeed (S2)
+//   the page is full now                who made it so           fetch_add to its region; that is full: to its block
+//   give chunks back                    their owners' leader     if the page is full, withdraw it first; then clear in the
+//                                                                field (hierarchical), and compare-exchange
+//   withdraw a page from its region     who is about to free     the region is full: withdraw it from its block first;
+//                                                                then compare-exchange
+#pragma once
+
+#include "../../../platform/simt.hpp"
+#include "../../../util/random.hpp"
+#include "fill_count.hpp"
+#include "page_layout.hpp"
+#include "page_word.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Where code ends up.
+enum class path { inlined, called };
+
+/// View of a heap's pages; 16 bytes, trivially copyable, owns nothing.
+template <creation::scatter_config Config>
+class page_table {
+ public:
+  using layout = page_layout<Config>;
+  static constexpr u32 region_pages = Config.region_pages;
+
+  /// Counts that no invariant rests on, spread over the multiprocessors: one address takes 1.29 billion additions a second.
+  enum class count : u32 { double_frees, foreign_frees, failures };
+  static constexpr u32 count_rows = 32;
+
+  page_table() = default;
+  /// `base` is where the pool ends and the metadata begins.
+  WARPHEAP_HOST_DEVICE page_table(u8* base, u32 pages) : base_{base}, pages_{pages} {
+    access_block_regions_ = (regions() + Config.access_blocks - 1) / Config.access_blocks;
+  }
+
+  /// The same table, of whose sizes the compiler knows nothing from here on.
+  WARPHEAP_DEVICE page_table afresh() const {
+    page_table same = *this;
+    same.pages_ = warpheap::afresh(pages_);
+    same.access_block_regions_ = warpheap::afresh(access_block_regions_);
+    return same;
+  }
+
+  WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
+  WARPHEAP_HOST_DEVICE u32 regions() const { return (pages_ - 1) / region_pages + 1; }
+  /// Regions of an access block; the last block may have fewer.
+  WARPHEAP_HOST_DEVICE u32 access_block_regions() const { return access_block_regions_; }
+  WARPHEAP_HOST_DEVICE u32 access_blocks() const { return (regions() - 1) / access_block_regions_ + 1; }
+  WARPHEAP_HOST_DEVICE u32 access_block_pages() const { return access_block_regions_ * region_pages; }
+  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << layout::page_log2; }
+
+  /// Parts that there are: the last region and the last access block may have fewer than the others.
+  WARPHEAP_HOST_DEVICE u32 pages_of(u32 region) const {
+    u32 const left = pages_ - region * region_pages;
+    return left < region_pages ? left : region_pages;
+  }
+  WARPHEAP_HOST_DEVICE u32 regions_of(u32 access_block) const {
+    u32 const left = regions() - access_block * access_block_regions_;
+    return left < access_block_regions_ ? left : access_block_regions_;
+  }
+
+  // Where things lie.
+  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - pool_bytes(); }
+  WARPHEAP_HOST_DEVICE u8* data(u32 page) const { return pool() + (u64{page} << layout::page_log2); }
+  WARPHEAP_HOST_DEVICE u64* words() const { return reinterpret_cast<u64*>(base_); }
+  WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{pages_} * 8); }
+  static constexpr u32 spread = 16;  ///< words from one counter that many threads change to the next
+  WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{pages_} * (8 + 4 * layout::fields), 128); }
+  WARPHEAP_HOST_DEVICE u64 access_blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
+  WARPHEAP_HOST_DEVICE u64 control_offset() const {
+    return access_blocks_offset() + u64{8 * spread} * Config.access_blocks;
+  }
+  WARPHEAP_HOST_DEVICE u64 counts_offset() const { return control_offset() + 8 * 2 * spread; }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return counts_offset() + 8 * spread * count_rows; }
+  WARPHEAP_HOST_DEVICE static constexpr u64 alignment() {
+    return layout::page_bytes > 4096 ? layout::page_bytes : 4096;
+  }
+
+  WARPHEAP_DEVICE atomic_ref<u64> page(u32 page) const { return atomic_ref<u64>{words()[page]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> region(u32 region) const { return atomic_ref<u64>{at(regions_offset())[region]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> access_block(u32 which) const {
+    return atomic_ref<u64>{at(access_blocks_offset())[u64{spread} * which]};
+  }
+  WARPHEAP_DEVICE atomic_ref<u32> field(u32 page, u32 segment) const {
+    return atomic_ref<u32>{fields()[u64{page} * layout::fields + segment]};
+  }
+  /// The access block that requests turn to after the open ones: a hint.
+  WARPHEAP_DEVICE atomic_ref<u64> active_access_block() const { return atomic_ref<u64>{*at(control_offset())}; }
+  /// Of the search for runs (runs.hpp).
+  WARPHEAP_DEVICE atomic_ref<u64> run_word(u32 which) const {
+    return atomic_ref<u64>{at(control_offset())[spread + which]};
+  }
+
+  // relaxed: whoever acts on it does so by compare-exchange.
+  WARPHEAP_DEVICE page_word load(u32 which) const { return {page(which).load(order::relaxed)}; }
+
+  WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
+    // relaxed: nobody reads it before the kernel ends.
+    u32 const row = simt::sm_id() % count_rows;
+    atomic_ref<u64>{at(counts_offset())[spread * row + static_cast<u32>(which)]}.fetch_add(amount, order::relaxed);
+  }
+
+  /// Whether a page as seen has a chunk for the request.
+  WARPHEAP_HOST_DEVICE static bool has_room(page_word seen, chunk_request const& request) {
+    return seen.is_free() || (!seen.is_full() && request.suits(seen.units()));
+  }
+
+  /// Takes up to `wanted` chunks, at most 32, of a page that was `seen` so lately. None if it has no room for the request or
+  /// has changed. Any lane alone.
+  ///
+  /// Where    inlined: on the path that is part of every kernel, whose rare parts are calls; called: on one that is a call
+  template <path Where>
+  WARPHEAP_DEVICE chunk_set take(u32 which, page_word seen, chunk_request const& request, u32 wanted) const {
+    u32 const units = seen.is_free() ? request.units : seen.units();
+    if (!request.suits(units)) return {};
+    u32 const capacity = layout::capacity(units);
+    if (layout::is_flat(units)) return take_flat<Where>(which, seen, units, low_mask32(capacity), wanted);
+    return take_hierarchical<Where>(which, seen, units, capacity, wanted);
+  }
+
+  /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns how many were really owned. Any
+  /// lane alone; what the owners wrote happens before.
+  WARPHEAP_DEVICE u32 give_back(chunk_set const& chunks, page_word seen) const {
+    u32 const units = chunks.units();
+    bool const flat = layout::is_flat(units);
+    u32 what = chunks.bits, cleared = popcount(seen.low() & chunks.bits);
+    if (!flat) {
+      // release: what the owners did happens before the next owner's use; pairs with the acquire in claim().
+      what &= field(chunks.page, chunks.segment()).fetch_and(~chunks.bits, order::release);
+      what = cleared = popcount(what);
+    }
+    if (cleared == 0 && !flat) return 0;
+    if (cleared != 0 && !seen.is_full() && try_change(chunks.page, seen, without(seen, what, flat))) return cleared;
+    return lower_by_call(*this, chunks.page, units, what);
+  }
+
+  /// Counts `pages` pages of a region that have become full.
+  template <path Where = path::called>
+  WARPHEAP_DEVICE void count_full(u32 which, u32 pages) const {
+    // relaxed: counts guide; F1 is each location's own order and ours.
+    fill_count const old{region(which).fetch_add(pages, order::relaxed)};
+    if (!fill_count{old.word + pages}.counts_all(pages_of(which))) return;
+    if (Where == path::called) count_full_region(which);
+    else count_full_region_by_call(*this, which);
+  }
+
+  /// Withdraws `pages` full pages of a region, each of which gets room after this or is counted again (F1).
+  WARPHEAP_DEVICE void withdraw_full(u32 which, u32 pages) const {
+    u64 seen = region(which).load(order::relaxed);
+    for (;;) {
+      bool const last = fill_count{seen}.counts_all(pages_of(which));
+      atomic_ref<u64> const above = access_block(which / access_block_regions_);
+      if (last) above.fetch_add(fill_count::withdrawing(1), order::relaxed);
+      // release: the block is withdrawn before the region; who sees the page with room sees both.
+      if (region(which).compare_exchange(seen, seen + fill_count::withdrawing(pages), order::release, order::relaxed))
+        return;
+      if (last) above.fetch_add(1, order::relaxed);
+    }
+  }
+
+ private:
+  WARPHEAP_DEVICE void count_full_region(u32 which) const {
+    access_block(which / access_block_regions_).fetch_add(1, order::relaxed);
+  }
+  WARPHEAP_COLD static void count_full_region_by_call(page_table table, u32 which) { table.count_full_region(which); }
+
+  template <path Where>
+  WARPHEAP_DEVICE chunk_set take_flat(u32 which, page_word seen, u32 units, u32 valid, u32 wanted) const {
+    u32 const free = valid & ~seen.low();
+    u32 const bits = lowest_of_field(free, wanted);
+    if (bits == 0) return {};
+    u64 expected = seen.word;
+    // acquire: what the last owners wrote, of these chunks or of others that lay here, happens before our use; pairs with
+    // the release in try_change(), through the chain of changes (S1).
+    if (!page(which).compare_exchange(expected, seen.with(units, seen.low() | bits, bits == free).word, order::acquire,
+                                      order::relaxed))
+      return {};
+    if (bits == free) count_full<Where>(which / region_pages, 1);
+    return {which, units, bits};
+  }
+
+  template <path Where>
+  WARPHEAP_DEVICE chunk_set take_hierarchical(u32 which, page_word seen, u32 units, u32 capacity, u32 wanted) const {
+    u32 const count = seen.low();
+    if (count >= capacity) return {};
+    u32 const promised = wanted < capacity - count ? wanted : capacity - count;
+    // While chunks only come, the next ones are where the count says; later that is as good a place as any.
+    u32 const segment = count / layout::segment_chunks;
+    // relaxed: a hint; the fetch_or says what was free.
+    u32 const taken = seen.is_free() ? 0 : field(which, segment).load(order::relaxed);
+    u64 expected = seen.word;
+    // acquire: as in take_flat(); what was written to chunks of this size comes with the field.
+    if (!page(which).compare_exchange(expected, seen.with(units, count + promised, count + promised == capacity).word,
+                                      order::acquire, order::relaxed))
+      return {};
+    if (count + promised == capacity) count_full<Where>(which / region_pages, 1);
+    u32 const free = layout::valid_mask(capacity, segment) & ~taken;
+    u32 const bits = free == 0 ? 0 : claim(which, segment, lowest_of_field(free, promised));
+    chunk_set const got{which, units | segment << 16, bits};
+    if (popcount(bits) == promised) return got;
+    return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
+  }
+
+  /// Sets bits of a field; returns those that are ours now.
+  WARPHEAP_DEVICE u32 claim(u32 which, u32 segment, u32 bits) const {
+    // acquire: pairs with the release in give_back().
+    return bits & ~field(which, segment).fetch_or(bits, order::acquire);
+  }
+
+  /// Finds a chunk at least where `promised` were and `got` are not all, and takes the rest of the promise back.
+  WARPHEAP_DEVICE chunk_set settle(chunk_set got, u32 promised) const {
+    u32 const capacity = layout::capacity(got.units());
+    u32 const segments = (capacity + layout::segment_chunks - 1) / layout::segment_chunks;
+    u32 segment = got.segment();
+    WARPHEAP_NO_UNROLL
+    while (got.bits == 0) {
+      // S2: there are chunks for us. Who is faster at one that we see takes it by a promise of his own.
+      segment = segment + 1 < segments ? segment + 1 : 0;
+      u32 const free = layout::valid_mask(capacity, segment) & ~field(got.page, segment).load(order::relaxed);
+      if (free == 0) {
+        if (segment == 0) simt::pause(20);
+        continue;
+      }
+      u32 const bits = lowest_of_field(free, promised);
+      got = {got.page, got.units() | segment << 16, claim(got.page, segment, bits)};
+    }
+    if (u32 const rest = promised - popcount(got.bits)) lower(got.page, got.units(), rest);
+    return got;
+  }
+
+  WARPHEAP_COLD static chunk_set settle_by_call(page_table table, chunk_set got, u32 promised) {
+    return table.settle(got, promised);
+  }
+
+  /// One attempt to change what a page that is not full has taken to `low`.
+  WARPHEAP_DEVICE bool try_change(u32 which, page_word seen, u32 low) const {
+    u64 expected = seen.word;
+    // release: what the owners wrote happens before the next owner's use; pairs with the acquire in take_flat(). For
+    // hierarchical pages: before who sets the page up anew.
+    return page(which).compare_exchange(expected, lowered(seen, low).word, order::release, order::relaxed);
+  }
+
+  /// What a page becomes when chunks come back: free if they were the last; with room for somebody (S4).
+  WARPHEAP_HOST_DEVICE static page_word lowered(page_word seen, u32 low) {
+    bool const emptied = low == 0 && Config.reset_freed_pages;
+    page_word const next = emptied ? seen.with(0, 0, false) : seen.with(seen.units(), low, false);
+    return emptied || seen.is_full() ? next.with_room() : next;
+  }
+
+  /// What is taken of a page, less `what`: bits of a flat page, a number of chunks of a hierarchical one.
+  WARPHEAP_HOST_DEVICE static u32 without(page_word seen, u32 what, bool flat) {
+    return flat ? seen.low() & ~what : seen.low() - what;
+  }
+
+  /// The loop behind give_back(): takes `what` off a page's word. Returns how many chunks that were.
+  WARPHEAP_DEVICE u32 lower(u32 which, u32 units, u32 what) const {
+    bool const flat = layout::is_flat(units);
+    bool withdrawn = false;
+    WARPHEAP_NO_UNROLL
+    for (;;) {
+      page_word const seen = load(which);
+      // A flat page of another size was cleaned up: these chunks were free already. Bits of a field say so themselves.
+      u32 const chunks = !flat ? what : seen.units() == units ? popcount(seen.low() & what) : 0;
+      bool const makes_room = chunks != 0 && seen.is_full();
+      // F1: not counted from before the page gets room.
+      if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);
+      if (withdrawn && !makes_room) count_full(which / region_pages, 1);
+      withdrawn = makes_room;
+      if (chunks == 0) return 0;
+      if (try_change(which, seen, without(seen, what, flat))) return chunks;
+    }
+  }
+
+  WARPHEAP_COLD static u32 lower_by_call(page_table table, u32 which, u32 units, u32 what) {
+    return table.lower(which, units, what);
+  }
+
+  WARPHEAP_DEVICE u64* at(u64 offset) const { return reinterpret_cast<u64*>(base_ + offset); }
+
+  u8* base_;
+  u32 pages_;
+  u32 access_block_regions_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
