@@ -14,8 +14,7 @@ using namespace warpheap;
 using namespace warpheap::literals;
 using testing::HasSubstr;
 
-constexpr creation::slab_bitmap_config among_heaps{.among_heaps = true};
-using slabs = creation::slab_bitmap<among_heaps>;
+using slabs = creation::slab_bitmap<>;
 
 template <class Oom, class Distribution = distribution::none, class ReservePool = reserve_pool::device_memory>
 using over_slabs = allocator<slabs, Distribution, Oom, ReservePool, alignment::shrink<16>>;

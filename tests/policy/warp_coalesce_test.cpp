@@ -300,8 +300,6 @@ struct alternate {
   }
 };
 
-constexpr creation::slab_bitmap_config among_heaps{.among_heaps = true};
-
 template <class Heap>
 void expect_heaps_told_apart() {
   test::for_each_schedule(200, [] {
@@ -317,13 +315,11 @@ void expect_heaps_told_apart() {
   });
 }
 
-TEST(WarpCoalesce, TellsHeapsApart) {
-  expect_heaps_told_apart<basic_heap<coalesced<creation::slab_bitmap<among_heaps>>>>();
-}
+TEST(WarpCoalesce, TellsHeapsApart) { expect_heaps_told_apart<basic_heap<coalesced<creation::slab_bitmap<>>>>(); }
 
-TEST(SlabBitmap, TellsHeapsApartWhereAsked) {
-  expect_heaps_told_apart<basic_heap<plain_allocator<creation::slab_bitmap<among_heaps>>>>();
-}
+TEST(SlabBitmap, TellsHeapsApart) { expect_heaps_told_apart<heap>(); }
+TEST(Scatter, TellsHeapsApart) { expect_heaps_told_apart<scatter_heap>(); }
+TEST(RingBuffer, TellsHeapsApart) { expect_heaps_told_apart<ring_buffer_heap>(); }
 
 constexpr distribution::warp_coalesce_config large_pages{.page_bytes = 65536};
 

@@ -17,12 +17,9 @@ class lonely_memory {
   reserve_pool::host_memory memory_;
 };
 
-constexpr creation::slab_bitmap_config among_heaps{.among_heaps = true};
-
-using second_allocator = allocator<creation::slab_bitmap<among_heaps>, distribution::none, oom::return_null,
-                                   lonely_memory, alignment::shrink<16>>;
-using overflowing_allocator =
-    allocator<creation::slab_bitmap<among_heaps>, distribution::none, oom::overflow_to<second_allocator>,
-              reserve_pool::device_memory, alignment::shrink<16>>;
+using second_allocator =
+    allocator<creation::slab_bitmap<>, distribution::none, oom::return_null, lonely_memory, alignment::shrink<16>>;
+using overflowing_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::overflow_to<second_allocator>,
+                                        reserve_pool::device_memory, alignment::shrink<16>>;
 
 WARPHEAP_CONFORMANCE(slab_bitmap_overflowing, overflowing_allocator);

@@ -39,6 +39,7 @@ class ring_buffer {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = frame_bytes};
+  static constexpr bool tells_heaps_apart = true;
 
   ring_buffer() = default;
 
@@ -46,7 +47,7 @@ class ring_buffer {
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > frame_bytes) return refuse();
-    return serve(group_of(simt::active_mask()));
+    return serve(company(simt::active_mask()));
   }
 
   /// The same at a multiple of `alignment`, a power of two; what frames are not aligned to is refused.
@@ -58,7 +59,7 @@ class ring_buffer {
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= frame_bytes;
     u32 const together = simt::ballot(mask, fits);
-    return fits ? serve(group_of(together)) : create(bytes);
+    return fits ? serve(company(together)) : create(bytes);
   }
 
   /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; what is no owned frame is counted and ignored.
@@ -67,7 +68,7 @@ class ring_buffer {
     u32 const frame = frames_.number_of(memory);
     if (frame == frames_.none) return frames_.count(frame_count::foreign_frees);
     if (!frames_.disown(frame)) return frames_.count(frame_count::double_frees);
-    frames_.ring().push(group_of(simt::active_mask()), frame);
+    frames_.ring().push(company(simt::active_mask()), frame);
   }
 
   /// frame_bytes of the owned frame at `memory`; 0 if it is none.
@@ -127,6 +128,11 @@ class ring_buffer {
   }
   frame_snapshot<frame_bytes> snapshot() const { return frame_snapshot<frame_bytes>{frames_}; }
 #endif
+
+  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
+  WARPHEAP_DEVICE lane_group company(u32 mask) const {
+    return group_by(mask, reinterpret_cast<u64>(frames_.metadata()));
+  }
 
   WARPHEAP_DEVICE void* refuse() const {
     frames_.count(frame_count::failures);

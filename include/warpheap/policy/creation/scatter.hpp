@@ -11,6 +11,7 @@
 // certain answer are ours: docs/design/scatter.md.
 #pragma once
 
+#include "../../sync/same_object.hpp"
 #include "../../sync/warp_aggregate.hpp"
 #include "report.hpp"
 #include "scatter/inspection.hpp"
@@ -32,6 +33,7 @@ class scatter {
  public:
   static constexpr char const* name = "scatter";
   static constexpr scatter_config config = Config;
+  static constexpr bool tells_heaps_apart = true;
   // Where chunks are as large as was asked for, a power of two lies at its multiples.
   static constexpr allocator_traits traits{
       .alignment = 16,
@@ -47,7 +49,7 @@ class scatter {
     if (bytes == 0) return nullptr;
     if (bytes > layout::page_bytes) return runs_type::create(table_, pages_for(bytes), 1);
     u32 const units = units_for(bytes), company = simt::active_mask();
-    return serve(company, group_by(company, units), units);
+    return serve(company, group_by(company, key_of(units, 0)), units);
   }
 
   /// The same at a multiple of `alignment`, a power of two.
@@ -57,7 +59,7 @@ class scatter {
       return runs_type::create(table_, pages_for(bytes), alignment);
     u32 const company = simt::active_mask();
     chunk_request const wish = request(units_for(bytes), static_cast<u32>(alignment) / layout::unit_bytes);
-    return serve_slowly(table_, company, simt::match_any(company, wish.units << 16 | wish.alignment), wish, 0);
+    return serve_slowly(table_, company, simt::match_any(company, key_of(wish.units, wish.alignment)), wish, 0);
   }
 
   /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
@@ -66,7 +68,7 @@ class scatter {
     u32 const together = simt::ballot(mask, small);
     if (!small) return create(bytes);
     u32 const units = units_for(bytes);
-    return serve(together, group_by(together, units), units);
+    return serve(together, group_by(together, key_of(units, 0)), units);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
@@ -95,7 +97,7 @@ class scatter {
   /// same size share the work.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     if (bytes == 0) return 0;
-    u32 const mask = simt::match_any(simt::active_mask(), u64{bytes});
+    u32 const mask = simt::match_any(lanes_with_same(simt::active_mask(), table_), u64{bytes});
     // What any of us knows to have been freed, all of us see.
     simt::sync_warp(mask);
     if (bytes > layout::page_bytes) return count_run_slots<Config>(table_, mask, pages_for(bytes));
@@ -152,6 +154,12 @@ class scatter {
 #if !defined(__CUDACC_RTC__)
   static u32 pages_in(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
 #endif
+
+  /// What lanes that act as one have in common: `units` and `what`, less than the metadata's bytes, of the same heap. Lanes of
+  /// a warp may call at one place with different heaps. Units are at most 2^14, and addresses have 50 bits.
+  WARPHEAP_DEVICE u64 key_of(u32 units, u32 what) const {
+    return (u64{units} << 50) + reinterpret_cast<u64>(table_.metadata()) + what;
+  }
 
   WARPHEAP_HOST_DEVICE static u32 units_for(size_t bytes) {
     return (static_cast<u32>(bytes) + layout::unit_bytes - 1) / layout::unit_bytes;
@@ -264,7 +272,7 @@ class scatter {
     // Who sees a page with chunks of another size, since a block was freed twice, is in another group.
     u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
     u32 const slot = at.page * (layout::fields ? layout::fields : 1) + segment;
-    lane_group const group = group_by(company, u64{units} << 32 | slot);
+    lane_group const group = group_by(company, key_of(units, slot));
     u32 const bits = gather(company, group, 1u << (at.index % layout::segment_chunks));
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);

@@ -25,9 +25,6 @@ namespace creation {
 struct slab_bitmap_config {
   /// Largest slab, log2 of bytes, 14 to 21. 2^19 was faster in bursts and six times slower in churn.
   u32 max_slab_log2 = 18;
-  /// Lanes of a warp may call at the same place with different heaps, and are then served apart. Costs an instruction or
-  /// two a call. Without it, lanes that call together hold copies of one heap.
-  bool among_heaps = false;
 };
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
@@ -42,7 +39,7 @@ class slab_bitmap {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .whole_pool = true};
-  static constexpr bool tells_heaps_apart = Config.among_heaps;
+  static constexpr bool tells_heaps_apart = true;
 
   slab_bitmap() = default;
 
@@ -163,11 +160,9 @@ class slab_bitmap {
     return company == full_mask ? serve(full_mask) : serve(company);
   }
 
-  /// What lanes that act as one have in common: `what` of the same heap.
-  WARPHEAP_DEVICE auto key_of(u32 what) const {
-    if constexpr (Config.among_heaps) return reinterpret_cast<u64>(table_.metadata()) + what;
-    else return what;
-  }
+  /// What lanes that act as one have in common: `what`, less than the metadata's bytes, of the same heap. Lanes of a warp may
+  /// call at one place with different heaps.
+  WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.metadata()) + what; }
 
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
 

@@ -10,7 +10,7 @@ namespace creation {
 struct scatter_config {
   u32 page_bytes = 4096;          ///< a page holds chunks of one size; a power of two, 512 to 256 KiB
   u32 access_blocks = 8;          ///< the pool is cut into so many access blocks
-  u32 open_blocks = 4;            ///< access blocks, from the front, over which requests are scattered at first
+  u32 open_blocks = 7;            ///< access blocks, from the front, over which requests are scattered at first
   u32 region_pages = 16;          ///< pages whose fill is counted together, 1 to 64
   u32 waste_factor = 2;           ///< a chunk may be so many times as large as what was asked for
   bool reset_freed_pages = true;  ///< a page whose last chunk is freed serves any size again

@@ -14,12 +14,15 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// dividend / divisor for a dividend below 2^21. On a GPU one approximate division: off by 2 units in the last place of 24
-/// bits, while a quotient of a whole number and a half is half a divisor-th from the next whole one.
+/// dividend / divisor for a dividend below 2^21. On a GPU by an approximate reciprocal: off by 2 units in the last place of
+/// 24 bits, while a quotient of a whole number and a half is half a divisor-th from the next whole one.
 WARPHEAP_HOST_DEVICE constexpr u32 small_quotient(u32 dividend, u32 divisor) {
 #if defined(__CUDA_ARCH__)
-  if (!__builtin_is_constant_evaluated())
-    return static_cast<u32>(__fdividef(static_cast<float>(dividend) + 0.5f, static_cast<float>(divisor)));
+  if (!__builtin_is_constant_evaluated()) {
+    float reciprocal;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(static_cast<float>(divisor)));
+    return static_cast<u32>((static_cast<float>(dividend) + 0.5f) * reciprocal);
+  }
 #endif
   return dividend / divisor;
 }
@@ -55,6 +58,13 @@ struct page_layout {
       u32 const fit = small_quotient(page_units, units);
       return fit < segment_chunks ? fit : segment_chunks;
     }
+    // Few enough, and small enough, to lie in one constant: 56 bits for pages of 4 KiB.
+    if constexpr (capacity_bits * (least_flat_units - 1) <= 64)
+      return static_cast<u32>(packed_capacities >> (capacity_bits * (units - 1))) & ((1u << capacity_bits) - 1);
+    else return hierarchical_capacity(units);
+  }
+
+  WARPHEAP_HOST_DEVICE static constexpr u32 hierarchical_capacity(u32 units) {
     u32 const segments = small_quotient(page_bytes / 4, 8 * unit_bytes * units + 1);
     u32 const used = segments * (segment_chunks * unit_bytes * units + 4) + 4;
     u32 const tail = used < page_bytes ? small_quotient((page_bytes - used) / unit_bytes, units) : 0;
@@ -62,8 +72,18 @@ struct page_layout {
     return chunks < most_chunks ? chunks : most_chunks;
   }
 
+  /// Bits that a capacity takes.
+  static constexpr u32 capacity_bits = is_flat(1) ? 0 : log2_floor(hierarchical_capacity(1)) + 1;
+  /// The capacities of hierarchical pages, by size, as far as they find room.
+  static constexpr u64 packed_capacities = [] {
+    u64 packed = 0;
+    for (u32 units = least_flat_units - 1; units != 0; --units)
+      packed = packed << capacity_bits | hierarchical_capacity(units);
+    return packed;
+  }();
+
   /// Fields of 32 bits that the smallest chunks need; 0 if all pages are flat.
-  static constexpr u32 fields = is_flat(1) ? 0 : (capacity(1) + segment_chunks - 1) / segment_chunks;
+  static constexpr u32 fields = is_flat(1) ? 0 : (hierarchical_capacity(1) + segment_chunks - 1) / segment_chunks;
 
   /// The chunks of segment `segment` that exist in a page of `capacity`.
   WARPHEAP_HOST_DEVICE static constexpr u32 valid_mask(u32 capacity, u32 segment) {

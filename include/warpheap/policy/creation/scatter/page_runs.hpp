@@ -10,6 +10,7 @@
 #pragma once
 
 #include "../../../platform/backoff.hpp"
+#include "../../../sync/same_object.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "page_table.hpp"
 
@@ -51,7 +52,7 @@ class page_runs {
     if (length > table_.pages()) return fail();
     u32 const pages = static_cast<u32>(length);
     u64 const coarse = alignment <= layout::page_bytes ? 1 : alignment;
-    lane_group const group = group_by(simt::active_mask(), length << 6 | log2_floor(coarse));
+    lane_group const group = group_by(lanes_with_same(simt::active_mask(), table_), length << 6 | log2_floor(coarse));
     // What any of us knows to have been freed, all of us see.
     simt::sync_warp(group.mask);
     u32 served = 0, mine = none;

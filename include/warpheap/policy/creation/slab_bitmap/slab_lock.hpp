@@ -68,6 +68,8 @@ class slab_lock {
     bool const soft = promised >= limits.soft, hard = promised >= limits.capacity;
     // relaxed: ordered by the release below.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
+    // D9: who left this slab free or empty may not have said so yet.
+    table.raise_epoch_relaxed();
     u64 const change = slab_state::of(slab_kind::live, 0).word - slab_state::of(slab_kind::locked, 0).word +
                        slab_state::promise(promised) + (soft ? slab_state::soft_bit : 0) +
                        (hard ? slab_state::hard_bit : 0);

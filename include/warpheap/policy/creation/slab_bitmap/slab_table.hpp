@@ -7,8 +7,8 @@
 //   free k                       the owners' leader                  fetch_sub, then settle
 //   unlist                       a reserver that reaches the limit   o = fetch_or(S); o live without S: toggle, settle
 //   settle: S, used <= relist    whoever left it so                  o = fetch_and(~S); o live with S: toggle
-//   settle: H, used < capacity   whoever left it so                  o = fetch_and(~H); o live with H: toggle, raise
-//   settle: used = 0             whoever left it so                  note it as empty, raise
+//   settle: H, used < capacity   whoever left it so                  raise; o = fetch_and(~H); o live with H: toggle
+//   settle: used = 0             whoever left it so                  raise; note it as empty
 //
 // A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look. "Raise"
 // adds to an epoch counter: room has appeared for somebody who found none.
@@ -147,8 +147,9 @@ class slab_table {
         try_reserve(slab, size_class, 0);
         now = load(slab);
       }
-      // A slab of the class is worth a visit if it has room, or is full and not marked.
-      u32 const worth = simt::ballot(group_mask, now.takeable() || (now.serves(size_class) && !now.hard()));
+      // A slab of the class is worth a visit if it has room, marked or not, or is full and not marked.
+      bool const full = now.hard() && now.used() >= capacity;
+      u32 const worth = simt::ballot(group_mask, now.takeable() || (now.serves(size_class) && !full));
       u32 const locked = simt::ballot(group_mask, now.kind() == slab_kind::locked);
       if (worth) return simt::shuffle(group_mask, slab, lowest_bit(worth));
       if (locked) end = scan_unsure;
@@ -163,6 +164,9 @@ class slab_table {
     // release: the room happens before whoever counts this; pairs with the acquire in epoch_sum().
     epoch(simt::sm_id()).fetch_add(1, order::release);
   }
+
+  /// The same, for who publishes it by a release of his own.
+  WARPHEAP_DEVICE void raise_epoch_relaxed() const { epoch(simt::sm_id()).fetch_add(1, order::relaxed); }
 
   /// How often room has appeared. Monotonic: two equal sums have no raise between them.
   WARPHEAP_DEVICE u64 epoch_sum() const {
@@ -240,6 +244,9 @@ class slab_table {
     u64 const lifted = (now.soft() && now.used() <= limits.relist ? slab_state::soft_bit : 0) |
                        (now.hard() && now.used() < limits.capacity ? slab_state::hard_bit : 0);
     bool const empty = now.used() == 0;
+    // Before H goes: from then on others may leave room without a word, what A freed being taken and freed again by those
+    // who have returned before A has (D9).
+    if (empty || (lifted & slab_state::hard_bit)) raise_epoch();
     slab_state old = now;  // the word that `lifted` was lifted from
     // An empty slab's next blocks come in order again: one try to set `ever` back.
     u64 const clean = now.word & ~lifted & (slab_state::ever_unit - 1);
@@ -250,7 +257,6 @@ class slab_table {
     if (changed & slab_state::soft_bit) index(listed(old.size_class())).toggle(slab);
     if (changed & slab_state::hard_bit) index(scarce(old.size_class())).toggle(slab);
     if (empty) note_empty(slab);
-    if (empty || (changed & slab_state::hard_bit)) raise_epoch();
   }
 
   WARPHEAP_DEVICE void note_empty(u32 slab) const {

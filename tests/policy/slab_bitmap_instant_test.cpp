@@ -1,0 +1,39 @@
+// nullptr means that at one instant every block was owned (D9), not that each slab was full at some time. As many lanes as a
+// tiny pool has blocks, each of which holds one at most: whoever asks holds none, so some block is nobody's all the time, and
+// nobody may be refused.
+#include <gtest/gtest.h>
+
+#include "support/schedules.hpp"
+#include "tiny_pool.hpp"
+
+namespace slab_bitmap_instant_test {
+
+using namespace warpheap;
+
+/// Every lane takes a block and gives it back, again and again, after waits of its own.
+struct take_and_give_back {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed, u32* refused) const {
+    random_sequence random{seed * 64 + global_thread_index()};
+    for (u32 round = 0; round < rounds; ++round) {
+      for (u32 wait = random.below(6); wait != 0; --wait) simt::pause(1);
+      void* const block = heap.create(test::tiny_pool::slab_bytes / 2);
+      if (!block) atomic_ref<u32>{*refused}.fetch_add(1, order::relaxed);
+      for (u32 wait = random.below(6); wait != 0; --wait) simt::pause(1);
+      heap.destroy(block);
+    }
+  }
+};
+
+TEST(SlabBitmapInstant, NobodyIsRefusedWhileABlockIsNobodys) {
+  constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 4}};
+  u64 which = 0;
+  test::for_each_schedule(3000, [&] {
+    test::tiny_pool const pool{2};
+    device_buffer<u32> const refused(1);
+    launch(shapes[which++ % 3], take_and_give_back{}, pool.allocator(), 12u, which, refused.data());
+    synchronize();
+    EXPECT_EQ(refused[0], 0u);
+  });
+}
+
+}  // namespace slab_bitmap_instant_test
