@@ -25,11 +25,12 @@ template <scatter_config Config = scatter_config{}>
 class scatter {
   using table_type = page_table<checked_scatter_config<Config>::value>;
   using layout = typename table_type::layout;
-  using search_type = page_search<Config>;
   using runs_type = page_runs<Config>;
   using count = typename table_type::count;
 
  public:
+  using search_type = page_search<Config>;
+
   static constexpr char const* name = "scatter";
   static constexpr scatter_config config = Config;
   // Where chunks are as large as was asked for, a power of two lies at its multiples.
