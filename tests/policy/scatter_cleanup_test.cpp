@@ -10,8 +10,7 @@ namespace {
 using creation::scatter;
 using creation::scatter_config;
 
-constexpr scatter_config defaults{};
-using default_search = page_search<defaults>;
+using default_search = scatter<>::search_type;
 
 struct churn_case {
   u32 pages, blocks, threads, rounds, min_bytes, max_bytes;

@@ -26,11 +26,12 @@ template <scatter_config Config = scatter_config{}>
 class scatter {
   using table_type = page_table<checked_scatter_config<Config>::value>;
   using layout = typename table_type::layout;
-  using search_type = page_search<Config>;
   using runs_type = page_runs<Config>;
   using count = typename table_type::count;
 
  public:
+  using search_type = page_search<Config>;
+
   static constexpr char const* name = "scatter";
   static constexpr scatter_config config = Config;
   static constexpr bool tells_heaps_apart = true;
