@@ -36,4 +36,43 @@ TEST(SlabBitmapInstant, NobodyIsRefusedWhileABlockIsNobodys) {
   });
 }
 
+/// One thread frees a block of a full slab; another looks whether the epoch was raised when it sees that H is gone.
+struct free_beside_a_witness {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, void* block, u64 before, u32* seen, u32* unsaid) const {
+    if (global_thread_index() == 0) return heap.destroy(block);
+    for (u32 look = 0; look < 2000; ++look) {
+      if (!heap.table().load(0).hard()) {
+        *seen += 1;
+        *unsaid += heap.table().epoch_sum_newest() == before;
+        return;
+      }
+      simt::pause(1);
+    }
+  }
+};
+
+struct take_until_refused {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, void** last, u64* epoch) const {
+    while (void* const block = heap.create(test::tiny_pool::slab_bytes / 2)) *last = block;
+    *epoch = heap.table().epoch_sum_newest();
+  }
+};
+
+TEST(SlabBitmapInstant, TheEpochIsRaisedBeforeAFullSlabIsUnmarked) {
+  u32 witnessed = 0;
+  test::for_each_schedule(300, [&] {
+    test::tiny_pool const pool{1};
+    device_buffer<void*> const last(1);
+    device_buffer<u64> const epoch(1);
+    device_buffer<u32> const counts(2);
+    launch({1, 1}, take_until_refused{}, pool.allocator(), last.data(), epoch.data());
+    synchronize();
+    launch({2, 1}, free_beside_a_witness{}, pool.allocator(), last[0], epoch[0], counts.data(), counts.data() + 1);
+    synchronize();
+    witnessed += counts[0];
+    EXPECT_EQ(counts[1], 0u);
+  });
+  EXPECT_GE(witnessed, 1u);
+}
+
 }  // namespace slab_bitmap_instant_test
