@@ -11,8 +11,9 @@ namespace {
 
 using creation::scatter_config;
 
-constexpr scatter_config defaults{}, largest{.page_bytes = 262144};
-using default_layout = page_layout<defaults>;
+constexpr scatter_config largest{.page_bytes = 262144};
+using search = creation::scatter<>::search_type;
+using default_layout = search::layout;
 using largest_layout = page_layout<largest>;
 
 /// The formulas of the paper, mended, in signed 64-bit numbers. `c` is a chunk's size in bytes.
@@ -102,7 +103,6 @@ TEST(ScatterLayout, IsTheSameOnTheDevice) {
   }
 }
 
-using search = page_search<defaults>;
 constexpr scatter_config by_size{.hash_multiprocessor = 0, .hash_warp = 0};
 using search_by_size = page_search<by_size>;
 
