@@ -11,9 +11,10 @@ namespace {
 
 using creation::scatter_config;
 
-constexpr scatter_config largest{.page_bytes = 262144};
-using search = creation::scatter<>::search_type;
-using default_layout = search::layout;
+// The defaults but for the regions, which neither layout nor hash know: nvcc has no name for a value that a default has.
+constexpr scatter_config defaults{.region_pages = 32}, largest{.page_bytes = 262144};
+using default_layout = page_layout<defaults>;
+using search = page_search<defaults>;
 using largest_layout = page_layout<largest>;
 
 /// The formulas of the paper, mended, in signed 64-bit numbers. `c` is a chunk's size in bytes.
