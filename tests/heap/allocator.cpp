@@ -93,8 +93,12 @@ static_assert(composes<echo, distribution::none, wary_oom, alignment::shrink<16>
 static_assert(!composes<paged, distribution::none, wary_oom, alignment::shrink<16>>);
 static_assert(!composes<creation::toolkit, distribution::none, oom::return_null, alignment::shrink<16>>,
               "the toolkit's heap lies in no device memory of ours");
-static_assert(!composes<creation::slab_bitmap<>, distribution::none, oom::overflow_to<default_allocator>, shrink_16>,
+struct mixes_heaps : creation::slab_bitmap<> {
+  static constexpr bool tells_heaps_apart = false;
+};
+static_assert(!composes<mixes_heaps, distribution::none, oom::overflow_to<default_allocator>, shrink_16>,
               "lanes that ask the first heap would be served with those that ask the second");
+static_assert(composes<creation::slab_bitmap<>, distribution::none, oom::overflow_to<default_allocator>, shrink_16>);
 
 /// What each policy leaves of the promises behind it.
 using coalesced = allocator<creation::slab_bitmap<>, distribution::warp_coalesce, oom::return_null,
