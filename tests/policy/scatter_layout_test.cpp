@@ -114,12 +114,12 @@ TEST(ScatterHash, SendsManyWarpsToPagesOfTheirOwn) {
     homes.insert(search::page_at(search::place_of(1, 0, warp), 0, pages, block_pages));
   // The golden ratio keeps this many apart; as many at random would leave about 32,260.
   EXPECT_EQ(homes.size(), 32768u);
-  EXPECT_LT(*homes.rbegin(), 4 * block_pages) << "only the open access blocks are scattered over";
+  EXPECT_LT(*homes.rbegin(), defaults.open_blocks * block_pages) << "only the open access blocks are scattered over";
 }
 
 TEST(ScatterHash, ReachesEveryPageOfTheOpenBlocks) {
   for (u32 const pages : {1u, 2u, 31u, 33u, 256u, 1000u, 4096u}) {
-    u32 const block_pages = (pages - 1) / 8 / 16 * 16 + 16, open = std::min(pages, 4 * block_pages);
+    u32 const block_pages = (pages - 1) / 8 / 16 * 16 + 16, open = std::min(pages, defaults.open_blocks * block_pages);
     std::set<u32> homes;
     for (u32 warp = 0; warp < 16 * open; ++warp)
       homes.insert(search::page_at(search::place_of(3, warp % 132, warp), warp % 32, pages, block_pages));

@@ -141,6 +141,7 @@ struct counting_distribution {
     return bytes;
   }
   void* distribute(void* memory) const { return memory; }
+  static void* release(void* memory) { return memory; }
 };
 
 TEST(Scenarios, PolicyOverheadGoesAroundThePoliciesForEveryOtherLaunch) {

@@ -166,7 +166,7 @@ class allocator {
 
   /// A block stays if the new size fits and would not be served by a block half as large.
   WARPHEAP_DEVICE bool fits_in_place(void const* memory, size_t bytes) const {
-    if constexpr (requires { usable_size(memory); }) {
+    if constexpr (frames || (as_created && knows_block_size<source_type>)) {
       size_t const usable = usable_size(memory);
       return bytes <= usable && bytes > usable / 2;
     } else {

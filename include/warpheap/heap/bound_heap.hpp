@@ -45,7 +45,8 @@ class bound_heap {
   /// nullptr too for an alignment that the allocator cannot give.
   WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const {
     if (!is_bound()) return nullptr;
-    if constexpr (requires { ref().aligned_alloc(alignment, bytes); }) return ref().aligned_alloc(alignment, bytes);
+    // By its name: nvcc finds no member in an expression that uses `this`.
+    if constexpr (requires { &Allocator::aligned_alloc; }) return ref().aligned_alloc(alignment, bytes);
     else return alignment <= Allocator::traits.alignment ? ref().malloc(bytes) : nullptr;
   }
 
