@@ -108,7 +108,7 @@ struct list_table {
 inline constexpr u32 list_threads = 128;
 /// Thread blocks that a multiprocessor has room for, whatever registers the allocator wants: most of a kernel's work is not
 /// the allocator's, and must have as many warps with one as with another.
-inline constexpr u32 list_blocks = 10;
+inline constexpr u32 list_blocks = 8;
 inline launch_shape warp_each(u32 lists) { return shape_for(u64{lists} * warp_lanes, list_threads); }
 WARPHEAP_DEVICE inline u32 warp_of_grid() { return static_cast<u32>(global_thread_index() / warp_lanes); }
 
