@@ -59,9 +59,12 @@ struct page_layout {
       return fit < segment_chunks ? fit : segment_chunks;
     }
     // Few enough, and small enough, to lie in one constant: 56 bits for pages of 4 KiB.
-    if constexpr (capacity_bits * (least_flat_units - 1) <= 64)
-      return static_cast<u32>(packed_capacities >> (capacity_bits * (units - 1))) & ((1u << capacity_bits) - 1);
-    else return hierarchical_capacity(units);
+    if constexpr (capacity_bits * (least_flat_units - 1) <= 64) {
+      constexpr u64 packed = pack_capacities();
+      return static_cast<u32>(packed >> (capacity_bits * (units - 1))) & ((1u << capacity_bits) - 1);
+    } else {
+      return hierarchical_capacity(units);
+    }
   }
 
   WARPHEAP_HOST_DEVICE static constexpr u32 hierarchical_capacity(u32 units) {
@@ -75,12 +78,12 @@ struct page_layout {
   /// Bits that a capacity takes.
   static constexpr u32 capacity_bits = is_flat(1) ? 0 : log2_floor(hierarchical_capacity(1)) + 1;
   /// The capacities of hierarchical pages, by size, as far as they find room.
-  static constexpr u64 packed_capacities = [] {
+  WARPHEAP_HOST_DEVICE static constexpr u64 pack_capacities() {
     u64 packed = 0;
     for (u32 units = least_flat_units - 1; units != 0; --units)
       packed = packed << capacity_bits | hierarchical_capacity(units);
     return packed;
-  }();
+  }
 
   /// Fields of 32 bits that the smallest chunks need; 0 if all pages are flat.
   static constexpr u32 fields = is_flat(1) ? 0 : (hierarchical_capacity(1) + segment_chunks - 1) / segment_chunks;
