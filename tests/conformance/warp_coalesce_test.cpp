@@ -1,4 +1,5 @@
-// A warp's small requests as one block, over the default allocator and over the toolkit's: every creation policy will do.
+// A warp's small requests as one block, over the default allocator and over the toolkit's: every creation policy will do. With
+// fewer lanes on a GPU: what a million of them hold back in blocks that wait for their last part is more than the pool.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 
@@ -9,5 +10,5 @@ using slab_bitmap_coalesced_allocator = allocator<creation::slab_bitmap<>, distr
 using toolkit_coalesced_allocator = allocator<creation::toolkit, distribution::warp_coalesce, oom::return_null,
                                               reserve_pool::toolkit_limit, alignment::shrink<16>>;
 
-WARPHEAP_CONFORMANCE(slab_bitmap_coalesced, slab_bitmap_coalesced_allocator);
+WARPHEAP_CONFORMANCE(slab_bitmap_coalesced, slab_bitmap_coalesced_allocator, conformance::crowd::sparse);
 WARPHEAP_CONFORMANCE(toolkit_coalesced, toolkit_coalesced_allocator, conformance::crowd::sparse);

@@ -74,9 +74,11 @@ inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}
   check(cudaMemsetAsync(memory, value, bytes, on), "cudaMemsetAsync");
 }
 
-/// Copies between any two of host and device memory, after all earlier work of the default stream; waits.
+/// Copies between any two of host and device memory, after all earlier work of the default stream; waits until the bytes are
+/// there for every stream. cudaMemcpy alone returns while those from pageable memory are still on their way.
 inline void copy_bytes(void* to, void const* from, size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 /// Multiprocessors of the current device.
