@@ -244,8 +244,8 @@ class slab_table {
     u64 const lifted = (now.soft() && now.used() <= limits.relist ? slab_state::soft_bit : 0) |
                        (now.hard() && now.used() < limits.capacity ? slab_state::hard_bit : 0);
     bool const empty = now.used() == 0;
-    // Before H goes: from then on others may leave room without a word, what A freed being taken and freed again by those
-    // who have returned before A has (D9).
+    // D9, before H goes: from then on others may take the room that we left, return, and free again without a word, all
+    // before we return.
     if (empty || (lifted & slab_state::hard_bit)) raise_epoch();
     slab_state old = now;  // the word that `lifted` was lifted from
     // An empty slab's next blocks come in order again: one try to set `ever` back.
