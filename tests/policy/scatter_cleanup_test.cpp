@@ -125,7 +125,8 @@ struct search_while_the_free_page_moves {
     auto const& table = heap.table();
     chunk_request const page{256, 256, 1, 1};
     if (simt::block_index() == 0) {
-      for (u32 i = 0; i < searches; ++i) *misses += default_search{table}.sweep(group_of(1), page, 0) == ~0u;
+      bool certain = false;
+      for (u32 i = 0; i < searches; ++i) *misses += default_search{table}.sweep(1, 0, page, 0, certain) == ~0u;
       atomic_ref<u32>{*done}.store(1, order::relaxed);
       return;
     }

@@ -218,10 +218,10 @@ class scatter {
     void* mine = nullptr;
     u32 wanted = popcount(group_mask), named = search_type::none;
     WARPHEAP_NO_UNROLL
-    while (simt::ballot(company, wanted != 0) != 0) {
+    for (;;) {
       lane_group const group = group_of(group_mask);
       chunk_set got{};
-      if (group.leads && wanted != 0) got = search_type{table.afresh()}.probe(wish, wanted, named, start);
+      if (group.leads) got = search_type{table.afresh()}.probe(wish, wanted, named, start);
       got.page = simt::shuffle(company, got.page, group.leader);
       got.layout = simt::shuffle(company, got.layout, group.leader);
       got.bits = simt::shuffle(company, got.bits, group.leader);
@@ -229,16 +229,22 @@ class scatter {
         u32 const rank = group.rank - (group.size - wanted);  // wraps around for those who are served
         if (rank < popcount(got.bits)) mine = self.address(got, rank);
         wanted -= popcount(got.bits);
-      } else if (wanted != 0) {
-        named = search_type{table.afresh()}.sweep(group, wish, named);
-        if (named != search_type::none) continue;
-        if (group.leads) table.add_count(count::failures, wanted);
-        wanted = 0;
       }
+      u32 const seekers = simt::ballot(company, got.bits == 0);
+      if (got.bits == 0) {
+        bool certain = false;
+        named = search_type{table.afresh()}.sweep(lanes_with_same(seekers, table), group.leader, wish, named, certain);
+        if (certain) {
+          if (group.leads) table.add_count(count::failures, wanted);
+          wanted = 0;
+        }
+      }
+      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+      simt::sync_warp(company);
+      // Whole groups leave: the others may wait for long.
+      company = simt::ballot(company, wanted != 0);
+      if (wanted == 0) return mine;
     }
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
-    simt::sync_warp(company);
-    return mine;
   }
 
   WARPHEAP_DEVICE void* address(chunk_set const& chunks, u32 rank) const {

@@ -1,9 +1,9 @@
 // Requests larger than a page: runs of consecutive free pages, greedily from the end of the heap, so that they meet the
 // chunks at the front last. A run lies at the upper end of a free stretch, so requests of one length leave no gaps.
 //
-// One search at a time, under a mutex: two searches that each hold half of what the other needs would both fail. Lanes of a
-// warp that ask for one length are served by one search. A search that found nothing speaks for all that waited while it
-// began: its number tells.
+// One search at a time, under a mutex: two searches that each hold half of what the other needs would both fail. The lanes of
+// a warp search together, for one length after the other, and those that ask for one length are served by one search. A
+// search that found nothing speaks for all that waited while it began: its number tells.
 //
 //   R1  the word of a run's first page says how many pages it has; who changes it to that of an inner page frees the run.
 //   R2  the words of the others are those of inner pages from before the first is written until after it is changed.
@@ -40,6 +40,16 @@ class page_runs {
   // many pages at the end hold none that is free, a hint.
   static constexpr u32 mutex = 0, begun = 1, fruitless = 2, used_above = 3;
 
+  /// What is asked for.
+  struct run_request {
+    u32 length;     ///< pages
+    u64 alignment;  ///< of the first page, in bytes; 1: any page will do
+
+    WARPHEAP_DEVICE bool operator==(run_request const& other) const {
+      return length == other.length && alignment == other.alignment;
+    }
+  };
+
   /// Runs in a row.
   struct run_row {
     u32 first = none;
@@ -50,20 +60,26 @@ class page_runs {
 
   WARPHEAP_DEVICE void* create_together(u64 length, u64 alignment) const {
     if (length > table_.pages()) return fail();
-    u32 const pages = static_cast<u32>(length);
-    u64 const coarse = alignment <= layout::page_bytes ? 1 : alignment;
-    lane_group const group = group_by(lanes_with_same(simt::active_mask(), table_), length << 6 | log2_floor(coarse));
+    u32 const company = lanes_with_same(simt::active_mask(), table_);
+    run_request const mine{static_cast<u32>(length), alignment <= layout::page_bytes ? 1 : alignment};
+    lane_group const all = group_of(company);
     // What any of us knows to have been freed, all of us see.
-    simt::sync_warp(group.mask);
-    u32 served = 0, mine = none;
+    simt::sync_warp(company);
+    u32 page = none;
     WARPHEAP_NO_UNROLL
-    while (served < group.size) {
-      run_row const row = take(group, pages, coarse == 1 ? group.size - served : 1, coarse);
-      if (row.runs == 0) break;
-      if (group.rank >= served && group.rank < served + row.runs) mine = row.first + (group.rank - served) * pages;
-      served += row.runs;
+    for (u32 rest = company; rest != 0;) {
+      // One request at a time, for as many as make it; all lanes look for it.
+      run_request const wish{simt::shuffle(company, mine.length, lowest_bit(rest)),
+                             simt::shuffle(company, mine.alignment, lowest_bit(rest))};
+      u32 const asking = simt::ballot(company, mine == wish) & rest;
+      run_row const row = take(all, wish, wish.alignment == 1 ? popcount(asking) : 1);
+      u32 const rank = popcount(asking & simt::lanes_below());
+      bool const ours = (asking >> simt::lane_id()) & 1;
+      if (ours && rank < row.runs) page = row.first + rank * wish.length;
+      // Those who are served need no more, and if there was nothing all of them have their answer.
+      rest &= ~(row.runs == 0 ? asking : simt::ballot(company, ours && rank < row.runs));
     }
-    return mine == none ? fail() : table_.data(mine);
+    return page == none ? fail() : table_.data(page);
   }
 
   WARPHEAP_DEVICE void* fail() const {
@@ -71,73 +87,77 @@ class page_runs {
     return nullptr;
   }
 
-  /// Up to `wanted` runs; none if at one instant of the call there was no place for one. All lanes of the group call together,
+  /// Up to `wanted` runs; none if at one instant of the call there was no place for one. All lanes of `all` call together,
   /// as in all that takes a group, and hold the result.
-  WARPHEAP_DEVICE run_row take(lane_group const& group, u32 length, u32 wanted, u64 alignment) const {
+  WARPHEAP_DEVICE run_row take(lane_group const& all, run_request const& wish, u32 wanted) const {
+    bool locked = false;
     u64 arrived = 0;
-    if (group.leads) {
+    if (all.leads) {
       // A read-modify-write, which reads the newest: a search with a larger number began after this. release: and it sees
       // what we know to have been freed; pairs with the acquire where it begins.
       arrived = table_.run_word(begun).fetch_add(0, order::release);
-      lock();
+      locked = lock_unless_fruitless(arrived, wish);
     }
+    if (simt::ballot(all.mask, locked) == 0) return {};
     run_row row;
     WARPHEAP_NO_UNROLL
     for (;;) {
       // The leader's acquire is everybody's.
-      simt::sync_warp(group.mask);
-      u64 const used = broadcast(group, group.leads ? table_.run_word(used_above).load(order::relaxed) : 0);
-      row = find_below(group, used, length, wanted, alignment);
-      if (row.runs == 0) {
-        bool certain = false;
-        if (group.leads) row = search(arrived, length, wanted, alignment, certain);
-        row = {broadcast(group, row.first), broadcast(group, row.runs)};
-        if (broadcast(group, static_cast<u32>(certain))) break;
-      }
-      if (row.runs != 0 && claim(group, row, length)) break;
+      simt::sync_warp(all.mask);
+      u64 const used = broadcast(all, all.leads ? table_.run_word(used_above).load(order::relaxed) : 0);
+      row = find_below(all, used, wish, wanted);
+      bool certain = false;
+      if (row.runs == 0) row = search(all, arrived, wish, wanted, certain);
+      if (certain || (row.runs != 0 && claim(all, row, wish.length))) break;
       simt::pause(pause_nanoseconds);
     }
     // Everybody's claims come before the mutex is free; and all that was acquired is everybody's.
-    simt::sync_warp(group.mask);
-    if (!group.leads) return row;
+    simt::sync_warp(all.mask);
+    if (!all.leads) return row;
     if (row.runs != 0) table_.run_word(used_above).store(table_.pages() - row.first, order::relaxed);
-    unlock();
+    // release: pairs with the acquire of who locks it next.
+    table_.run_word(mutex).store(0, order::release);
     return row;
   }
   static constexpr u32 pause_nanoseconds = 128;
 
   /// The highest runs of the heap, under the mutex. None if `certain` that there are none, or if somebody made room meanwhile.
-  /// Any lane alone.
-  WARPHEAP_DEVICE run_row search(u64 arrived, u32 length, u32 wanted, u64 alignment, bool& certain) const {
-    certain = is_known_fruitless(arrived, length, alignment);
+  WARPHEAP_DEVICE run_row search(lane_group const& all, u64 arrived, run_request const& wish, u32 wanted,
+                                 bool& certain) const {
+    certain = broadcast(all, u32{all.leads && is_known_fruitless(arrived, wish)});
     if (certain) return {};
     // acquire: what all knew who came before.
-    u64 const number = table_.run_word(begun).fetch_add(1, order::acquire) + 1;
+    u64 const number = all.leads ? table_.run_word(begun).fetch_add(1, order::acquire) + 1 : 0;
+    simt::sync_warp(all.mask);
     u64 first = 0, second = 0;
     run_row row;
     WARPHEAP_NO_UNROLL
     for (u32 look = 0; look < 2 && row.runs == 0; ++look) {
       first = second;
       second = 0;
-      row = page_runs{table_.afresh()}.find(length, wanted, alignment, look == 1, second);
+      row = page_runs{table_.afresh()}.find(all, table_.pages(), table_.regions(), wish, wanted, look == 1, second);
     }
-    certain = row.runs == 0 && first == second;
-    if (certain && alignment == 1) table_.run_word(fruitless).store(number << 32 | length, order::relaxed);
+    certain = row.runs == 0 && simt::ballot(all.mask, first != second) == 0;
+    if (certain && all.leads && wish.alignment == 1)
+      table_.run_word(fruitless).store(number << 32 | wish.length, order::relaxed);
     return row;
   }
 
-  WARPHEAP_DEVICE void lock() const {
-    // acquire: pairs with the release in unlock().
+  /// False, and no lock, if somebody else finds out meanwhile that there is nothing.
+  WARPHEAP_DEVICE bool lock_unless_fruitless(u64 arrived, run_request const& wish) const {
+    // acquire: pairs with the release in take().
     WARPHEAP_NO_UNROLL
-    for (backoff wait; table_.run_word(mutex).exchange(1, order::acquire) != 0;) wait.pause();
+    for (backoff wait; table_.run_word(mutex).exchange(1, order::acquire) != 0; wait.pause())
+      if (is_known_fruitless(arrived, wish)) return false;
+    return true;
   }
-  WARPHEAP_DEVICE void unlock() const { table_.run_word(mutex).store(0, order::release); }
 
-  /// Whether a search that began after search number `arrived` found no run of this length or a shorter one. Under the mutex.
-  WARPHEAP_DEVICE bool is_known_fruitless(u64 arrived, u32 length, u64 alignment) const {
+  /// Whether a search that began after search number `arrived` found no run of this length or a shorter one.
+  WARPHEAP_DEVICE bool is_known_fruitless(u64 arrived, run_request const& wish) const {
+    // relaxed: numbers alone; whoever believes one came before the search began.
     u64 const seen = table_.run_word(fruitless).load(order::relaxed);
-    return alignment == 1 && static_cast<i32>(static_cast<u32>(seen >> 32) - static_cast<u32>(arrived)) > 0 &&
-           static_cast<u32>(seen) <= length;
+    return wish.alignment == 1 && static_cast<i32>(static_cast<u32>(seen >> 32) - static_cast<u32>(arrived)) > 0 &&
+           static_cast<u32>(seen) <= wish.length;
   }
 
   WARPHEAP_DEVICE bool starts_aligned(u32 page, u64 alignment) const {
@@ -146,69 +166,122 @@ class page_runs {
 
   /// Walks down over the pages until a free stretch holds what is wanted.
   struct stretch {
-    u32 length, wanted;
-    u64 alignment;
+    run_request wish;
+    u32 wanted;
     u32 pages = 0;  ///< free pages, one after the other
     run_row found{};
 
     /// The next lower page is `page`; returns whether the search is over.
     WARPHEAP_DEVICE bool show(page_runs const& runs, u32 page, bool free) {
-      pages = free ? pages + 1 : 0;
-      if (!free) return found.runs != 0;
-      if (pages < length || !runs.starts_aligned(page, alignment)) return false;
+      if (!free) return interrupt();
+      ++pages;
+      if (pages < wish.length || !runs.starts_aligned(page, wish.alignment)) return false;
       // Aligned runs come singly. Others: the lower the page, the more runs lie between it and the stretch's end.
-      if (alignment != 1) found = {page, 1};
-      else if (pages % length == 0) found = {page, pages / length};
+      if (wish.alignment != 1) found = {page, 1};
+      else if (pages % wish.length == 0) found = {page, pages / wish.length};
       return found.runs >= wanted;
+    }
+
+    /// The next lower `count` pages are free; false if they may end a run, and are to be shown one by one.
+    WARPHEAP_DEVICE bool pass(u32 count) {
+      u32 const reached = alignment_free() ? pages % wish.length + count : pages + count;
+      if (reached >= wish.length) return false;
+      pages += count;
+      return true;
+    }
+    WARPHEAP_DEVICE bool alignment_free() const { return wish.alignment == 1; }
+
+    /// The next lower page is in use.
+    WARPHEAP_DEVICE bool interrupt() {
+      pages = 0;
+      return found.runs != 0;
     }
   };
 
-  /// The highest runs below the last `used` pages, or in the free stretch that they begin in. Lanes side by side.
-  WARPHEAP_DEVICE run_row find_below(lane_group const& group, u64 used, u32 length, u32 wanted, u64 alignment) const {
+  /// The highest runs near the last `used` pages: below, or in the free stretch that they begin in.
+  WARPHEAP_DEVICE run_row find_below(lane_group const& all, u64 used, run_request const& wish, u32 wanted) const {
     u32 end = table_.pages() - static_cast<u32>(used);
-    if (group.leads) {
+    if (all.leads) {
       WARPHEAP_NO_UNROLL
       while (end < table_.pages() && table_.load(end).is_free()) ++end;
     }
-    end = broadcast(group, end);
-    stretch walk{length, wanted, alignment};
-    WARPHEAP_NO_UNROLL
-    for (u32 looked = 0; end != 0 && (looked < most_looks || walk.pages != 0); looked += group.size) {
-      u32 const free = simt::ballot(group.mask, group.rank < end && table_.load(end - 1 - group.rank).is_free());
-      WARPHEAP_NO_UNROLL
-      for (u32 rest = group.mask; rest != 0 && end != 0; rest &= rest - 1)
-        if (--end, walk.show(*this, end, (free >> lowest_bit(rest)) & 1)) return walk.found;
-    }
-    return walk.found;
+    u64 trace = 0;
+    return find(all, broadcast(all, end), most_regions, wish, wanted, false, trace);
   }
-  static constexpr u32 most_looks = 256;  // pages in use below the hint, before regions are looked at
+  static constexpr u32 most_regions = 32;  // near the hint, before the whole heap is looked at
 
-  /// The highest runs there are; `trace` is of what was seen (page_search.hpp, look()).
-  WARPHEAP_DEVICE run_row find(u32 length, u32 wanted, u64 alignment, bool newest, u64& trace) const {
-    stretch walk{length, wanted, alignment};
+  /// The highest runs below page `end`, within `most` regions and beyond as long as the pages are free; `trace` is of what
+  /// was seen (page_search.hpp, look()). Lanes side by side, each at a region.
+  WARPHEAP_DEVICE run_row find(lane_group const& all, u32 end, u32 most, run_request const& wish, u32 wanted,
+                               bool newest, u64& trace) const {
+    stretch walk{wish, wanted};
     u32 const access_block_regions = table_.access_block_regions();
+    u32 looked = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 region = table_.regions(); region-- != 0;) {
-      u32 const access_block = region / access_block_regions;
-      bool const enters = region + 1 == table_.regions() || (region + 1) % access_block_regions == 0;
-      u64 const above = enters ? read(table_.access_block(access_block), newest) : 0;
-      bool const all_full = enters && fill_count{above}.counts_all(table_.regions_of(access_block));
-      u64 const count = all_full ? above : read(table_.region(region), newest);
-      u32 const pages = table_.pages_of(region), first = region * Config.region_pages;
-      if (all_full || fill_count{count}.counts_all(pages)) {
-        trace += mix(count ^ mix(~u64{region}) ^ all_full);
-        if (walk.show(*this, first, false)) return walk.found;
-        if (all_full) region = access_block * access_block_regions;
+    for (u32 regions = end == 0 ? 0 : (end - 1) / Config.region_pages + 1; regions != 0;) {
+      u32 const access_block = (regions - 1) / access_block_regions, first = access_block * access_block_regions;
+      u64 const count = broadcast(all, all.leads ? read(table_.access_block(access_block), newest) : 0);
+      if (fill_count{count}.counts_all(table_.regions_of(access_block))) {
+        if (all.leads) trace += mix(count ^ mix(~u64{access_block}) ^ 1);
+        if (walk.interrupt()) return walk.found;
+        regions = first;
         continue;
       }
       WARPHEAP_NO_UNROLL
-      for (u32 i = pages; i-- != 0;) {
-        page_word const seen{read(table_.page(first + i), newest)};
-        trace += mix(u64{first + i} << 32 | seen.version());
-        if (walk.show(*this, first + i, seen.is_free())) return walk.found;
+      for (; regions > first; regions = regions - first > all.size ? regions - all.size : first) {
+        if (looked >= most && walk.pages == 0) return walk.found;
+        looked += all.size;
+        u32 const region = regions - 1 - all.rank;
+        u64 const free = all.rank < regions - first ? free_pages(region, end, newest, trace) : 0;
+        if (show_regions(all, regions, regions - first, free, walk)) return walk.found;
       }
     }
     return walk.found;
+  }
+
+  /// The free pages of a region, below page `end`; bit i is its page i.
+  WARPHEAP_DEVICE u64 free_pages(u32 region, u32 end, bool newest, u64& trace) const {
+    u32 const pages = table_.pages_of(region), first = region * Config.region_pages;
+    u64 const count = read(table_.region(region), newest);
+    if (fill_count{count}.counts_all(pages)) {
+      trace += mix(count ^ mix(~u64{region}));
+      return 0;
+    }
+    u64 free = 0;
+    WARPHEAP_NO_UNROLL
+    for (u32 done = 0; done < pages; done += side_by_side) {
+      page_word seen[side_by_side];
+      for (u32 k = 0; k < side_by_side; ++k)
+        seen[k] = {done + k < pages ? read(table_.page(first + done + k), newest) : page_word::full_bit};
+      for (u32 k = 0; k < side_by_side; ++k) {
+        if (done + k >= pages) continue;
+        trace += mix(u64{first + done + k} << 32 | seen[k].version());
+        if (seen[k].is_free() && first + done + k < end) free |= u64{1} << (done + k);
+      }
+    }
+    return free;
+  }
+  static constexpr u32 side_by_side = 4;  // loads in flight at a time
+
+  /// Shows the walk the regions below `end`, at most `count`: each lane has the free pages of one. Returns whether it is over.
+  WARPHEAP_DEVICE bool show_regions(lane_group const& all, u32 end, u32 count, u64 free, stretch& walk) const {
+    u32 const with_free = simt::ballot(all.mask, free != 0);
+    if (with_free == 0) return walk.interrupt();
+    WARPHEAP_NO_UNROLL
+    for (u32 rest = all.mask; rest != 0 && count != 0; rest &= rest - 1, --count) {
+      --end;
+      if (!((with_free >> lowest_bit(rest)) & 1)) {
+        if (walk.interrupt()) return true;
+        continue;
+      }
+      u64 const pages = simt::shuffle(all.mask, free, lowest_bit(rest));
+      u32 const count_here = table_.pages_of(end);
+      if (popcount(pages) == count_here && walk.pass(count_here)) continue;
+      WARPHEAP_NO_UNROLL
+      for (u32 i = count_here; i-- != 0;)
+        if (walk.show(*this, end * Config.region_pages + i, (pages >> i) & 1)) return true;
+    }
+    return false;
   }
 
   // As in page_search.hpp.

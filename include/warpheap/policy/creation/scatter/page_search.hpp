@@ -59,30 +59,49 @@ class page_search {
     return got;
   }
 
-  /// The certain answer: a page with room for the request, or `none`, and then at one instant of the call every chunk of a
-  /// suitable page was owned or promised to a call in progress, and no page was free. All lanes of the group call together
-  /// and hold the result.
+  /// The certain answer: a page with room for the lane's request, or `none`, and then at one instant of the call every chunk
+  /// of a suitable page was owned or promised to a call in progress, and no page was free. All lanes of `company` call
+  /// together, with the same heap; a lane whose request has a page may leave the others without.
   ///
   /// Looks twice at every page, or region, or access block that is full. If nothing had room in both looks and no version
-  /// changed in between, then nothing had room at the instant between the looks (S4, F2).
-  WARPHEAP_DEVICE u32 sweep(lane_group const& group, chunk_request const& request, u32 named) const {
+  /// changed in between, then nothing had room at the instant between the looks (S4, F2). What one search found out speaks
+  /// for everybody who came before it began.
+  ///
+  /// leader   of the lane's group: lanes of `company` with one request, which get one answer
+  /// named    page that was found lately, or `none`
+  /// certain  set where `none` is the answer; else the lane calls again
+  WARPHEAP_DEVICE u32 sweep(u32 company, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
+    lane_group const all = group_of(company);
+    // What any of us knows to have been freed, all of us see.
+    simt::sync_warp(company);
+    // A read-modify-write, which reads the newest: a search with a larger number began after this. release: and it sees
+    // what we know to have been freed; pairs with the acquire where it begins.
+    u64 const arrived = broadcast(all, all.leads ? table_.searches_begun().fetch_add(0, order::release) : 0);
     // From a region of our own: searchers that start together would all come to the same page.
     u32 const start =
-        named != none ? named / Config.region_pages : broadcast(group, scale_below(random_bits(), table_.regions()));
+        broadcast(all, named != none ? named / Config.region_pages : scale_below(random_bits(), table_.regions()));
     WARPHEAP_NO_UNROLL
     for (;;) {
-      // What any of us knows to have been freed, all of us see.
-      simt::sync_warp(group.mask);
+      // acquire: what all knew who came before; pairs with the release above.
+      u64 const number = broadcast(all, all.leads ? table_.searches_begun().fetch_add(1, order::acquire) + 1 : 0);
+      simt::sync_warp(company);
       u64 first = 0, second = 0;
       u32 seen = none;
       WARPHEAP_NO_UNROLL
-      for (u32 turn = 0; turn < 2 && seen == none; ++turn) {
+      for (u32 turn = 0; turn < 2; ++turn) {
         first = second;
         second = 0;
-        seen = page_search{table_.afresh()}.look(group, request, start, turn == 1, second);
+        seen = page_search{table_.afresh()}.look(all, request, start, turn == 1, second);
+        bool const known = simt::shuffle(company, u32{is_known_fruitless(arrived, request)}, leader);
+        certain = seen == none && known;
+        if (simt::ballot(company, seen != none || certain) != 0) return seen;
       }
-      if (seen != none) return seen;
-      if (simt::ballot(group.mask, first != second) == 0) return none;
+      if (simt::ballot(company, first != second) == 0) {
+        certain = true;
+        // relaxed: numbers alone; whoever believes one came before the search began.
+        if (request.alignment == 1) fruitless(request).store(number << units_bits | request.units, order::relaxed);
+        return none;
+      }
       simt::pause(pause_nanoseconds);
     }
   }
@@ -90,6 +109,18 @@ class page_search {
  private:
   static constexpr u32 attempts = 4;  // regions of an access block before the next one is in use
   static constexpr u32 pause_nanoseconds = 128;
+  static constexpr u32 units_bits = page_word::units_bits;
+
+  /// The last search that found nothing for requests of this size, or of one that shares the word: number, units.
+  WARPHEAP_DEVICE atomic_ref<u64> fruitless(chunk_request const& request) const {
+    return table_.fruitless_search(request.units % table_type::fruitless_words);
+  }
+
+  /// Whether a search that began after search number `arrived` found nothing for the request.
+  WARPHEAP_DEVICE bool is_known_fruitless(u64 arrived, chunk_request const& request) const {
+    u64 const seen = fruitless(request).load(order::relaxed);
+    return request.alignment == 1 && (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > arrived;
+  }
 
   WARPHEAP_DEVICE static u32 random_bits() {
     return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
@@ -134,58 +165,78 @@ class page_search {
     return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
   }
 
-  /// A page with room, or `none`, and then `trace` is of what was seen: it changes with every version. From region `start`
-  /// on and around; lanes of the group side by side, each at a region.
-  WARPHEAP_DEVICE u32 look(lane_group const& group, chunk_request const& request, u32 start, bool newest,
+  /// A page with room for the lane's request, or `none`, and then `trace` is of what the lane saw: it changes with every
+  /// version. From region `start` on and around; the lanes of `all` side by side, each at a region. Ends early when every
+  /// lane has a page.
+  WARPHEAP_DEVICE u32 look(lane_group const& all, chunk_request const& request, u32 start, bool newest,
                            u64& trace) const {
     u32 const access_blocks = table_.access_blocks(), start_access_block = start / table_.access_block_regions();
+    u32 const sizes = simt::reduce_or(all.mask, size_span(request));
+    u32 found = none;
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < access_blocks; ++i) {
       u32 const access_block =
           start_access_block + i < access_blocks ? start_access_block + i : start_access_block + i - access_blocks;
       u32 const regions = table_.regions_of(access_block);
-      u64 const seen = broadcast(group, group.leads ? read(table_.access_block(access_block), newest) : 0);
+      u64 const seen = broadcast(all, all.leads ? read(table_.access_block(access_block), newest) : 0);
       if (fill_count{seen}.counts_all(regions)) {
-        if (group.leads) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
+        if (all.leads) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
         continue;
       }
       u32 const first = access_block * table_.access_block_regions(),
                 offset = start % table_.access_block_regions() % regions;
       WARPHEAP_NO_UNROLL
-      for (u32 done = 0; done < regions; done += group.size) {
-        u32 const ahead = offset + done + group.rank;
-        u32 const region = first + (ahead < regions ? ahead : ahead - regions);
-        u32 const found = done + group.rank < regions ? look_at_region(region, request, newest, trace) : none;
-        u32 const found_by = simt::ballot(group.mask, found != none);
-        if (found_by) return simt::shuffle(group.mask, found, lowest_bit(found_by));
-      }
-    }
-    return none;
-  }
-
-  WARPHEAP_DEVICE u32 look_at_region(u32 region, chunk_request const& request, bool newest, u64& trace) const {
-    u32 const pages = table_.pages_of(region);
-    u64 const count = read(table_.region(region), newest);
-    if (fill_count{count}.counts_all(pages)) {
-      trace += mix(count ^ mix(~u64{region}));
-      return none;
-    }
-    u32 const first = region * Config.region_pages;
-    u32 found = none;
-    WARPHEAP_NO_UNROLL
-    for (u32 done = 0; done < pages; done += side_by_side) {
-      page_word seen[side_by_side];
-      for (u32 k = 0; k < side_by_side; ++k) {
-        u32 const page = first + (done + k < pages ? done + k : pages - 1);
-        seen[k] = {read(table_.page(page), newest)};
-      }
-      for (u32 k = 0; k < side_by_side; ++k) {
-        u32 const page = first + (done + k < pages ? done + k : pages - 1);
-        if (table_type::has_room(seen[k], request)) found = page;
-        trace += mix(u64{page} << 32 | seen[k].version());
+      for (u32 done = 0; done < regions; done += all.size) {
+        u32 const ahead = offset + done + all.rank;
+        u32 const region = done + all.rank < regions ? first + (ahead < regions ? ahead : ahead - regions) : none;
+        look_at_region(all.mask, region, sizes, request, newest, trace, found);
+        if (simt::ballot(all.mask, found == none) == 0) return found;
       }
     }
     return found;
+  }
+
+  /// Sizes by their logarithm, a bit each, among which lie those that a request may be given.
+  WARPHEAP_HOST_DEVICE static u32 size_span(chunk_request const& request) {
+    return low_mask32(log2_floor(request.most_units) + 1) & ~low_mask32(log2_floor(request.units));
+  }
+
+  /// Looks at the pages of a region for all lanes of `company`, each of which has a region or `none`, and the same `sizes`.
+  WARPHEAP_DEVICE void look_at_region(u32 company, u32 region, u32 sizes, chunk_request const& request, bool newest,
+                                      u64& trace, u32& found) const {
+    u32 pages = 0;
+    if (region != none) {
+      pages = table_.pages_of(region);
+      u64 const count = read(table_.region(region), newest);
+      if (fill_count{count}.counts_all(pages)) {
+        trace += mix(count ^ mix(~u64{region}));
+        pages = 0;
+      }
+    }
+    u32 const first = region * Config.region_pages;
+    WARPHEAP_NO_UNROLL
+    for (u32 done = 0; simt::ballot(company, done < pages) != 0; done += side_by_side) {
+      page_word seen[side_by_side];
+      for (u32 k = 0; k < side_by_side; ++k)
+        seen[k] =
+            done + k < pages ? page_word{read(table_.page(first + done + k), newest)} : page_word{page_word::full_bit};
+      for (u32 k = 0; k < side_by_side; ++k) {
+        if (done + k < pages) trace += mix(u64{first + done + k} << 32 | seen[k].version());
+        bool const serves = !seen[k].is_full() && (seen[k].is_free() || ((sizes >> log2_floor(seen[k].units())) & 1));
+        show(company, serves, first + done + k, seen[k].units(), request, found);
+      }
+    }
+  }
+
+  /// Each page that a lane saw with room is shown to all of them; `found` becomes one that serves the lane's request.
+  WARPHEAP_DEVICE static void show(u32 company, bool serves, u32 page, u32 units, chunk_request const& request,
+                                   u32& found) {
+    WARPHEAP_NO_UNROLL
+    for (u32 rest = simt::ballot(company, serves); rest != 0; rest &= rest - 1) {
+      u32 const shown = simt::shuffle(company, page, lowest_bit(rest));
+      u32 const its_units = simt::shuffle(company, units, lowest_bit(rest));
+      if (its_units == 0 || request.suits(its_units)) found = shown;
+    }
   }
 
   table_type table_;
