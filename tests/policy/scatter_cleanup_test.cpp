@@ -120,6 +120,7 @@ TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
 
 /// Thread block 0 searches for a page, the others are full or, of two, one is free at every instant: thread block 1 frees the
 /// one that it holds and then takes the other. The search passes by both, again and again, in the moments when they are held.
+/// Thread block 1 rests at times: a search that is in step with it would neither meet a free page nor an instant of quiet.
 struct search_while_the_free_page_moves {
   WARPHEAP_DEVICE void operator()(scatter<> heap, u32 last, u32 searches, u32* done, u32* misses) const {
     auto const& table = heap.table();
@@ -130,12 +131,14 @@ struct search_while_the_free_page_moves {
       atomic_ref<u32>{*done}.store(1, order::relaxed);
       return;
     }
-    u32 held = 0;
+    u32 held = 0, moves = 0;
     // relaxed: ends the test, and orders nothing.
     while (atomic_ref<u32>{*done}.load(order::relaxed) == 0) {
       table.give_back({held, 256, 1}, table.load(held));
       held = held == 0 ? last : 0;
       while (table.take<path::called>(held, table.load(held), page, 1).bits == 0) simt::pause(1);
+      if (++moves % 8 == 0)
+        for (u32 i = 0; i != 200; ++i) simt::pause(1);
     }
     table.give_back({held, 256, 1}, table.load(held));
   }

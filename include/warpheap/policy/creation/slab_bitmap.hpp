@@ -12,6 +12,7 @@
 // served together from XMalloc. The descriptor protocol is ours: docs/design/slab_bitmap.md.
 #pragma once
 
+#include "../../sync/same_object.hpp"
 #include "../../sync/warp_aggregate.hpp"
 #include "report.hpp"
 #include "slab_bitmap/inspection.hpp"
@@ -295,18 +296,37 @@ class slab_bitmap {
       u32 const blocks = popcount(claimed), left = group.size - blocks;
       bool leaves = group.rank >= left;
       void* mine = nullptr;
-      if (leaves) {
+      if (leaves)
         mine = afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, group.rank - left));
-      } else if (claimed == 0) {
-        u32 const named = supply.afresh().search(group, lead);
-        lead = {slab_lead::named, lead.row(), named + 1};
-        leaves = named == slab_supply::none;
-        if (leaves && group.leads) table_.add_count(count::failures, group.size);
-      }
       company = simt::ballot(company, !leaves);
       if (leaves) return mine;
       group_mask &= company;
+      // Who has blocks, and wants more, does not wait for those who look for some.
+      u32 const seekers = simt::ballot(company, claimed == 0);
+      company &= ~seekers;
+      if (claimed != 0) continue;
+      company = lanes_with_same(seekers, table_);
+      // Nothing is left of either; said here, they hold no registers meanwhile.
+      reserved = {};
+      old = 0;
+      lead = search(company, group_mask, size_class, lead);
+      company = simt::ballot(company, !lead.is_refusal());
+      if (lead.is_refusal()) return nullptr;
     }
+  }
+
+  /// The certain answer for groups that saw no room: a lead to a slab that has some, or a refusal. All lanes of `company`
+  /// call, whole groups of one heap.
+  WARPHEAP_DEVICE slab_lead search(u32 company, u32 group_mask, u32 size_class, slab_lead lead) const {
+    u32 const start = lead.is(slab_lead::named) ? lead.slab_plus_1() : slab_search::anywhere;
+    u32 const slab = slab_search{table_.afresh()}(company, group_mask, size_class, start);
+    // Any row will do; to remember ours would take a register.
+    u32 const row = static_cast<u32>(simt::clock()) >> 4;
+    if (slab == slab_search::again) return {slab_lead::promised, row, 0};
+    if (slab != slab_search::none) return {slab_lead::named, row, slab + 1};
+    lane_group const group = group_of(group_mask);
+    if (group.leads) table_.add_count(count::failures, group.size);
+    return slab_lead::refusal();
   }
 
   /// Claims some of the blocks that were reserved, all in one word; at least one. Bits set are never more than promises
@@ -326,7 +346,7 @@ class slab_bitmap {
     }
     if (claimed == 0) {
       u32 const words = (capacity + 63) / 64;
-      word = scale_below(slab_supply::random_bits(), words);
+      word = scale_below(slab_search::random_bits(), words);
       WARPHEAP_NO_UNROLL
       while ((claimed = table_.blocks(slab).claim(word, reserved.blocks(), slab_table::valid_mask(capacity, word))) ==
              0) {

@@ -5,6 +5,7 @@
 // that asks for one size comes back to its own page. When attempts fail, the access block after the last is the one in use.
 #pragma once
 
+#include "../../../platform/backoff.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "page_table.hpp"
 
@@ -80,46 +81,70 @@ class page_search {
     // From a region of our own: searchers that start together would all come to the same page.
     u32 const start =
         broadcast(all, named != none ? named / Config.region_pages : scale_below(random_bits(), table_.regions()));
+    backoff nap;  // growing: searchers in step with those who move what they look for would miss it for ever
     WARPHEAP_NO_UNROLL
     for (;;) {
       // acquire: what all knew who came before; pairs with the release above.
       u64 const number = broadcast(all, all.leads ? table_.searches_begun().fetch_add(1, order::acquire) + 1 : 0);
       simt::sync_warp(company);
       u64 first = 0, second = 0;
-      u32 seen = none;
+      sighting seen;
       WARPHEAP_NO_UNROLL
       for (u32 turn = 0; turn < 2; ++turn) {
         first = second;
         second = 0;
-        seen = page_search{table_.afresh()}.look(all, request, start, turn == 1, second);
+        page_search{table_.afresh()}.look(all, request, start, turn == 1, second, seen);
         bool const known = simt::shuffle(company, u32{is_known_fruitless(arrived, request)}, leader);
-        certain = seen == none && known;
-        if (simt::ballot(company, seen != none || certain) != 0) return seen;
+        certain = seen.page == none && known;
+        if (simt::ballot(company, seen.page != none || certain) != 0) return seen.page;
       }
       if (simt::ballot(company, first != second) == 0) {
         certain = true;
-        // relaxed: numbers alone; whoever believes one came before the search began.
-        if (request.alignment == 1) fruitless(request).store(number << units_bits | request.units, order::relaxed);
+        note_fruitless(number, request, seen.near);
         return none;
       }
-      simt::pause(pause_nanoseconds);
+      nap.pause();
     }
   }
 
  private:
   static constexpr u32 attempts = 4;  // regions of an access block before the next one is in use
-  static constexpr u32 pause_nanoseconds = 128;
   static constexpr u32 units_bits = page_word::units_bits;
+
+  /// What a lane was shown.
+  struct sighting {
+    u32 page = none;    ///< with room for the lane's request
+    bool near = false;  ///< some page had room for chunks of its order(s), if not for the request
+  };
+
+  /// Sizes by their logarithm. A request of order k is served by chunks of the orders in span(k).
+  WARPHEAP_HOST_DEVICE static constexpr u32 order_of(u32 units) { return log2_floor(units); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 span(u32 order) {
+    u32 const largest = Config.waste_factor * ((2u << order) - 1);
+    return low_mask32(order_of(largest < layout::page_units ? largest : layout::page_units) + 1) & ~low_mask32(order);
+  }
 
   /// The last search that found nothing for requests of this size, or of one that shares the word: number, units.
   WARPHEAP_DEVICE atomic_ref<u64> fruitless(chunk_request const& request) const {
-    return table_.fruitless_search(request.units % table_type::fruitless_words);
+    return table_.fruitless_search(table_type::orders + request.units % table_type::fruitless_sizes);
+  }
+  /// The last one that found nothing for any request of this order.
+  WARPHEAP_DEVICE atomic_ref<u64> fruitless_for_all(u32 order) const { return table_.fruitless_search(order); }
+
+  /// Search `number` found nothing for the request; and if no chunk was `near`, for none of its order.
+  WARPHEAP_DEVICE void note_fruitless(u64 number, chunk_request const& request, bool near) const {
+    if (request.alignment != 1) return;
+    // relaxed: numbers alone; whoever believes one came before the search began.
+    fruitless(request).store(number << units_bits | request.units, order::relaxed);
+    if (!near) fruitless_for_all(order_of(request.units)).store(number, order::relaxed);
   }
 
   /// Whether a search that began after search number `arrived` found nothing for the request.
   WARPHEAP_DEVICE bool is_known_fruitless(u64 arrived, chunk_request const& request) const {
+    // Chunks at multiples of some alignment are some of all.
+    if (fruitless_for_all(order_of(request.units)).load(order::relaxed) > arrived) return true;
     u64 const seen = fruitless(request).load(order::relaxed);
-    return request.alignment == 1 && (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > arrived;
+    return (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > arrived;
   }
 
   WARPHEAP_DEVICE static u32 random_bits() {
@@ -165,14 +190,13 @@ class page_search {
     return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
   }
 
-  /// A page with room for the lane's request, or `none`, and then `trace` is of what the lane saw: it changes with every
+  /// Finds a page with room for each lane's request; if there is none, `trace` is of what the lane saw: it changes with every
   /// version. From region `start` on and around; the lanes of `all` side by side, each at a region. Ends early when every
   /// lane has a page.
-  WARPHEAP_DEVICE u32 look(lane_group const& all, chunk_request const& request, u32 start, bool newest,
-                           u64& trace) const {
+  WARPHEAP_DEVICE void look(lane_group const& all, chunk_request const& request, u32 start, bool newest, u64& trace,
+                            sighting& seen_pages) const {
     u32 const access_blocks = table_.access_blocks(), start_access_block = start / table_.access_block_regions();
-    u32 const sizes = simt::reduce_or(all.mask, size_span(request));
-    u32 found = none;
+    u32 const orders = simt::reduce_or(all.mask, span(order_of(request.units)));
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < access_blocks; ++i) {
       u32 const access_block =
@@ -189,21 +213,16 @@ class page_search {
       for (u32 done = 0; done < regions; done += all.size) {
         u32 const ahead = offset + done + all.rank;
         u32 const region = done + all.rank < regions ? first + (ahead < regions ? ahead : ahead - regions) : none;
-        look_at_region(all.mask, region, sizes, request, newest, trace, found);
-        if (simt::ballot(all.mask, found == none) == 0) return found;
+        look_at_region(all.mask, region, orders, request, newest, trace, seen_pages);
+        if (simt::ballot(all.mask, seen_pages.page == none) == 0) return;
       }
     }
-    return found;
   }
 
-  /// Sizes by their logarithm, a bit each, among which lie those that a request may be given.
-  WARPHEAP_HOST_DEVICE static u32 size_span(chunk_request const& request) {
-    return low_mask32(log2_floor(request.most_units) + 1) & ~low_mask32(log2_floor(request.units));
-  }
-
-  /// Looks at the pages of a region for all lanes of `company`, each of which has a region or `none`, and the same `sizes`.
-  WARPHEAP_DEVICE void look_at_region(u32 company, u32 region, u32 sizes, chunk_request const& request, bool newest,
-                                      u64& trace, u32& found) const {
+  /// Looks at the pages of a region for all lanes of `company`, each of which has a region or `none`. Of pages in use,
+  /// chunks of `orders` matter to some of them.
+  WARPHEAP_DEVICE void look_at_region(u32 company, u32 region, u32 orders, chunk_request const& request, bool newest,
+                                      u64& trace, sighting& seen_pages) const {
     u32 pages = 0;
     if (region != none) {
       pages = table_.pages_of(region);
@@ -222,20 +241,21 @@ class page_search {
             done + k < pages ? page_word{read(table_.page(first + done + k), newest)} : page_word{page_word::full_bit};
       for (u32 k = 0; k < side_by_side; ++k) {
         if (done + k < pages) trace += mix(u64{first + done + k} << 32 | seen[k].version());
-        bool const serves = !seen[k].is_full() && (seen[k].is_free() || ((sizes >> log2_floor(seen[k].units())) & 1));
-        show(company, serves, first + done + k, seen[k].units(), request, found);
+        bool const serves = !seen[k].is_full() && (seen[k].is_free() || ((orders >> order_of(seen[k].units())) & 1));
+        show(company, serves, first + done + k, seen[k].units(), request, seen_pages);
       }
     }
   }
 
-  /// Each page that a lane saw with room is shown to all of them; `found` becomes one that serves the lane's request.
+  /// Each page that a lane saw with room is shown to all of them.
   WARPHEAP_DEVICE static void show(u32 company, bool serves, u32 page, u32 units, chunk_request const& request,
-                                   u32& found) {
+                                   sighting& seen_pages) {
     WARPHEAP_NO_UNROLL
     for (u32 rest = simt::ballot(company, serves); rest != 0; rest &= rest - 1) {
       u32 const shown = simt::shuffle(company, page, lowest_bit(rest));
       u32 const its_units = simt::shuffle(company, units, lowest_bit(rest));
-      if (its_units == 0 || request.suits(its_units)) found = shown;
+      if (its_units == 0 || request.suits(its_units)) seen_pages.page = shown;
+      else if ((span(order_of(request.units)) >> order_of(its_units)) & 1) seen_pages.near = true;
     }
   }
 

@@ -77,14 +77,17 @@ class page_table {
   WARPHEAP_HOST_DEVICE u8* data(u32 page) const { return pool() + (u64{page} << layout::page_log2); }
   WARPHEAP_HOST_DEVICE u64* words() const { return reinterpret_cast<u64*>(base_); }
   WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{pages_} * 8); }
-  static constexpr u32 fruitless_words = 64;
+  static constexpr u32 orders = log2_floor(layout::page_units) + 1;  ///< sizes of chunks, by their logarithm
+  static constexpr u32 fruitless_sizes = 64;
   static constexpr u32 spread = 16;  ///< words from one counter that many threads change to the next
   WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{pages_} * (8 + 4 * layout::fields), 128); }
   WARPHEAP_HOST_DEVICE u64 access_blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
   WARPHEAP_HOST_DEVICE u64 control_offset() const {
     return access_blocks_offset() + u64{8 * spread} * Config.access_blocks;
   }
-  WARPHEAP_HOST_DEVICE u64 counts_offset() const { return control_offset() + 8 * (3 * spread + fruitless_words); }
+  WARPHEAP_HOST_DEVICE u64 counts_offset() const {
+    return control_offset() + 8 * (3 * spread + align_up(orders + fruitless_sizes, spread));
+  }
   WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return counts_offset() + 8 * spread * count_rows; }
   WARPHEAP_HOST_DEVICE static constexpr u64 alignment() {
     return layout::page_bytes > 4096 ? layout::page_bytes : 4096;
@@ -105,7 +108,7 @@ class page_table {
     return atomic_ref<u64>{at(control_offset())[spread + which]};
   }
 
-  /// Of the search for chunks (page_search.hpp): how many began; and the last fruitless ones, by size.
+  /// Of the search for chunks (page_search.hpp): how many began; and the last fruitless ones, by order and by size.
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return atomic_ref<u64>{at(control_offset())[2 * spread]}; }
   WARPHEAP_DEVICE atomic_ref<u64> fruitless_search(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[3 * spread + which]};

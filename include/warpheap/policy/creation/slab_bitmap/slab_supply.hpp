@@ -11,6 +11,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "../../../util/random.hpp"
 #include "slab_lock.hpp"
+#include "slab_search.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
@@ -22,7 +23,8 @@ struct slab_lead {
   enum kind_of : u32 {
     promised,  ///< blocks were promised; what the slab has for the request is not known yet
     granted,   ///< all blocks were promised, and the slab has them
-    named      ///< search() saw room in the slab
+    named,     ///< a search saw room in the slab
+    refused    ///< a search found that there is none
   };
 
   u32 word = 0;
@@ -35,6 +37,9 @@ struct slab_lead {
   WARPHEAP_HOST_DEVICE constexpr u32 row() const { return (word >> 25) & 7; }
   WARPHEAP_HOST_DEVICE constexpr u32 slab_plus_1() const { return word & ((1u << 25) - 1); }
   WARPHEAP_HOST_DEVICE constexpr bool is(kind_of kind) const { return word >> 30 == kind && slab_plus_1() != 0; }
+  /// That there is no slab.
+  WARPHEAP_HOST_DEVICE static constexpr slab_lead refusal() { return {refused, 0, 0}; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_refusal() const { return word >> 30 == refused; }
   /// The same row, and no slab.
   WARPHEAP_HOST_DEVICE constexpr slab_lead row_alone() const { return {promised, row(), 0}; }
 };
@@ -103,38 +108,7 @@ class slab_supply {
       slab_lock::publish(table_, slab, size_class_, 0, entry);
   }
 
-  /// The certain answer when reserve() saw no room: a slab that has some, or `none`, and then at one instant of the call
-  /// every suitable block was owned or promised to a call in progress. All lanes of the group call together and hold the
-  /// result. `last` is what an earlier search named, if it says so.
-  WARPHEAP_DEVICE u32 search(lane_group const& group, slab_lead last) const {
-    // From a place of our own: searchers that start together would all come to the same slab.
-    u32 const start = last.is(slab_lead::named) ? last.slab_plus_1() : broadcast(group, random_slab());
-    WARPHEAP_NO_UNROLL
-    for (;;) {
-      u64 const epoch = broadcast(group, group.leads ? table_.epoch_sum() : 0);
-      // acquire: as in is_certified().
-      bool const certain = group.leads && table_.certificate(size_class_).load(order::acquire) == epoch + 1;
-      if (broadcast(group, static_cast<u32>(certain))) return none;
-      // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
-      simt::sync_warp(group.mask);
-      u32 const seen = table_.scan(group.mask, size_class_, start);
-      if (seen < slab_table::scan_end) return seen;
-      bool const quiet = group.leads && seen == slab_table::scan_end && table_.epoch_sum_newest() == epoch;
-      if (broadcast(group, static_cast<u32>(quiet))) {
-        // release: what we saw happens before whoever relies on it; pairs with the acquire above.
-        if (group.leads) table_.certificate(size_class_).store(epoch + 1, order::release);
-        return none;
-      }
-      simt::pause(pause_nanoseconds);
-    }
-  }
-
-  static constexpr u32 none = bitmap_index::none;
-
-  /// Random bits: from where we are and when.
-  WARPHEAP_DEVICE static u32 random_bits() {
-    return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
-  }
+  static constexpr u32 none = slab_search::none;
 
  private:
   static constexpr u32 hint_serves = 8;  // requests that a slab must serve to be worth a hint
@@ -161,7 +135,7 @@ class slab_supply {
     return where == emptied ? slab_table::empty_slabs : slab_table::free_slabs;
   }
 
-  WARPHEAP_DEVICE u32 random_slab() const { return scale_below(random_bits(), table_.geometry().slabs()); }
+  WARPHEAP_DEVICE u32 random_slab() const { return scale_below(slab_search::random_bits(), table_.geometry().slabs()); }
   /// A slab of an index; `none` if it saw none.
   WARPHEAP_DEVICE u32 find(u32 which) const { return table_.afresh().index(which).find(random_slab()); }
 

@@ -132,33 +132,6 @@ class slab_table {
     if (now.live() && may_need_settling(now)) settle(slab, now);
   }
 
-  /// The first slab from `start` on, and around, that may have room for the class; else scan_end, or if one on the way was
-  /// locked scan_unsure. Looks without promising, since searchers would feed each other's restarts, but marks the full
-  /// ones. All lanes of `group_mask` call together, side by side over the slabs; all hold the result.
-  WARPHEAP_DEVICE u32 scan(u32 group_mask, u32 size_class, u32 start) const {
-    u32 const rank = popcount(group_mask & simt::lanes_below()), lanes = popcount(group_mask);
-    u32 const slabs = geometry_.slabs(), capacity = geometry_.capacity(size_class);
-    u32 end = scan_end;
-    WARPHEAP_NO_UNROLL
-    for (u32 done = 0; done < slabs; done += lanes) {
-      u32 const ahead = start + done + rank, slab = ahead < slabs ? ahead : ahead - slabs;
-      slab_state now = done + rank < slabs ? load(slab) : slab_state::of(slab_kind::run, 0);
-      if (now.serves(size_class) && !now.hard() && now.used() >= capacity) {
-        try_reserve(slab, size_class, 0);
-        now = load(slab);
-      }
-      // A slab of the class is worth a visit if it has room, marked or not, or is full and not marked.
-      bool const full = now.hard() && now.used() >= capacity;
-      u32 const worth = simt::ballot(group_mask, now.takeable() || (now.serves(size_class) && !full));
-      u32 const locked = simt::ballot(group_mask, now.kind() == slab_kind::locked);
-      if (worth) return simt::shuffle(group_mask, slab, lowest_bit(worth));
-      if (locked) end = scan_unsure;
-    }
-    return end;
-  }
-  static constexpr u32 scan_end = 1u << 30;
-  static constexpr u32 scan_unsure = 1u << 31;
-
   /// Says that room has appeared.
   WARPHEAP_DEVICE void raise_epoch() const {
     // release: the room happens before whoever counts this; pairs with the acquire in epoch_sum().
@@ -211,7 +184,12 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size_class) const {
     return atomic_ref<u64>{control()[16 * geometry_.epochs() + size_class]};
   }
-  /// The same for runs, with the length.
+  /// Of the searches that look at every slab: how many began, and the last that found nothing for a class.
+  WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return certificate(geometry_.classes() + 8); }
+  WARPHEAP_DEVICE atomic_ref<u64> fruitless(u32 size_class) const {
+    return certificate(geometry_.classes() + 16 + size_class);
+  }
+  /// The same as a certificate for runs, with the length.
   WARPHEAP_DEVICE atomic_ref<u64> run_certificate() const { return certificate(geometry_.classes()); }
   WARPHEAP_DEVICE atomic_ref<u64> run_mutex() const { return certificate(geometry_.classes() + 1); }
 
