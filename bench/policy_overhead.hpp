@@ -3,9 +3,12 @@
 // alternate from launch to launch, so that a drift of the machine meets both; `ratio` is the median of composed over direct
 // within a round. Sizes: `sizes` and `ranges`; threads: `threads`.
 //
-// A launch takes tens of microseconds, of which one is an event's grain: each of a round's times is the mean of several.
+// A launch takes tens of microseconds, of which one is an event's grain: each of a round's times is the mean of several. What
+// is left of noise is a few percent, and so the rows `direct_churn` and `churn` compare what takes longer: a round of churn
+// (churn.hpp; its rounds and threads), which is milliseconds of nothing but calls.
 #pragma once
 
+#include "churn.hpp"
 #include "one_call.hpp"
 
 namespace warpheap::bench {
@@ -109,6 +112,48 @@ class policy_overhead_at {
   std::string fault_;
 };
 
+/// Two rows, `direct_churn` and `churn`: the same rounds of churn through either, in turn.
+template <class Allocator>
+void append_churn(std::vector<result>& results, basic_heap<Allocator>& heap, request const& asked, result blueprint) {
+  constexpr u32 least = 16, most = 512;
+  u64 const threads = either(asked.threads, u64{1} << 18, u64{1} << 12);
+  blueprint.parameters = {{"least_bytes", least},
+                          {"most_bytes", most},
+                          {"threads", threads},
+                          {"rounds", asked.rounds},
+                          {"pool_bytes", asked.pool_bytes}};
+  size_draw const draw{least, most - least + 1, asked.seed};
+  device_buffer<churn_tally> tallies(threads);
+  stopwatch watch;
+  auto const time = [&](auto calls, auto rounds_of) {
+    return watch.microseconds(
+        [&] { launch(shape_for(threads), rounds_of, calls, draw, asked.rounds, tallies.data(), threads); });
+  };
+  time(heap.ref(), churn_rounds<true>{});
+  auto total = total_of(tallies);
+  blueprint.fault = total.found.fault();
+  std::vector<double> composed, direct, ratios;
+  for (u32 round = 0; round <= asked.repeat && blueprint.fault.empty(); ++round) {
+    double const first = time(heap.ref(), churn_rounds<false>{});
+    double const straight = time(direct_calls<Allocator>{heap.ref()}, churn_rounds<false>{});
+    if (round == 0) continue;
+    composed.push_back(first);
+    direct.push_back(straight);
+    ratios.push_back(first / straight);
+  }
+  total = total_of(tallies);
+  blueprint.operations = total.calls;
+  blueprint.failures = total.found.failures;
+  if (blueprint.fault.empty()) blueprint.fault = fault_of_emptied(heap);
+  blueprint.operation = "direct_churn";
+  blueprint.times_us = direct;
+  results.push_back(blueprint);
+  blueprint.figures = {{"direct_median_us", median(direct)}, {"ratio", median(ratios)}};
+  blueprint.operation = "churn";
+  blueprint.times_us = composed;
+  results.push_back(blueprint);
+}
+
 template <class Allocator>
 std::vector<result> policy_overhead(contender<Allocator> const& who, request const& asked) {
   std::vector<size_range> ranges;
@@ -128,8 +173,9 @@ std::vector<result> policy_overhead(contender<Allocator> const& who, request con
     blueprint.parameters = {
         {"least_bytes", least}, {"most_bytes", most}, {"threads", threads}, {"pool_bytes", asked.pool_bytes}};
     at_size.append_to(results, blueprint);
-    if (!at_size.sound()) break;
+    if (!at_size.sound()) return results;
   }
+  append_churn(results, heap, asked, {.scenario = "policy_overhead", .allocator = who.name});
   return results;
 }
 

@@ -115,9 +115,9 @@ TEST(Scenarios, PolicyOverheadComparesWithTheCreationPolicyAlone) {
   asked.sizes = {64};
   asked.ranges = {{16, 256}};
   auto const results = make_host_backend()->bench("policy_overhead", "slab_bitmap", asked);
-  ASSERT_THAT(results, SizeIs(8));
+  ASSERT_THAT(results, SizeIs(8 + 2));
   constexpr char const* operations[] = {"direct_malloc", "direct_free", "malloc", "free"};
-  for (size_t row = 0; row < results.size(); ++row) {
+  for (size_t row = 0; row < 8; ++row) {
     auto const& made = results[row];
     EXPECT_EQ(made.operation, operations[row % 4]);
     EXPECT_THAT(made.parameters, testing::Contains(testing::Pair("most_bytes", row < 4 ? 64u : 256u)));
@@ -129,6 +129,13 @@ TEST(Scenarios, PolicyOverheadComparesWithTheCreationPolicyAlone) {
                 testing::ElementsAre(testing::Pair("direct_median_us", bench::median(results[row - 2].times_us)),
                                      testing::Pair("ratio", testing::AllOf(testing::Gt(0.1), testing::Lt(10)))));
   }
+  EXPECT_EQ(results[8].operation, "direct_churn");
+  EXPECT_EQ(results[9].operation, "churn");
+  EXPECT_GT(results[8].operations, 0);
+  EXPECT_EQ(results[8].operations, results[9].operations);
+  EXPECT_THAT(results[9].figures,
+              testing::ElementsAre(testing::Pair("direct_median_us", bench::median(results[8].times_us)),
+                                   testing::Pair("ratio", testing::AllOf(testing::Gt(0.1), testing::Lt(10)))));
 }
 
 /// Counts what passes through it.
@@ -153,7 +160,11 @@ TEST(Scenarios, PolicyOverheadGoesAroundThePoliciesForEveryOtherLaunch) {
   auto const results = bench::policy_overhead(bench::contender<counted>{"counted", true}, asked);
   EXPECT_EQ(results.front().fault, "");
   u64 const timed = (1 + asked.repeat) * bench::policy_overhead_at<counted>::turns;
-  EXPECT_EQ(counting_distribution::calls, (bench::warm_up_rounds + timed + 1) * asked.threads);
+  u64 const burst_calls = (bench::warm_up_rounds + timed + 1) * asked.threads;
+  // A round of churn has at most that many calls of malloc, one checked, the others timed.
+  u64 const churn_calls = counting_distribution::calls - burst_calls;
+  EXPECT_GT(churn_calls, (2 + asked.repeat) * asked.threads);
+  EXPECT_EQ(churn_calls % (2 + asked.repeat), 0u);
 }
 
 TEST(Scenarios, UnknownNamesAreUsageErrors) {

@@ -135,7 +135,7 @@ class page_runs {
     for (u32 look = 0; look < 2 && row.runs == 0; ++look) {
       first = second;
       second = 0;
-      row = page_runs{table_.afresh()}.find(all, table_.pages(), table_.regions(), wish, wanted, look == 1, second);
+      row = page_runs{table_.afresh()}.find(all, wish, wanted, look == 1, second);
     }
     certain = row.runs == 0 && simt::ballot(all.mask, first != second) == 0;
     if (certain && all.leads && wish.alignment == 1)
@@ -198,27 +198,34 @@ class page_runs {
     }
   };
 
-  /// The highest runs near the last `used` pages: below, or in the free stretch that they begin in.
+  /// The highest runs near the last `used` pages: below, or in the free stretch that they begin in. Lanes side by side, each
+  /// at a page.
   WARPHEAP_DEVICE run_row find_below(lane_group const& all, u64 used, run_request const& wish, u32 wanted) const {
     u32 end = table_.pages() - static_cast<u32>(used);
     if (all.leads) {
       WARPHEAP_NO_UNROLL
       while (end < table_.pages() && table_.load(end).is_free()) ++end;
     }
-    u64 trace = 0;
-    return find(all, broadcast(all, end), most_regions, wish, wanted, false, trace);
+    end = broadcast(all, end);
+    stretch walk{wish, wanted};
+    WARPHEAP_NO_UNROLL
+    for (u32 looked = 0; end != 0 && (looked < most_looks || walk.pages != 0); looked += all.size) {
+      u32 const free = simt::ballot(all.mask, all.rank < end && table_.load(end - 1 - all.rank).is_free());
+      WARPHEAP_NO_UNROLL
+      for (u32 rest = all.mask; rest != 0 && end != 0; rest &= rest - 1)
+        if (--end, walk.show(*this, end, (free >> lowest_bit(rest)) & 1)) return walk.found;
+    }
+    return walk.found;
   }
-  static constexpr u32 most_regions = 32;  // near the hint, before the whole heap is looked at
+  static constexpr u32 most_looks = 256;  // pages near the hint, before regions are looked at
 
-  /// The highest runs below page `end`, within `most` regions and beyond as long as the pages are free; `trace` is of what
-  /// was seen (page_search.hpp, look()). Lanes side by side, each at a region.
-  WARPHEAP_DEVICE run_row find(lane_group const& all, u32 end, u32 most, run_request const& wish, u32 wanted,
-                               bool newest, u64& trace) const {
+  /// The highest runs there are; `trace` is of what was seen (page_search.hpp, look()). Lanes side by side, each at a region.
+  WARPHEAP_DEVICE run_row find(lane_group const& all, run_request const& wish, u32 wanted, bool newest,
+                               u64& trace) const {
     stretch walk{wish, wanted};
     u32 const access_block_regions = table_.access_block_regions();
-    u32 looked = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 regions = end == 0 ? 0 : (end - 1) / Config.region_pages + 1; regions != 0;) {
+    for (u32 regions = table_.regions(); regions != 0;) {
       u32 const access_block = (regions - 1) / access_block_regions, first = access_block * access_block_regions;
       u64 const count = broadcast(all, all.leads ? read(table_.access_block(access_block), newest) : 0);
       if (fill_count{count}.counts_all(table_.regions_of(access_block))) {
@@ -229,18 +236,16 @@ class page_runs {
       }
       WARPHEAP_NO_UNROLL
       for (; regions > first; regions = regions - first > all.size ? regions - all.size : first) {
-        if (looked >= most && walk.pages == 0) return walk.found;
-        looked += all.size;
         u32 const region = regions - 1 - all.rank;
-        u64 const free = all.rank < regions - first ? free_pages(region, end, newest, trace) : 0;
+        u64 const free = all.rank < regions - first ? free_pages(region, newest, trace) : 0;
         if (show_regions(all, regions, regions - first, free, walk)) return walk.found;
       }
     }
     return walk.found;
   }
 
-  /// The free pages of a region, below page `end`; bit i is its page i.
-  WARPHEAP_DEVICE u64 free_pages(u32 region, u32 end, bool newest, u64& trace) const {
+  /// The free pages of a region; bit i is its page i.
+  WARPHEAP_DEVICE u64 free_pages(u32 region, bool newest, u64& trace) const {
     u32 const pages = table_.pages_of(region), first = region * Config.region_pages;
     u64 const count = read(table_.region(region), newest);
     if (fill_count{count}.counts_all(pages)) {
@@ -256,7 +261,7 @@ class page_runs {
       for (u32 k = 0; k < side_by_side; ++k) {
         if (done + k >= pages) continue;
         trace += mix(u64{first + done + k} << 32 | seen[k].version());
-        if (seen[k].is_free() && first + done + k < end) free |= u64{1} << (done + k);
+        if (seen[k].is_free()) free |= u64{1} << (done + k);
       }
     }
     return free;

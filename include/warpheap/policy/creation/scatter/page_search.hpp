@@ -244,14 +244,16 @@ class page_search {
         bool const serves = !seen[k].is_full() && (seen[k].is_free() || ((orders >> order_of(seen[k].units())) & 1));
         show(company, serves, first + done + k, seen[k].units(), request, seen_pages);
       }
+      if (simt::ballot(company, seen_pages.page == none) == 0) return;
     }
   }
 
-  /// Each page that a lane saw with room is shown to all of them.
+  /// Each page that a lane saw with room is shown to all of them, until all have one.
   WARPHEAP_DEVICE static void show(u32 company, bool serves, u32 page, u32 units, chunk_request const& request,
                                    sighting& seen_pages) {
     WARPHEAP_NO_UNROLL
-    for (u32 rest = simt::ballot(company, serves); rest != 0; rest &= rest - 1) {
+    for (u32 rest = simt::ballot(company, serves); rest != 0 && simt::ballot(company, seen_pages.page == none) != 0;
+         rest &= rest - 1) {
       u32 const shown = simt::shuffle(company, page, lowest_bit(rest));
       u32 const its_units = simt::shuffle(company, units, lowest_bit(rest));
       if (its_units == 0 || request.suits(its_units)) seen_pages.page = shown;

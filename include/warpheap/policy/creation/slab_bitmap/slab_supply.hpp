@@ -1,5 +1,5 @@
 // Which slab serves a request: the one this multiprocessor uses, another listed one of the class, a free one, an empty one
-// of another class, a scarce one; and the certain answer when there is none.
+// of another class, a scarce one. When there is none, slab_search.hpp has the certain answer.
 //
 // Every row (one of a few of a multiprocessor) keeps a hint for each class: the slab it uses, and the demand that found no
 // room. Who takes that slab to its soft limit finds the row another one; those who find it full before that take blocks
