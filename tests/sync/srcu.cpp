@@ -18,6 +18,7 @@ using test::for_each_schedule;
 struct record {
   srcu_node node;
   u32 content;
+  u32 visits;     // sections that held it
   u32 reclaimed;  // times
 };
 constexpr u32 alive = 0x600d;
@@ -30,6 +31,7 @@ struct tally {
   u32 reclaimed;  // by callbacks
   u32 delegated;  // barriers that somebody else ran
   u32 kept;       // own records that a full barrier's caller found not reclaimed
+  u32 visits;     // that callbacks found in their records
 };
 
 WARPHEAP_DEVICE void count(u32& total, u32 more = 1) { atomic_ref<u32>{total}.fetch_add(more, order::relaxed); }
@@ -44,6 +46,7 @@ struct reclaim_record {
     atomic_ref<u32>{each.content}.store(dead, order::relaxed);
     atomic_ref<u32>{each.reclaimed}.fetch_add(1, order::relaxed);
     node.next = nullptr;
+    count(total->visits, atomic_ref<u32>{each.visits}.load(order::relaxed));
     count(total->reclaimed);
   }
 };
@@ -81,6 +84,7 @@ struct read_and_replace {
       if (content.load(order::relaxed) != alive) count(total->late);
       simt::pause(30);
     }
+    count(found.visits);
     guard.read_unlock(section);
     count(total->read);
   }
@@ -119,10 +123,13 @@ bool is_sound(launch_shape shape, u32 rounds, u32 readers_a_writer, use how, tal
                done.reclaimed == done.retired && done.read + done.retired == lanes * rounds &&
                end.made == done.retired + 2;
   auto const all = records.to_host();
+  u32 visits = done.visits;
   for (u32 i = 0; i < all.size(); ++i) {
     bool const retired = i < end.made && end.places[0] != i && end.places[1] != i;
     sound = sound && all[i].reclaimed == (retired ? 1 : 0);
+    visits += retired ? 0 : all[i].visits;
   }
+  sound = sound && visits == done.read;  // U3: nobody reads what is being reclaimed, and all reads are over by then
   sum.read += done.read;
   sum.retired += done.retired;
   sum.delegated += done.delegated;
@@ -143,5 +150,198 @@ TEST(Srcu, ReclaimsEachRetiredRecordOnceAndNoneUnderAReader) {
     }
   }
 }
+
+/// One lane reads twice at a time, in sections of different epochs.
+struct read_in_layers {
+  WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, tally* total) const {
+    srcu const guard{*state};
+    if (global_thread_index() > 0) {
+      guard.retire(records[global_thread_index()].node);
+      guard.conditional_barrier(reclaim_record{total});
+      return;
+    }
+    for (u32 round = 0; round < 8; ++round) {
+      auto const outer = guard.read_lock();
+      simt::pause(50);
+      auto const inner = guard.read_lock();
+      simt::pause(50);
+      guard.read_unlock(outer);
+      guard.read_unlock(inner);
+      count(total->read);
+    }
+  }
+};
+
+TEST(Srcu, SectionsMayNestAcrossEpochs) {
+  for_each_schedule(200, [] {
+    device_buffer<srcu_state> state(1);
+    device_buffer<record> records(12);
+    device_buffer<tally> total(1);
+    launch({3, 4}, read_in_layers{}, state.data(), records.data(), total.data());
+    synchronize();
+    EXPECT_EQ(total[0].read, 8u);
+    EXPECT_EQ(total[0].reclaimed, 11u);
+    EXPECT_TRUE(srcu_word::check_at_rest(state[0]));
+  });
+}
+
+/// A reader that stays while writers come and go: all but the one who waits for it are told to leave at once.
+struct wait_for_one_reader {
+  WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, u32* steps, tally* total) const {
+    srcu const guard{*state};
+    atomic_ref<u32> const inside{steps[0]}, left{steps[1]};
+    u32 const writers = simt::block_dim() * simt::grid_dim() - 1;
+    if (global_thread_index() == 0) {
+      auto const section = guard.read_lock();
+      inside.store(1, order::release);
+      // All but two writers leave though we stay: one waits for us, and one for the mutex.
+      while (left.load(order::relaxed) + 2 < writers) simt::pause(50);
+      count(total->late, atomic_ref<u32>{total->reclaimed}.load(order::relaxed));
+      guard.read_unlock(section);
+      return;
+    }
+    // acquire: the reader is counted before we retire; pairs with the release above.
+    while (inside.load(order::acquire) == 0) simt::pause(50);
+    guard.retire(records[global_thread_index()].node);
+    if (!guard.conditional_barrier(reclaim_record{total})) count(total->delegated);
+    left.fetch_add(1, order::relaxed);
+  }
+};
+
+TEST(Srcu, DelegationLetsAllWritersButTwoGo) {
+  for_each_schedule(200, [] {
+    // No schedule holds fewer than one thread block of 33: all are there together.
+    device_buffer<srcu_state> state(1);
+    device_buffer<record> records(33);
+    device_buffer<u32> steps(2);
+    device_buffer<tally> total(1);
+    launch({1, 33}, wait_for_one_reader{}, state.data(), records.data(), steps.data(), total.data());
+    synchronize();
+    EXPECT_EQ(total[0].late, 0u);
+    EXPECT_EQ(total[0].reclaimed, 32u);
+    EXPECT_GE(total[0].delegated, 30u);
+    EXPECT_TRUE(srcu_word::check_at_rest(state[0]));
+  });
+}
+
+#if !defined(__CUDACC__)
+
+using test::find_failing_schedule;
+
+/// What is wrong with a twin.
+enum class fault {
+  none,
+  no_second_look,       // a reader is counted where the epoch was when it looked
+  detach_after_wait,    // nodes retired meanwhile are not waited for
+  clear_after_flip,     // a writer is told to go whose node is not waited for
+  detach_before_clear,  // a writer is told to go whose node stays
+  relaxed_read_lock,
+  relaxed_read_unlock,
+  relaxed_flip,
+  relaxed_retire
+};
+
+template <fault Fault>
+class broken_srcu {
+ public:
+  explicit broken_srcu(srcu_state& state) : state_{&state} {}
+
+  u32 read_lock() const {
+    auto const how = Fault == fault::relaxed_read_lock ? order::relaxed : order::acquire;
+    u32 side = srcu_word::side(word().load(order::relaxed));
+    u64 seen = word().fetch_add(srcu_word::one_reader(side), how);
+    while (Fault != fault::no_second_look && srcu_word::side(seen) != side) {
+      side ^= 1;
+      seen = word().fetch_add(srcu_word::one_reader(side) - srcu_word::one_reader(side ^ 1), how);
+    }
+    return side;
+  }
+
+  void read_unlock(u32 side) const {
+    word().fetch_sub(srcu_word::one_reader(side),
+                     Fault == fault::relaxed_read_unlock ? order::relaxed : order::release);
+  }
+
+  void retire(srcu_node& node) const {
+    u64 first = queue().load(order::relaxed);
+    do node.next = reinterpret_cast<srcu_node*>(first);
+    while (!queue().compare_exchange(first, reinterpret_cast<u64>(&node),
+                                     Fault == fault::relaxed_retire ? order::relaxed : order::release, order::relaxed));
+  }
+
+  template <class Reclaim>
+  void barrier(Reclaim reclaim) const {
+    pending().exchange(1, order::acq_rel);
+    become_barrier(reclaim);
+  }
+
+  template <class Reclaim>
+  bool conditional_barrier(Reclaim reclaim) const {
+    if (pending().exchange(1, order::acq_rel) == 1) return false;
+    become_barrier(reclaim);
+    return true;
+  }
+
+ private:
+  template <class Reclaim>
+  void become_barrier(Reclaim reclaim) const {
+    scoped_lock const held{spin_mutex{state_->mutex}};
+    u64 batch = 0;
+    if (Fault == fault::detach_before_clear) batch = detach();
+    if (Fault != fault::clear_after_flip) pending().exchange(0, order::acq_rel);
+    if (Fault != fault::detach_before_clear && Fault != fault::detach_after_wait && Fault != fault::clear_after_flip)
+      batch = detach();
+    u64 seen = word().fetch_add(srcu_word::one_epoch, Fault == fault::relaxed_flip ? order::relaxed : order::acq_rel);
+    if (Fault == fault::clear_after_flip) {
+      pending().exchange(0, order::acq_rel);
+      batch = detach();
+    }
+    u32 const side = srcu_word::side(seen);
+    while (srcu_word::readers(seen, side) != 0) {
+      simt::pause(50);
+      seen = word().load(order::acquire);
+    }
+    if (Fault == fault::detach_after_wait) batch = detach();
+    for (auto* node = reinterpret_cast<srcu_node*>(batch); node;) {
+      auto* const next = node->next;
+      reclaim(*node);
+      node = next;
+    }
+  }
+
+  u64 detach() const { return queue().exchange(0, order::acquire); }
+  atomic_ref<u64> word() const { return atomic_ref<u64>{state_->word}; }
+  atomic_ref<u64> queue() const { return atomic_ref<u64>{state_->queue}; }
+  atomic_ref<u32> pending() const { return atomic_ref<u32>{state_->pending}; }
+
+  srcu_state* state_;
+};
+
+/// The first of 600 schedules in which the twin goes wrong.
+template <fault Fault>
+std::optional<u64> caught_at() {
+  tally sum{};
+  return find_failing_schedule(600, [&] { return is_sound<broken_srcu<Fault>>({2, 7}, 6, 2, use::conditional, sum); });
+}
+
+TEST(Srcu, AReaderThatDoesNotLookAgainIsCaught) { EXPECT_TRUE(caught_at<fault::no_second_look>()); }
+
+TEST(Srcu, DetachingAfterTheWaitIsCaught) { EXPECT_TRUE(caught_at<fault::detach_after_wait>()); }
+
+TEST(Srcu, ClearingAfterTheFlipIsCaught) { EXPECT_TRUE(caught_at<fault::clear_after_flip>()); }
+
+TEST(Srcu, DetachingBeforeTheClearIsCaught) { EXPECT_TRUE(caught_at<fault::detach_before_clear>()); }
+
+TEST(Srcu, AReadSectionThatBeginsWithoutAcquireIsCaught) { EXPECT_TRUE(caught_at<fault::relaxed_read_lock>()); }
+
+TEST(Srcu, AReadSectionThatEndsWithoutReleaseIsCaught) { EXPECT_TRUE(caught_at<fault::relaxed_read_unlock>()); }
+
+TEST(Srcu, AnEpochThatBeginsWithoutReleaseIsCaught) { EXPECT_TRUE(caught_at<fault::relaxed_flip>()); }
+
+TEST(Srcu, ARetirementWithoutReleaseIsCaught) { EXPECT_TRUE(caught_at<fault::relaxed_retire>()); }
+
+TEST(Srcu, ASoundOneIsNot) { EXPECT_FALSE(caught_at<fault::none>()); }
+
+#endif
 
 }  // namespace
