@@ -31,6 +31,10 @@ struct request {
   std::vector<u64> sizes;
   std::vector<size_range> ranges;
   std::vector<u64> workers;
+  std::vector<u64> thread_blocks;       ///< threads of a thread block, for primitives; a time is the mean over them
+  u32 batch = 512;                      ///< units that a maker makes
+  u32 batch_ns = 0;                     ///< and what that takes it, beside one atomic
+  std::vector<u64> readers_per_writer;  ///< of rcu_delegation
   progress report = [](std::string const&, u64, u64) {};
 };
 
@@ -39,6 +43,7 @@ struct request {
 struct result {
   std::string scenario = {};
   std::string allocator = {};
+  std::string primitive = {};  ///< where no allocator is measured
   std::string operation = {};
   std::vector<std::pair<std::string, u64>> parameters = {};
   std::vector<std::pair<std::string, double>> figures = {};  ///< measured beside the time: utilisation, cycles
@@ -49,6 +54,7 @@ struct result {
   std::string skipped = {};  ///< why nothing was measured; empty if it was
 
   bool checked() const { return fault.empty(); }
+  std::string const& subject() const { return primitive.empty() ? allocator : primitive; }
 };
 
 /// The middle value, or the mean of the two in the middle; 0 of none.

@@ -214,6 +214,50 @@ class semaphore_with_uncounted_sleepers : public bulk_semaphore {
   atomic_ref<u64> raw_;
 };
 
+/// A failed batch that wakes nobody: units are taken if there are any, and the promise stays.
+class semaphore_that_forgets_a_promise : public bulk_semaphore {
+ public:
+  explicit semaphore_that_forgets_a_promise(u64& word) : bulk_semaphore{word} {}
+  bool withdraw(u32 n, u32) { return try_wait(n); }
+};
+
+/// Units that come while their promise stays open: a sleeper whom they do not cover waits for a batch that nobody makes.
+class semaphore_that_forgets_sleepers : public bulk_semaphore {
+ public:
+  explicit semaphore_that_forgets_sleepers(u64& word) : bulk_semaphore{word} {}
+  void signal(u32 n, u32) { bulk_semaphore::signal(n, 0); }
+};
+
+/// A lane that sleeps first and is counted in R after its nap: what it counted on may be taken, or promised to others.
+class semaphore_that_reserves_after_sleep : public bulk_semaphore {
+ public:
+  explicit semaphore_that_reserves_after_sleep(u64& word) : bulk_semaphore{word}, raw_{word} {}
+
+  wait_result wait(u32 n, u32 batch) {
+    for (bool asleep = false;; simt::pause(20)) {
+      auto seen = raw_.load(order::relaxed);
+      auto const decided = state::next_of_wait(seen, n, batch, asleep);
+      if (decided.what == state::step::keep_sleeping) continue;
+      if (decided.what == state::step::sleep) {
+        simt::pause(100);
+        raw_.fetch_sub(state::change(0, n), order::relaxed);  // whatever has come in between
+        // Counted now, and sure of its units: waits for them and decides nothing again.
+        for (;; simt::pause(20)) {
+          seen = raw_.load(order::relaxed);
+          if (state::available(seen) < n) continue;
+          if (raw_.compare_exchange(seen, seen + state::change(-i64{n}, n), order::acquire, order::relaxed))
+            return wait_result::acquired;
+        }
+      }
+      if (!raw_.compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
+      return decided.what == state::step::take ? wait_result::acquired : wait_result::make_batch;
+    }
+  }
+
+ private:
+  atomic_ref<u64> raw_;
+};
+
 /// Units whose contents may be seen late.
 class semaphore_with_relaxed_signal : public bulk_semaphore {
  public:
@@ -240,7 +284,21 @@ TEST(BulkSemaphore, ADroppedWithdrawIsCaught) { EXPECT_TRUE(loses_units<semaphor
 
 TEST(BulkSemaphore, AnUncountedSleeperIsCaught) { EXPECT_TRUE(loses_units<semaphore_with_uncounted_sleepers>(5)); }
 
-TEST(BulkSemaphore, ASoundSemaphoreIsNot) { EXPECT_FALSE(loses_units<bulk_semaphore>(1)); }
+TEST(BulkSemaphore, AWithdrawalThatForgetsThePromiseIsCaught) {
+  EXPECT_TRUE(loses_units<semaphore_that_forgets_a_promise>(1));
+}
+
+TEST(BulkSemaphore, ASignalThatForgetsSleepersIsCaught) {
+  EXPECT_TRUE(loses_units<semaphore_that_forgets_sleepers>(5));
+}
+
+TEST(BulkSemaphore, AReservationAfterTheSleepIsCaught) {
+  EXPECT_TRUE(loses_units<semaphore_that_reserves_after_sleep>(1000));
+}
+
+TEST(BulkSemaphore, ASoundSemaphoreIsNot) {
+  for (u32 const supply : {1u, 5u, 1000u}) EXPECT_FALSE(loses_units<bulk_semaphore>(supply));
+}
 
 TEST(BulkSemaphore, ARelaxedSignalIsCaught) {
   EXPECT_TRUE(find_failing_schedule(200, shows_contents<semaphore_with_relaxed_signal>).has_value());

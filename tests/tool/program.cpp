@@ -145,6 +145,28 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
   }
 }
 
+TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
+  auto const made =
+      run("bench semaphore rcu_delegation --backend host --allocator slab_bitmap,scatter --workers 40 --batch 16 "
+          "--thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  ASSERT_EQ(document["results"].size(), 4u);  // once, however many allocators
+  std::vector<std::string> measured;
+  for (auto const& row : document["results"]) {
+    measured.push_back(row["primitive"]);
+    EXPECT_EQ(row["allocator"], nullptr);
+    EXPECT_EQ(row["checked"], true);
+    EXPECT_EQ(row["times_us"].size(), 3u);
+    EXPECT_EQ(row["parameters"]["threads"], 40);
+    EXPECT_EQ(row["parameters"]["shapes"], 2);
+    EXPECT_GT(row["operations_per_second"], 0);
+  }
+  EXPECT_THAT(measured, testing::ElementsAre("counting_semaphore", "bulk_semaphore", "srcu", "srcu"));
+  EXPECT_GT(document["results"][1]["ratio"], 0);
+  EXPECT_EQ(document["results"][2]["parameters"]["writers"], 10);
+}
+
 TEST_F(Program, PicTimesStepsAndComparesStates) {
   auto const made =
       run("pic --backend host --allocator ring_buffer,slab_bitmap --cells 16x8 --particles-per-cell 5 --species 2 "
@@ -257,6 +279,10 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench workers --workers 2,0", "--workers: 0");
   expect_refusal("bench workers --workers 2,,4", "--workers");
   expect_refusal("bench mixed --ranges 64-16", "--ranges");
+  expect_refusal("bench semaphore --batch 0", "--batch");
+  expect_refusal("bench semaphore --batch-ns 2000000", "--batch-ns");
+  expect_refusal("bench semaphore --thread-blocks 2048", "--thread-blocks: 2048");
+  expect_refusal("bench rcu_delegation --readers-per-writer 4,0", "--readers-per-writer: 0");
   expect_refusal("verify --pool 1MiB --sizes 2MiB", "--sizes");
   expect_refusal("pic --cells 32", "'32' is not like");
   expect_refusal("pic --cells 12x8", "no power of two");

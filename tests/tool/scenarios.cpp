@@ -9,6 +9,8 @@
 #include "bench/churn.hpp"
 #include "bench/fill.hpp"
 #include "bench/policy_overhead.hpp"
+#include "bench/rcu_delegation.hpp"
+#include "bench/semaphore.hpp"
 #include "bench/workers.hpp"
 #include "warpheap/warpheap.hpp"
 
@@ -31,7 +33,8 @@ bench::request small_request() {
 
 TEST(Scenarios, AreSoundForEveryAllocator) {
   auto const on = make_host_backend();
-  for (auto const& scenario : on->scenarios())
+  for (auto const& scenario : on->scenarios()) {
+    if (!on->measures_allocators(scenario)) continue;
     for (auto const& allocator : on->allocators()) {
       auto const results = on->bench(scenario, allocator.name, small_request());
       EXPECT_THAT(results, Not(IsEmpty()));
@@ -41,6 +44,26 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
         EXPECT_GT(made.operations, 0) << scenario << " " << allocator.name << " " << made.operation;
       }
     }
+  }
+}
+
+TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
+  auto const on = make_host_backend();
+  u32 found = 0;
+  for (auto const& scenario : on->scenarios()) {
+    if (on->measures_allocators(scenario)) continue;
+    ++found;
+    EXPECT_THAT(on->bench(scenario, "slab_bitmap", small_request()), IsEmpty());
+    auto const results = on->bench_floor(scenario, small_request());
+    EXPECT_THAT(results, Not(IsEmpty()));
+    for (auto const& made : results) {
+      EXPECT_THAT(made.fault, IsEmpty()) << scenario << " " << made.operation;
+      EXPECT_THAT(made.times_us, SizeIs(2)) << scenario << " " << made.operation;
+      EXPECT_THAT(made.primitive, Not(IsEmpty()));
+      EXPECT_GT(made.operations, 0);
+    }
+  }
+  EXPECT_EQ(found, 2u);
 }
 
 TEST(Scenarios, FillTellsHowMuchOfThePoolWasUsedAndThatItServesAgain) {
@@ -136,6 +159,127 @@ TEST(Scenarios, PolicyOverheadComparesWithTheCreationPolicyAlone) {
   EXPECT_THAT(results[9].figures,
               testing::ElementsAre(testing::Pair("direct_median_us", bench::median(results[8].times_us)),
                                    testing::Pair("ratio", testing::AllOf(testing::Gt(0.1), testing::Lt(10)))));
+}
+
+TEST(Scenarios, SemaphoreMeasuresBothByEveryNumberOfThreads) {
+  auto asked = small_request();
+  asked.workers = {1, 33, 600};
+  asked.batch = 7;
+  asked.batch_ns = 100;
+  asked.thread_blocks = {1, 32, 1024};  // the last one is larger than all there is
+  auto const rows = make_host_backend()->bench_floor("semaphore", asked);
+  ASSERT_THAT(rows, SizeIs(6));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    u64 const threads = asked.workers[i / 2];
+    EXPECT_EQ(rows[i].fault, "");
+    EXPECT_EQ(rows[i].primitive, i % 2 ? "bulk_semaphore" : "counting_semaphore");
+    EXPECT_EQ(rows[i].operations, threads);
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("shapes", threads == 1 ? 1u : 2u)));
+    EXPECT_THAT(rows[i].figures, testing::Contains(testing::Pair("batches", (threads + 6) / 7)));
+    EXPECT_EQ(rows[i].figures.back().first, i % 2 ? "ratio" : "batches");
+  }
+}
+
+TEST(Scenarios, RcuDelegationMeasuresBothBarriersByThreadsAndReaders) {
+  auto asked = small_request();
+  asked.workers = {1, 40, 300};
+  asked.readers_per_writer = {1, 5, 1000};
+  asked.thread_blocks = {10, 64};
+  auto const rows = make_host_backend()->bench_floor("rcu_delegation", asked);
+  ASSERT_THAT(rows, SizeIs(3 * 3 * 2));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    u64 const threads = asked.workers[i / 6], share = asked.readers_per_writer[i / 2 % 3];
+    EXPECT_EQ(rows[i].fault, "");
+    EXPECT_EQ(rows[i].operation, i % 2 ? "conditional_barrier" : "barrier");
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("writers", std::max<u64>(threads / share, 1))));
+    if (i % 2) EXPECT_EQ(rows[i].figures.back().first, "ratio");
+    else EXPECT_THAT(rows[i].figures, testing::ElementsAre(testing::Pair("delegated_share", 0.0)));
+  }
+}
+
+/// Gives everybody a unit and makes none.
+struct generous_semaphore {
+  static constexpr char const* name = "generous";
+  static void take_unit(u64&, u32, bench::batch_maker) {}
+};
+/// Makes a batch for everybody.
+struct wasteful_semaphore {
+  static constexpr char const* name = "wasteful";
+  static void take_unit(u64& word, u32 batch, bench::batch_maker maker) {
+    maker.make();
+    bulk_semaphore{word}.signal(batch - 1, 0);
+  }
+};
+/// Loses what its makers keep for others.
+struct losing_semaphore {
+  static constexpr char const* name = "losing";
+  static void take_unit(u64& word, u32, bench::batch_maker maker) {
+    if (atomic_ref<u64>{word}.fetch_add(1, order::relaxed) == 0) maker.make();
+  }
+};
+
+TEST(Scenarios, SemaphoreFindsBrokenOnes) {
+  auto asked = small_request();
+  asked.workers = {50};
+  auto const fault_of = [](std::vector<bench::result> const& rows) { return rows.front().fault; };
+  using sound = bench::by_bulk_semaphore;
+  EXPECT_EQ(fault_of(bench::semaphore<generous_semaphore, sound>(asked)), "0 batches in place of 1");
+  EXPECT_EQ(fault_of(bench::semaphore<wasteful_semaphore, sound>(asked)), "50 batches in place of 1");
+  EXPECT_EQ(fault_of(bench::semaphore<losing_semaphore, sound>(asked)), "units were lost");
+}
+
+/// Reclaims everything twice.
+struct repeating_barrier {
+  static constexpr char const* name = "repeating";
+  template <class Reclaim>
+  static bool wait(srcu guard, Reclaim) {
+    guard.barrier([](srcu_node& node) {
+      bench::poison_element{}(node);
+      bench::poison_element{}(node);
+    });
+    return true;
+  }
+};
+/// Reclaims nothing.
+struct forgetful_barrier {
+  static constexpr char const* name = "forgetful";
+  template <class Reclaim>
+  static bool wait(srcu guard, Reclaim) {
+    guard.barrier([](srcu_node&) {});
+    return true;
+  }
+};
+
+TEST(Scenarios, RcuDelegationFindsBrokenOnes) {
+  auto asked = small_request();
+  asked.workers = {50};
+  asked.readers_per_writer = {2};
+  auto const fault_of = [](std::vector<bench::result> const& rows) { return rows.front().fault; };
+  using sound = bench::delegated_barrier;
+  EXPECT_EQ(fault_of(bench::rcu_delegation<repeating_barrier, sound>(asked)), "an element was reclaimed 2 times");
+  EXPECT_EQ(fault_of(bench::rcu_delegation<forgetful_barrier, sound>(asked)), "an element was reclaimed 0 times");
+}
+
+TEST(Scenarios, RcuDelegationNamesWhatIsWrongWithAList) {
+  auto const sound = bench::random_list(3, 1);
+  bench::tagged_list list{.state = {}, .mutex = 0, .late = 0, .elements = nullptr, .size = 3};
+  auto done = sound;
+  for (auto& each : done) each.reclaimed = 1;
+  done[3].next = 3;
+  constexpr auto waited = static_cast<u32>(bench::errand::waited), idle = static_cast<u32>(bench::errand::not_run),
+                 nothing = static_cast<u32>(bench::errand::found_nothing);
+  EXPECT_EQ(bench::fault_of(list, done, {waited, nothing, waited, waited}), "");
+  EXPECT_EQ(bench::fault_of(list, done, {waited, idle, waited, waited}), "a thread did not finish");
+  EXPECT_EQ(bench::fault_of(list, done, {waited, nothing, nothing, waited}), "2 elements removed of 3");
+  done[3].next = 1;
+  EXPECT_EQ(bench::fault_of(list, done, {waited, waited, waited}), "the list is not empty");
+  list.state.running = 1;
+  done[3].next = 3;
+  EXPECT_EQ(bench::fault_of(list, done, {waited, waited, waited}), "SRCU is not at rest");
+  list.late = 2;
+  EXPECT_EQ(bench::fault_of(list, done, {waited, waited, waited}), "2 readers met an element that was reclaimed");
 }
 
 /// Counts what passes through it.

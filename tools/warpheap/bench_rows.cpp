@@ -16,6 +16,10 @@ double operations_per_second(bench::result const& made) {
 nlohmann::ordered_json json_of(bench::result const& made, std::string const& backend) {
   using json = nlohmann::ordered_json;
   json row{{"scenario", made.scenario}, {"allocator", made.allocator}, {"backend", backend}};
+  if (!made.primitive.empty()) {
+    row["allocator"] = nullptr;
+    row["primitive"] = made.primitive;
+  }
   row["operation"] = made.operation;
   row["parameters"] = json::object();
   for (auto const& [name, value] : made.parameters) row["parameters"][name] = value;
@@ -40,7 +44,7 @@ nlohmann::ordered_json json_of(bench::result const& made, std::string const& bac
 
 text_table result_table() {
   return text_table{
-      {"scenario", "allocator", "operation", "parameters", ">median us", ">operations/s", ">failures", "figures"}};
+      {"scenario", "measured", "operation", "parameters", ">median us", ">operations/s", ">failures", "figures"}};
 }
 
 void add_row(text_table& table, bench::result const& made) {
@@ -51,11 +55,11 @@ void add_row(text_table& table, bench::result const& made) {
     figures += fmt::format("{}{}={:.4g}", figures.empty() ? "" : " ", name, value);
   if (!made.skipped.empty())
     return table.add(
-        {made.scenario, made.allocator, made.operation, parameters, "-", "-", "-", "skipped: " + made.skipped});
+        {made.scenario, made.subject(), made.operation, parameters, "-", "-", "-", "skipped: " + made.skipped});
   if (!made.checked())
     return table.add(
-        {made.scenario, made.allocator, made.operation, parameters, "-", "-", "-", "FAILED: " + made.fault});
-  table.add({made.scenario, made.allocator, made.operation, parameters,
+        {made.scenario, made.subject(), made.operation, parameters, "-", "-", "-", "FAILED: " + made.fault});
+  table.add({made.scenario, made.subject(), made.operation, parameters,
              fmt::format("{:.1f}", bench::median(made.times_us)), format_rate(operations_per_second(made)),
              fmt::format("{}", made.failures), figures});
 }

@@ -23,6 +23,17 @@ constexpr u64 host_pool_to_fill = u64{8} << 20;
 /// Sixteen blocks of each live at a time.
 constexpr u64 most_workers = u64{1} << 22;
 
+constexpr u64 most_batch = u64{1} << 20;
+/// The longest pause that a GPU makes.
+constexpr u64 most_batch_ns = 1'000'000;
+
+std::vector<u64> parse_counts(char const* flag, std::string const& typed, u64 most) {
+  std::vector<u64> numbers;
+  if (typed.empty()) return numbers;
+  for (auto const& part : split_list(flag, typed)) numbers.push_back(parse_count(flag, part, 1, most));
+  return numbers;
+}
+
 /// Empty means all.
 std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
   auto const known = on.scenarios();
@@ -39,9 +50,11 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   asked.sizes = parse_sizes(flags.sizes, chosen.pool_bytes);
   asked.ranges = parse_ranges(flags.ranges, chosen.pool_bytes);
   if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
-  if (!flags.workers.empty())
-    for (auto const& part : split_list("--workers", flags.workers))
-      asked.workers.push_back(parse_count("--workers", part, 1, most_workers));
+  asked.workers = parse_counts("--workers", flags.workers, most_workers);
+  asked.thread_blocks = parse_counts("--thread-blocks", flags.thread_blocks, 1024);
+  asked.readers_per_writer = parse_counts("--readers-per-writer", flags.readers_per_writer, most_workers);
+  asked.batch = static_cast<u32>(parse_count("--batch", flags.batch, 1, most_batch));
+  asked.batch_ns = static_cast<u32>(parse_count("--batch-ns", flags.batch_ns, 0, most_batch_ns));
   asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
   asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   return asked;
@@ -56,6 +69,7 @@ std::vector<bench::result> measure(choices const& chosen, std::vector<std::strin
     if (!pool_is_typed && scenario == "fill" && chosen.on->name() == "host") asked.pool_bytes = host_pool_to_fill;
     else asked.pool_bytes = chosen.pool_bytes;
     for (auto const& made : chosen.on->bench_floor(scenario, asked)) results.push_back(made);
+    if (!chosen.on->measures_allocators(scenario)) continue;
     for (auto const& allocator : chosen.allocators)
       for (auto const& made : chosen.on->bench(scenario, allocator, asked)) results.push_back(made);
   }
@@ -83,7 +97,7 @@ int run_bench(bench_flags const& flags) {
   output.write(document);
   for (auto const& made : results) {
     if (made.checked()) continue;
-    complain(fmt::format("bench: {}: {}: {}", made.scenario, made.allocator, made.fault));
+    complain(fmt::format("bench: {}: {}: {}", made.scenario, made.subject(), made.fault));
     return 1;
   }
   return 0;

@@ -78,11 +78,17 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to\n"
       "the first nullptr, a crowd at the full heap, and again after frees), latency (one lane), init (making and\n"
       "resetting a heap), workers (cycles of one call by the number of threads that make it), policy_overhead (the\n"
-      "composed allocator against its creation policy called directly). Allocator 'null' is the floor: a kernel that\n"
+      "composed allocator against its creation policy called directly). Of primitives, whatever the allocators:\n"
+      "semaphore (a unit for every thread, made by the batch: counting against bulk semaphore), rcu_delegation "
+      "(threads\n"
+      "remove elements of a list that others search: every barrier a wait of its own, against barriers that are\n"
+      "delegated). Allocator 'null' is the floor: a kernel that\n"
       "stores one pointer a thread, and for burst's free the chain of memory operations that no free can avoid.\n"
       "CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that uses it.");
-  to.add_option("scenarios", flags.scenarios,
-                "burst, mixed, churn, fill, latency, init, workers, policy_overhead; all of them by default")
+  to.add_option(
+        "scenarios", flags.scenarios,
+        "burst, mixed, churn, fill, latency, init, workers, policy_overhead, semaphore, rcu_delegation; all of them "
+        "by default")
       ->type_name("SCENARIO");
   add_common_flags(to, flags.common, "256MiB, 8MiB for fill");
   add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill, latency, workers and policy_overhead",
@@ -91,8 +97,18 @@ void add_bench(CLI::App& to, bench_flags& flags) {
            "Threads (default on a GPU: burst, mixed and policy_overhead 1048576, churn 262144, fill 65536; on the host "
            "fewer)",
            "N");
-  add_text(to, "--workers", flags.workers, "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384)",
+  add_text(to, "--workers", flags.workers,
+           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576) and "
+           "rcu_delegation (64, 256, ... 16384)",
            "N[,N...]");
+  add_text(to, "--thread-blocks", flags.thread_blocks,
+           "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",
+           "N[,N...]");
+  add_text(to, "--batch", flags.batch, "Units of a batch of semaphore", "N")->capture_default_str();
+  add_text(to, "--batch-ns", flags.batch_ns, "What a batch takes its maker, in nanoseconds beside one atomic", "N")
+      ->capture_default_str();
+  add_text(to, "--readers-per-writer", flags.readers_per_writer,
+           "Of rcu_delegation: one in N threads removes an element (default 1,4,16,64)", "N[,N...]");
   add_text(to, "--rounds", flags.rounds, "Rounds of churn", "N")->capture_default_str();
   add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
 }

@@ -38,6 +38,10 @@ struct bench_flags {
   std::string ranges;
   std::string threads;
   std::string workers;
+  std::string thread_blocks;
+  std::string batch = "512";
+  std::string batch_ns = "0";
+  std::string readers_per_writer;
   std::string rounds = "64";
   std::string repeat = "7";
 };

@@ -17,7 +17,7 @@ using floor_function = std::vector<bench::result> (*)(bench::request const&);
 
 struct scenario {
   char const* name;
-  run_function run;
+  run_function run;  ///< null: of primitives alone
   floor_function floor = nullptr;
 };
 
@@ -28,7 +28,9 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"latency", run_latency},
                                       {"init", run_init},
                                       {"workers", run_workers},
-                                      {"policy_overhead", run_policy_overhead}};
+                                      {"policy_overhead", run_policy_overhead},
+                                      {"semaphore", nullptr, run_semaphore},
+                                      {"rcu_delegation", nullptr, run_rcu_delegation}};
 
 scenario const& find_scenario(std::string const& name) {
   std::string names;
@@ -50,9 +52,12 @@ class common_backend : public backend {
     return names;
   }
 
+  bool measures_allocators(std::string const& scenario) const override { return find_scenario(scenario).run; }
+
   std::vector<bench::result> bench(std::string const& scenario, std::string const& allocator,
                                    bench::request const& asked) const override {
-    return find_scenario(scenario).run(allocator, asked);
+    auto const run = find_scenario(scenario).run;
+    return run ? run(allocator, asked) : std::vector<bench::result>{};
   }
 
   std::vector<bench::result> bench_floor(std::string const& scenario, bench::request const& asked) const override {

@@ -128,9 +128,11 @@ class backend {
   virtual void run_deterministically(u64 seed) = 0;
 
   virtual std::vector<std::string> scenarios() const = 0;
+  /// False for a scenario of primitives, whose rows are all bench_floor()'s.
+  virtual bool measures_allocators(std::string const& scenario) const = 0;
   virtual std::vector<bench::result> bench(std::string const& scenario, std::string const& allocator,
                                            bench::request const& asked) const = 0;
-  /// The scenario's row without an allocator, if it has one.
+  /// The scenario's rows without an allocator, if it has any: a floor, or primitives.
   virtual std::vector<bench::result> bench_floor(std::string const& scenario, bench::request const& asked) const = 0;
   virtual std::vector<verification> verify(std::string const& allocator, bench::request const& asked) const = 0;
   virtual std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,

@@ -16,6 +16,8 @@ std::vector<bench::result> run_workers(std::string const& allocator, bench::requ
 std::vector<bench::result> run_policy_overhead(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_burst_floor(bench::request const& asked);
 std::vector<bench::result> run_mixed_floor(bench::request const& asked);
+std::vector<bench::result> run_semaphore(bench::request const& asked);
+std::vector<bench::result> run_rcu_delegation(bench::request const& asked);
 
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings);

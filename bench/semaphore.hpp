@@ -1,0 +1,121 @@
+// semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one unit from a semaphore that
+// has none, and who is told to make a batch makes it: by one atomic addition, and a pause where one is asked for. A counting
+// semaphore makes one batch at a time, a bulk semaphore as many as are needed, so this is the upper limit of what an
+// allocator that stands on either can do. Batch: `batch`, `batch_ns`; threads: `workers`; `thread_blocks`.
+//
+// Checked: every thread got its unit, as many batches were made as that takes, and the units left are the rest.
+// Source: Gelado and Garland 2019, section 5.1 and figure 5. Differs: the pause.
+#pragma once
+
+#include <algorithm>
+
+#include "primitives.hpp"
+#include "warpheap/sync/bulk_semaphore.hpp"
+#include "warpheap/sync/counting_semaphore.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+/// What the threads share.
+struct unit_supply {
+  u64 semaphore;
+  u64 batches;
+};
+
+/// Makes a batch.
+struct batch_maker {
+  u64* batches;
+  u32 nanoseconds;
+
+  WARPHEAP_DEVICE void make() const {
+    // relaxed: counted on the host.
+    atomic_ref<u64>{*batches}.fetch_add(1, order::relaxed);
+    if (nanoseconds) simt::pause(nanoseconds);
+  }
+};
+
+/// The contenders: one unit, by making a batch if it must be.
+struct by_counting_semaphore {
+  static constexpr char const* name = "counting_semaphore";
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    counting_semaphore const semaphore{word};
+    u32 const missing = semaphore.wait_or_grow(1);
+    if (!missing) return;
+    maker.make();
+    semaphore.grown(batch - missing);
+  }
+};
+struct by_bulk_semaphore {
+  static constexpr char const* name = "bulk_semaphore";
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    bulk_semaphore semaphore{word};
+    if (semaphore.wait(1, batch) == wait_result::acquired) return;
+    maker.make();
+    semaphore.signal(batch - 1, batch - 1);
+  }
+};
+
+/// Kernel: thread i takes a unit.
+template <class Contender>
+struct take_units {
+  WARPHEAP_DEVICE void operator()(unit_supply* supply, u32* served, u32 batch, u32 batch_ns, u64 threads) const {
+    u64 const i = global_thread_index();
+    if (i >= threads) return;
+    Contender::take_unit(supply->semaphore, batch, {&supply->batches, batch_ns});
+    served[i] = 1;
+  }
+};
+
+/// One launch, and its check.
+template <class Contender>
+run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& asked) {
+  device_buffer<unit_supply> supply(1);
+  device_buffer<u32> served(threads);
+  run_outcome made;
+  made.microseconds = stopwatch{}.microseconds([&] {
+    launch(shape, take_units<Contender>{}, supply.data(), served.data(), asked.batch, asked.batch_ns, threads);
+  });
+  auto const end = supply[0];
+  auto const each = served.to_host();
+  u64 const needed = (threads + asked.batch - 1) / asked.batch;
+  if (static_cast<u64>(std::count(each.begin(), each.end(), 1u)) != threads) made.fault = "a thread got no unit";
+  else if (end.batches != needed)
+    made.fault = std::to_string(end.batches) + " batches in place of " + std::to_string(needed);
+  else if (end.semaphore != needed * asked.batch - threads) made.fault = "units were lost";
+  made.figure = static_cast<double>(end.batches);
+  return made;
+}
+
+/// Rows of two contenders; the second's has `ratio`, how many times as fast it is.
+template <class First = by_counting_semaphore, class Second = by_bulk_semaphore>
+std::vector<result> semaphore(request const& asked) {
+  auto numbers = asked.workers;
+  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 20, 2048); number *= on_gpu ? 2 : 8)
+    numbers.push_back(number);
+  std::vector<result> rows;
+  for (u64 const threads : numbers) {
+    asked.report("semaphore", rows.size() / 2, numbers.size());
+    auto const shapes = shapes_of(threads, asked);
+    auto const [first, second] = take_turns(
+        shapes, asked.repeat, [&](launch_shape shape) { return run_semaphore_once<First>(shape, threads, asked); },
+        [&](launch_shape shape) { return run_semaphore_once<Second>(shape, threads, asked); });
+    auto const append = [&](char const* name, lap const& made) {
+      result row{.scenario = "semaphore", .primitive = name, .operation = "wait"};
+      row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
+      add_thread_blocks(row, shapes);
+      row.figures = {{"batches", made.figure}};
+      row.times_us = made.times_us;
+      row.operations = static_cast<double>(threads);
+      row.fault = made.fault;
+      rows.push_back(row);
+    };
+    append(First::name, first);
+    append(Second::name, second);
+    rows.back().figures.push_back({"ratio", speedup(first, second)});
+    if (!first.fault.empty() || !second.fault.empty()) break;
+  }
+  return rows;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench
