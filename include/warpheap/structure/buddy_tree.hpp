@@ -86,16 +86,19 @@ class buddy_tree {
     u32 const first = first_page(node), size = 1u << order_of(node), left = first < pages_ ? pages_ - first : 0;
     return left < size ? left : size;
   }
+  /// The record of a node in that tree. Only those of nodes that the last page ends in say anything, and record 0.
   WARPHEAP_HOST_DEVICE u64 fresh_record(u32 node) const {
-    u64 const second = buddy_record::with(0, 1, fresh_orders(2 * node + 1));
-    return node == 0 ? second : buddy_record::with(second, 0, fresh_orders(2 * node));
+    if (node == 0) return buddy_record::with(0, 1, fresh_orders(1));
+    if (fresh_orders(node) == 1u << order_of(node)) return 0;  // T2
+    return buddy_record::with(buddy_record::with(0, 0, fresh_orders(2 * node)), 1, fresh_orders(2 * node + 1));
   }
 
-  /// Makes all pages free, by threads `thread` of `threads`; the words are zero. Only records beside the last page differ.
+  /// Makes all pages free, by threads `thread` of `threads`; the words are zero.
   WARPHEAP_DEVICE void fill(u32 thread, u32 threads) const {
     for (u32 level = thread; level <= height(); level += threads) {
-      u32 const node = level == 0 ? 0 : pages_ % (1u << level) == 0 ? 0 : node_of(pages_, level);
-      if (level == 0 || node != 0) record(node).store(fresh_record(node), order::relaxed);
+      bool const ends_inside = pages_ & low_mask32(level);
+      u32 const node = ends_inside ? node_of(pages_, level) : 0;
+      record(node).store(fresh_record(node), order::relaxed);
     }
   }
 
