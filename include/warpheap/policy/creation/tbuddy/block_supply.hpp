@@ -88,7 +88,6 @@ class block_supply {
     WARPHEAP_DEVICE bool try_claim(u32 of) {
       if (pages.semaphore(of).available() == 0) return false;
       pages.semaphore(of + 1).promise(1);  // W1
-      pages.raise_epoch();                 // P2
       if (!pages.semaphore(of).try_wait(1)) {
         pages.semaphore(of + 1).signal(0, 1);
         return false;
@@ -104,6 +103,7 @@ class block_supply {
   /// Up to where there is a unit, and down again with it.
   WARPHEAP_DEVICE u32 climb(u32 order) const {
     u32 const top = tree_.top_order();
+    WARPHEAP_ASSERT(order <= top, "tbuddy: an order larger than the pool");
     u32 at = order;
     while (pages_.semaphore(at).wait(1, pages_.batch(at)) == wait_result::make_batch) {
       if (at != top) {
