@@ -45,10 +45,12 @@ class block_supply {
   }
 
   /// A block of the order; `none` if we met none, which says nothing. Any lane alone.
-  WARPHEAP_DEVICE u32 try_take(u32 order) const {
-    // A look that costs little where there is something, and saves the way up where nothing is.
-    if (pages_.semaphore(order).available() == 0 && is_certified(order)) return none;
-    return climb(order);
+  WARPHEAP_DEVICE u32 try_take(u32 order) const { return is_known_empty(order) ? none : climb(order); }
+
+  /// Whether it is certain that there is no block of the order, nor a larger one, without a search.
+  WARPHEAP_DEVICE bool is_known_empty(u32 order) const {
+    // The first look costs little where there is something.
+    return pages_.semaphore(order).available() == 0 && is_certified(order);
   }
 
   /// A block of the order at a multiple of a block of order `aligned`, which is larger: the first part of one such, of which
