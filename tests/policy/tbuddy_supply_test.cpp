@@ -208,10 +208,10 @@ struct supply_without_promise : supply {
         order = of + 1;
         return true;
       }
-    } claims{{pages_, tree_.order_of(node), false}};
-    u32 const order = tree_.order_of(tree_.release(node, claims));
-    pages_.semaphore(order).signal(1, 0);
-    pages_.raise_epoch();
+    } claims{{pages(), tree().order_of(node), false}};
+    u32 const order = tree().order_of(tree().release(node, claims));
+    pages().semaphore(order).signal(1, 0);
+    pages().raise_epoch();
   }
 };
 
@@ -226,9 +226,9 @@ struct supply_that_frees_in_silence : supply {
   using supply::supply;
 
   void release(u32 node) const {
-    merge_claims claims{pages_, tree_.order_of(node), false};
-    u32 const order = tree_.order_of(tree_.release(node, claims));
-    pages_.semaphore(order).signal(1, claims.merged ? 1 : 0);
+    merge_claims claims{pages(), tree().order_of(node), false};
+    u32 const order = tree().order_of(tree().release(node, claims));
+    pages().semaphore(order).signal(1, claims.merged ? 1 : 0);
   }
 };
 

@@ -66,7 +66,8 @@ TEST(Scenarios, ExhaustAsksForExactlyThePool) {
   ASSERT_THAT(results, SizeIs(4));
   u64 const pools[] = {u64{1} << 20, asked.pool_bytes, asked.pool_bytes, asked.pool_bytes};
   for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(results[i].operations, static_cast<double>(pools[i] / asked.sizes[i]));
+    u64 const threads = pools[i] / asked.sizes[i];
+    EXPECT_EQ(results[i].operations, static_cast<double>(threads));
     EXPECT_THAT(results[i].parameters, testing::Contains(std::pair{std::string{"pool_bytes"}, pools[i]}));
   }
   // A page for what is smaller than one; and nothing is lost from there on.

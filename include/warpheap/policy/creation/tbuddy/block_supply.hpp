@@ -81,6 +81,9 @@ class block_supply {
   }
 
  protected:
+  WARPHEAP_DEVICE Pages const& pages() const { return pages_; }
+  WARPHEAP_DEVICE Tree const& tree() const { return tree_; }
+
   /// What a block that is merged on its way up takes and promises.
   struct merge_claims {
     Pages pages;
@@ -141,6 +144,7 @@ class block_supply {
     return seen != 0 && seen == pages_.epoch() + 1;
   }
 
+ private:
   Pages pages_;
   Tree tree_;
 };
