@@ -2,6 +2,8 @@
 // meanwhile, and all is one block again in the end. Without any one of the steps that see to that, some schedule shows it.
 #include "tbuddy_pool.hpp"
 
+#include <algorithm>
+
 namespace warpheap::test {
 namespace {
 
@@ -195,6 +197,25 @@ TEST(TbuddySupply, LeavesACertificateThatTheNextRoomEnds) {
 }
 
 #if !defined(__CUDACC__)
+
+/// Whether a crowd gets its answers from a full pool in so many steps.
+bool answers_within(tbuddy_pool const& pool, u64 steps) {
+  host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .step_cap = steps}};
+  try {
+    auto const got = allocate(pool, {8, 128}, tbuddy_pool::page_bytes);
+    return std::count(got.begin(), got.end(), nullptr) == 1024;
+  } catch (host::schedule_error const&) {
+    return false;
+  }
+}
+
+// Up and down the 13 orders takes a lane some forty steps at least.
+TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheCertificate) {
+  tbuddy_pool const pool{4096};
+  EXPECT_NE(allocate(pool, {1, 1}, 4096 * tbuddy_pool::page_bytes)[0], nullptr);
+  EXPECT_TRUE(answers_within(pool, 1u << 20)) << "the first of them searches";
+  EXPECT_TRUE(answers_within(pool, 1024 * 12));
+}
 
 /// Takes the buddy's unit before the order above is told of what will be.
 struct supply_without_promise : supply {
