@@ -225,11 +225,9 @@ struct supply_without_promise : supply {
     struct : merge_claims {
       bool try_claim(u32 of) {
         if (pages.semaphore(of).available() == 0) return false;
-        if (!pages.semaphore(of).try_wait(1)) return false;
-        order = of + 1;
-        return true;
+        return pages.semaphore(of).try_wait(1);
       }
-    } claims{{pages(), tree().order_of(node), false}};
+    } claims{{pages(), false}};
     u32 const order = tree().order_of(tree().release(node, claims));
     pages().semaphore(order).signal(1, 0);
     pages().raise_epoch();
@@ -247,7 +245,7 @@ struct supply_that_frees_in_silence : supply {
   using supply::supply;
 
   void release(u32 node) const {
-    merge_claims claims{pages(), tree().order_of(node), false};
+    merge_claims claims{pages(), false};
     u32 const order = tree().order_of(tree().release(node, claims));
     pages().semaphore(order).signal(1, claims.merged ? 1 : 0);
   }
