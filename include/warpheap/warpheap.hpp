@@ -16,6 +16,7 @@
 #include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
 #include "policy/creation/toolkit.hpp"
+#include "policy/creation/ualloc.hpp"
 #include "policy/distribution/none.hpp"
 #include "policy/distribution/warp_coalesce.hpp"
 #include "policy/oom/overflow_to.hpp"

@@ -1,0 +1,11 @@
+// UAlloc alone: blocks of up to 1 KiB from bins of one page, and of up to 2 KiB from wide ones.
+#include "suite.hpp"
+#include "warpheap/warpheap.hpp"
+
+WARPHEAP_CONFORMANCE(ualloc, warpheap::ualloc_allocator);
+
+// Wide bins, and nothing empty is kept: every bin that empties goes back to its chunk, and every chunk to the pool.
+constexpr warpheap::creation::ualloc_config wide_and_strict{.chunk_log2 = 17, .wide_bins = true, .idle_bins = 0};
+using wide_ualloc = warpheap::plain_allocator<warpheap::creation::ualloc<wide_and_strict>>;
+
+WARPHEAP_CONFORMANCE(ualloc_wide, wide_ualloc);
