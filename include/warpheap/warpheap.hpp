@@ -15,6 +15,7 @@
 #include "policy/creation/ring_buffer.hpp"
 #include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
+#include "policy/creation/tbuddy.hpp"
 #include "policy/creation/toolkit.hpp"
 #include "policy/creation/ualloc.hpp"
 #include "policy/distribution/none.hpp"

@@ -320,6 +320,7 @@ TEST(WarpCoalesce, TellsHeapsApart) { expect_heaps_told_apart<basic_heap<coalesc
 TEST(SlabBitmap, TellsHeapsApart) { expect_heaps_told_apart<heap>(); }
 TEST(Scatter, TellsHeapsApart) { expect_heaps_told_apart<scatter_heap>(); }
 TEST(RingBuffer, TellsHeapsApart) { expect_heaps_told_apart<ring_buffer_heap>(); }
+TEST(Tbuddy, TellsHeapsApart) { expect_heaps_told_apart<tbuddy_heap>(); }
 
 constexpr distribution::warp_coalesce_config large_pages{.page_bytes = 65536};
 

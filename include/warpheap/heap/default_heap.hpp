@@ -5,6 +5,7 @@
 #include "../policy/creation/ring_buffer.hpp"
 #include "../policy/creation/scatter.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
+#include "../policy/creation/tbuddy.hpp"
 #include "../policy/creation/toolkit.hpp"
 #include "../policy/creation/ualloc.hpp"
 #include "../policy/distribution/none.hpp"
@@ -35,6 +36,7 @@ using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::
                                     reserve_pool::toolkit_limit, alignment::shrink<16>>;
 using ring_buffer_allocator = plain_allocator<creation::ring_buffer<>>;
 using scatter_allocator = plain_allocator<creation::scatter<>>;
+using tbuddy_allocator = plain_allocator<creation::tbuddy<>>;
 using ualloc_allocator = plain_allocator<creation::ualloc<>>;
 
 /// What a kernel takes of the default heap: 16 bytes, trivially copyable.
@@ -50,6 +52,8 @@ using scatter_heap = basic_heap<scatter_allocator>;
 using toolkit_heap = basic_heap<toolkit_allocator>;
 /// Frames of 8 KiB behind a push and a pop index.
 using ring_buffer_heap = basic_heap<ring_buffer_allocator>;
+/// Powers of two of 4 KiB pages, split and merged.
+using tbuddy_heap = basic_heap<tbuddy_allocator>;
 /// UAlloc's bins alone: blocks of up to 1 KiB.
 using ualloc_heap = basic_heap<ualloc_allocator>;
 #endif

@@ -49,9 +49,23 @@ class view {
     std::erase_if(entries, [step](seen_store const& each) { return each.step <= step; });
   }
 
+  /// Both are sorted (V2), so one pass over both will do: most steps of a run with stale reads join some view.
   void join(view const& other) {
+    if (&other == this) return;
     raise_floor(other.floor);
-    for (auto const& each : other.entries) raise(each.location, each.step);
+    static thread_local std::vector<seen_store> both;
+    both.clear();
+    auto mine = entries.begin();
+    for (auto const& each : other.entries) {
+      if (each.step <= floor) continue;
+      while (mine != entries.end() && mine->location < each.location) both.push_back(*mine++);
+      both.push_back(each);
+      if (mine != entries.end() && mine->location == each.location)
+        both.back().step = std::max(both.back().step, mine++->step);
+    }
+    both.insert(both.end(), mine, entries.end());
+    entries.swap(both);
+    if (entries.size() > limit) shrink();
   }
 
  private:
@@ -66,8 +80,9 @@ class view {
     std::vector<u64> steps;
     steps.reserve(entries.size());
     for (auto const& each : entries) steps.push_back(each.step);
-    std::nth_element(steps.begin(), steps.begin() + limit / 2, steps.end());
-    raise_floor(steps[limit / 2]);
+    auto const last_dropped = steps.end() - limit / 2;
+    std::nth_element(steps.begin(), last_dropped, steps.end());
+    raise_floor(*last_dropped);
   }
 };
 

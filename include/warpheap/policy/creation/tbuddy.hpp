@@ -1,0 +1,261 @@
+// TBuddy: a buddy system whose callers do not wait for one another. A block is a power of two of pages; a semaphore for each
+// order says whether there is one, and a tree where. Who finds none of an order cuts one of the order above in halves, as
+// many at a time as are asked for; who gives one back whose other half is free makes them one again. So what is free is
+// always in the largest pieces that there are, and an empty heap is one piece.
+//
+// Sizes are rounded up to a power of two of pages, and a block is aligned to its size. Lanes of a warp that ask for one size
+// are served with larger blocks, which they share, and those that free the parts of one give it back as one.
+//
+// Cost: half of what sizes that are no power of two leave unused; 13 bytes a page at most; all warps that want one size
+// meet in a semaphore, which takes about a billion operations a second. nullptr is certain, and quick where it is repeated.
+// Source: Gelado and Garland 2019, section 4.1. What differs: docs/design/tbuddy.md.
+#pragma once
+
+#include "../../sync/warp_aggregate.hpp"
+#include "report.hpp"
+#include "tbuddy/block_supply.hpp"
+#include "tbuddy/inspection.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <stdexcept>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// Tuning of tbuddy.
+struct tbuddy_config {
+  /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
+  size_t page_bytes = 4096;
+};
+
+/// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
+template <tbuddy_config Config = tbuddy_config{}>
+class tbuddy {
+  static constexpr size_t page_bytes = Config.page_bytes;
+  using pages_type = tbuddy_pages<page_bytes>;
+  using supply_type = block_supply<pages_type>;
+  static_assert(is_power_of_two(page_bytes) && page_bytes >= 16 && page_bytes <= pages_type::start_alignment,
+                "tbuddy: page_bytes is a power of two from 16 to 1 MiB");
+
+ public:
+  static constexpr char const* name = "tbuddy";
+  static constexpr allocator_traits traits{.alignment = page_bytes,
+                                           .self_aligned_up_to = pages_type::start_alignment,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = true};
+  static constexpr bool tells_heaps_apart = true;
+
+  tbuddy() = default;
+
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    u32 const order = pages_type::order_for(bytes);
+    if (order > top_order()) return refuse();
+    return serve(pages_, company(simt::active_mask(), order).mask, order);
+  }
+
+  /// The same at a multiple of `alignment`, a power of two. What is more than the block's size is found where a block of that
+  /// size is free, and refused if it is more than the pool's start is aligned to.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    if (alignment <= page_bytes || bytes == 0) return create(bytes);
+    if (reinterpret_cast<u64>(pages_.pool()) % alignment != 0) return refuse();
+    u32 const order = order_for(bytes), aligned = order_for(alignment);
+    if (aligned <= order) return create(bytes);
+    return aligned <= top_order() ? serve_alone(pages_, order, aligned) : refuse();
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    u32 const order = bytes != 0 ? pages_type::order_for(bytes) : 0;
+    bool const fits = bytes != 0 && order <= top_order();
+    u32 const together = simt::ballot(mask, fits);
+    return fits ? serve(pages_, company(together, order).mask, order) : create(bytes);
+  }
+
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (!memory) return;
+    u32 const order = disown(memory);
+    if (order == pages_type::none) return;
+    u32 const page = pages_.page_of(memory);
+    destroy_together(pages_, company(simt::active_mask(), 0).mask, pages_.tree().node_of(page, order));
+  }
+
+  /// For allocators that take their memory from this one: a block of page_bytes << order bytes for the calling lane; nullptr
+  /// if there is none. No collective: the caller may hold locks that other lanes of its warp wait for, but none that a lane in
+  /// another call to this heap waits for.
+  WARPHEAP_DEVICE void* create_order(u32 order) const {
+    return order <= top_order() ? serve_alone(pages_, order, order) : refuse();
+  }
+  /// Gives any block back, as destroy() does, without a collective.
+  WARPHEAP_DEVICE void destroy_alone(void* memory) const {
+    if (!memory) return;
+    u32 const order = disown(memory);
+    if (order != pages_type::none) release(pages_, pages_.tree().node_of(pages_.page_of(memory), order));
+  }
+
+  /// The order of blocks of at least `bytes` bytes, which is not 0; and the largest that there is.
+  WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) { return pages_type::order_for(bytes); }
+  WARPHEAP_HOST_DEVICE u32 top_order() const { return pages_.tree().top_order(); }
+
+  /// Bytes of the live block at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
+    if (!pages_.starts_page(memory)) return 0;
+    u32 const order = pages_.order_at(pages_.page_of(memory));
+    return order != pages_type::none ? page_bytes << order : 0;
+  }
+
+  /// Whether `memory` is a live block; and whether it lies in the pool.
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
+  WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
+
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. A load for each order.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    if (bytes == 0) return 0;
+    u64 slots = 0;
+    u32 const least = order_for(bytes);
+    for (u32 order = least; order <= top_order(); ++order)
+      slots += pages_.semaphore(order).available() << (order - least);
+    return slots;
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align them. Throws
+  /// std::invalid_argument if that is no page, or more than there may be.
+  static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static tbuddy place(void* memory, size_t pool_bytes) {
+    tbuddy made;
+    made.pages_ = pages_type::place(memory, pages_in(pool_bytes));
+    return made;
+  }
+
+  /// Makes everything free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const { pages_.initialize(on); }
+
+  size_t pool_bytes() const { return pages_.pool_bytes(); }
+  size_t metadata_bytes() const { return pages_.metadata_bytes(); }
+
+  heap_statistics statistics() const { return snapshot().statistics(); }
+  u64 available_slots_on_host(size_t bytes) const { return bytes != 0 ? snapshot().available(order_for(bytes)) : 0; }
+  invariant_report check_invariants() const { return snapshot().check_invariants(); }
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    snapshot().for_each_live(visit);
+  }
+#endif
+
+  WARPHEAP_HOST_DEVICE pages_type const& pages() const { return pages_; }
+
+ private:
+#if !defined(__CUDACC_RTC__)
+  static u32 pages_in(size_t pool_bytes) {
+    size_t const pages = pool_bytes / page_bytes;
+    if (pages == 0 || pages > buddy_tree::max_pages)
+      throw std::invalid_argument{"tbuddy: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(pages) +
+                                  " pages of " + std::to_string(page_bytes) + "; there may be 1 to " +
+                                  std::to_string(buddy_tree::max_pages)};
+    return static_cast<u32>(pages);
+  }
+  tbuddy_snapshot<page_bytes> snapshot() const { return tbuddy_snapshot<page_bytes>{pages_}; }
+#endif
+
+  /// Lanes of `mask` that call with this heap and `order`: those of a warp may call at one place with different heaps.
+  WARPHEAP_DEVICE lane_group company(u32 mask, u32 order) const {
+    return group_by(mask, reinterpret_cast<u64>(pages_.metadata()) + order);
+  }
+
+  WARPHEAP_DEVICE void* refuse() const {
+    pages_.count(tbuddy_count::failures);
+    return nullptr;
+  }
+
+  /// Ends the life of the block at `memory`; returns its order. What is none is counted.
+  WARPHEAP_DEVICE u32 disown(void* memory) const {
+    bool const starts = pages_.starts_page(memory);
+    u32 const order = starts ? pages_.disown(pages_.page_of(memory)) : pages_type::none;
+    if (order == pages_type::none) pages_.count(starts ? tbuddy_count::double_frees : tbuddy_count::foreign_frees);
+    return order;
+  }
+
+  WARPHEAP_COLD static void* serve_alone(pages_type pages, u32 order, u32 aligned) {
+    supply_type const supply{pages};
+    u32 const node = aligned == order ? supply.take(order) : supply.take_aligned(order, aligned);
+    if (node == supply_type::none) {
+      pages.count(tbuddy_count::failures);
+      return nullptr;
+    }
+    u32 const page = pages.tree().first_page(node);
+    pages.own(page, order);
+    return pages.address(page);
+  }
+
+  /// A block for each lane of `mask`, as long as there are any: of larger ones, shared out by rank. All lanes of the mask call.
+  WARPHEAP_COLD static void* serve(pages_type pages, u32 mask, u32 order) {
+    lane_group const group = group_of(mask);
+    // What any of us knows to have been freed, all of us find.
+    simt::sync_warp(mask);
+    u32 mine = pages_type::none, served = 0;
+    while (served < group.size) {
+      u32 node = supply_type::none;
+      // The leader is alone with what it owes others until it has returned: nobody waits for us here meanwhile.
+      if (group.leads) node = take_for(pages, order, group.size - served);
+      node = broadcast(group, node);
+      if (node == supply_type::none) break;
+      u32 const blocks = 1u << (pages.tree().order_of(node) - order), rank = group.rank - served;
+      if (rank < blocks) mine = pages.tree().first_page(node) + (rank << order);  // wraps around for who was served
+      served += blocks;
+    }
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    simt::sync_warp(mask);
+    if (mine == pages_type::none) {
+      pages.count(tbuddy_count::failures);
+      return nullptr;
+    }
+    pages.own(mine, order);
+    return pages.address(mine);
+  }
+
+  /// A block of at least `order` for at most `wanted` blocks of it; only if there is none of `order` itself, none.
+  WARPHEAP_DEVICE static u32 take_for(pages_type const& pages, u32 order, u32 wanted) {
+    supply_type const supply{pages};
+    u32 const top = pages.tree().top_order(), fits = order + log2_floor(wanted);
+    for (u32 most = fits < top ? fits : top; most > order; --most) {
+      if (u32 const node = supply.try_take(most); node != supply_type::none) return node;
+      u32 const largest = supply.largest_in_sight(order);
+      if (largest < most) most = largest + 1;
+      if (largest <= order) break;
+    }
+    return supply.take(order);
+  }
+
+  WARPHEAP_COLD static void release(pages_type pages, u32 node) { supply_type{pages}.release(node); }
+
+  /// Gives back the blocks of the lanes of `mask`, those that make up a larger one as that. All lanes of the mask call.
+  WARPHEAP_COLD static void destroy_together(pages_type pages, u32 mask, u32 node) {
+    // Who gives back a block for others releases only what this ordered: their last writes to it.
+    simt::sync_warp(mask);
+    bool mine = true;  // to be given back by us
+    for (u32 merged = mask & (mask - 1); merged != 0;) {
+      // Nodes have 31 bits; who is done is alone.
+      u32 const both = simt::match_any(mask, mine ? node / 2 : ~simt::lane_id());
+      bool const merges = mine && popcount(both) == 2;
+      if (merges) {
+        mine = lowest_bit(both) == simt::lane_id();
+        node /= 2;
+      }
+      merged = simt::ballot(mask, merges);
+    }
+    if (mine) supply_type{pages}.release(node);
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    simt::sync_warp(mask);
+  }
+
+  pages_type pages_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,146 @@
+// Blocks of a tbuddy heap by order, for one lane alone: two stages for each. First a unit of the order's semaphore, which
+// says that there is a block for us and not which; then the tree, where it is sure to be found.
+//
+// Who finds no unit and nobody who makes some is to make two: it takes a block of the order above, in the same way, and cuts
+// it in halves. Who gives a block back whose buddy is available takes that one's unit and gives back the two as one.
+//
+//   W1  units that a block stands for are promised (to the order above) before they are taken (here): a lane that looks from
+//       small orders to large ones finds either, and no merge hides memory from it.
+//   W2  a unit that was acquired leads to a block that is taken: nobody gives one back.
+//   W3  at rest the units of an order are as many as its available nodes.
+//
+// nullptr is certain. A lane that went up to the largest order and down again without a unit compares the epoch: if nobody
+// raised it meanwhile, then (P2) all blocks that it could have missed are in the hands of calls that have not returned. It
+// leaves a certificate, by which those who come next know the same without a search.
+// Source: Gelado and Garland 2019, section 4.1. Differs: W1, the certificate: docs/design/tbuddy.md.
+#pragma once
+
+#include "page_table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Takes and gives back blocks, as nodes of the tree. Whether they are live is the caller's business (P1).
+template <class Pages, class Tree = buddy_tree>
+class block_supply {
+ public:
+  /// No node.
+  static constexpr u32 none = 0;
+
+  WARPHEAP_DEVICE explicit block_supply(Pages const& pages)
+      : pages_{pages}, tree_{pages.tree().records(), pages.pages()} {}
+
+  /// A block of the order; `none` if at one instant of the call there was none for us. Any lane alone.
+  WARPHEAP_DEVICE u32 take(u32 order) const {
+    if (u32 const node = try_take(order); node != none) return node;
+    backoff nap;
+    for (;; nap.pause()) {
+      if (is_certified(order)) return none;
+      u64 const before = pages_.epoch();
+      if (u32 const node = climb(order); node != none) return node;
+      if (pages_.newest_epoch() != before) continue;
+      // release: what we know of the epoch is known to who believes us; pairs with the acquire in is_certified().
+      pages_.certificate(order).store(before + 1, order::release);
+      return none;
+    }
+  }
+
+  /// A block of the order; `none` if we met none, which says nothing. Any lane alone.
+  WARPHEAP_DEVICE u32 try_take(u32 order) const {
+    // A look that costs little where there is something, and saves the way up where nothing is.
+    if (pages_.semaphore(order).available() == 0 && is_certified(order)) return none;
+    return climb(order);
+  }
+
+  /// A block of the order at a multiple of a block of order `aligned`, which is larger: the first part of one such, of which
+  /// the rest is given back at once. Any lane alone.
+  WARPHEAP_DEVICE u32 take_aligned(u32 order, u32 aligned) const {
+    // W1: what is not for us is not missed by others.
+    for (u32 part = order; part != aligned; ++part) pages_.semaphore(part).promise(1);
+    u32 const node = take(aligned);
+    if (node != none) return cut(node, aligned, order);
+    for (u32 part = order; part != aligned; ++part) pages_.semaphore(part).signal(0, 1);
+    return none;
+  }
+
+  /// Gives a block back. Returns when it is there for others. Any lane alone.
+  WARPHEAP_DEVICE void release(u32 node) const {
+    merge_claims claims{pages_, tree_.order_of(node), false};
+    u32 const order = tree_.order_of(tree_.release(node, claims));
+    pages_.semaphore(order).signal(1, claims.merged ? 1 : 0);
+    pages_.raise_epoch();  // P2
+  }
+
+  /// The largest order, from `least` up, of which there are blocks: a hint. 0 if there are none.
+  WARPHEAP_DEVICE u32 largest_in_sight(u32 least) const {
+    u32 found = 0;
+    for (u32 order = least; order <= tree_.top_order(); ++order)
+      if (pages_.semaphore(order).available() != 0) found = order;
+    return found;
+  }
+
+ protected:
+  /// What a block that is merged on its way up takes and promises.
+  struct merge_claims {
+    Pages pages;
+    u32 order;
+    bool merged;  ///< a unit of `order` is promised, which this block will be
+
+    WARPHEAP_DEVICE bool try_claim(u32 of) {
+      if (pages.semaphore(of).available() == 0) return false;
+      pages.semaphore(of + 1).promise(1);  // W1
+      pages.raise_epoch();                 // P2
+      if (!pages.semaphore(of).try_wait(1)) {
+        pages.semaphore(of + 1).signal(0, 1);
+        return false;
+      }
+      // What was promised of this order is part of what is promised of the next.
+      if (merged) pages.semaphore(of).signal(0, 1);
+      merged = true;
+      order = of + 1;
+      return true;
+    }
+  };
+
+  /// Up to where there is a unit, and down again with it.
+  WARPHEAP_DEVICE u32 climb(u32 order) const {
+    u32 const top = tree_.top_order();
+    u32 at = order;
+    while (pages_.semaphore(at).wait(1, pages_.batch(at)) == wait_result::make_batch) {
+      if (at != top) {
+        ++at;
+        continue;
+      }
+      // Nothing is left to make blocks of. Those that came back meanwhile do as well.
+      while (!pages_.semaphore(at).withdraw(1, pages_.batch(at))) {
+        if (at == order) return none;
+        --at;
+      }
+      break;
+    }
+    u32 const node = tree_.take(at, scattered());
+    return at == order ? node : cut(node, at, order);
+  }
+
+  /// The first part of a node of order `from`, of order `to`; the others are given to who waits for them.
+  WARPHEAP_DEVICE u32 cut(u32 node, u32 from, u32 to) const {
+    u32 const mine = tree_.split(node, from - to);
+    // B2: of each batch of two, one half was cut further or is ours; or we promised as much.
+    for (u32 order = from; order-- != to;) pages_.semaphore(order).signal(1, 1);
+    pages_.raise_epoch();  // P2
+    return mine;
+  }
+
+  WARPHEAP_DEVICE static u32 scattered() { return mix32(simt::sm_id() << 16 ^ simt::warp_id() << 5 ^ simt::lane_id()); }
+
+  /// Whether somebody found nothing of the order, and no room has appeared since.
+  WARPHEAP_DEVICE bool is_certified(u32 order) const {
+    // acquire: pairs with the release in take(); the raises that were counted there happen before we count.
+    u64 const seen = pages_.certificate(order).load(order::acquire);
+    return seen != 0 && seen == pages_.epoch() + 1;
+  }
+
+  Pages pages_;
+  Tree tree_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,184 @@
+// The pages of a tbuddy heap: where they and the words about them lie.
+//
+//   base - pages * page_bytes   page 0 | page 1 | ...     the pool, its start aligned to start_alignment
+//   base                        semaphores                a word for each order, 128 bytes apart
+//                               epoch counters            1, or 16 on a large pool, 128 bytes apart
+//                               counts                    128 bytes: what was refused, freed twice, no block
+//                               certificates              a word for each order
+//                               order bytes               one for each page
+//                               tree                      the records of a buddy_tree
+//
+//   P1  a page's order byte is 1 + the order of the live block that starts there, and 0 if none does. Who took the block
+//       writes it, before it is handed out; one of those who free it clears it, and that one gives the block back. A block's
+//       address alone does not tell its order: the first halves of a block start where it does.
+//   P2  who adds units to a semaphore raises the epoch after that, before its call returns; who merges raises it between
+//       the promise to the order above and the claim on this one.
+#pragma once
+
+#include "../../../structure/buddy_tree.hpp"
+#include "../../../sync/bulk_semaphore.hpp"
+#include "../report.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Counts that no invariant rests on.
+enum class tbuddy_count : u32 { double_frees, foreign_frees, failures };
+
+/// View of a heap; 16 bytes, trivially copyable, owns nothing.
+template <size_t PageBytes>
+class tbuddy_pages {
+ public:
+  /// What the pool's start is a multiple of, and therefore every block of as many bytes, and every smaller one of its size.
+  static constexpr size_t start_alignment = size_t{1} << 20;
+  static constexpr u32 orders = 31;
+  static constexpr u32 page_log2 = log2_floor(PageBytes);
+  /// No order: no block starts there.
+  static constexpr u32 none = ~0u;
+
+  tbuddy_pages() = default;
+  /// `base` is where the pool ends and the metadata begins.
+  WARPHEAP_HOST_DEVICE tbuddy_pages(u8* base, u32 pages) : base_{base}, pages_{pages} {}
+
+  WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
+  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << page_log2; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - padded_pool_bytes(pages_); }
+  WARPHEAP_HOST_DEVICE void* address(u32 page) const { return pool() + (u64{page} << page_log2); }
+  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return tree_offset() + 8 * buddy_tree::records_for(pages_); }
+  WARPHEAP_HOST_DEVICE buddy_tree tree() const { return {reinterpret_cast<u64*>(base_ + tree_offset()), pages_}; }
+
+  WARPHEAP_HOST_DEVICE bool contains(void const* memory) const { return offset_of(memory) < pool_bytes(); }
+  /// Whether a block may start at `memory`, and its page.
+  WARPHEAP_HOST_DEVICE bool starts_page(void const* memory) const {
+    return contains(memory) && offset_of(memory) % PageBytes == 0;
+  }
+  WARPHEAP_HOST_DEVICE u32 page_of(void const* memory) const {
+    return static_cast<u32>(offset_of(memory) >> page_log2);
+  }
+
+  /// The order of the smallest blocks that hold `bytes`, which is not 0; may be larger than there are.
+  WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) {
+    u64 const pages = ((bytes - 1) >> page_log2) + 1;
+    return log2_ceil(pages);
+  }
+
+  WARPHEAP_DEVICE bulk_semaphore semaphore(u32 order) const { return bulk_semaphore{word(semaphore_offset(order))}; }
+  /// Units that a maker of an order makes: both halves of a block of the order above; nothing at the top.
+  WARPHEAP_DEVICE u32 batch(u32 order) const { return order == tree().top_order() ? 1 : 2; }
+  WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 order) const {
+    return atomic_ref<u64>{word(certificates_offset + 8 * order)};
+  }
+
+  /// Makes a block that was taken live (P1).
+  WARPHEAP_DEVICE void own(u32 page, u32 order) const {
+    // relaxed: the tree ordered us after who cleared it, and what passes the address on orders who frees it.
+    order_word(page).fetch_or((order + 1) << order_shift(page), order::relaxed);
+  }
+  /// Ends a block's life; returns its order, or `none` if no live block starts there. Who gets an order gives it back (P1).
+  WARPHEAP_DEVICE u32 disown(u32 page) const {
+    // relaxed: one read-modify-write alone sees the order, and the tree orders the block's contents.
+    u32 const old = order_word(page).fetch_and(~(0xffu << order_shift(page)), order::relaxed);
+    return (old >> order_shift(page) & 0xff) - 1;
+  }
+  /// The order of the live block that starts at a page, or `none`.
+  WARPHEAP_DEVICE u32 order_at(u32 page) const {
+    return (order_word(page).load(order::relaxed) >> order_shift(page) & 0xff) - 1;
+  }
+
+  /// Room was made, or is moved to another order (P2).
+  WARPHEAP_DEVICE void raise_epoch() const {
+    // release: the room happens before whoever counts this raise; pairs with the acquire in epoch().
+    epoch_counter(simt::sm_id() % epoch_counters()).fetch_add(1, order::release);
+  }
+  /// Raises so far, of those that happened before all that we know of.
+  WARPHEAP_DEVICE u64 epoch() const {
+    u64 sum = 0;
+    // acquire: pairs with the release in raise_epoch().
+    for (u32 i = 0; i < epoch_counters(); ++i) sum += epoch_counter(i).load(order::acquire);
+    return sum;
+  }
+  /// The same by read-modify-writes, which read the newest.
+  WARPHEAP_DEVICE u64 newest_epoch() const {
+    u64 sum = 0;
+    // acquire: as above. release: what we saw of the semaphores happens before who reads the counter next.
+    for (u32 i = 0; i < epoch_counters(); ++i) sum += epoch_counter(i).fetch_add(0, order::acq_rel);
+    return sum;
+  }
+
+  WARPHEAP_DEVICE void count(tbuddy_count which, u32 more = 1) const {
+    atomic_ref<u64>{word(counts_offset + 8 * static_cast<u32>(which))}.fetch_add(more, order::relaxed);
+  }
+
+  // Offsets in the metadata.
+  WARPHEAP_HOST_DEVICE static constexpr u64 semaphore_offset(u32 order) { return u64{order} * spacing; }
+  WARPHEAP_HOST_DEVICE static constexpr u64 count_offset(tbuddy_count which) {
+    return counts_offset + 8 * static_cast<u32>(which);
+  }
+  static constexpr u64 spacing = 128;
+  static constexpr u32 max_epoch_counters = 16;
+  static constexpr u64 epoch_offset = orders * spacing;
+  static constexpr u64 counts_offset = epoch_offset + max_epoch_counters * spacing;
+  static constexpr u64 certificates_offset = counts_offset + spacing;
+  static constexpr u64 order_bytes_offset = certificates_offset + 256;
+  WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(pages_, spacing); }
+
+#if !defined(__CUDACC_RTC__)
+  /// Memory for `pages` pages with their metadata, wherever it starts.
+  static u64 reserved_bytes(u32 pages) {
+    return padded_pool_bytes(pages) + tbuddy_pages{nullptr, pages}.metadata_bytes() + start_alignment;
+  }
+
+  static tbuddy_pages place(void* memory, u32 pages) {
+    u64 const start = align_up(reinterpret_cast<u64>(memory), start_alignment);
+    return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
+  }
+
+  /// Makes every page free, in order on stream `on`.
+  void initialize(stream_view on) const;
+#endif
+
+ private:
+  WARPHEAP_HOST_DEVICE u32 epoch_counters() const { return pages_ < u32{1} << 16 ? 1 : max_epoch_counters; }
+  /// So that the metadata starts at a multiple of 128.
+  WARPHEAP_HOST_DEVICE static constexpr u64 padded_pool_bytes(u32 pages) {
+    return align_up(u64{pages} << page_log2, spacing);
+  }
+  WARPHEAP_HOST_DEVICE u64 offset_of(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
+  }
+  WARPHEAP_DEVICE u64& word(u64 offset) const { return *reinterpret_cast<u64*>(base_ + offset); }
+  WARPHEAP_DEVICE atomic_ref<u64> epoch_counter(u32 i) const {
+    return atomic_ref<u64>{word(epoch_offset + i * spacing)};
+  }
+  WARPHEAP_DEVICE atomic_ref<u32> order_word(u32 page) const {
+    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + order_bytes_offset)[page / 4]};
+  }
+  WARPHEAP_HOST_DEVICE static u32 order_shift(u32 page) { return 8 * (page % 4); }
+
+  u8* base_ = nullptr;
+  u32 pages_ = 0;
+};
+
+#if !defined(__CUDACC_RTC__)
+
+/// Kernel of one thread block: the tree and the semaphores of a heap whose pages are all free.
+struct fill_free_pages {
+  template <class Pages>
+  WARPHEAP_DEVICE void operator()(Pages pages) const {
+    u32 const thread = simt::thread_index();
+    pages.tree().fill(thread, simt::block_dim());
+    // The fewest blocks that the pages make: one of each order whose bit their number has.
+    for (u32 order = thread; order < Pages::orders; order += simt::block_dim())
+      if (pages.pages() >> order & 1) pages.semaphore(order).signal(1, 0);
+  }
+};
+
+template <size_t PageBytes>
+void tbuddy_pages<PageBytes>::initialize(stream_view on) const {
+  backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
+  launch(on, {1, 32}, fill_free_pages{}, *this);
+}
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
