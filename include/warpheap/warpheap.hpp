@@ -16,6 +16,7 @@
 #include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
 #include "policy/creation/tbuddy.hpp"
+#include "policy/creation/throughput.hpp"
 #include "policy/creation/toolkit.hpp"
 #include "policy/creation/ualloc.hpp"
 #include "policy/distribution/none.hpp"

@@ -4,8 +4,8 @@
 
 WARPHEAP_CONFORMANCE(ualloc, warpheap::ualloc_allocator);
 
-// Wide bins, and nothing empty is kept: every bin that empties goes back to its chunk, and every chunk to the pool.
-constexpr warpheap::creation::ualloc_config wide_and_strict{.chunk_log2 = 17, .wide_bins = true, .idle_bins = 0};
-using wide_ualloc = warpheap::plain_allocator<warpheap::creation::ualloc<wide_and_strict>>;
+// Wide bins, and little that is empty is kept: bins go back to their chunks, and chunks to the pool.
+constexpr warpheap::creation::ualloc_config wide_and_tight{.chunk_log2 = 17, .wide_bins = true, .idle_bins = 1};
+using wide_ualloc = warpheap::plain_allocator<warpheap::creation::ualloc<wide_and_tight>>;
 
 WARPHEAP_CONFORMANCE(ualloc_wide, wide_ualloc);

@@ -58,7 +58,8 @@ using known_allocators = entry_list<
     entry<tbuddy_allocator,
           "TBuddy: powers of two of 4 KiB pages, split and merged; a semaphore an order, and a tree">,
     entry<ualloc_allocator,
-          "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">>;
+          "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">,
+    entry<throughput_allocator, "UAlloc up to 1 KiB and TBuddy above: the allocator of Gelado and Garland">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
 template <class Visit>

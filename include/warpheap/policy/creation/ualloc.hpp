@@ -38,7 +38,8 @@ class ualloc {
   static constexpr char const* name = "ualloc";
   static constexpr ualloc_config config = Config;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
-                                           .self_aligned_up_to = Layout::self_aligned_up_to,
+                                           // Wide bins' blocks lie at multiples of 128, whatever is asked for.
+                                           .self_aligned_up_to = Config.wide_bins ? 128 : Layout::self_aligned_up_to,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = Layout::largest_bytes};
@@ -57,10 +58,9 @@ class ualloc {
 
   /// The same at a multiple of `alignment`, a power of two; what blocks are not aligned to is refused.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
-    if (alignment > Config.least_bytes && alignment > Layout::self_aligned_up_to) return bytes == 0 ? nullptr : refuse();
-    if (alignment > bytes && bytes != 0) return create(alignment);
-    bool const aligned = bytes <= Layout::self_aligned_up_to || alignment <= bins::header_bytes;
-    return aligned || bytes == 0 ? create(bytes) : refuse();
+    size_t const both = bytes > alignment ? bytes : alignment;
+    if (bytes == 0 || both <= Layout::self_aligned_up_to) return create(bytes == 0 ? 0 : both);
+    return alignment <= bins::header_bytes ? create(bytes) : refuse();
   }
 
   /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.

@@ -92,6 +92,8 @@ class arena_table {
   WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size_class) const {
     return atomic_ref<u64>{at<u64>(watches_offset + line * (1 + size_class) + 64)};
   }
+  /// The same for what is larger than bins' blocks.
+  WARPHEAP_DEVICE atomic_ref<u64> pages_certificate() const { return atomic_ref<u64>{at<u64>(watches_offset + 64)}; }
   WARPHEAP_DEVICE atomic_ref<u32> arena_of_chunk(u32 chunk_number) const {
     return atomic_ref<u32>{at<u32>(arenas_offset + u64{arenas()} * arena_bytes + 4 * u64{chunk_number})};
   }

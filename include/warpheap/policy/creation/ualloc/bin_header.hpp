@@ -79,7 +79,7 @@ struct chunk_header {
   u32 next, previous;  ///< chunks of the arena with free pages, by number plus 1
   u32 linked;
   u64 taken[2];  ///< a bit a page: special, or a bin's
-  u64 heads[2];  ///< a bit a page that begins a bin; for bins of several pages
+  u64 heads[2];  ///< a bit a page that begins a bin, or began the last one there; kept if bins may have several pages
 };
 static_assert(sizeof(chunk_header) <= header_bytes);
 

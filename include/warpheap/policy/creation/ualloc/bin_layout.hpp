@@ -72,7 +72,7 @@ struct layout {
   static constexpr u32 largest_log2 = Config.wide_bins ? 11 : 10;
   static constexpr u32 largest_bytes = 1u << largest_log2;
   static constexpr u32 classes = largest_log2 - least_log2 + 1;
-  /// Up to this size, blocks lie at multiples of their size (L3).
+  /// Blocks lie at multiples of their size up to this one (L3), and at multiples of 128 above.
   static constexpr u32 self_aligned_up_to = Config.wide_bins ? 256 : largest_bytes;
   static constexpr u32 max_capacity = page_bytes / Config.least_bytes;
 

@@ -49,6 +49,8 @@ class bin_snapshot {
   std::vector<u32> const& chunks() const { return chunks_; }
   /// The arena of a chunk plus 1; 0: none's.
   u32 owner(u32 chunk) const { return reinterpret_cast<u32 const*>(at(table_.chunk_table_offset()))[chunk]; }
+  /// The same for the chunk that has the byte so far into the pool.
+  u32 owner_at(u64 offset) const { return offset < table_.pool_bytes() ? owner(static_cast<u32>(offset >> shape().log2)) : 0; }
   /// Whether no block of the chunk is somebody's.
   bool is_empty(u32 chunk) const {
     bool empty = true;

@@ -177,7 +177,7 @@ class page_store {
       if (chosen == 0) continue;
       taken(chunk, word).store(seen | chosen, order::relaxed);
       u64 const begin = pages == 1 ? chosen : chosen & (0 - chosen);
-      if constexpr (Layout::config.wide_bins) change_heads(chunk, word, 0, begin);
+      if constexpr (Layout::config.wide_bins) change_heads(chunk, word, chosen, begin);
       u32 const left = free_pages(chunk).load(order::relaxed) - popcount(chosen);
       free_pages(chunk).store(left, order::relaxed);
       if (left == 0) unlink(chunk);
@@ -193,7 +193,6 @@ class page_store {
     u32 const word = page / 64;
     u64 const bits = low_mask(pages) << page % 64;
     taken(chunk, word).store(taken(chunk, word).load(order::relaxed) & ~bits, order::relaxed);
-    if constexpr (Layout::config.wide_bins) change_heads(chunk, word, bits, 0);
     u32 const before = free_pages(chunk).load(order::relaxed);
     free_pages(chunk).store(before + pages, order::relaxed);
     if (before == 0) link(chunk);
@@ -204,7 +203,8 @@ class page_store {
   }
 
   WARPHEAP_DEVICE void change_heads(u32 chunk, u32 word, u64 cleared, u64 set) const {
-    // relaxed: of a block's own bin it is known to whoever has the block.
+    // Pages that are free keep their bits: what was a block there can still be told. relaxed: of a block's own bin they are
+    // known to whoever has the block.
     atomic_ref<u64> const heads{table_.header_of_chunk(chunk)->heads[word]};
     heads.store((heads.load(order::relaxed) & ~cleared) | set, order::relaxed);
   }

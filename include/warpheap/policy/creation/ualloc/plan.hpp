@@ -9,7 +9,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-inline constexpr u32 least_chunk_log2 = 15, chunks_to_share = 16, chunks_an_arena = 4;
+inline constexpr u32 chunks_an_arena = 4;
 
 struct pool_plan {
   u32 chunks;
@@ -27,8 +27,10 @@ struct pool_plan {
 
 WARPHEAP_HOST_DEVICE constexpr pool_plan plan_pool(u64 pool_bytes, creation::ualloc_config config,
                                                    u32 multiprocessors) {
+  // A chunk that is less than a few times as large as its largest bin would leave much of it unused.
+  u32 const least_log2 = config.wide_bins ? 17 : 15, to_share = config.wide_bins ? 8 : 16;
   u32 log2 = config.chunk_log2;
-  while (log2 > least_chunk_log2 && pool_bytes >> log2 < chunks_to_share) --log2;
+  while (log2 > least_log2 && pool_bytes >> log2 < to_share) --log2;
   u32 const chunks = static_cast<u32>(pool_bytes >> log2);
   u32 const shares = chunks / chunks_an_arena, wanted = config.arenas != 0 ? config.arenas : multiprocessors;
   u32 const arenas = wanted < shares ? wanted : shares;
