@@ -23,6 +23,47 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
+}  // namespace creation
+
+namespace bins {
+
+/// TBuddy's blocks of one order, as chunks. Its handle lies among the table's words.
+template <class Layout, class Buddy>
+class buddy_chunks {
+  static_assert(sizeof(Buddy) <= 64 && __is_trivially_copyable(Buddy));
+
+ public:
+  WARPHEAP_HOST_DEVICE explicit buddy_chunks(far_table<Layout> const& table) : table_{table} {}
+
+  WARPHEAP_DEVICE void* create_chunk() const { return buddy().create_order(order()); }
+  WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_alone(memory); }
+  WARPHEAP_DEVICE u64 chunks_available() const { return buddy().available_slots(table_.chunk().bytes()); }
+
+  /// There is nothing to open: TBuddy makes itself ready.
+  WARPHEAP_DEVICE void open() const {}
+  /// Before anybody else.
+  WARPHEAP_DEVICE void keep(Buddy const& buddy) const { *at() = buddy; }
+
+ private:
+  WARPHEAP_DEVICE Buddy* at() const { return reinterpret_cast<Buddy*>(table_.words() + far_place::supply_offset); }
+  WARPHEAP_DEVICE Buddy buddy() const { return *at(); }
+  WARPHEAP_DEVICE u32 order() const { return table_.chunk().log2 - page_log2; }
+
+  far_table<Layout> table_;
+};
+
+/// Kernel of one thread: gives a supply its handle.
+struct keep_buddy {
+  template <class Supply, class Buddy>
+  WARPHEAP_DEVICE void operator()(Supply supply, Buddy buddy) const {
+    supply.keep(buddy);
+  }
+};
+
+}  // namespace bins
+
+namespace creation {
+
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
 template <ualloc_config Config = ualloc_config{}>
 class throughput {
@@ -30,16 +71,8 @@ class throughput {
   using table_type = bins::arena_table<layout>;
   using large_type = tbuddy<tbuddy_config{.page_bytes = bins::page_bytes}>;
 
-  /// TBuddy's blocks of one order, as chunks.
-  struct chunk_supply {
-    large_type large;
-    u32 order = 0;
-
-    WARPHEAP_DEVICE void* create_chunk() const { return large.create_order(order); }
-    WARPHEAP_DEVICE void destroy_chunk(void* memory) const { large.destroy_alone(memory); }
-    WARPHEAP_DEVICE u64 chunks_available() const { return large.available_slots(u64{bins::page_bytes} << order); }
-  };
-  using small_type = bins::bin_allocator<layout, chunk_supply>;
+  using supply_type = bins::buddy_chunks<layout, large_type>;
+  using small_type = bins::bin_allocator<layout, supply_type>;
 
  public:
   static constexpr char const* name = "throughput";
@@ -98,7 +131,7 @@ class throughput {
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     if (bytes == 0) return 0;
     if (bytes <= layout::largest_bytes) return small().available_slots(layout::class_of(static_cast<u32>(bytes)));
-    small().return_chunks();
+    small_type::return_chunks(table_.far());
     return large_.available_slots(bytes);
   }
 
@@ -123,6 +156,9 @@ class throughput {
   void initialize(stream_view on) const {
     large_.initialize(on);
     backend::fill_bytes(table_.words(), 0, table_.words_bytes(), on);
+    supply_type const supply{table_.far()};
+    launch(on, {1, 1}, bins::write_place{}, table_, supply);
+    launch(on, {1, 1}, bins::keep_buddy{}, supply, large_);
   }
 
   size_t pool_bytes() const { return large_.pool_bytes(); }
@@ -152,7 +188,7 @@ class throughput {
 
   u64 available_slots_on_host(size_t bytes) const {
     device_buffer<u64> const slots(1);
-    launch({1, 1}, count_slots{}, *this, bytes, slots.data());
+    launch({1, 1}, bins::count_slots{}, *this, bytes, slots.data());
     synchronize();
     return slots[0];
   }
@@ -185,13 +221,6 @@ class throughput {
 #if !defined(__CUDACC_RTC__)
   static constexpr u64 alignment = 128;
 
-  /// Kernel: the device's answer.
-  struct count_slots {
-    WARPHEAP_DEVICE void operator()(throughput heap, size_t bytes, u64* slots) const {
-      *slots = heap.available_slots(bytes);
-    }
-  };
-
   static bins::pool_plan plan(size_t pool_bytes) {
     auto const planned = bins::plan_pool(pool_bytes, Config, backend::multiprocessors());
     if (planned.chunks != 0) return planned;
@@ -211,7 +240,7 @@ class throughput {
   }
 #endif
 
-  WARPHEAP_DEVICE small_type small() const { return {table_, chunk_supply{large_, table_.chunk().log2 - bins::page_log2}}; }
+  WARPHEAP_DEVICE small_type small() const { return small_type{table_}; }
 
   /// Whether `memory` is a page of a chunk: whoever frees the start of one frees what is not his.
   WARPHEAP_DEVICE bool lies_in_chunk(void const* memory) const {
@@ -283,7 +312,7 @@ class throughput {
       state = certified;
       if (watched != 0 && watched == watch.look()) return;
       watched = watch.watch();
-      state = self.small().return_chunks() ? sure : unsure;
+      state = small_type::return_chunks(self.table_.far()) ? sure : unsure;
     }
     WARPHEAP_DEVICE bool ends(throughput const& self) const {
       if (state != sure || !self.table_.pages_watch().unchanged(watched)) return false;

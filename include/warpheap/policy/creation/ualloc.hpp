@@ -112,7 +112,7 @@ class ualloc {
   /// Makes everything free, in order on stream `on`; does not wait.
   void initialize(stream_view on) const {
     backend::fill_bytes(table_.words(), 0, table_.words_bytes() + supply_type::words_bytes(table_.chunks()), on);
-    launch(on, {1, 1}, open_chunk_set{}, supply());
+    launch(on, {1, 1}, bins::write_place{}, table_, supply_type{table_.far()});
   }
 
   size_t pool_bytes() const { return table_.pool_bytes(); }
@@ -129,7 +129,7 @@ class ualloc {
 
   u64 available_slots_on_host(size_t bytes) const {
     device_buffer<u64> const slots(1);
-    launch({1, 1}, count_slots{}, *this, bytes, slots.data());
+    launch({1, 1}, bins::count_slots{}, *this, bytes, slots.data());
     synchronize();
     return slots[0];
   }
@@ -138,7 +138,7 @@ class ualloc {
     bins::bin_snapshot<Layout> const seen{table_};
     auto report = seen.check_invariants();
     std::vector<u64> words(supply_type::words_bytes(table_.chunks()) / 8);
-    backend::copy_bytes(words.data(), supply().words(), 8 * words.size());
+    backend::copy_bytes(words.data(), table_.words() + table_.words_bytes(), 8 * words.size());
     if (words[0] != table_.chunks() - seen.chunks().size())
       report.push_back("T2: " + std::to_string(words[0]) + " chunks available, and as many taken as are arenas'");
     for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
@@ -159,15 +159,6 @@ class ualloc {
 
  private:
 #if !defined(__CUDACC_RTC__)
-  /// Kernel: makes every chunk of a zeroed set available.
-  struct open_chunk_set {
-    WARPHEAP_DEVICE void operator()(supply_type set) const { set.open(); }
-  };
-  /// Kernel: the device's answer.
-  struct count_slots {
-    WARPHEAP_DEVICE void operator()(ualloc heap, size_t bytes, u64* slots) const { *slots = heap.available_slots(bytes); }
-  };
-
   static bins::pool_plan plan(size_t pool_bytes) {
     auto const planned = bins::plan_pool(pool_bytes, Config, backend::multiprocessors());
     if (planned.chunks != 0) return planned;
@@ -178,8 +169,7 @@ class ualloc {
   }
 #endif
 
-  WARPHEAP_HOST_DEVICE supply_type supply() const { return supply_type{table_}; }
-  WARPHEAP_DEVICE allocator_type allocator() const { return {table_, supply()}; }
+  WARPHEAP_DEVICE allocator_type allocator() const { return allocator_type{table_}; }
 
   WARPHEAP_DEVICE void* refuse() const {
     table_.count(bins::bin_count::failures, 1);

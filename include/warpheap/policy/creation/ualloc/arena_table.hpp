@@ -1,6 +1,6 @@
 // Where the words of a heap of bins lie: beside the pool, apart from the headers in it.
 //
-//   words    counts                        what was refused, freed twice, no block
+//   words    counts                        what was refused, freed twice, no block; and where the pool is
 //            watches                       one for pages, one a class with its certificate
 //            arena 0 | arena 1 | ...       room, chunk list, SRCU; a semaphore and a list a class, 128 bytes apart
 //            chunk 0 | chunk 1 | ...       arena + 1 of the chunk of the pool that is cut into bins, else 0
@@ -39,21 +39,60 @@ WARPHEAP_HOST_DEVICE constexpr u32 free_pages(u64 word) { return static_cast<u32
 /// Counts that no invariant rests on.
 enum class bin_count : u32 { double_frees, foreign_frees, failures };
 
-/// View of a heap of bins: 24 bytes, trivially copyable, owns nothing.
-template <class Layout>
-class arena_table {
- public:
-  using layout = Layout;
-
-  arena_table() = default;
-  WARPHEAP_HOST_DEVICE arena_table(u8* pool, u8* words, u32 chunks, u32 arenas, u32 chunk_log2)
-      : pool_{pool}, words_{words}, shape_{u64{chunks} << 32 | u64{arenas} << 16 | chunk_log2} {}
+/// What a view knows of itself: all by value, for the paths that every call takes.
+struct known_place {
+  u8* pool_ = nullptr;
+  u8* words_ = nullptr;
+  u64 shape_ = 0;  ///< chunks, arenas, log2 of a chunk
 
   WARPHEAP_HOST_DEVICE u8* pool() const { return pool_; }
   WARPHEAP_HOST_DEVICE u8* words() const { return words_; }
-  WARPHEAP_HOST_DEVICE u32 chunks() const { return static_cast<u32>(shape_ >> 32); }
-  WARPHEAP_HOST_DEVICE u32 arenas() const { return static_cast<u32>(shape_ >> 16) & 0xffff; }
-  WARPHEAP_HOST_DEVICE chunk_shape chunk() const { return {static_cast<u32>(shape_) & 0xff}; }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return shape_; }
+};
+
+/// The same read from the words where it is needed: of calls that call others each holds two registers in place of six.
+struct far_place {
+  u8* words_;
+
+  // Written before any other kernel began.
+  WARPHEAP_HOST_DEVICE u8* pool() const { return *reinterpret_cast<u8**>(words_ + pool_offset); }
+  WARPHEAP_HOST_DEVICE u8* words() const { return words_; }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return *reinterpret_cast<u64*>(words_ + shape_offset); }
+
+  static constexpr u64 pool_offset = 32, shape_offset = 40;
+  /// Where a supply may keep what it has to know, up to 64 bytes.
+  static constexpr u64 supply_offset = 64;
+};
+
+template <class Layout, class Place>
+class basic_arena_table;
+
+/// View of a heap of bins: 24 bytes, trivially copyable, owns nothing.
+template <class Layout>
+using arena_table = basic_arena_table<Layout, known_place>;
+/// The same for calls off the common path: 8 bytes.
+template <class Layout>
+using far_table = basic_arena_table<Layout, far_place>;
+
+template <class Layout, class Place>
+class basic_arena_table {
+ public:
+  using layout = Layout;
+
+  basic_arena_table() = default;
+  WARPHEAP_HOST_DEVICE explicit basic_arena_table(Place const& place) : place_{place} {}
+
+  WARPHEAP_HOST_DEVICE static constexpr u64 shape_of(u32 chunks, u32 arenas, u32 chunk_log2) {
+    return u64{chunks} << 32 | u64{arenas} << 16 | chunk_log2;
+  }
+  WARPHEAP_HOST_DEVICE far_table<Layout> far() const { return far_table<Layout>{far_place{words()}}; }
+
+  WARPHEAP_HOST_DEVICE u8* pool() const { return place_.pool(); }
+  WARPHEAP_HOST_DEVICE u8* words() const { return place_.words(); }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return place_.shape(); }
+  WARPHEAP_HOST_DEVICE u32 chunks() const { return static_cast<u32>(shape() >> 32); }
+  WARPHEAP_HOST_DEVICE u32 arenas() const { return static_cast<u32>(shape() >> 16) & 0xffff; }
+  WARPHEAP_HOST_DEVICE chunk_shape chunk() const { return {static_cast<u32>(shape()) & 0xff}; }
   WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{chunks()} << chunk().log2; }
 
   WARPHEAP_HOST_DEVICE static u64 words_bytes(u32 chunks, u32 arenas) {
@@ -65,12 +104,12 @@ class arena_table {
   WARPHEAP_HOST_DEVICE u32 chunk_of(u32 page) const { return page >> (chunk().log2 - page_log2); }
   WARPHEAP_HOST_DEVICE u32 page_in_chunk(u32 page) const { return page & (chunk().pages() - 1); }
   WARPHEAP_HOST_DEVICE u32 first_page(u32 chunk_number) const { return chunk_number << (chunk().log2 - page_log2); }
-  WARPHEAP_HOST_DEVICE u8* chunk_address(u32 chunk_number) const { return pool_ + (u64{chunk_number} << chunk().log2); }
+  WARPHEAP_HOST_DEVICE u8* chunk_address(u32 chunk_number) const { return pool() + (u64{chunk_number} << chunk().log2); }
   WARPHEAP_HOST_DEVICE u32 chunk_at(void const* memory) const {
-    return static_cast<u32>((reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool_)) >> chunk().log2);
+    return static_cast<u32>((reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool())) >> chunk().log2);
   }
   WARPHEAP_HOST_DEVICE bin_header* header(u32 page) const {
-    return reinterpret_cast<bin_header*>(pool_ + (u64{page} << page_log2));
+    return reinterpret_cast<bin_header*>(pool() + (u64{page} << page_log2));
   }
   WARPHEAP_HOST_DEVICE chunk_header* header_of_chunk(u32 chunk_number) const {
     return reinterpret_cast<chunk_header*>(chunk_address(chunk_number));
@@ -140,12 +179,20 @@ class arena_table {
  private:
   template <class Word>
   WARPHEAP_DEVICE Word& at(u64 offset) const {
-    return *reinterpret_cast<Word*>(words_ + offset);
+    return *reinterpret_cast<Word*>(words() + offset);
   }
 
-  u8* pool_ = nullptr;
-  u8* words_ = nullptr;
-  u64 shape_ = 0;
+  Place place_;
+};
+
+/// Kernel of one thread: writes what a far_place reads, and lets the supply make itself ready.
+struct write_place {
+  template <class Layout, class Supply>
+  WARPHEAP_DEVICE void operator()(arena_table<Layout> table, Supply supply) const {
+    *reinterpret_cast<u8**>(table.words() + far_place::pool_offset) = table.pool();
+    *reinterpret_cast<u64*>(table.words() + far_place::shape_offset) = table.shape();
+    supply.open();
+  }
 };
 
 }  // namespace bins

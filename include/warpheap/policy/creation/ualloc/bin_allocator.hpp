@@ -34,16 +34,17 @@ class bin_allocator {
   using layout = Layout;
 
   bin_allocator() = default;
-  WARPHEAP_HOST_DEVICE bin_allocator(table_type const& table, Supply const& supply) : table_{table}, supply_{supply} {}
+  WARPHEAP_HOST_DEVICE explicit bin_allocator(table_type const& table) : table_{table} {}
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
-  WARPHEAP_HOST_DEVICE Supply const& supply() const { return supply_; }
+  WARPHEAP_DEVICE Supply supply() const { return Supply{table_.far()}; }
 
   /// Blocks of one class for the lanes of a group that hold this heap; nullptr for those for whom there is none. All lanes
   /// of the group call.
   WARPHEAP_DEVICE void* create(lane_group const& group, u32 size_class) const {
-    if (group.mask == full_mask) return serve(group_of(full_mask), size_class);
-    return group.size == 1 ? serve_alone(size_class) : serve(group, size_class);
+    if (group.mask == full_mask) return serve_warp(table_, size_class);
+    if (group.size == 1) return serve_alone(table_, size_class);
+    return serve_group(table_, group.mask, size_class);
   }
 
   /// Gives back the blocks of lanes that are here together. Not nullptr.
@@ -84,26 +85,26 @@ class bin_allocator {
     u64 const capacity = Layout::capacity(size_class);
     u64 slots = 0;
     for (u32 arena = 0; arena < table_.arenas(); ++arena) {
-      recycler_type::sweep(table_, supply_, arena);
+      recycler_type::sweep(table_.far(), arena);
       slots += table_.semaphore(arena, size_class).available();
-      slots += capacity * page_store<Layout, Supply>{table_, supply_, arena}.bins_available(Layout::pages(size_class));
+      slots += capacity * page_store<Layout, Supply>{table_.far(), arena}.bins_available(Layout::pages(size_class));
     }
-    return slots + supply_.chunks_available() * capacity * bins_of_chunk(Layout::pages(size_class));
+    return slots + supply().chunks_available() * capacity * bins_of_chunk(Layout::pages(size_class));
   }
 
   /// Brings back to the supply every chunk that has no block that is somebody's. False if somebody else may be about to
   /// bring back one more. Any lane alone.
-  WARPHEAP_DEVICE bool return_chunks() const {
+  WARPHEAP_COLD static bool return_chunks(far_table<Layout> table) {
     bool all = true;
-    for (u32 arena = 0; arena < table_.arenas(); ++arena) {
-      u64 room = table_.room(arena).fetch_add(0, order::acq_rel);
+    for (u32 arena = 0; arena < table.arenas(); ++arena) {
+      u64 room = table.room(arena).fetch_add(0, order::acq_rel);
       if (room_word::idle_classes(room) != 0 || room_word::in_limbo(room) != 0) {
-        all = recycler_type::sweep(table_, supply_, arena) && all;
-        room = table_.room(arena).fetch_add(0, order::acq_rel);
+        all = recycler_type::sweep(table, arena) && all;
+        room = table.room(arena).fetch_add(0, order::acq_rel);
         all = all && room_word::in_limbo(room) == 0;
       }
-      if (room_word::free_pages(room) < table_.chunk().usable_pages()) continue;
-      while (page_store<Layout, Supply>{table_, supply_, arena}.return_idle_chunk()) {}
+      if (room_word::free_pages(room) < table.chunk().usable_pages()) continue;
+      while (page_store<Layout, Supply>{table, arena}.return_idle_chunk()) {}
     }
     return all;
   }
@@ -162,13 +163,22 @@ class bin_allocator {
     }
   }
 
-  WARPHEAP_DEVICE void* serve_alone(u32 size_class) const {
+  // Calls, all three, so that a kernel need not keep the registers of a search: what they take is all that they know.
+
+  WARPHEAP_COLD static void* serve_warp(table_type table, u32 size_class) {
+    return bin_allocator{table}.serve(group_of(full_mask), size_class);
+  }
+  WARPHEAP_COLD static void* serve_group(table_type table, u32 mask, u32 size_class) {
+    return bin_allocator{table}.serve(group_of(mask), size_class);
+  }
+  WARPHEAP_COLD static void* serve_alone(table_type table, u32 size_class) {
     lane_group const alone = group_of(1u << simt::lane_id());
-    unit_grant const grant = source_type{table_, supply_, size_class}.obtain(alone, 1);
-    if (grant.units == 0) return refuse(1);
-    bin_share share = bin_list<Layout>{table_, grant.arena, size_class}.take(1);
-    chosen_blocks const got = choose(share, size_class);
-    return table_.block(got.page, size_class, got.word * 64 + lowest_bit(got.bits));
+    bin_allocator const self{table};
+    unit_grant const grant = source_type{table, size_class}.obtain(alone, 1);
+    if (grant.units == 0) return self.refuse(1);
+    bin_share share = bin_list<Layout, known_place>{table, grant.arena, size_class}.take(1);
+    chosen_blocks const got = self.choose(share, size_class);
+    return table.block(got.page, size_class, got.word * 64 + lowest_bit(got.bits));
   }
 
   /// All lanes of the group call. Its groups talk among themselves alone: of two groups of a warp one may search while the
@@ -178,7 +188,7 @@ class bin_allocator {
     u32 served = 0;
     WARPHEAP_NO_UNROLL
     while (served < group.size) {
-      unit_grant const grant = source_type{table_, supply_, size_class}.obtain(group, group.size - served);
+      unit_grant const grant = source_type{table_, size_class}.obtain(group, group.size - served);
       if (grant.units == 0) break;
       void* const block = share_out(group, grant, served, size_class);
       if (block) mine = block;
@@ -205,7 +215,7 @@ class bin_allocator {
     do {
       chosen_blocks got{};
       if (leads && done < part_units) {
-        if (share.blocks == 0) share = bin_list<Layout>{table_, grant.arena, size_class}.take(part_units - done);
+        if (share.blocks == 0) share = bin_list<Layout, known_place>{table_, grant.arena, size_class}.take(part_units - done);
         got = choose(share, size_class);
       }
       // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
@@ -239,7 +249,7 @@ class bin_allocator {
       u32 const cleared = popcount(table_.bin(at.page).give_back(at.index / 64, bits));
       if (cleared != group.size) table_.count(bin_count::double_frees, group.size - cleared);
       if (cleared != 0)
-        recycler_type{table_, supply_}.free(at.page, at.role.arena(), at.role.size_class(), cleared);
+        recycler_type::free(table_, at.page, at.role.arena(), at.role.size_class(), cleared);
     }
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
@@ -258,7 +268,6 @@ class bin_allocator {
   }
 
   table_type table_;
-  Supply supply_;
 };
 
 }  // namespace bins

@@ -25,10 +25,12 @@ struct bin_share {
   u32 blocks = 0;
 };
 
-template <class Layout>
+template <class Layout, class Place>
 class bin_list {
+  using table_type = basic_arena_table<Layout, Place>;
+
  public:
-  WARPHEAP_DEVICE bin_list(arena_table<Layout> const& table, u32 arena, u32 size_class)
+  WARPHEAP_DEVICE bin_list(table_type const& table, u32 arena, u32 size_class)
       : table_{table}, arena_{arena}, size_class_{size_class} {}
 
   /// Up to `wanted` blocks of one bin, for a caller who holds as many units. Any lane alone, in no read section.
@@ -36,7 +38,7 @@ class bin_list {
     for (backoff nap;; nap.pause()) {
       bool exhausted = false;
       bin_share const share = take_once(wanted, exhausted);
-      if (exhausted) settle(share.page);  // K3: we hold blocks of it
+      if (exhausted) settle(table_.far(), arena_, size_class_, share.page);  // K3: we hold blocks of it
       if (share.blocks != 0) return share;
     }
   }
@@ -82,6 +84,10 @@ class bin_list {
   }
 
   /// K2.
+  WARPHEAP_COLD static void settle(far_table<Layout> table, u32 arena, u32 size_class, u32 page) {
+    bin_list<Layout, far_place> const self{table, arena, size_class};
+    self.settle(page);
+  }
   WARPHEAP_DEVICE void settle(u32 page) const {
     scoped_lock const guard{mutex()};
     bin_view const bin = table_.bin(page);
@@ -114,7 +120,10 @@ class bin_list {
     if (next != 0) table_.bin(next).previous().store(previous, order::relaxed);
   }
 
-  arena_table<Layout> table_;
+  template <class, class>
+  friend class bin_list;
+
+  table_type table_;
   u32 arena_, size_class_;
 };
 

@@ -19,7 +19,7 @@ template <class Layout>
 class chunk_set {
  public:
   chunk_set() = default;
-  WARPHEAP_HOST_DEVICE explicit chunk_set(arena_table<Layout> const& table) : table_{table} {}
+  WARPHEAP_HOST_DEVICE explicit chunk_set(far_table<Layout> const& table) : table_{table} {}
 
   WARPHEAP_HOST_DEVICE static u64 words_bytes(u32 chunks) { return 8 * (1 + (u64{chunks} + 63) / 64); }
 
@@ -57,18 +57,17 @@ class chunk_set {
   WARPHEAP_DEVICE u64 chunks_available() const { return available().load(order::relaxed); }
 
   /// Bits of word `word` that are chunks.
-  WARPHEAP_HOST_DEVICE u64 valid(u32 word) const {
+  WARPHEAP_DEVICE u64 valid(u32 word) const {
     u32 const left = table_.chunks() - word * 64;
     return low_mask(left < 64 ? left : 64);
   }
 
-  WARPHEAP_HOST_DEVICE u64* words() const { return reinterpret_cast<u64*>(table_.words() + table_.words_bytes()); }
-
  private:
+  WARPHEAP_DEVICE u64* words() const { return reinterpret_cast<u64*>(table_.words() + table_.words_bytes()); }
   WARPHEAP_DEVICE atomic_ref<u64> available() const { return atomic_ref<u64>{words()[0]}; }
   WARPHEAP_DEVICE atomic_ref<u64> taken(u32 word) const { return atomic_ref<u64>{words()[1 + word]}; }
 
-  arena_table<Layout> table_;
+  far_table<Layout> table_;
 };
 
 }  // namespace bins

@@ -10,7 +10,7 @@
 //       watch is told after the room word was raised (W1).
 //   P4  who has the mutex waits for nobody but the supply, which knows nothing of it.
 //
-// The supply is any type with `void* create_chunk()`, aligned to its size from the pool's start, nullptr only if at one
+// The supply is any type made of a far_table, with `void open()`, once, `void* create_chunk()`, aligned to its size from the pool's start, nullptr only if at one
 // instant there was none; `void destroy_chunk(void*)`; `u64 chunks_available()`.
 //
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.2.
@@ -53,8 +53,7 @@ enum class chunk_use { existing, existing_or_new };
 template <class Layout, class Supply>
 class page_store {
  public:
-  WARPHEAP_DEVICE page_store(arena_table<Layout> const& table, Supply const& supply, u32 arena)
-      : table_{table}, supply_{supply}, arena_{arena} {}
+  WARPHEAP_DEVICE page_store(far_table<Layout> const& table, u32 arena) : table_{table}, arena_{arena} {}
 
   /// The pages of a bin for each lane of the group, as far as there are any: first page, or 0. All lanes call, and lock
   /// together.
@@ -92,7 +91,7 @@ class page_store {
     u64 change = pages * room_word::one_page;
     if (gone) {
       change -= table_.chunk().usable_pages() * room_word::one_page;
-      supply_.destroy_chunk(table_.chunk_address(chunk));
+      supply().destroy_chunk(table_.chunk_address(chunk));
     }
     // A2, P3. acquire, release: W1.
     table_.room(arena_).fetch_add(change - room_word::one_in_limbo, order::acq_rel);
@@ -109,7 +108,7 @@ class page_store {
     if (chunk != none) withdraw(chunk);
     mutex.unlock(alone);
     if (chunk == none) return false;
-    supply_.destroy_chunk(table_.chunk_address(chunk));
+    supply().destroy_chunk(table_.chunk_address(chunk));
     // acquire, release: W1.
     table_.room(arena_).fetch_sub(table_.chunk().usable_pages() * room_word::one_page, order::acq_rel);
     table_.pages_watch().room_appeared();
@@ -211,7 +210,7 @@ class page_store {
 
   /// A chunk of the supply, made one of the arena; `none` if there is none.
   WARPHEAP_DEVICE u32 make_chunk() const {
-    void* const memory = supply_.create_chunk();
+    void* const memory = supply().create_chunk();
     if (!memory) return none;
     u32 const chunk = table_.chunk_at(memory);
     chunk_shape const shape = table_.chunk();
@@ -259,8 +258,9 @@ class page_store {
     atomic_ref<u32>{header->linked}.store(0, order::relaxed);
   }
 
-  arena_table<Layout> table_;
-  Supply supply_;
+  WARPHEAP_DEVICE Supply supply() const { return Supply{table_}; }
+
+  far_table<Layout> table_;
   u32 arena_;
 };
 

@@ -21,7 +21,7 @@ struct pool_plan {
   /// The table of a pool at `pool`, with its words at `words`.
   template <class Layout>
   WARPHEAP_HOST_DEVICE arena_table<Layout> table(u8* pool, u8* words) const {
-    return {pool, words, chunks, arenas, chunk_log2};
+    return arena_table<Layout>{known_place{pool, words, arena_table<Layout>::shape_of(chunks, arenas, chunk_log2)}};
   }
 };
 

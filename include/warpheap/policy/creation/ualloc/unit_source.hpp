@@ -32,10 +32,11 @@ struct unit_grant {
 template <class Layout, class Supply, class Steps>
 class unit_source {
   using recycler_type = recycler<Layout, Supply, Steps>;
+  using table_type = far_table<Layout>;
 
  public:
-  WARPHEAP_DEVICE unit_source(arena_table<Layout> const& table, Supply const& supply, u32 size_class)
-      : table_{table}, supply_{supply}, size_class_{size_class} {}
+  WARPHEAP_DEVICE unit_source(arena_table<Layout> const& table, u32 size_class)
+      : table_{table}, size_class_{size_class} {}
 
   /// Between 1 and `wanted` units, or none: then at one instant of the call every suitable block was owned, or promised to a
   /// call in progress. All lanes of the group call with the same `wanted`, at least 1, and hold the result.
@@ -48,7 +49,9 @@ class unit_source {
     // What the leader acquired is every lane's; the shuffle orders nothing.
     simt::sync_warp(group.mask);
     if (answer == granted) return {arena, wanted};
-    return obtain_slowly(table_, supply_, group.mask, size_class_, arena, wanted, answer);
+    u32 units = 0;
+    if (answer == makes_bins) units = make_batch(table_.far(), group.mask, size_class_, arena, wanted);
+    return units != 0 ? unit_grant{arena, units} : search_together(table_.far(), group.mask, size_class_, arena, wanted);
   }
 
  private:
@@ -63,24 +66,30 @@ class unit_source {
   }
 
   /// V3.
-  WARPHEAP_DEVICE static bool is_certified(arena_table<Layout> table, u32 size_class) {
+  template <class Place>
+  WARPHEAP_DEVICE static bool is_certified(basic_arena_table<Layout, Place> const& table, u32 size_class) {
     // acquire: pairs with the release in search(); what the certifier knew of the watches, we know.
     u64 const seen = table.certificate(size_class).load(order::acquire);
     return seen != 0 && seen == certificate_of(table.pages_watch().look(), table.class_watch(size_class).look());
   }
   WARPHEAP_HOST_DEVICE static u64 certificate_of(u64 pages, u64 blocks) { return pages << 32 | (blocks & 0xffff'ffff); }
 
-  WARPHEAP_COLD static unit_grant obtain_slowly(arena_table<Layout> table, Supply supply, u32 mask, u32 size_class,
-                                                u32 arena, u32 wanted, u32 answered) {
+  /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the group call.
+  WARPHEAP_COLD static u32 make_batch(table_type table, u32 mask, u32 size_class, u32 arena, u32 wanted) {
     lane_group const group = group_of(mask);
+    u32 const bins = Layout::bins_for(size_class, wanted);
+    u32 const made = make_bins(table, group, arena, size_class, bins, chunk_use::existing_or_new);
     u32 units = 0;
-    if (answered == makes_bins) {
-      u32 const bins = Layout::bins_for(size_class, wanted);
-      u32 const made = make_bins(table, supply, group, arena, size_class, bins, chunk_use::existing_or_new);
-      if (group.leads) units = settle(table, arena, size_class, wanted, bins, made);
-    }
-    unit_grant grant{arena, units};
-    if (group.leads && units == 0) grant = search(table, supply, size_class, arena, wanted);
+    if (group.leads) units = settle(table, arena, size_class, wanted, bins, made);
+    units = broadcast(group, units);
+    simt::sync_warp(mask);
+    return units;
+  }
+
+  WARPHEAP_DEVICE static unit_grant search_together(table_type table, u32 mask, u32 size_class, u32 home, u32 wanted) {
+    lane_group const group = group_of(mask);
+    unit_grant grant{};
+    if (group.leads) grant = search(table, size_class, home, wanted);
     grant.arena = broadcast(group, grant.arena);
     grant.units = broadcast(group, grant.units);
     simt::sync_warp(mask);
@@ -88,7 +97,7 @@ class unit_source {
   }
 
   /// What to do about the promise of `bins` bins, of which `made` were made, for `wanted` units: how many are ours.
-  WARPHEAP_DEVICE static u32 settle(arena_table<Layout> table, u32 arena, u32 size_class, u32 wanted, u32 bins,
+  WARPHEAP_DEVICE static u32 settle(table_type table, u32 arena, u32 size_class, u32 wanted, u32 bins,
                                     u32 made) {
     u32 const capacity = Layout::capacity(size_class), batch = bins * capacity;
     if (made == 0) return table.semaphore(arena, size_class).withdraw(wanted, batch) ? wanted : 0;
@@ -99,14 +108,14 @@ class unit_source {
 
   /// Makes up to `wanted` bins, at most one a lane and turn, and lists them; how many there were pages for. All lanes of the
   /// group call.
-  WARPHEAP_DEVICE static u32 make_bins(arena_table<Layout> table, Supply supply, lane_group const& group, u32 arena,
+  WARPHEAP_DEVICE static u32 make_bins(table_type table, lane_group const& group, u32 arena,
                                        u32 size_class, u32 wanted, chunk_use use) {
     static_assert(Layout::capacity(Layout::classes - 1) >= 1);
     // A request is of one unit a lane, so there are as many lanes as bins.
     bool const makes = group.rank < wanted;
     u32 const makers = simt::ballot(group.mask, makes);
     u32 page = 0;
-    if (makes) page = page_store<Layout, Supply>{table, supply, arena}.take(group_of(makers), size_class, use);
+    if (makes) page = page_store<Layout, Supply>{table, arena}.take(group_of(makers), size_class, use);
     if (page != 0) set_up(table, page, arena, size_class);
     u32 const made = popcount(simt::ballot(group.mask, page != 0));
     // Linked before the leader signals (Y1): the barrier orders it.
@@ -116,7 +125,7 @@ class unit_source {
     return made;
   }
 
-  WARPHEAP_DEVICE static void set_up(arena_table<Layout> table, u32 page, u32 arena, u32 size_class) {
+  WARPHEAP_DEVICE static void set_up(table_type table, u32 page, u32 arena, u32 size_class) {
     bin_view const bin = table.bin(page);
     // relaxed: nobody knows the bin but through the list, which releases.
     bin.state().store(Layout::capacity(size_class), order::relaxed);
@@ -124,21 +133,21 @@ class unit_source {
     bin.number().store(page, order::relaxed);
     for (u32 word = 0; word < Layout::words(size_class); ++word) bin.bits(word).store(0, order::relaxed);
     bin.role().store(bin_role{arena, size_class}.word, order::relaxed);
-    bin_list<Layout>{table, arena, size_class}.add(page);
+    bin_list<Layout, far_place>{table, arena, size_class}.add(page);
   }
 
   /// A bin of an arena that is not ours; up to `wanted` units of it. One lane alone, without a promise.
-  WARPHEAP_DEVICE static unit_grant make_one(arena_table<Layout> table, Supply supply, u32 arena, u32 size_class,
+  WARPHEAP_COLD static unit_grant make_one(table_type table, u32 arena, u32 size_class,
                                              u32 wanted, chunk_use use) {
     lane_group const alone = group_of(1u << simt::lane_id());
-    if (make_bins(table, supply, alone, arena, size_class, 1, use) == 0) return {};
+    if (make_bins(table, alone, arena, size_class, 1, use) == 0) return {};
     u32 const capacity = Layout::capacity(size_class), kept = wanted < capacity ? wanted : capacity;
     recycler_type::signal(table, arena, size_class, capacity - kept);
     return {arena, kept};
   }
 
   /// Up to `wanted` units of an arena's semaphore that says that it has `available`, if they are there.
-  WARPHEAP_DEVICE static unit_grant take_units(arena_table<Layout> table, u32 arena, u32 size_class, u32 wanted,
+  WARPHEAP_DEVICE static unit_grant take_units(table_type table, u32 arena, u32 size_class, u32 wanted,
                                                u64 available) {
     u32 const asked = available < wanted ? static_cast<u32>(available) : wanted;
     if (asked == 0 || !table.semaphore(arena, size_class).try_wait(asked)) return {};
@@ -146,18 +155,18 @@ class unit_source {
   }
 
   /// Looks everywhere. Any lane alone, holding nothing (V1).
-  WARPHEAP_COLD static unit_grant search(arena_table<Layout> table, Supply supply, u32 size_class, u32 home,
+  WARPHEAP_COLD static unit_grant search(table_type table, u32 size_class, u32 home,
                                          u32 wanted) {
     WARPHEAP_NO_UNROLL
     for (backoff nap;; nap.pause()) {
       if (is_certified(table, size_class)) return {};
-      unit_grant found = look_around(table, supply, size_class, home, wanted);
+      unit_grant found = look_around(table, size_class, home, wanted);
       if (found.units != 0) return found;
       u64 const pages = table.pages_watch().watch(), blocks = table.class_watch(size_class).watch();
       bool certain = true;
       for (u32 i = 0; i < table.arenas() && found.units == 0; ++i)
-        found = visit(table, supply, size_class, (home + i) % table.arenas(), wanted, certain);
-      if (found.units == 0) found = make_one(table, supply, home, size_class, wanted, chunk_use::existing_or_new);
+        found = visit(table, size_class, (home + i) % table.arenas(), wanted, certain);
+      if (found.units == 0) found = make_one(table, home, size_class, wanted, chunk_use::existing_or_new);
       if (found.units != 0) return found;
       if (!certain || !table.pages_watch().unchanged(pages) || !table.class_watch(size_class).unchanged(blocks))
         continue;
@@ -168,7 +177,7 @@ class unit_source {
   }
 
   /// Units or pages of any arena that a look finds: no certain answer.
-  WARPHEAP_DEVICE static unit_grant look_around(arena_table<Layout> table, Supply supply, u32 size_class, u32 home,
+  WARPHEAP_DEVICE static unit_grant look_around(table_type table, u32 size_class, u32 home,
                                                 u32 wanted) {
     u32 const least = Layout::pages(size_class);
     WARPHEAP_NO_UNROLL
@@ -178,14 +187,14 @@ class unit_source {
       // relaxed: a hint.
       u32 const pages = room_word::free_pages(table.room(arena).load(order::relaxed));
       if (found.units == 0 && pages >= least)
-        found = make_one(table, supply, arena, size_class, wanted, chunk_use::existing);
+        found = make_one(table, arena, size_class, wanted, chunk_use::existing);
       if (found.units != 0) return found;
     }
     return {};
   }
 
   /// What an arena has, by read-modify-writes (W1); `certain` becomes false if it may have something that we cannot get yet.
-  WARPHEAP_DEVICE static unit_grant visit(arena_table<Layout> table, Supply supply, u32 size_class, u32 arena,
+  WARPHEAP_DEVICE static unit_grant visit(table_type table, u32 size_class, u32 arena,
                                           u32 wanted, bool& certain) {
     auto semaphore = table.semaphore(arena, size_class);
     for (u64 there = semaphore.available_newest(); there != 0; there = semaphore.available_newest()) {
@@ -194,16 +203,15 @@ class unit_source {
     }
     u64 room = table.room(arena).fetch_add(0, order::acq_rel);
     if (room_word::idle_classes(room) != 0 || room_word::in_limbo(room) != 0) {
-      bool const all = recycler_type::sweep(table, supply, arena);
+      bool const all = recycler_type::sweep(table, arena);
       room = table.room(arena).fetch_add(0, order::acq_rel);
       certain = certain && all && room_word::in_limbo(room) == 0;
     }
     if (room_word::free_pages(room) < Layout::pages(size_class)) return {};
-    return make_one(table, supply, arena, size_class, wanted, chunk_use::existing);
+    return make_one(table, arena, size_class, wanted, chunk_use::existing);
   }
 
   arena_table<Layout> table_;
-  Supply supply_;
   u32 size_class_;
 };
 
