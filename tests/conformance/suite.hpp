@@ -46,7 +46,9 @@ class claim_test : public testing::Test {
 template <class Allocator>
 class suite {
  public:
-  explicit suite(char const* name, crowd on_gpu = crowd::full) : name_{name}, on_gpu_{on_gpu} {
+  /// With `fewer`, so many times fewer schedules: for an allocator whose own tests run as many on smaller pools.
+  explicit suite(char const* name, crowd on_gpu = crowd::full, u32 fewer = 1)
+      : name_{name}, on_gpu_{on_gpu}, fewer_{fewer} {
     claim_for_every_allocator();
     crowded_ = false;  // the host looks at every block of a full heap
     if constexpr (traits.exact_out_of_memory) claim_exactness();
@@ -59,6 +61,7 @@ class suite {
   using heap = basic_heap<Allocator>;
 
   void claim(char const* what, u32 seeds, check check) {
+    seeds = std::max(seeds / fewer_, 1u);
     testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
                           [=, crowded = crowded_, on_gpu = on_gpu_]() -> testing::Test* {
                             return new claim_test{check, seeds, crowded, on_gpu, traits.largest_bytes};
@@ -141,12 +144,14 @@ class suite {
 
   char const* name_;
   crowd on_gpu_;
+  u32 fewer_;
   bool crowded_ = true;
 };
 
 }  // namespace conformance
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 
-/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`; a `crowd` may follow.
+/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`; a `crowd` may follow, and how many
+/// times fewer schedules.
 #define WARPHEAP_CONFORMANCE(name, Allocator, ...) \
   static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name __VA_OPT__(, ) __VA_ARGS__ }

@@ -19,6 +19,8 @@ using json = nlohmann::ordered_json;
 constexpr u64 host_pool = u64{256} << 20;
 /// Filling a heap takes time in proportion, so a pool that nobody asked for is small.
 constexpr u64 host_pool_to_fill = u64{8} << 20;
+/// The paper's, from which up fewer threads exhaust the pool.
+constexpr u64 pool_to_exhaust = u64{512} << 20;
 
 /// Sixteen blocks of each live at a time.
 constexpr u64 most_workers = u64{1} << 22;
@@ -47,14 +49,20 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   return asked;
 }
 
+/// The pool of a scenario, unless one was typed.
+u64 default_pool(choices const& chosen, std::string const& scenario) {
+  bool const on_host = chosen.on->name() == "host";
+  if (on_host && (scenario == "fill" || scenario == "exhaust")) return host_pool_to_fill;
+  return scenario == "exhaust" ? pool_to_exhaust : chosen.pool_bytes;
+}
+
 std::vector<bench::result> measure(choices const& chosen, std::vector<std::string> const& scenarios,
                                    bench::request asked, bool pool_is_typed) {
   progress_bar bar;
   asked.report = bar.reporter();
   std::vector<bench::result> results;
   for (auto const& scenario : scenarios) {
-    if (!pool_is_typed && scenario == "fill" && chosen.on->name() == "host") asked.pool_bytes = host_pool_to_fill;
-    else asked.pool_bytes = chosen.pool_bytes;
+    asked.pool_bytes = pool_is_typed ? chosen.pool_bytes : default_pool(chosen, scenario);
     for (auto const& made : chosen.on->bench_floor(scenario, asked)) results.push_back(made);
     for (auto const& allocator : chosen.allocators)
       for (auto const& made : chosen.on->bench(scenario, allocator, asked)) results.push_back(made);

@@ -76,19 +76,22 @@ void add_bench(CLI::App& to, bench_flags& flags) {
   to.footer(
       "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn\n"
       "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to\n"
-      "the first nullptr, a crowd at the full heap, and again after frees), latency (one lane), init (making and\n"
-      "resetting a heap), workers (cycles of one call by the number of threads that make it), policy_overhead (the\n"
-      "composed allocator against its creation policy called directly). Allocator 'null' is the floor: a kernel that\n"
-      "stores one pointer a thread, and for burst's free the chain of memory operations that no free can avoid.\n"
+      "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together\n"
+      "for exactly the pool; failures count), latency (one lane), init (making and resetting a heap), workers (cycles\n"
+      "of one call by the number of threads that make it), policy_overhead (the composed allocator against its\n"
+      "creation policy called directly). Allocator 'null' is the floor: a kernel that stores one pointer a thread, "
+      "and\n"
+      "for burst's free the chain of memory operations that no free can avoid.\n"
       "CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that uses it.");
   to.add_option("scenarios", flags.scenarios,
-                "burst, mixed, churn, fill, latency, init, workers, policy_overhead; all of them by default")
+                "burst, mixed, churn, fill, exhaust, latency, init, workers, policy_overhead; all of them by default")
       ->type_name("SCENARIO");
-  add_common_flags(to, flags.common, "256MiB, 8MiB for fill");
-  add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill, latency, workers and policy_overhead",
+  add_common_flags(to, flags.common, "256MiB, 8MiB for fill and exhaust");
+  add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill, exhaust, latency, workers and policy_overhead",
             "Ranges of sizes of mixed, churn and policy_overhead");
   add_text(to, "--threads", flags.threads,
-           "Threads (default on a GPU: burst, mixed and policy_overhead 1048576, churn 262144, fill 65536; on the host "
+           "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn 262144, fill 65536; on "
+           "the host "
            "fewer)",
            "N");
   add_text(to, "--workers", flags.workers, "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384)",

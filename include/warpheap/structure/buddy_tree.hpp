@@ -227,6 +227,7 @@ class buddy_tree {
   }
   static constexpr u32 scatter_levels = 3;
 
+ private:
   u64* records_ = nullptr;
   u32 pages_ = 0;
 };

@@ -10,6 +10,7 @@ std::vector<bench::result> run_burst(std::string const& allocator, bench::reques
 std::vector<bench::result> run_mixed(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_churn(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_fill(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_exhaust(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_latency(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_init(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_workers(std::string const& allocator, bench::request const& asked);

@@ -139,12 +139,14 @@ class tbuddy {
   size_t pool_bytes() const { return pages_.pool_bytes(); }
   size_t metadata_bytes() const { return pages_.metadata_bytes(); }
 
-  heap_statistics statistics() const { return snapshot().statistics(); }
-  u64 available_slots_on_host(size_t bytes) const { return bytes != 0 ? snapshot().available(order_for(bytes)) : 0; }
-  invariant_report check_invariants() const { return snapshot().check_invariants(); }
+  heap_statistics statistics() const { return snapshot(part::blocks).statistics(); }
+  u64 available_slots_on_host(size_t bytes) const {
+    return bytes != 0 ? snapshot(part::semaphores).available(order_for(bytes)) : 0;
+  }
+  invariant_report check_invariants() const { return snapshot(part::all).check_invariants(); }
   template <class Visitor>
   void for_each_live(Visitor visit) const {
-    snapshot().for_each_live(visit);
+    snapshot(part::blocks).for_each_live(visit);
   }
 #endif
 
@@ -160,7 +162,8 @@ class tbuddy {
                                   std::to_string(buddy_tree::max_pages)};
     return static_cast<u32>(pages);
   }
-  tbuddy_snapshot<page_bytes> snapshot() const { return tbuddy_snapshot<page_bytes>{pages_}; }
+  using part = typename tbuddy_snapshot<page_bytes>::part;
+  tbuddy_snapshot<page_bytes> snapshot(part wanted) const { return {pages_, wanted}; }
 #endif
 
   /// Lanes of `mask` that call with this heap and `order`: those of a warp may call at one place with different heaps.
@@ -222,6 +225,7 @@ class tbuddy {
   /// A block of at least `order` for at most `wanted` blocks of it; only if there is none of `order` itself, none.
   WARPHEAP_DEVICE static u32 take_for(pages_type const& pages, u32 order, u32 wanted) {
     supply_type const supply{pages};
+    if (supply.is_known_empty(order)) return supply_type::none;
     u32 const top = pages.tree().top_order(), fits = order + log2_floor(wanted);
     for (u32 most = fits < top ? fits : top; most > order; --most) {
       if (u32 const node = supply.try_take(most); node != supply_type::none) return node;

@@ -45,10 +45,12 @@ class block_supply {
   }
 
   /// A block of the order; `none` if we met none, which says nothing. Any lane alone.
-  WARPHEAP_DEVICE u32 try_take(u32 order) const {
-    // A look that costs little where there is something, and saves the way up where nothing is.
-    if (pages_.semaphore(order).available() == 0 && is_certified(order)) return none;
-    return climb(order);
+  WARPHEAP_DEVICE u32 try_take(u32 order) const { return is_known_empty(order) ? none : climb(order); }
+
+  /// Whether it is certain that there is no block of the order, nor a larger one, without a search.
+  WARPHEAP_DEVICE bool is_known_empty(u32 order) const {
+    // The first look costs little where there is something.
+    return pages_.semaphore(order).available() == 0 && is_certified(order);
   }
 
   /// A block of the order at a multiple of a block of order `aligned`, which is larger: the first part of one such, of which
@@ -79,6 +81,9 @@ class block_supply {
   }
 
  protected:
+  WARPHEAP_DEVICE Pages const& pages() const { return pages_; }
+  WARPHEAP_DEVICE Tree const& tree() const { return tree_; }
+
   /// What a block that is merged on its way up takes and promises.
   struct merge_claims {
     Pages pages;
@@ -88,7 +93,6 @@ class block_supply {
     WARPHEAP_DEVICE bool try_claim(u32 of) {
       if (pages.semaphore(of).available() == 0) return false;
       pages.semaphore(of + 1).promise(1);  // W1
-      pages.raise_epoch();                 // P2
       if (!pages.semaphore(of).try_wait(1)) {
         pages.semaphore(of + 1).signal(0, 1);
         return false;
@@ -104,6 +108,7 @@ class block_supply {
   /// Up to where there is a unit, and down again with it.
   WARPHEAP_DEVICE u32 climb(u32 order) const {
     u32 const top = tree_.top_order();
+    WARPHEAP_ASSERT(order <= top, "tbuddy: an order larger than the pool");
     u32 at = order;
     while (pages_.semaphore(at).wait(1, pages_.batch(at)) == wait_result::make_batch) {
       if (at != top) {
@@ -139,6 +144,7 @@ class block_supply {
     return seen != 0 && seen == pages_.epoch() + 1;
   }
 
+ private:
   Pages pages_;
   Tree tree_;
 };

@@ -15,8 +15,15 @@ class tbuddy_snapshot {
   using pages_type = tbuddy_pages<PageBytes>;
 
  public:
-  explicit tbuddy_snapshot(pages_type const& pages) : pages_{pages}, words_((pages.metadata_bytes() + 7) / 8) {
-    backend::copy_bytes(words_.data(), pages.metadata(), pages.metadata_bytes());
+  /// What is looked at, and copied: the tree is by far the largest part.
+  enum class part { semaphores, blocks, all };
+
+  tbuddy_snapshot(pages_type const& pages, part wanted) : pages_{pages} {
+    u64 const bytes = wanted == part::semaphores ? pages_type::order_bytes_offset
+                      : wanted == part::blocks   ? pages.tree_offset()
+                                                 : pages.metadata_bytes();
+    words_.resize(bytes / 8);
+    backend::copy_bytes(words_.data(), pages.metadata(), bytes);
   }
 
   heap_statistics statistics() const {

@@ -11,8 +11,7 @@
 //   P1  a page's order byte is 1 + the order of the live block that starts there, and 0 if none does. Who took the block
 //       writes it, before it is handed out; one of those who free it clears it, and that one gives the block back. A block's
 //       address alone does not tell its order: the first halves of a block start where it does.
-//   P2  who adds units to a semaphore raises the epoch after that, before its call returns; who merges raises it between
-//       the promise to the order above and the claim on this one.
+//   P2  who adds units to a semaphore raises the epoch after that, before its call returns.
 #pragma once
 
 #include "../../../structure/buddy_tree.hpp"
@@ -85,7 +84,7 @@ class tbuddy_pages {
     return (order_word(page).load(order::relaxed) >> order_shift(page) & 0xff) - 1;
   }
 
-  /// Room was made, or is moved to another order (P2).
+  /// Room was made (P2).
   WARPHEAP_DEVICE void raise_epoch() const {
     // release: the room happens before whoever counts this raise; pairs with the acquire in epoch().
     epoch_counter(simt::sm_id() % epoch_counters()).fetch_add(1, order::release);

@@ -1,0 +1,259 @@
+// tbuddy over a handful of pages: sizes, places and alignments of blocks, warps served with blocks they share, what frees of
+// the wrong address do, and pools of every size.
+#include "tbuddy_pool.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace warpheap::test {
+namespace {
+
+constexpr u64 page_bytes = tbuddy_pool::page_bytes;
+
+static_assert(sizeof(small_tbuddy) == 16 && sizeof(tbuddy_allocator) == 16);
+
+struct answer {
+  u64 address, usable;
+};
+
+/// One thread asks for sizes (with alignments, if there are any) one after the other, keeping each.
+struct ask_for {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 const* bytes, u64 const* alignments, u32 count,
+                                  answer* answers) const {
+    for (u32 i = 0; i < count; ++i) {
+      void* const memory = alignments ? heap.create_aligned(alignments[i], bytes[i]) : heap.create(bytes[i]);
+      answers[i] = {reinterpret_cast<u64>(memory), heap.usable_size(memory)};
+    }
+  }
+};
+
+std::vector<answer> ask(tbuddy_pool const& pool, std::vector<u64> const& bytes,
+                        std::vector<u64> const& alignments = {}) {
+  device_buffer<u64> const sizes{bytes}, starts{alignments.empty() ? bytes : alignments};
+  device_buffer<answer> const answers(bytes.size());
+  launch({1, 1}, ask_for{}, pool.allocator(), static_cast<u64 const*>(sizes.data()),
+         alignments.empty() ? nullptr : static_cast<u64 const*>(starts.data()), static_cast<u32>(bytes.size()),
+         answers.data());
+  synchronize();
+  return answers.to_host();
+}
+
+TEST(Tbuddy, RoundsUpToAPowerOfTwoOfPagesAndAlignsToIt) {
+  tbuddy_pool const pool{1024};
+  std::vector<u64> const bytes{1, 63, 64, 65, 128, 129, 200, 256, 257, 1000, 1024, 1025, 4096, 5000, 8192, 8193};
+  auto const answers = ask(pool, bytes);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_EQ(answers[i].usable, std::max(page_bytes, u64{1} << log2_ceil(bytes[i]))) << bytes[i];
+    EXPECT_EQ(answers[i].address % answers[i].usable, 0u) << bytes[i];
+  }
+  pool.expect_quiet(bytes.size());
+}
+
+TEST(Tbuddy, AlignsBeyondASizeAndGivesTheRestBack) {
+  tbuddy_pool const pool{64};
+  auto const answers = ask(pool, {64, 64, 100, 300}, {1024, 1024, 2048, 64});
+  u64 expected[] = {1024, 1024, 2048, 512};
+  for (u32 i = 0; i < 4; ++i) {
+    EXPECT_NE(answers[i].address, 0u);
+    EXPECT_EQ(answers[i].address % expected[i], 0u);
+  }
+  EXPECT_EQ(answers[0].usable, 64u);
+  EXPECT_EQ(answers[2].usable, 128u);
+  EXPECT_EQ(pool.allocator().available_slots_on_host(64), 64u - 1 - 1 - 2 - 8);
+  pool.expect_quiet(4);
+  // More than the pool has, and more than its start is aligned to.
+  for (u64 const alignment : {u64{8192}, u64{1} << 40, u64{1} << 63})
+    EXPECT_EQ(ask(pool, {1}, {alignment})[0].address, 0u);
+  pool.expect_quiet(4);
+}
+
+TEST(Tbuddy, UsesEveryPageOfAPoolOfAnySize) {
+  for (u32 pages = 1; pages <= 70; ++pages) {
+    tbuddy_pool const pool{pages};
+    EXPECT_TRUE(pool.is_as_new()) << pages;
+    auto const blocks = allocate(pool, {1, pages + 2}, page_bytes);
+    std::set<void*> const distinct{blocks.begin(), blocks.end()};
+    EXPECT_EQ(distinct.size(), pages + 1u) << "every page once, and nullptr";
+    EXPECT_EQ(pool.allocator().statistics().failures, 2u);
+    pool.expect_quiet(pages);
+    release(pool, blocks);
+    EXPECT_TRUE(pool.is_as_new()) << pages;
+    // The largest blocks that so many pages make.
+    for (u32 order = 0; pages >> order != 0; ++order) {
+      bool const served = pages >> order & 1 && ask(pool, {page_bytes << order})[0].address != 0;
+      EXPECT_EQ(served, pages >> order & 1) << pages;
+    }
+    EXPECT_EQ(pool.allocator().available_slots_on_host(1), 0u);
+  }
+}
+
+TEST(Tbuddy, ServesAWarpWithWhateverThereIs) {
+  for (u32 const pages : {20u, 32u, 47u})
+    for_each_schedule(60, [&] {
+      tbuddy_pool const pool{pages};
+      for (launch_shape const shape : {launch_shape{1, 32}, {1, 7}, {2, 33}}) {
+        auto blocks = allocate(pool, shape, page_bytes);
+        std::sort(blocks.begin(), blocks.end());
+        u64 const served = static_cast<u64>(std::count_if(blocks.begin(), blocks.end(), [](void* p) { return p; }));
+        EXPECT_EQ(served, std::min(u64{pages}, u64{shape.blocks} * shape.threads));
+        EXPECT_EQ(std::adjacent_find(blocks.end() - static_cast<i64>(served), blocks.end()), blocks.end());
+        pool.expect_quiet(served);
+        release(pool, blocks);
+        EXPECT_TRUE(pool.is_as_new());
+      }
+    });
+}
+
+TEST(Tbuddy, LetsLanesOfAWarpShareABlock) {
+#if !defined(__CUDACC__)
+  host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .masks = host::mask_policy::maximal}};
+#endif
+  tbuddy_pool const pool{64};
+  auto const blocks = allocate(pool, {1, 16}, page_bytes);
+  u64 const first = pool.page_of(blocks[0]);
+  EXPECT_EQ(first % 16, 0u);
+  for (u32 lane = 0; lane < 16; ++lane) EXPECT_EQ(pool.page_of(blocks[lane]), first + lane);
+  pool.expect_quiet(16);
+  // Each is a block of its own.
+  release(pool, {blocks[5], blocks[6]});
+  pool.expect_quiet(14);
+  EXPECT_EQ(pool.allocator().available_slots_on_host(2 * page_bytes), 24u) << "no buddies were freed";
+}
+
+/// Everything that a churn of random sizes reports.
+struct churn_report {
+  u32 served, refused, broken;
+};
+
+/// Every lane keeps up to three blocks of random sizes, writes a tag into both ends of each, and checks the tags before it
+/// frees. All are freed at the end.
+struct churn {
+  WARPHEAP_DEVICE void operator()(small_tbuddy heap, u32 rounds, u32 most_bytes, u64 seed, churn_report* report) const {
+    u32 const me = static_cast<u32>(global_thread_index());
+    random_sequence random{seed + me};
+    u32* held[3] = {};
+    u32 words[3] = {};
+    for (u32 round = 0; round < rounds + 3; ++round) {
+      u32 const slot = round % 3, tag = me * 64 + slot;
+      if (held[slot]) {
+        if (held[slot][0] != tag || held[slot][words[slot] - 1] != tag)
+          atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
+        if (random.below(8) == 0) heap.destroy_alone(held[slot]);
+        else heap.destroy(held[slot]);
+      }
+      held[slot] = nullptr;
+      if (round >= rounds || random.below(4) == 0) continue;
+      u32 const bytes = 8 + random.below(random.below(8) ? 100 : most_bytes);
+      words[slot] = bytes / 4;
+      u32 const kind = random.below(8);
+      held[slot] = static_cast<u32*>(kind == 0   ? heap.create_aligned(512, bytes)
+                                     : kind == 1 ? heap.create_order(small_tbuddy::order_for(bytes))
+                                                 : heap.create(bytes));
+      atomic_ref<u32>{held[slot] ? report->served : report->refused}.fetch_add(1, order::relaxed);
+      if (!held[slot]) continue;
+      held[slot][0] = held[slot][words[slot] - 1] = tag;
+    }
+  }
+};
+
+TEST(Tbuddy, SurvivesAChurnThatRunsOut) {
+  u32 refused = 0;
+  for (u32 const pages : {13u, 64u, 100u})
+    for (launch_shape const shape : {launch_shape{1, 1}, {1, 31}, {1, 33}, {2, 40}})
+      for_each_schedule(30, [&] {
+        tbuddy_pool const pool{pages};
+        device_buffer<churn_report> const report(1);
+        launch(shape, churn{}, pool.allocator(), 6u, 700u, u64{pages}, report.data());
+        synchronize();
+        EXPECT_GT(report[0].served, 0u);
+        EXPECT_EQ(report[0].broken, 0u);
+        EXPECT_TRUE(pool.is_as_new());
+        refused += report[0].refused;
+      });
+  EXPECT_GT(refused, 0u);
+}
+
+/// One thread frees addresses, one after the other.
+struct free_all {
+  WARPHEAP_DEVICE void operator()(small_tbuddy heap, u64 const* addresses, u32 count) const {
+    for (u32 i = 0; i < count; ++i) heap.destroy(reinterpret_cast<void*>(addresses[i]));
+  }
+};
+
+void free_addresses(tbuddy_pool const& pool, std::vector<u64> const& addresses) {
+  device_buffer<u64> const list{addresses};
+  launch({1, 1}, free_all{}, pool.allocator(), static_cast<u64 const*>(list.data()),
+         static_cast<u32>(addresses.size()));
+  synchronize();
+}
+
+TEST(Tbuddy, KnowsABlockFromItsParts) {
+  tbuddy_pool const pool{16};
+  u64 const whole = ask(pool, {8 * page_bytes})[0].address;
+  std::vector<u64> inside;
+  for (u64 offset = 8; offset < 8 * page_bytes; offset += 8) inside.push_back(whole + offset);
+  free_addresses(pool, inside);
+  auto const counts = pool.allocator().statistics();
+  EXPECT_EQ(counts.double_frees, 7u) << "where a page starts, but no block";
+  EXPECT_EQ(counts.foreign_frees, inside.size() - 7);
+  pool.expect_quiet(1);
+  free_addresses(pool, {whole, whole, 0});
+  EXPECT_EQ(pool.allocator().statistics().double_frees, 8u);
+  EXPECT_TRUE(pool.is_as_new());
+}
+
+TEST(Tbuddy, IsAsNewAfterAReset) {
+  tbuddy_pool const pool{37};
+  allocate(pool, {1, 50}, page_bytes);
+  pool.allocator().initialize({});
+  synchronize();
+  EXPECT_TRUE(pool.is_as_new());
+  EXPECT_EQ(pool.allocator().statistics().failures, 0u);
+}
+
+TEST(Tbuddy, HasRoomForAllOfALargeGpu) {
+  using tbuddy = creation::tbuddy<>;
+  constexpr size_t bytes = size_t{141} << 30;
+  EXPECT_LT(tbuddy::required_bytes(bytes) - bytes, bytes / 256);
+  auto const heap = tbuddy::place(reinterpret_cast<void*>(u64{1} << 40), bytes);
+  EXPECT_EQ(heap.pool_bytes(), bytes);
+  auto const& pages = heap.pages();
+  u32 const last = pages.pages() - 1;
+  EXPECT_EQ(pages.page_of(pages.address(last)), last);
+  EXPECT_EQ(reinterpret_cast<u64>(pages.address(last)), (u64{1} << 40) + bytes - 4096);
+  EXPECT_EQ(heap.top_order(), 25u);
+  EXPECT_THROW(tbuddy::required_bytes(4095), std::invalid_argument);
+  EXPECT_THROW(tbuddy::required_bytes((size_t{1} << 42) + 4096), std::invalid_argument);
+}
+
+#if !defined(__CUDACC__)
+
+/// Takes the order of a freed block for the smallest whose node at its address is busy, as the tree alone suggests.
+TEST(Tbuddy, AFreeThatIgnoresTheOrderByteIsCaught) {
+  tbuddy_pool const pool{16};
+  auto const pages = pool.allocator().pages();
+  u64 const whole = ask(pool, {4 * page_bytes})[0].address;
+  auto const page = pages.page_of(reinterpret_cast<void*>(whole));
+  struct free_by_tree {
+    void operator()(tbuddy_pages<page_bytes> of, u32 page) const {
+      u32 order = 0;
+      while (order < of.tree().top_order() && page % (2u << order) == 0) {
+        u32 const node = of.tree().node_of(page, order);
+        if (buddy_record::orders_of(of.tree().records()[node / 2], node) == 0) break;
+        ++order;
+      }
+      static_cast<void>(of.disown(page));
+      block_supply<tbuddy_pages<page_bytes>>{of}.release(of.tree().node_of(page, order));
+    }
+  };
+  launch({1, 1}, free_by_tree{}, pages, page);
+  synchronize();
+  EXPECT_FALSE(pool.is_as_new());
+}
+
+#endif
+
+}  // namespace
+}  // namespace warpheap::test
