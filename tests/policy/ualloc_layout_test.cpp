@@ -91,8 +91,7 @@ void expect_blocks(chunk_shape chunk, u32 size_class) {
     u32 const first = chunk.specials() + (place.page - chunk.specials()) / pages * pages;
     if (first + pages > chunk.pages()) continue;
     if (place.offset >= 4096 && first != place.page) continue;  // the tail of a page inside a bin
-    bool const is_start =
-        Layout::block_at(size_class, place.offset + (place.page - first) * 4096) != Layout::no_block;
+    bool const is_start = Layout::block_at(size_class, place.offset + (place.page - first) * 4096) != Layout::no_block;
     ASSERT_EQ(is_start, starts[offset]) << offset;
     if (owner[offset] >= 0) {
       ASSERT_EQ(static_cast<int>(first), owner[offset]) << offset;

@@ -85,7 +85,8 @@ struct bin_churn {
 /// Every lane takes one block of one of `sizes` sizes and gives it back, again and again; nobody holds two.
 struct take_one_and_give_it_back {
   template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u64 least, u32 step_log2, u32 sizes, bin_report* report) const {
+  WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u64 least, u32 step_log2, u32 sizes,
+                                  bin_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
     for (u32 round = 0; round < rounds; ++round) {
       u64 const bytes = least << (me + round) * 7 % sizes * step_log2;

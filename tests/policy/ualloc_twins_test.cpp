@@ -114,7 +114,8 @@ struct claim_and_give_back {
       }
       if (!counts_first) bin.try_take(1, exhausted);
       u32& owner = owners[lowest_bit(mine)];
-      if (atomic_ref<u32>{owner}.exchange(1, order::relaxed) != 0) atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
+      if (atomic_ref<u32>{owner}.exchange(1, order::relaxed) != 0)
+        atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
       atomic_ref<u32>{owner}.exchange(0, order::relaxed);
       bin.give_back(0, mine);
       bin.state().fetch_add(1, order::relaxed);
@@ -137,7 +138,8 @@ bool finds_what_was_counted(bool counts_first) {
   launch({4, 2}, claim_and_give_back{counts_first}, bin.data(), u32{6}, owners.data(), report.data());
   synchronize();
   bins::bin_header const left = bin.to_host()[0];
-  return report[0].refused == 0 && report[0].broken == 0 && report[0].served != 0 && left.state == 3 && left.bits[0] == 0;
+  return report[0].refused == 0 && report[0].broken == 0 && report[0].served != 0 && left.state == 3 &&
+         left.bits[0] == 0;
 }
 
 TEST(UallocTwins, WhoLoweredTheCountFindsABit) {

@@ -21,9 +21,7 @@
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
-
-}  // namespace creation
+namespace creation {}  // namespace creation
 
 namespace bins {
 
@@ -98,7 +96,8 @@ class throughput {
     if (bytes == 0) return nullptr;
     size_t const both = bytes > alignment ? bytes : alignment;
     if (both <= layout::self_aligned_up_to) return create(both);
-    bool const aligned = bytes > layout::largest_bytes ? alignment <= bins::page_bytes : alignment <= bins::header_bytes;
+    bool const aligned =
+        bytes > layout::largest_bytes ? alignment <= bins::page_bytes : alignment <= bins::header_bytes;
     return aligned ? create(bytes) : create_large_aligned(*this, alignment, bytes);
   }
 
@@ -292,7 +291,8 @@ class throughput {
       if (memory) return memory;
       large_search search{};
       search.begin(self);
-      void* const again = search.state == large_search::certified ? nullptr : self.large_.create_aligned(alignment, bytes);
+      void* const again =
+          search.state == large_search::certified ? nullptr : self.large_.create_aligned(alignment, bytes);
       if (again) return again;
       if (search.state == large_search::certified || search.ends(self)) return self.refuse();
     }

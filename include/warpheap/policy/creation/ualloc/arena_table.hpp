@@ -104,7 +104,9 @@ class basic_arena_table {
   WARPHEAP_HOST_DEVICE u32 chunk_of(u32 page) const { return page >> (chunk().log2 - page_log2); }
   WARPHEAP_HOST_DEVICE u32 page_in_chunk(u32 page) const { return page & (chunk().pages() - 1); }
   WARPHEAP_HOST_DEVICE u32 first_page(u32 chunk_number) const { return chunk_number << (chunk().log2 - page_log2); }
-  WARPHEAP_HOST_DEVICE u8* chunk_address(u32 chunk_number) const { return pool() + (u64{chunk_number} << chunk().log2); }
+  WARPHEAP_HOST_DEVICE u8* chunk_address(u32 chunk_number) const {
+    return pool() + (u64{chunk_number} << chunk().log2);
+  }
   WARPHEAP_HOST_DEVICE u32 chunk_at(void const* memory) const {
     return static_cast<u32>((reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool())) >> chunk().log2);
   }

@@ -61,7 +61,8 @@ class bin_allocator {
     u32 const chunk = static_cast<u32>(offset >> table_.chunk().log2);
     // relaxed, here and below: of a block that is somebody's it is known to whoever got it.
     if (table_.arena_of_chunk(chunk).load(order::relaxed) == 0) return {block_address::foreign, 0, 0, {}};
-    place const at = head_of(chunk, Layout::place_of(table_.chunk(), static_cast<u32>(offset) & (table_.chunk().bytes() - 1)));
+    place const at =
+        head_of(chunk, Layout::place_of(table_.chunk(), static_cast<u32>(offset) & (table_.chunk().bytes() - 1)));
     if (at.page == place::none) return {block_address::foreign, 0, 0, {}};
     u32 const page = table_.first_page(chunk) + at.page;
     bin_role const role{table_.bin(page).role().load(order::relaxed)};
@@ -104,7 +105,8 @@ class bin_allocator {
         all = all && room_word::in_limbo(room) == 0;
       }
       if (room_word::free_pages(room) < table.chunk().usable_pages()) continue;
-      while (page_store<Layout, Supply>{table, arena}.return_idle_chunk()) {}
+      while (page_store<Layout, Supply>{table, arena}.return_idle_chunk()) {
+      }
     }
     return all;
   }
@@ -215,7 +217,8 @@ class bin_allocator {
     do {
       chosen_blocks got{};
       if (leads && done < part_units) {
-        if (share.blocks == 0) share = bin_list<Layout, known_place>{table_, grant.arena, size_class}.take(part_units - done);
+        if (share.blocks == 0)
+          share = bin_list<Layout, known_place>{table_, grant.arena, size_class}.take(part_units - done);
         got = choose(share, size_class);
       }
       // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
@@ -248,8 +251,7 @@ class bin_allocator {
     if (group.leads) {
       u32 const cleared = popcount(table_.bin(at.page).give_back(at.index / 64, bits));
       if (cleared != group.size) table_.count(bin_count::double_frees, group.size - cleared);
-      if (cleared != 0)
-        recycler_type::free(table_, at.page, at.role.arena(), at.role.size_class(), cleared);
+      if (cleared != 0) recycler_type::free(table_, at.page, at.role.arena(), at.role.size_class(), cleared);
     }
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);

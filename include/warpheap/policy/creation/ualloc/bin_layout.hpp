@@ -40,7 +40,9 @@ struct chunk_shape {
   u32 log2;
 
   WARPHEAP_HOST_DEVICE constexpr u32 pages() const { return 1u << (log2 - page_log2); }
-  WARPHEAP_HOST_DEVICE constexpr u32 specials() const { return (pages() + tails_per_special) / (tails_per_special + 1); }
+  WARPHEAP_HOST_DEVICE constexpr u32 specials() const {
+    return (pages() + tails_per_special) / (tails_per_special + 1);
+  }
   WARPHEAP_HOST_DEVICE constexpr u32 usable_pages() const { return pages() - specials(); }
   WARPHEAP_HOST_DEVICE constexpr u64 bytes() const { return u64{1} << log2; }
 
@@ -86,7 +88,9 @@ struct layout {
   WARPHEAP_HOST_DEVICE static constexpr u32 class_bytes(u32 size_class) { return 1u << class_log2(size_class); }
 
   /// Pages of a bin of the class.
-  WARPHEAP_HOST_DEVICE static constexpr u32 pages(u32 size_class) { return is_wide(size_class) ? 1u << (class_log2(size_class) - 8) : 1; }
+  WARPHEAP_HOST_DEVICE static constexpr u32 pages(u32 size_class) {
+    return is_wide(size_class) ? 1u << (class_log2(size_class) - 8) : 1;
+  }
   /// Where its first block lies (L2).
   WARPHEAP_HOST_DEVICE static constexpr u32 first_offset(u32 size_class) {
     return class_log2(size_class) <= 7 || is_wide(size_class) ? header_bytes : class_bytes(size_class);

@@ -47,8 +47,8 @@ class bin_snapshot {
     if (pages == 0) return;
     device_buffer<u32> const list{chunks_};
     device_buffer<bin_header> const gathered(pages);
-    launch({256, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()), pages,
-           shape().pages(), reinterpret_cast<u64*>(gathered.data()));
+    launch({256, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
+           pages, shape().pages(), reinterpret_cast<u64*>(gathered.data()));
     synchronize();
     headers_ = gathered.to_host();
   }
@@ -58,11 +58,14 @@ class bin_snapshot {
   /// The arena of a chunk plus 1; 0: none's.
   u32 owner(u32 chunk) const { return reinterpret_cast<u32 const*>(at(table_.chunk_table_offset()))[chunk]; }
   /// The same for the chunk that has the byte so far into the pool.
-  u32 owner_at(u64 offset) const { return offset < table_.pool_bytes() ? owner(static_cast<u32>(offset >> shape().log2)) : 0; }
+  u32 owner_at(u64 offset) const {
+    return offset < table_.pool_bytes() ? owner(static_cast<u32>(offset >> shape().log2)) : 0;
+  }
   /// Whether no block of the chunk is somebody's.
   bool is_empty(u32 chunk) const {
     bool empty = true;
-    for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) { empty = empty && live_blocks(bin, size_class) == 0; });
+    for_each_bin(chunk,
+                 [&](bin_header const& bin, u32 size_class) { empty = empty && live_blocks(bin, size_class) == 0; });
     return empty;
   }
 
@@ -85,7 +88,8 @@ class bin_snapshot {
     for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
       for (u32 i = 0; i < Layout::capacity(size_class); ++i)
         if (bin.bits[i / 64] >> i % 64 & 1)
-          blocks.emplace_back(static_cast<u8*>(table_.block(bin.number, size_class, i)), Layout::class_bytes(size_class));
+          blocks.emplace_back(static_cast<u8*>(table_.block(bin.number, size_class, i)),
+                              Layout::class_bytes(size_class));
     });
     std::sort(blocks.begin(), blocks.end());
     return blocks;
@@ -153,12 +157,13 @@ class bin_snapshot {
     });
     u32 free = 0;
     for (u32 word = 0; word < 2; ++word) {
-      expect(head.taken[word] == expected[word], report, "P1: pages taken that are no bin's, or a bin's that are not, in chunk",
-             chunk);
+      expect(head.taken[word] == expected[word], report,
+             "P1: pages taken that are no bin's, or a bin's that are not, in chunk", chunk);
       free += popcount(~head.taken[word]);
     }
     expect(head.free_pages == free, report, "P1: free pages are miscounted in chunk", chunk);
-    expect((head.linked != 0) == (free != 0), report, "P1: linked without free pages, or not linked with some, chunk", chunk);
+    expect((head.linked != 0) == (free != 0), report, "P1: linked without free pages, or not linked with some, chunk",
+           chunk);
   }
 
   u64 page_bits_of(u32 word) const {
@@ -176,12 +181,15 @@ class bin_snapshot {
     expect(free + live_blocks(bin, size_class) == Layout::capacity(size_class), report,
            "N1: free blocks and set bits are not all blocks of the bin at page", bin.number);
     for (u32 word = 0; word < Layout::words(size_class); ++word)
-      expect((bin.bits[word] & ~Layout::valid_mask(size_class, word)) == 0, report, "N3: bits of no block, page", bin.number);
+      expect((bin.bits[word] & ~Layout::valid_mask(size_class, word)) == 0, report, "N3: bits of no block, page",
+             bin.number);
     expect((bin.linked != 0) == (free != 0), report, "N5: linked without free blocks, or not linked with some, page",
            bin.number);
-    expect(bin_role{bin.role}.arena() + 1 == owner(chunk), report, "P2: a bin of another arena than its chunk, page", bin.number);
+    expect(bin_role{bin.role}.arena() + 1 == owner(chunk), report, "P2: a bin of another arena than its chunk, page",
+           bin.number);
     bool const notes = room_word::idle_classes(room(owner(chunk) - 1)) >> size_class & 1;
-    expect(free != Layout::capacity(size_class) || notes, report, "A4: an empty bin that nobody noted, page", bin.number);
+    expect(free != Layout::capacity(size_class) || notes, report, "A4: an empty bin that nobody noted, page",
+           bin.number);
   }
 
   u64 room(u32 arena) const { return word64(table_type::arena_offset(arena)); }
@@ -202,7 +210,8 @@ class bin_snapshot {
     u32 previous = 0;
     for (u32 chunk = word32(offset + 64); chunk != 0 && listed <= to_list; ++listed) {
       bool const ours = chunk <= table_.chunks() && owner(chunk - 1) == arena + 1;
-      expect(ours && header_of_chunk(chunk - 1).previous == previous, report, "P1: a broken list of chunks in arena", arena);
+      expect(ours && header_of_chunk(chunk - 1).previous == previous, report, "P1: a broken list of chunks in arena",
+             arena);
       if (!ours) break;
       previous = chunk;
       chunk = header_of_chunk(chunk - 1).next;
@@ -223,7 +232,8 @@ class bin_snapshot {
       });
     }
     u64 const word = word64(offset);
-    expect(bulk_semaphore_state::available(word) == free, report, "K1: units are not the free blocks of class", size_class);
+    expect(bulk_semaphore_state::available(word) == free, report, "K1: units are not the free blocks of class",
+           size_class);
     expect(bulk_semaphore_state::check_at_rest(word), report, "B3: promises are open at rest, class", size_class);
     expect(word32(offset + 64) == 0, report, "K2: a locked list of class", size_class);
     u32 previous = 0;

@@ -51,8 +51,8 @@ class recycler {
 
   /// Y1, and tells who searches for the class.
   template <class Place>
-  WARPHEAP_DEVICE static void signal(basic_arena_table<Layout, Place> const& table, u32 arena, u32 size_class, u32 units,
-                                     u32 promised = 0) {
+  WARPHEAP_DEVICE static void signal(basic_arena_table<Layout, Place> const& table, u32 arena, u32 size_class,
+                                     u32 units, u32 promised = 0) {
     table.semaphore(arena, size_class).signal(units, promised);
     table.class_watch(size_class).room_appeared();
   }
@@ -92,8 +92,7 @@ class recycler {
   }
 
   /// Y4.
-  WARPHEAP_COLD static void free_at_the_ends(table_type table, u32 page, u32 arena,
-                                             u32 size_class, u32 blocks) {
+  WARPHEAP_COLD static void free_at_the_ends(table_type table, u32 page, u32 arena, u32 size_class, u32 blocks) {
     u32 const capacity = Layout::capacity(size_class);
     auto const srcu = table.srcu(arena);
     u32 const section = srcu.read_lock();

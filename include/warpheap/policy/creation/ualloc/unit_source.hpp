@@ -51,7 +51,8 @@ class unit_source {
     if (answer == granted) return {arena, wanted};
     u32 units = 0;
     if (answer == makes_bins) units = make_batch(table_.far(), group.mask, size_class_, arena, wanted);
-    return units != 0 ? unit_grant{arena, units} : search_together(table_.far(), group.mask, size_class_, arena, wanted);
+    return units != 0 ? unit_grant{arena, units}
+                      : search_together(table_.far(), group.mask, size_class_, arena, wanted);
   }
 
  private:
@@ -97,8 +98,7 @@ class unit_source {
   }
 
   /// What to do about the promise of `bins` bins, of which `made` were made, for `wanted` units: how many are ours.
-  WARPHEAP_DEVICE static u32 settle(table_type table, u32 arena, u32 size_class, u32 wanted, u32 bins,
-                                    u32 made) {
+  WARPHEAP_DEVICE static u32 settle(table_type table, u32 arena, u32 size_class, u32 wanted, u32 bins, u32 made) {
     u32 const capacity = Layout::capacity(size_class), batch = bins * capacity;
     if (made == 0) return table.semaphore(arena, size_class).withdraw(wanted, batch) ? wanted : 0;
     u32 const kept = wanted < made * capacity ? wanted : made * capacity;
@@ -108,8 +108,8 @@ class unit_source {
 
   /// Makes up to `wanted` bins, at most one a lane and turn, and lists them; how many there were pages for. All lanes of the
   /// group call.
-  WARPHEAP_DEVICE static u32 make_bins(table_type table, lane_group const& group, u32 arena,
-                                       u32 size_class, u32 wanted, chunk_use use) {
+  WARPHEAP_DEVICE static u32 make_bins(table_type table, lane_group const& group, u32 arena, u32 size_class, u32 wanted,
+                                       chunk_use use) {
     static_assert(Layout::capacity(Layout::classes - 1) >= 1);
     // A request is of one unit a lane, so there are as many lanes as bins.
     bool const makes = group.rank < wanted;
@@ -137,8 +137,7 @@ class unit_source {
   }
 
   /// A bin of an arena that is not ours; up to `wanted` units of it. One lane alone, without a promise.
-  WARPHEAP_COLD static unit_grant make_one(table_type table, u32 arena, u32 size_class,
-                                             u32 wanted, chunk_use use) {
+  WARPHEAP_COLD static unit_grant make_one(table_type table, u32 arena, u32 size_class, u32 wanted, chunk_use use) {
     lane_group const alone = group_of(1u << simt::lane_id());
     if (make_bins(table, alone, arena, size_class, 1, use) == 0) return {};
     u32 const capacity = Layout::capacity(size_class), kept = wanted < capacity ? wanted : capacity;
@@ -147,16 +146,14 @@ class unit_source {
   }
 
   /// Up to `wanted` units of an arena's semaphore that says that it has `available`, if they are there.
-  WARPHEAP_DEVICE static unit_grant take_units(table_type table, u32 arena, u32 size_class, u32 wanted,
-                                               u64 available) {
+  WARPHEAP_DEVICE static unit_grant take_units(table_type table, u32 arena, u32 size_class, u32 wanted, u64 available) {
     u32 const asked = available < wanted ? static_cast<u32>(available) : wanted;
     if (asked == 0 || !table.semaphore(arena, size_class).try_wait(asked)) return {};
     return {arena, asked};
   }
 
   /// Looks everywhere. Any lane alone, holding nothing (V1).
-  WARPHEAP_COLD static unit_grant search(table_type table, u32 size_class, u32 home,
-                                         u32 wanted) {
+  WARPHEAP_COLD static unit_grant search(table_type table, u32 size_class, u32 home, u32 wanted) {
     WARPHEAP_NO_UNROLL
     for (backoff nap;; nap.pause()) {
       if (is_certified(table, size_class)) return {};
@@ -177,8 +174,7 @@ class unit_source {
   }
 
   /// Units or pages of any arena that a look finds: no certain answer.
-  WARPHEAP_DEVICE static unit_grant look_around(table_type table, u32 size_class, u32 home,
-                                                u32 wanted) {
+  WARPHEAP_DEVICE static unit_grant look_around(table_type table, u32 size_class, u32 home, u32 wanted) {
     u32 const least = Layout::pages(size_class);
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < table.arenas(); ++i) {
@@ -186,16 +182,14 @@ class unit_source {
       unit_grant found = take_units(table, arena, size_class, wanted, table.semaphore(arena, size_class).available());
       // relaxed: a hint.
       u32 const pages = room_word::free_pages(table.room(arena).load(order::relaxed));
-      if (found.units == 0 && pages >= least)
-        found = make_one(table, arena, size_class, wanted, chunk_use::existing);
+      if (found.units == 0 && pages >= least) found = make_one(table, arena, size_class, wanted, chunk_use::existing);
       if (found.units != 0) return found;
     }
     return {};
   }
 
   /// What an arena has, by read-modify-writes (W1); `certain` becomes false if it may have something that we cannot get yet.
-  WARPHEAP_DEVICE static unit_grant visit(table_type table, u32 size_class, u32 arena,
-                                          u32 wanted, bool& certain) {
+  WARPHEAP_DEVICE static unit_grant visit(table_type table, u32 size_class, u32 arena, u32 wanted, bool& certain) {
     auto semaphore = table.semaphore(arena, size_class);
     for (u64 there = semaphore.available_newest(); there != 0; there = semaphore.available_newest()) {
       unit_grant const found = take_units(table, arena, size_class, wanted, there);
