@@ -62,7 +62,7 @@ void expect_no_refusal(u32 chunks, launch_shape shape, u64 least, u32 step_log2,
 }
 
 TEST(UallocChurn, NobodyIsRefusedWhileABinIsFree) { expect_no_refusal<ualloc<tight>>(1, {7, 1}, 16, 1, 7, 500); }
-TEST(UallocChurn, NobodyIsRefusedWhileABlockIsFree) { expect_no_refusal<ualloc<tight>>(1, {3, 7}, 1024, 0, 1, 300); }
+TEST(UallocChurn, NobodyIsRefusedWhileABlockIsFree) { expect_no_refusal<ualloc<tight>>(1, {3, 7}, 1024, 0, 1, 1000); }
 TEST(UallocChurn, NobodyIsRefusedWhileAnotherArenaHasABin) {
   expect_no_refusal<ualloc<tight>>(8, {7, 8}, 16, 3, 3, 100);
 }

@@ -11,7 +11,8 @@
 //  | idle classes |    in limbo    |   free pages   |
 //
 //   A1  idle: since the bit was last cleared, a bin of the class may have become empty and stayed.
-//   A2  in limbo: bins that are dead and not yet back in their chunk.
+//   A2  in limbo: bins on their way, from before their units are taken until they are back in their chunk, or from when their
+//       pages are taken until their units are signalled; and chunks on their way from the supply. A search waits for them.
 //   A3  free pages of the arena's chunks, counted after they were freed and before they are taken.
 //   A4  at rest nothing is in limbo, and a bin that is empty has its class's bit set.
 #pragma once

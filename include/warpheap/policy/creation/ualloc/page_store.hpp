@@ -55,8 +55,8 @@ class page_store {
  public:
   WARPHEAP_DEVICE page_store(far_table<Layout> const& table, u32 arena) : table_{table}, arena_{arena} {}
 
-  /// The pages of a bin for each lane of the group, as far as there are any: first page, or 0. All lanes call, and lock
-  /// together.
+  /// The pages of a bin for each lane of the group, as far as there are any: first page, or 0. They are in limbo until made()
+  /// is called for them. All lanes call, and lock together.
   WARPHEAP_DEVICE u32 take(lane_group const& group, u32 size_class, chunk_use use) const {
     auto const mutex = table_.chunk_mutex(arena_);
     mutex.lock(group.mask);
@@ -74,6 +74,12 @@ class page_store {
     }
     mutex.unlock(group.mask);
     return mine;
+  }
+
+  /// So many bins are made of pages that take() returned, and their units signalled.
+  WARPHEAP_DEVICE void made(u32 bins) const {
+    // A2. release: who finds nothing in limbo finds the units; pairs with the visit's acquire.
+    table_.room(arena_).fetch_sub(bins * room_word::one_in_limbo, order::acq_rel);
   }
 
   /// The end of a bin that nobody can reach: its pages are free. Any lane alone.
@@ -180,8 +186,9 @@ class page_store {
       u32 const left = free_pages(chunk).load(order::relaxed) - popcount(chosen);
       free_pages(chunk).store(left, order::relaxed);
       if (left == 0) unlink(chunk);
-      // relaxed: only less room.
-      table_.room(arena_).fetch_sub(popcount(chosen) * room_word::one_page, order::relaxed);
+      // A2. relaxed: only less room.
+      table_.room(arena_).fetch_add(popcount(begin) * room_word::one_in_limbo - popcount(chosen) * room_word::one_page,
+                                    order::relaxed);
       return {table_.first_page(chunk) + 64 * word, begin};
     }
     return {};
@@ -210,8 +217,15 @@ class page_store {
 
   /// A chunk of the supply, made one of the arena; `none` if there is none.
   WARPHEAP_DEVICE u32 make_chunk() const {
+    // A2: a chunk on its way to us is not missed. Where there seems to be none we ask without: a crowd that asks in vain would
+    // keep one another from an answer.
+    u64 const marks = supply().chunks_available() != 0 ? room_word::one_in_limbo : 0;
+    if (marks != 0) table_.room(arena_).fetch_add(marks, order::acq_rel);
     void* const memory = supply().create_chunk();
-    if (!memory) return none;
+    if (!memory) {
+      if (marks != 0) table_.room(arena_).fetch_sub(marks, order::acq_rel);
+      return none;
+    }
     u32 const chunk = table_.chunk_at(memory);
     chunk_shape const shape = table_.chunk();
     // No page was a bin's, whatever is written there.
@@ -226,7 +240,7 @@ class page_store {
     // P2. release: the roles, for who frees what is no block.
     table_.arena_of_chunk(chunk).store(arena_ + 1, order::release);
     // P3. acquire, release: W1.
-    table_.room(arena_).fetch_add(shape.usable_pages() * room_word::one_page, order::acq_rel);
+    table_.room(arena_).fetch_add(shape.usable_pages() * room_word::one_page - marks, order::acq_rel);
     table_.pages_watch().room_appeared();
     return chunk;
   }

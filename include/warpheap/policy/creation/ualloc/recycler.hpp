@@ -118,13 +118,14 @@ class recycler {
   WARPHEAP_DEVICE static bool try_retire(table_type table, u32 page, u32 arena, u32 size_class) {
     u32 const capacity = Layout::capacity(size_class);
     bin_view const bin = table.bin(page);
-    if (!Steps::take_all(table.semaphore(arena, size_class), capacity)) return false;
-    if (!bin.try_kill(capacity)) {
-      signal(table, arena, size_class, capacity);
+    // A2: before the units go, so that who finds none of them finds this. acquire, release: W1.
+    table.room(arena).fetch_add(room_word::one_in_limbo, order::acq_rel);
+    bool const ours = Steps::take_all(table.semaphore(arena, size_class), capacity);
+    if (!ours || !bin.try_kill(capacity)) {
+      if (ours) signal(table, arena, size_class, capacity);
+      table.room(arena).fetch_sub(room_word::one_in_limbo, order::acq_rel);
       return false;
     }
-    // A2. acquire, release: W1.
-    table.room(arena).fetch_add(room_word::one_in_limbo, order::acq_rel);
     list_type{table, arena, size_class}.remove(page);
     Steps::retire(table.srcu(arena), bin.node(), reclaim{table});
     return true;

@@ -5,9 +5,10 @@
 // withdrawn and the other arenas are searched: for units, for pages, and for bins of other classes that are empty.
 //
 //   certain answer   watch the pages and the class (W1)
+//                    ask the supply for a chunk: nullptr
 //                    visit every arena by read-modify-writes: its semaphore has no units, nothing is idle or in limbo,
 //                    no pages are free
-//                    ask the supply for a chunk: nullptr
+//                    ask the supply again: what came back during the visit
 //                    both watches are unchanged: a certificate is left, and others answer by it at once
 //
 //   V1  nobody holds units without blocks while it waits for lanes of its warp that may be searching: a search waits for those
@@ -82,6 +83,7 @@ class unit_source {
     u32 const made = make_bins(table, group, arena, size_class, bins, chunk_use::existing_or_new);
     u32 units = 0;
     if (group.leads) units = settle(table, arena, size_class, wanted, bins, made);
+    if (group.leads && made != 0) page_store<Layout, Supply>{table, arena}.made(made);
     units = broadcast(group, units);
     simt::sync_warp(mask);
     return units;
@@ -142,6 +144,7 @@ class unit_source {
     if (make_bins(table, alone, arena, size_class, 1, use) == 0) return {};
     u32 const capacity = Layout::capacity(size_class), kept = wanted < capacity ? wanted : capacity;
     recycler_type::signal(table, arena, size_class, capacity - kept);
+    page_store<Layout, Supply>{table, arena}.made(1);
     return {arena, kept};
   }
 
@@ -161,6 +164,7 @@ class unit_source {
       if (found.units != 0) return found;
       u64 const pages = table.pages_watch().watch(), blocks = table.class_watch(size_class).watch();
       bool certain = true;
+      found = make_one(table, home, size_class, wanted, chunk_use::existing_or_new);
       for (u32 i = 0; i < table.arenas() && found.units == 0; ++i)
         found = visit(table, size_class, (home + i) % table.arenas(), wanted, certain);
       if (found.units == 0) found = make_one(table, home, size_class, wanted, chunk_use::existing_or_new);
