@@ -36,6 +36,16 @@ __global__ void call_tbuddy(warpheap::tbuddy_allocator heap, void** results, uns
   call_all(heap, results, counts, bytes);
 }
 
+__global__ void call_ualloc(warpheap::ualloc_allocator heap, void** results, unsigned long long* counts,
+                            warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
+}
+
+__global__ void call_throughput(warpheap::throughput_allocator heap, void** results, unsigned long long* counts,
+                                warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
+}
+
 __global__ void call_toolkit(warpheap::toolkit_allocator heap, void** results, warpheap::size_t bytes) {
   call_common(heap, results, bytes);
 }

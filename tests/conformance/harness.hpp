@@ -17,6 +17,14 @@ inline holdings served(holdings list) {
   return list;
 }
 
+/// The last `count` entries of a list, which it loses.
+inline holdings split_off(holdings& list, u64 count) {
+  auto const first = list.end() - static_cast<i64>(count);
+  holdings last{first, list.end()};
+  list.erase(first, list.end());
+  return last;
+}
+
 /// A heap of the scenario's size and a grid of its shape. Every member function waits for the grid.
 template <class Allocator>
 class harness {
@@ -27,15 +35,20 @@ class harness {
   explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
 
   /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back and change their
-  /// class after few steps. Where no block is that large because blocks are limited, as many blocks as leave two a lane;
+  /// class after few steps. Where no block is that large because blocks are limited, as many blocks as leave two a lane, next to
+  /// each other;
   /// because the pool lies in two pieces, as many as leave the end of one and the start of the other. The ballast is nobody's
   /// business: it stays, and quiet() does not count it.
   static harness cramped(scenario const& with) {
     harness made{with};
     if constexpr (limited && traits.exact_out_of_memory) {
-      u64 const all = made.room_for(traits.largest_bytes), left = std::min(all, 2 * with.lanes() + 16);
+      // The room is in one piece: blocks that others hold would keep what lies between them from other sizes.
+      auto blocks = made.fill(traits.largest_bytes);
+      std::sort(blocks.begin(), blocks.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
+      u64 const left = std::min<u64>(blocks.size(), 2 * with.lanes() + 16);
+      made.free(split_off(blocks, left));
       made.room_bytes_ = left * traits.largest_bytes;
-      made.ballast_ = served(made.ask(same(all - left, traits.largest_bytes))).size();
+      made.ballast_ = blocks.size();
     } else if (with.small && traits.whole_pool) {
       made.room_bytes_ = 160 * 1024;
       made.ballast_ = served(made.ask(same(1, with.pool_bytes - made.room_bytes_))).size();
@@ -184,14 +197,6 @@ verdict accounts_for(harness<Allocator>& bench, holdings const& blocks) {
   bench.free(blocks);
   found.include(bench.empty());
   return found;
-}
-
-/// The last `count` entries of a list, which it loses.
-inline holdings split_off(holdings& list, u64 count) {
-  auto const first = list.end() - static_cast<i64>(count);
-  holdings last{first, list.end()};
-  list.erase(first, list.end());
-  return last;
 }
 
 }  // namespace conformance

@@ -6,7 +6,9 @@
 #include "../policy/creation/scatter.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
 #include "../policy/creation/tbuddy.hpp"
+#include "../policy/creation/throughput.hpp"
 #include "../policy/creation/toolkit.hpp"
+#include "../policy/creation/ualloc.hpp"
 #include "../policy/distribution/none.hpp"
 #include "../policy/oom/return_null.hpp"
 #include "../policy/reserve_pool/device_memory.hpp"
@@ -36,6 +38,8 @@ using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::
 using ring_buffer_allocator = plain_allocator<creation::ring_buffer<>>;
 using scatter_allocator = plain_allocator<creation::scatter<>>;
 using tbuddy_allocator = plain_allocator<creation::tbuddy<>>;
+using ualloc_allocator = plain_allocator<creation::ualloc<>>;
+using throughput_allocator = plain_allocator<creation::throughput<>>;
 
 /// What a kernel takes of the default heap: 16 bytes, trivially copyable.
 using heap_ref = default_allocator;
@@ -52,6 +56,10 @@ using toolkit_heap = basic_heap<toolkit_allocator>;
 using ring_buffer_heap = basic_heap<ring_buffer_allocator>;
 /// Powers of two of 4 KiB pages, split and merged.
 using tbuddy_heap = basic_heap<tbuddy_allocator>;
+/// UAlloc's bins alone: blocks of up to 1 KiB.
+using ualloc_heap = basic_heap<ualloc_allocator>;
+/// UAlloc and TBuddy as one allocator.
+using throughput_heap = basic_heap<throughput_allocator>;
 #endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

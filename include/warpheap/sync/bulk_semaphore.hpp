@@ -122,8 +122,9 @@ class bulk_semaphore {
   WARPHEAP_DEVICE void signal(u32 n, u32 promised) {
     namespace state = bulk_semaphore_state;
     // release: the batch's contents happen before any lane that takes these units; pairs with the acquire in wait(),
-    // try_wait() and withdraw().
-    auto const old = word_.fetch_add(state::change(n, -i64{promised}), order::release);
+    // try_wait() and withdraw(). acquire: whoever looked by available_newest() before did so after what we do next; pairs
+    // with the release there.
+    auto const old = word_.fetch_add(state::change(n, -i64{promised}), order::acq_rel);
     WARPHEAP_ASSERT(state::available(old) + n <= state::max_available, "bulk_semaphore: more than 2^36 - 1 units");
     static_cast<void>(old);
   }
@@ -160,6 +161,12 @@ class bulk_semaphore {
   WARPHEAP_DEVICE void promise(u32 units) {
     // relaxed: sleepers need the number alone; what orders a promise before a try_wait elsewhere is that one's release.
     word_.fetch_add(bulk_semaphore_state::change(0, units), order::relaxed);
+  }
+
+  /// Units there now, by a read-modify-write: who signals later knows what the caller did before.
+  WARPHEAP_DEVICE u64 available_newest() const {
+    // acquire: what was signalled; pairs with the release in signal(). release: pairs with the acquire there.
+    return bulk_semaphore_state::available(word_.fetch_add(0, order::acq_rel));
   }
 
   /// Units there now: a hint.

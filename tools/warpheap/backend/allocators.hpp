@@ -55,8 +55,10 @@ using known_allocators = entry_list<
     entry<toolkit_allocator, "device-side malloc of CUDA, the C library's on the host backend", reset::does_nothing>,
     entry<ring_buffer_allocator, "frames of 8 KiB behind a push and a pop index; what is larger is refused">,
     entry<scatter_allocator, "ScatterAlloc: pages of one size, found by a hash of size, multiprocessor and warp">,
-    entry<tbuddy_allocator,
-          "TBuddy: powers of two of 4 KiB pages, split and merged; a semaphore an order, and a tree">>;
+    entry<tbuddy_allocator, "TBuddy: powers of two of 4 KiB pages, split and merged; a semaphore an order, and a tree">,
+    entry<ualloc_allocator,
+          "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">,
+    entry<throughput_allocator, "UAlloc up to 1 KiB and TBuddy above: the allocator of Gelado and Garland">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
 template <class Visit>

@@ -1,0 +1,345 @@
+// The whole allocator of Gelado and Garland: sizes are rounded up to a power of two; what fits a bin of UAlloc comes from
+// there, what is larger from TBuddy, and UAlloc's chunks are blocks of TBuddy. Blocks of TBuddy lie at multiples of 4 KiB
+// and those of UAlloc never do, so free sees by the address alone whose a block is, without a table.
+//
+// Memory moves between the two: an empty chunk goes back and is merged, and before anybody is told that there is none, what
+// arenas keep empty is brought back for either.
+//
+// Cost: half of what sizes that are no power of two leave unused; of a bin of 4 KiB one block above 128 bytes.
+// Source: Gelado and Garland 2019, section 4: docs/design/throughput.md says what differs.
+#pragma once
+
+#include "report.hpp"
+#include "tbuddy.hpp"
+#include "ualloc/bin_allocator.hpp"
+#include "ualloc/inspection.hpp"
+#include "ualloc/plan.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <stdexcept>
+#include <string>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {}  // namespace creation
+
+namespace bins {
+
+/// TBuddy's blocks of one order, as chunks. Its handle lies among the table's words.
+template <class Layout, class Buddy>
+class buddy_chunks {
+  static_assert(sizeof(Buddy) <= 64 && __is_trivially_copyable(Buddy));
+
+ public:
+  WARPHEAP_HOST_DEVICE explicit buddy_chunks(far_table<Layout> const& table) : table_{table} {}
+
+  WARPHEAP_DEVICE void* create_chunk() const { return buddy().create_order(order()); }
+  WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_alone(memory); }
+  WARPHEAP_DEVICE u64 chunks_available() const { return buddy().available_slots(table_.chunk().bytes()); }
+
+  /// There is nothing to open: TBuddy makes itself ready.
+  WARPHEAP_DEVICE void open() const {}
+  /// Before anybody else.
+  WARPHEAP_DEVICE void keep(Buddy const& buddy) const { *at() = buddy; }
+
+ private:
+  WARPHEAP_DEVICE Buddy* at() const { return reinterpret_cast<Buddy*>(table_.words() + far_place::supply_offset); }
+  WARPHEAP_DEVICE Buddy buddy() const { return *at(); }
+  WARPHEAP_DEVICE u32 order() const { return table_.chunk().log2 - page_log2; }
+
+  far_table<Layout> table_;
+};
+
+/// Kernel of one thread: gives a supply its handle.
+struct keep_buddy {
+  template <class Supply, class Buddy>
+  WARPHEAP_DEVICE void operator()(Supply supply, Buddy buddy) const {
+    supply.keep(buddy);
+  }
+};
+
+}  // namespace bins
+
+namespace creation {
+
+/// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
+template <ualloc_config Config = ualloc_config{}>
+class throughput {
+  using layout = bins::layout<Config>;
+  using table_type = bins::arena_table<layout>;
+  using large_type = tbuddy<tbuddy_config{.page_bytes = bins::page_bytes}>;
+
+  using supply_type = bins::buddy_chunks<layout, large_type>;
+  using small_type = bins::bin_allocator<layout, supply_type>;
+
+ public:
+  static constexpr char const* name = "throughput";
+  static constexpr ualloc_config config = Config;
+  static constexpr allocator_traits traits{.alignment = Config.least_bytes,
+                                           .self_aligned_up_to = Config.wide_bins ? 256 : 4096,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = true};
+  static constexpr bool tells_heaps_apart = true;
+
+  throughput() = default;
+
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > layout::largest_bytes) return create_large(bytes);
+    u32 const size_class = layout::class_of(static_cast<u32>(bytes));
+    return small().create(group_by(simt::active_mask(), small().key_of(size_class)), size_class);
+  }
+
+  /// The same at a multiple of `alignment`, a power of two.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    size_t const both = bytes > alignment ? bytes : alignment;
+    if (both <= layout::self_aligned_up_to) return create(both);
+    bool const aligned =
+        bytes > layout::largest_bytes ? alignment <= bins::page_bytes : alignment <= bins::header_bytes;
+    return aligned ? create(bytes) : create_large_aligned(*this, alignment, bytes);
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    bool const fits = bytes != 0 && bytes <= layout::largest_bytes;
+    u32 const together = simt::ballot(mask, fits);
+    if (!fits) return create(bytes);
+    u32 const size_class = layout::class_of(static_cast<u32>(bytes));
+    return small().create(group_by(together, small().key_of(size_class)), size_class);
+  }
+
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (!memory) return;
+    if (reinterpret_cast<u64>(memory) % bins::page_bytes != 0) return small().destroy(memory);
+    destroy_large(memory);
+  }
+
+  /// Bytes of the live block at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
+    if (reinterpret_cast<u64>(memory) % bins::page_bytes != 0) return small().usable_size(memory);
+    return lies_in_chunk(memory) ? 0 : large_.usable_size(memory);
+  }
+  /// Whether `memory` is a live block; and whether it lies in the pool.
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
+  WARPHEAP_DEVICE bool contains(void const* memory) const { return large_.contains(memory); }
+
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane visits every arena.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    if (bytes == 0) return 0;
+    if (bytes <= layout::largest_bytes) return small().available_slots(layout::class_of(static_cast<u32>(bytes)));
+    small_type::return_chunks(table_.far());
+    return large_.available_slots(bytes);
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: its pages, their metadata, and room to align them. Throws
+  /// std::invalid_argument if that is not one chunk.
+  static size_t required_bytes(size_t pool_bytes) {
+    auto const planned = plan(pool_bytes);
+    return large_type::required_bytes(pool_bytes) + table_type::words_bytes(planned.chunks, planned.arenas) + alignment;
+  }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static throughput place(void* memory, size_t pool_bytes) {
+    throughput made;
+    made.large_ = large_type::place(memory, pool_bytes);
+    u64 const words = align_up(reinterpret_cast<u64>(memory) + large_type::required_bytes(pool_bytes), alignment);
+    made.table_ = plan(pool_bytes).template table<layout>(made.large_.pages().pool(), reinterpret_cast<u8*>(words));
+    return made;
+  }
+
+  /// Makes everything free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const {
+    large_.initialize(on);
+    backend::fill_bytes(table_.words(), 0, table_.words_bytes(), on);
+    supply_type const supply{table_.far()};
+    launch(on, {1, 1}, bins::write_place{}, table_, supply);
+    launch(on, {1, 1}, bins::keep_buddy{}, supply, large_);
+  }
+
+  size_t pool_bytes() const { return large_.pool_bytes(); }
+  size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
+
+  /// Containers are pieces of the pool as large as chunks, be they chunks or not.
+  heap_statistics statistics() const {
+    bins::bin_snapshot<layout> const seen{table_};
+    heap_statistics counted{.pool_bytes = pool_bytes(), .metadata_bytes = metadata_bytes(), .slabs = table_.chunks()};
+    auto const pages = large_.statistics();
+    counted.double_frees = pages.double_frees;
+    counted.foreign_frees = pages.foreign_frees;
+    seen.add_to(counted);
+    std::vector<bool> used(table_.chunks() + 1);
+    for_each_live(seen, [&](void* memory, size_t bytes) {
+      u64 const offset = static_cast<u64>(static_cast<u8*>(memory) - table_.pool());
+      if (seen.owner_at(offset) == 0) {
+        ++counted.live_blocks;
+        counted.live_bytes += bytes;
+      }
+      for (u64 at = offset; at < offset + bytes; at += table_.chunk().bytes()) used[at >> table_.chunk().log2] = true;
+    });
+    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
+      if (!used[chunk]) ++(seen.owner(chunk) == 0 ? counted.free_slabs : counted.empty_slabs);
+    return counted;
+  }
+
+  u64 available_slots_on_host(size_t bytes) const {
+    device_buffer<u64> const slots(1);
+    launch({1, 1}, bins::count_slots{}, *this, bytes, slots.data());
+    synchronize();
+    return slots[0];
+  }
+
+  invariant_report check_invariants() const {
+    bins::bin_snapshot<layout> const seen{table_};
+    auto report = seen.check_invariants();
+    for (auto const& line : large_.check_invariants()) report.push_back("pages: " + line);
+    u64 chunks = 0;
+    large_.for_each_live([&](void* memory, size_t bytes) {
+      u64 const offset = static_cast<u64>(static_cast<u8*>(memory) - table_.pool());
+      chunks += seen.owner_at(offset) != 0 && offset % table_.chunk().bytes() == 0 && bytes == table_.chunk().bytes();
+    });
+    if (chunks != seen.chunks().size())
+      report.push_back("H1: " + std::to_string(seen.chunks().size()) + " chunks, of which " + std::to_string(chunks) +
+                       " are blocks");
+    return report;
+  }
+
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    for_each_live(bins::bin_snapshot<layout>{table_}, visit);
+  }
+#endif
+
+  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
+  WARPHEAP_HOST_DEVICE large_type const& large() const { return large_; }
+
+ private:
+#if !defined(__CUDACC_RTC__)
+  static constexpr u64 alignment = 128;
+
+  static bins::pool_plan plan(size_t pool_bytes) {
+    auto const planned = bins::plan_pool(pool_bytes, Config, backend::multiprocessors());
+    if (planned.chunks != 0) return planned;
+    throw std::invalid_argument{"throughput: " + std::to_string(pool_bytes) +
+                                " bytes are less than the smallest chunk"};
+  }
+
+  /// Visits the blocks that callers hold: those in a chunk in place of the chunk.
+  template <class Visitor>
+  void for_each_live(bins::bin_snapshot<layout> const& seen, Visitor visit) const {
+    large_.for_each_live([&](void* memory, size_t bytes) {
+      u64 const offset = static_cast<u64>(static_cast<u8*>(memory) - table_.pool());
+      if (seen.owner_at(offset) == 0) return visit(memory, bytes);
+      for (auto const& [block, its_bytes] : seen.live_blocks_of(static_cast<u32>(offset >> table_.chunk().log2)))
+        visit(block, its_bytes);
+    });
+  }
+#endif
+
+  WARPHEAP_DEVICE small_type small() const { return small_type{table_}; }
+
+  /// Whether `memory` is a page of a chunk: whoever frees the start of one frees what is not his.
+  WARPHEAP_DEVICE bool lies_in_chunk(void const* memory) const {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
+    // relaxed: of a block that is somebody's it is known to whoever got it that it is no chunk.
+    return offset < table_.pool_bytes() &&
+           table_.arena_of_chunk(static_cast<u32>(offset >> table_.chunk().log2)).load(order::relaxed) != 0;
+  }
+
+  WARPHEAP_DEVICE void* create_large(size_t bytes) const {
+    u32 const order = large_type::order_for(bytes);
+    if (order > large_.top_order()) return refuse();
+    void* const memory = large_.create(bytes);
+    return memory ? memory : create_large_slowly(*this, order);
+  }
+
+  WARPHEAP_DEVICE void* refuse() const {
+    table_.count(bins::bin_count::failures, 1);
+    return nullptr;
+  }
+
+  /// The certain answer for blocks of TBuddy: nullptr only if there is none, no chunk is empty, and none becomes so
+  /// meanwhile.
+  WARPHEAP_COLD static void* create_large_slowly(throughput self, u32 order) {
+    lane_group const group = group_by(simt::active_mask(), self.small().key_of(order));
+    u32 waiting = group.mask;
+    for (backoff nap;; nap.pause()) {
+      lane_group const rest = group_of(waiting);
+      large_search search{};
+      if (rest.leads) search.begin(self);
+      search = {broadcast(rest, search.watched), broadcast(rest, search.state)};
+      // What the leader saw come back is every lane's.
+      simt::sync_warp(waiting);
+      if (search.state == large_search::certified) return self.refuse();
+      void* const memory = self.large_.create_warp(waiting, u64{bins::page_bytes} << order);
+      waiting = simt::ballot(waiting, memory == nullptr);
+      if (memory) return memory;
+      u32 certain = 0;
+      if (group_of(waiting).leads) certain = search.ends(self);
+      if (broadcast(group_of(waiting), certain) != 0) return self.refuse();
+    }
+  }
+
+  /// The same for one lane, at a multiple of `alignment`.
+  WARPHEAP_COLD static void* create_large_aligned(throughput self, size_t alignment, size_t bytes) {
+    if (large_type::order_for(bytes) > self.large_.top_order()) return self.refuse();
+    for (backoff nap;; nap.pause()) {
+      void* const memory = self.large_.create_aligned(alignment, bytes);
+      if (memory) return memory;
+      large_search search{};
+      search.begin(self);
+      void* const again =
+          search.state == large_search::certified ? nullptr : self.large_.create_aligned(alignment, bytes);
+      if (again) return again;
+      if (search.state == large_search::certified || search.ends(self)) return self.refuse();
+    }
+  }
+
+  /// One turn of the certain answer, by one lane: empty chunks are brought back, then TBuddy is asked, and nothing changed.
+  struct large_search {
+    enum : u32 { certified, sure, unsure };
+
+    u64 watched;
+    u32 state;
+
+    WARPHEAP_DEVICE void begin(throughput const& self) {
+      auto const watch = self.table_.pages_watch();
+      // acquire: pairs with the release in ends(). An unwatched word is even, and no certificate.
+      watched = self.table_.pages_certificate().load(order::acquire);
+      state = certified;
+      if (watched != 0 && watched == watch.look()) return;
+      watched = watch.watch();
+      state = small_type::return_chunks(self.table_.far()) ? sure : unsure;
+    }
+    WARPHEAP_DEVICE bool ends(throughput const& self) const {
+      if (state != sure || !self.table_.pages_watch().unchanged(watched)) return false;
+      // release: what we saw happens before whoever relies on it; pairs with the acquire in begin().
+      self.table_.pages_certificate().store(watched, order::release);
+      return true;
+    }
+  };
+
+  /// Gives a block of TBuddy back, and tells who searches for pages.
+  WARPHEAP_DEVICE void destroy_large(void* memory) const {
+    if (lies_in_chunk(memory)) return table_.count(bins::bin_count::foreign_frees, 1);
+    large_.destroy(memory);
+    lane_group const group = group_by(simt::active_mask(), small().key_of(0));
+    simt::sync_warp(group.mask);
+    if (group.leads) {
+      // W1: a search visits every arena's word before it asks TBuddy. acquire, release: as there.
+      table_.room(table_.my_arena()).fetch_add(0, order::acq_rel);
+      table_.pages_watch().room_appeared();
+    }
+    // Nobody returns before it is known that there is room.
+    simt::sync_warp(group.mask);
+  }
+
+  large_type large_;
+  table_type table_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,183 @@
+// UAlloc: an arena for each multiprocessor, cut from large chunks into bins of 4 KiB, each of which serves one size. Blocks
+// are counted before they are looked for: a bulk semaphore of a class says that there are some, or who is to make a bin; the
+// bin is then found in a list that is walked without a lock. Its blocks never lie at multiples of 4 KiB, so that an
+// allocator which has larger ones that always do can tell them apart.
+//
+// Here alone, over a set of chunks that fills the pool; what is larger than its largest class is refused. `throughput` has
+// the same bins over TBuddy's chunks.
+//
+// Cost: a semaphore, a list and a bitmap operation a warp, and two on the reader count of the list; 128 bytes of a bin of
+// 4 KiB, which blocks above 128 bytes round up to one block.
+// Source: Gelado and Garland 2019, section 4.2: docs/design/ualloc.md says what differs.
+#pragma once
+
+#include "report.hpp"
+#include "ualloc/bin_allocator.hpp"
+#include "ualloc/chunk_set.hpp"
+#include "ualloc/inspection.hpp"
+#include "ualloc/plan.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <stdexcept>
+#include <string>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. `Layout` and `Steps` are for tests,
+/// which break them.
+template <ualloc_config Config = ualloc_config{}, class Layout = bins::layout<Config>,
+          class Steps = bins::careful_steps>
+class ualloc {
+  using table_type = bins::arena_table<Layout>;
+  using supply_type = bins::chunk_set<Layout>;
+  using allocator_type = bins::bin_allocator<Layout, supply_type, Steps>;
+
+ public:
+  static constexpr char const* name = "ualloc";
+  static constexpr ualloc_config config = Config;
+  static constexpr allocator_traits traits{.alignment = Config.least_bytes,
+                                           // Wide bins' blocks lie at multiples of 128, whatever is asked for.
+                                           .self_aligned_up_to = Config.wide_bins ? 128 : Layout::self_aligned_up_to,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = true,
+                                           .largest_bytes = Layout::largest_bytes};
+  static constexpr bool tells_heaps_apart = true;
+
+  ualloc() = default;
+
+  /// A block of at least `bytes` bytes; nullptr for 0, for more than the largest class has, and when there is none. Any
+  /// lanes, converged or not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > Layout::largest_bytes) return refuse();
+    u32 const size_class = Layout::class_of(static_cast<u32>(bytes));
+    return allocator().create(group_by(simt::active_mask(), allocator().key_of(size_class)), size_class);
+  }
+
+  /// The same at a multiple of `alignment`, a power of two; what blocks are not aligned to is refused.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    size_t const both = bytes > alignment ? bytes : alignment;
+    if (bytes == 0 || both <= Layout::self_aligned_up_to) return create(bytes == 0 ? 0 : both);
+    return alignment <= bins::header_bytes ? create(bytes) : refuse();
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    bool const fits = bytes != 0 && bytes <= Layout::largest_bytes;
+    u32 const together = simt::ballot(mask, fits);
+    if (!fits) return create(bytes);
+    u32 const size_class = Layout::class_of(static_cast<u32>(bytes));
+    return allocator().create(group_by(together, allocator().key_of(size_class)), size_class);
+  }
+
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (memory) allocator().destroy(memory);
+  }
+
+  /// Bytes of the live block at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return allocator().usable_size(memory); }
+  /// Whether `memory` is a live block.
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
+  /// Whether `memory` lies in the pool, be it a block or not.
+  WARPHEAP_DEVICE bool contains(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < table_.pool_bytes();
+  }
+
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane visits every arena.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    if (bytes == 0 || bytes > Layout::largest_bytes) return 0;
+    return allocator().available_slots(Layout::class_of(static_cast<u32>(bytes)));
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: its chunks, their metadata, and room to align them. Throws
+  /// std::invalid_argument if that is not one chunk.
+  static size_t required_bytes(size_t pool_bytes) {
+    auto const planned = plan(pool_bytes);
+    return planned.pool_bytes() + metadata_bytes(planned) + bins::page_bytes;
+  }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static ualloc place(void* memory, size_t pool_bytes) {
+    auto const planned = plan(pool_bytes);
+    auto* const pool = reinterpret_cast<u8*>(align_up(reinterpret_cast<u64>(memory), bins::page_bytes));
+    ualloc made;
+    made.table_ = planned.template table<Layout>(pool, pool + planned.pool_bytes());
+    return made;
+  }
+
+  /// Makes everything free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const {
+    backend::fill_bytes(table_.words(), 0, table_.words_bytes() + supply_type::words_bytes(table_.chunks()), on);
+    launch(on, {1, 1}, bins::write_place{}, table_, supply_type{table_.far()});
+  }
+
+  size_t pool_bytes() const { return table_.pool_bytes(); }
+  size_t metadata_bytes() const { return table_.words_bytes() + supply_type::words_bytes(table_.chunks()); }
+
+  heap_statistics statistics() const {
+    bins::bin_snapshot<Layout> const seen{table_};
+    heap_statistics counted{.pool_bytes = pool_bytes(), .metadata_bytes = metadata_bytes(), .slabs = table_.chunks()};
+    seen.add_to(counted);
+    counted.free_slabs = table_.chunks() - seen.chunks().size();
+    for (u32 const chunk : seen.chunks()) counted.empty_slabs += seen.is_empty(chunk);
+    return counted;
+  }
+
+  u64 available_slots_on_host(size_t bytes) const {
+    device_buffer<u64> const slots(1);
+    launch({1, 1}, bins::count_slots{}, *this, bytes, slots.data());
+    synchronize();
+    return slots[0];
+  }
+
+  invariant_report check_invariants() const {
+    bins::bin_snapshot<Layout> const seen{table_};
+    auto report = seen.check_invariants();
+    std::vector<u64> words(supply_type::words_bytes(table_.chunks()) / 8);
+    backend::copy_bytes(words.data(), table_.words() + table_.words_bytes(), 8 * words.size());
+    if (words[0] != table_.chunks() - seen.chunks().size())
+      report.push_back("T2: " + std::to_string(words[0]) + " chunks available, and as many taken as are arenas'");
+    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
+      if ((words[1 + chunk / 64] >> chunk % 64 & 1) != (seen.owner(chunk) != 0))
+        report.push_back("T2: chunk " + std::to_string(chunk) + " is no arena's and taken, or the other way round");
+    return report;
+  }
+
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    bins::bin_snapshot<Layout> const seen{table_};
+    for (u32 const chunk : seen.chunks())
+      for (auto const& [memory, bytes] : seen.live_blocks_of(chunk)) visit(memory, bytes);
+  }
+#endif
+
+  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
+
+ private:
+#if !defined(__CUDACC_RTC__)
+  static bins::pool_plan plan(size_t pool_bytes) {
+    auto const planned = bins::plan_pool(pool_bytes, Config, backend::multiprocessors());
+    if (planned.chunks != 0) return planned;
+    throw std::invalid_argument{"ualloc: " + std::to_string(pool_bytes) + " bytes are less than the smallest chunk"};
+  }
+  static size_t metadata_bytes(bins::pool_plan const& planned) {
+    return table_type::words_bytes(planned.chunks, planned.arenas) + supply_type::words_bytes(planned.chunks);
+  }
+#endif
+
+  WARPHEAP_DEVICE allocator_type allocator() const { return allocator_type{table_}; }
+
+  WARPHEAP_DEVICE void* refuse() const {
+    table_.count(bins::bin_count::failures, 1);
+    return nullptr;
+  }
+
+  table_type table_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

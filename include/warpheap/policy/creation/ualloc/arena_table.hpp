@@ -1,0 +1,202 @@
+// Where the words of a heap of bins lie: beside the pool, apart from the headers in it.
+//
+//   words    counts                        what was refused, freed twice, no block; and where the pool is
+//            watches                       one for pages, one a class with its certificate
+//            arena 0 | arena 1 | ...       room, chunk list, SRCU; a semaphore and a list a class, 128 bytes apart
+//            chunk 0 | chunk 1 | ...       arena + 1 of the chunk of the pool that is cut into bins, else 0
+//
+// An arena's room word says what its search of last resort needs to know, in one read-modify-write:
+//
+//   63          52 51            28 27             0
+//  | idle classes |    in limbo    |   free pages   |
+//
+//   A1  idle: since the bit was last cleared, a bin of the class may have become empty and stayed.
+//   A2  in limbo: bins on their way, from before their units are taken until they are back in their chunk, or from when their
+//       pages are taken until their units are signalled; and chunks on their way from the supply. A search waits for them.
+//   A3  free pages of the arena's chunks, counted after they were freed and before they are taken.
+//   A4  at rest nothing is in limbo, and a bin that is empty has its class's bit set.
+#pragma once
+
+#include "../../../sync/bulk_semaphore.hpp"
+#include "../../../sync/collective_mutex.hpp"
+#include "bin_header.hpp"
+#include "room_watch.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace bins {
+
+/// The fields of an arena's room word: pure functions.
+namespace room_word {
+
+inline constexpr u64 one_page = 1, one_in_limbo = u64{1} << 28;
+
+WARPHEAP_HOST_DEVICE constexpr u64 idle(u32 size_class) { return u64{1} << (52 + size_class); }
+WARPHEAP_HOST_DEVICE constexpr u64 idle_classes(u64 word) { return word >> 52; }
+WARPHEAP_HOST_DEVICE constexpr u64 in_limbo(u64 word) { return word >> 28 & low_mask(24); }
+WARPHEAP_HOST_DEVICE constexpr u32 free_pages(u64 word) { return static_cast<u32>(word & low_mask(28)); }
+
+}  // namespace room_word
+
+/// Counts that no invariant rests on.
+enum class bin_count : u32 { double_frees, foreign_frees, failures };
+
+/// What a view knows of itself: all by value, for the paths that every call takes.
+struct known_place {
+  u8* pool_ = nullptr;
+  u8* words_ = nullptr;
+  u64 shape_ = 0;  ///< chunks, arenas, log2 of a chunk
+
+  WARPHEAP_HOST_DEVICE u8* pool() const { return pool_; }
+  WARPHEAP_HOST_DEVICE u8* words() const { return words_; }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return shape_; }
+};
+
+/// The same read from the words where it is needed: of calls that call others each holds two registers in place of six.
+struct far_place {
+  u8* words_;
+
+  // Written before any other kernel began.
+  WARPHEAP_HOST_DEVICE u8* pool() const { return *reinterpret_cast<u8**>(words_ + pool_offset); }
+  WARPHEAP_HOST_DEVICE u8* words() const { return words_; }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return *reinterpret_cast<u64*>(words_ + shape_offset); }
+
+  static constexpr u64 pool_offset = 32, shape_offset = 40;
+  /// Where a supply may keep what it has to know, up to 64 bytes.
+  static constexpr u64 supply_offset = 64;
+};
+
+template <class Layout, class Place>
+class basic_arena_table;
+
+/// View of a heap of bins: 24 bytes, trivially copyable, owns nothing.
+template <class Layout>
+using arena_table = basic_arena_table<Layout, known_place>;
+/// The same for calls off the common path: 8 bytes.
+template <class Layout>
+using far_table = basic_arena_table<Layout, far_place>;
+
+template <class Layout, class Place>
+class basic_arena_table {
+ public:
+  using layout = Layout;
+
+  basic_arena_table() = default;
+  WARPHEAP_HOST_DEVICE explicit basic_arena_table(Place const& place) : place_{place} {}
+
+  WARPHEAP_HOST_DEVICE static constexpr u64 shape_of(u32 chunks, u32 arenas, u32 chunk_log2) {
+    return u64{chunks} << 32 | u64{arenas} << 16 | chunk_log2;
+  }
+  WARPHEAP_HOST_DEVICE far_table<Layout> far() const { return far_table<Layout>{far_place{words()}}; }
+
+  WARPHEAP_HOST_DEVICE u8* pool() const { return place_.pool(); }
+  WARPHEAP_HOST_DEVICE u8* words() const { return place_.words(); }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return place_.shape(); }
+  WARPHEAP_HOST_DEVICE u32 chunks() const { return static_cast<u32>(shape() >> 32); }
+  WARPHEAP_HOST_DEVICE u32 arenas() const { return static_cast<u32>(shape() >> 16) & 0xffff; }
+  WARPHEAP_HOST_DEVICE chunk_shape chunk() const { return {static_cast<u32>(shape()) & 0xff}; }
+  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{chunks()} << chunk().log2; }
+
+  WARPHEAP_HOST_DEVICE static u64 words_bytes(u32 chunks, u32 arenas) {
+    return arenas_offset + u64{arenas} * arena_bytes + align_up(4 * u64{chunks}, 128);
+  }
+  WARPHEAP_HOST_DEVICE u64 words_bytes() const { return words_bytes(chunks(), arenas()); }
+
+  // Pages are numbered through all chunks of the pool; page 0 is special, so that 0 can say that there is none.
+  WARPHEAP_HOST_DEVICE u32 chunk_of(u32 page) const { return page >> (chunk().log2 - page_log2); }
+  WARPHEAP_HOST_DEVICE u32 page_in_chunk(u32 page) const { return page & (chunk().pages() - 1); }
+  WARPHEAP_HOST_DEVICE u32 first_page(u32 chunk_number) const { return chunk_number << (chunk().log2 - page_log2); }
+  WARPHEAP_HOST_DEVICE u8* chunk_address(u32 chunk_number) const {
+    return pool() + (u64{chunk_number} << chunk().log2);
+  }
+  WARPHEAP_HOST_DEVICE u32 chunk_at(void const* memory) const {
+    return static_cast<u32>((reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool())) >> chunk().log2);
+  }
+  WARPHEAP_HOST_DEVICE bin_header* header(u32 page) const {
+    return reinterpret_cast<bin_header*>(pool() + (u64{page} << page_log2));
+  }
+  WARPHEAP_HOST_DEVICE chunk_header* header_of_chunk(u32 chunk_number) const {
+    return reinterpret_cast<chunk_header*>(chunk_address(chunk_number));
+  }
+  WARPHEAP_DEVICE bin_view bin(u32 page) const { return bin_view{header(page)}; }
+
+  /// The block `index` of the bin at `page`.
+  WARPHEAP_HOST_DEVICE void* block(u32 page, u32 size_class, u32 index) const {
+    u32 const offset = Layout::block_offset(size_class, index);
+    return chunk_address(chunk_of(page)) + Layout::chunk_offset(chunk(), size_class, page_in_chunk(page), offset);
+  }
+
+  // Of the whole heap.
+  WARPHEAP_DEVICE room_watch pages_watch() const { return room_watch{at<u64>(watches_offset)}; }
+  WARPHEAP_DEVICE room_watch class_watch(u32 size_class) const {
+    return room_watch{at<u64>(watches_offset + line * (1 + size_class))};
+  }
+  /// What a search without success leaves: the two watches that it ended with.
+  WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size_class) const {
+    return atomic_ref<u64>{at<u64>(watches_offset + line * (1 + size_class) + 64)};
+  }
+  /// The same for what is larger than bins' blocks.
+  WARPHEAP_DEVICE atomic_ref<u64> pages_certificate() const { return atomic_ref<u64>{at<u64>(watches_offset + 64)}; }
+  WARPHEAP_DEVICE atomic_ref<u32> arena_of_chunk(u32 chunk_number) const {
+    return atomic_ref<u32>{at<u32>(arenas_offset + u64{arenas()} * arena_bytes + 4 * u64{chunk_number})};
+  }
+  WARPHEAP_DEVICE void count(bin_count which, u64 more) const {
+    // relaxed: nobody reads it before the kernel ends.
+    atomic_ref<u64>{at<u64>(8 * static_cast<u32>(which))}.fetch_add(more, order::relaxed);
+  }
+
+  // Of one arena.
+  WARPHEAP_DEVICE atomic_ref<u64> room(u32 arena) const { return atomic_ref<u64>{at<u64>(arena_offset(arena))}; }
+  WARPHEAP_DEVICE collective_mutex chunk_mutex(u32 arena) const {
+    return collective_mutex{at<u32>(arena_offset(arena) + 32)};
+  }
+  WARPHEAP_DEVICE atomic_ref<u32> first_chunk(u32 arena) const {
+    return atomic_ref<u32>{at<u32>(arena_offset(arena) + 64)};
+  }
+  WARPHEAP_DEVICE warpheap::srcu srcu(u32 arena) const {
+    return warpheap::srcu{at<srcu_state>(arena_offset(arena) + line)};
+  }
+  WARPHEAP_DEVICE bulk_semaphore semaphore(u32 arena, u32 size_class) const {
+    return bulk_semaphore{at<u64>(class_offset(arena, size_class))};
+  }
+  WARPHEAP_DEVICE atomic_ref<u32> first_bin(u32 arena, u32 size_class) const {
+    return atomic_ref<u32>{at<u32>(class_offset(arena, size_class) + 32)};
+  }
+  WARPHEAP_DEVICE spin_mutex list_mutex(u32 arena, u32 size_class) const {
+    return spin_mutex{at<u32>(class_offset(arena, size_class) + 64)};
+  }
+
+  /// The arena of the multiprocessor that we run on.
+  WARPHEAP_DEVICE u32 my_arena() const { return simt::sm_id() % arenas(); }
+
+  // Offsets of what a quiet heap's inspection reads.
+  static constexpr u32 line = 128;
+  static constexpr u64 watches_offset = line;
+  static constexpr u64 arenas_offset = watches_offset + line * (1 + Layout::classes);
+  static constexpr u64 arena_bytes = line * (2 + Layout::classes);
+  WARPHEAP_HOST_DEVICE static u64 arena_offset(u32 arena) { return arenas_offset + arena * arena_bytes; }
+  WARPHEAP_HOST_DEVICE static u64 class_offset(u32 arena, u32 size_class) {
+    return arena_offset(arena) + line * (2 + size_class);
+  }
+  WARPHEAP_HOST_DEVICE u64 chunk_table_offset() const { return arenas_offset + u64{arenas()} * arena_bytes; }
+
+ private:
+  template <class Word>
+  WARPHEAP_DEVICE Word& at(u64 offset) const {
+    return *reinterpret_cast<Word*>(words() + offset);
+  }
+
+  Place place_;
+};
+
+/// Kernel of one thread: writes what a far_place reads, and lets the supply make itself ready.
+struct write_place {
+  template <class Layout, class Supply>
+  WARPHEAP_DEVICE void operator()(arena_table<Layout> table, Supply supply) const {
+    *reinterpret_cast<u8**>(table.words() + far_place::pool_offset) = table.pool();
+    *reinterpret_cast<u64*>(table.words() + far_place::shape_offset) = table.shape();
+    supply.open();
+  }
+};
+
+}  // namespace bins
+}  // namespace warpheap::inline WARPHEAP_BACKEND

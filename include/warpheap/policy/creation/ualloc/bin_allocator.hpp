@@ -1,0 +1,276 @@
+// Blocks of up to 1 or 2 KiB from bins: what ualloc and throughput have in common. The chunks come from a supply.
+//
+// malloc has two stages. The lanes of a warp that ask for one class have one leader, who gets units for all of them
+// (unit_source): so many blocks of the class are then sure to be in the arena. In the second stage the group finds them: each
+// of as many lanes as it takes lowers the free blocks of some bin, claims bits of its bitmap a word at a time, and shares
+// the blocks out by rank. free clears bits, those of one word together, raises the count, and signals.
+//
+// A lane that is alone has no one to talk to, and a full warp need not ask which lanes it has: both go their own way
+// through the same steps.
+#pragma once
+
+#include "../../../sync/warp_aggregate.hpp"
+#include "../../../util/random.hpp"
+#include "unit_source.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace bins {
+
+/// Where a pointer leads.
+struct block_address {
+  enum kind_of : u32 { block, was_block, foreign } kind;
+  u32 page;
+  u32 index;
+  bin_role role;
+};
+
+template <class Layout, class Supply, class Steps = careful_steps>
+class bin_allocator {
+  using table_type = arena_table<Layout>;
+  using source_type = unit_source<Layout, Supply, Steps>;
+  using recycler_type = recycler<Layout, Supply, Steps>;
+
+ public:
+  using layout = Layout;
+
+  bin_allocator() = default;
+  WARPHEAP_HOST_DEVICE explicit bin_allocator(table_type const& table) : table_{table} {}
+
+  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
+  WARPHEAP_DEVICE Supply supply() const { return Supply{table_.far()}; }
+
+  /// Blocks of one class for the lanes of a group that hold this heap; nullptr for those for whom there is none. All lanes
+  /// of the group call.
+  WARPHEAP_DEVICE void* create(lane_group const& group, u32 size_class) const {
+    if (group.mask == full_mask) return serve_warp(table_, size_class);
+    if (group.size == 1) return serve_alone(table_, size_class);
+    return serve_group(table_, group.mask, size_class);
+  }
+
+  /// Gives back the blocks of lanes that are here together. Not nullptr.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    block_address const at = locate(memory);
+    if (at.kind == block_address::block) return destroy_together(at);
+    table_.count(at.kind == block_address::was_block ? bin_count::double_frees : bin_count::foreign_frees, 1);
+  }
+
+  /// What block starts at `memory`, be it somebody's or not.
+  WARPHEAP_DEVICE block_address locate(void const* memory) const {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
+    if (offset >= table_.pool_bytes()) return {block_address::foreign, 0, 0, {}};
+    u32 const chunk = static_cast<u32>(offset >> table_.chunk().log2);
+    // relaxed, here and below: of a block that is somebody's it is known to whoever got it.
+    if (table_.arena_of_chunk(chunk).load(order::relaxed) == 0) return {block_address::foreign, 0, 0, {}};
+    place const at =
+        head_of(chunk, Layout::place_of(table_.chunk(), static_cast<u32>(offset) & (table_.chunk().bytes() - 1)));
+    if (at.page == place::none) return {block_address::foreign, 0, 0, {}};
+    u32 const page = table_.first_page(chunk) + at.page;
+    bin_role const role{table_.bin(page).role().load(order::relaxed)};
+    if (!role.was_bin()) return {block_address::foreign, 0, 0, {}};
+    u32 const index = Layout::block_at(role.size_class(), at.offset);
+    if (index == Layout::no_block) return {block_address::foreign, 0, 0, {}};
+    return {role.is_live() ? block_address::block : block_address::was_block, page, index, role};
+  }
+
+  /// Bytes of the block at `memory` if it is somebody's, else 0.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
+    block_address const at = locate(memory);
+    if (at.kind != block_address::block) return 0;
+    // relaxed: a hint, unless the block is ours.
+    u64 const word = table_.bin(at.page).bits(at.index / 64).load(order::relaxed);
+    return word >> (at.index % 64) & 1 ? Layout::class_bytes(at.role.size_class()) : 0;
+  }
+
+  /// Blocks of a class that could be allocated now; exact when the heap is quiet. Empty bins go back to their chunks for it.
+  WARPHEAP_DEVICE u64 available_slots(u32 size_class) const {
+    u64 const capacity = Layout::capacity(size_class);
+    u64 slots = 0;
+    for (u32 arena = 0; arena < table_.arenas(); ++arena) {
+      recycler_type::sweep(table_.far(), arena);
+      slots += table_.semaphore(arena, size_class).available();
+      slots += capacity * page_store<Layout, Supply>{table_.far(), arena}.bins_available(Layout::pages(size_class));
+    }
+    return slots + supply().chunks_available() * capacity * bins_of_chunk(Layout::pages(size_class));
+  }
+
+  /// Brings back to the supply every chunk that has no block that is somebody's. False if somebody else may be about to
+  /// bring back one more. Any lane alone.
+  WARPHEAP_COLD static bool return_chunks(far_table<Layout> table) {
+    bool all = true;
+    for (u32 arena = 0; arena < table.arenas(); ++arena) {
+      u64 room = table.room(arena).fetch_add(0, order::acq_rel);
+      if (room_word::idle_classes(room) != 0 || room_word::in_limbo(room) != 0) {
+        all = recycler_type::sweep(table, arena) && all;
+        room = table.room(arena).fetch_add(0, order::acq_rel);
+        all = all && room_word::in_limbo(room) == 0;
+      }
+      if (room_word::free_pages(room) < table.chunk().usable_pages()) continue;
+      while (page_store<Layout, Supply>{table, arena}.return_idle_chunk()) {
+      }
+    }
+    return all;
+  }
+
+  /// What lanes that act as one have in common: `what`, less than the words' bytes, of the same heap.
+  WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.words()) + what; }
+
+ private:
+  /// Bins of `pages` pages in an empty chunk.
+  WARPHEAP_HOST_DEVICE u32 bins_of_chunk(u32 pages) const {
+    u32 bins = 0;
+    for (u32 word = 0; word < 2; ++word)
+      bins += page_store<Layout, Supply>::runs_in(page_bits::unusable(table_.chunk(), word), pages);
+    return bins;
+  }
+
+  /// The same place, counted from the first page of its bin.
+  WARPHEAP_DEVICE place head_of(u32 chunk, place at) const {
+    if constexpr (Layout::config.wide_bins) {
+      if (at.page == place::none) return at;
+      u32 const word = at.page / 64;
+      u64 const heads = atomic_ref<u64>{table_.header_of_chunk(chunk)->heads[word]}.load(order::relaxed);
+      u64 const below = heads & low_mask(at.page % 64 + 1);
+      u32 const head = below != 0 ? word * 64 + highest_bit(below) : place::none;
+      // A tail is that of the bin that begins with its page.
+      if (head == place::none || (at.offset >= page_bytes && head != at.page)) return {place::none, 0};
+      return {head, at.offset + (at.page - head) * page_bytes};
+    } else {
+      return at;
+    }
+  }
+
+  /// Blocks chosen in one word of a bin's bitmap.
+  struct chosen_blocks {
+    u32 page = 0;
+    u32 word = 0;
+    u64 bits = 0;
+  };
+
+  /// Some blocks of a share; at least one. Any lane alone.
+  WARPHEAP_DEVICE chosen_blocks choose(bin_share& share, u32 size_class) const {
+    u32 const words = Layout::words(size_class);
+    u32 const random = mix32(static_cast<u32>(simt::clock()) + 32 * simt::sm_id() + simt::lane_id());
+    bin_view const bin = table_.bin(share.page);
+    u32 word = scale_below(random, words);
+    // N1: there are clear bits for us; those that are not to be seen yet were cleared before.
+    for (backoff nap;; nap.pause()) {
+      for (u32 i = 0; i < words; ++i) {
+        u64 const bits = bin.claim(word, share.blocks, Layout::valid_mask(size_class, word), random);
+        if (bits != 0) {
+          share.blocks -= popcount(bits);
+          return {share.page, word, bits};
+        }
+        word = word + 1 < words ? word + 1 : 0;
+      }
+    }
+  }
+
+  // Calls, all three, so that a kernel need not keep the registers of a search: what they take is all that they know.
+
+  WARPHEAP_COLD static void* serve_warp(table_type table, u32 size_class) {
+    return bin_allocator{table}.serve(group_of(full_mask), size_class);
+  }
+  WARPHEAP_COLD static void* serve_group(table_type table, u32 mask, u32 size_class) {
+    return bin_allocator{table}.serve(group_of(mask), size_class);
+  }
+  WARPHEAP_COLD static void* serve_alone(table_type table, u32 size_class) {
+    lane_group const alone = group_of(1u << simt::lane_id());
+    bin_allocator const self{table};
+    unit_grant const grant = source_type{table, size_class}.obtain(alone, 1);
+    if (grant.units == 0) return self.refuse(1);
+    bin_share share = bin_list<Layout, known_place>{table, grant.arena, size_class}.take(1);
+    chosen_blocks const got = self.choose(share, size_class);
+    return table.block(got.page, size_class, got.word * 64 + lowest_bit(got.bits));
+  }
+
+  /// All lanes of the group call. Its groups talk among themselves alone: of two groups of a warp one may search while the
+  /// other holds units (V1).
+  WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
+    void* mine = nullptr;
+    u32 served = 0;
+    WARPHEAP_NO_UNROLL
+    while (served < group.size) {
+      unit_grant const grant = source_type{table_, size_class}.obtain(group, group.size - served);
+      if (grant.units == 0) break;
+      void* const block = share_out(group, grant, served, size_class);
+      if (block) mine = block;
+      served += grant.units;
+    }
+    if (group.leads && served < group.size) table_.count(bin_count::failures, group.size - served);
+    return mine;
+  }
+
+  /// The second stage: a block for each lane of rank `first` to `first` + the grant's units; nullptr for the others. As many
+  /// lanes as there are bins' worth of units take and claim side by side.
+  WARPHEAP_DEVICE void* share_out(lane_group const& group, unit_grant grant, u32 first, u32 size_class) const {
+    u32 const capacity = Layout::capacity(size_class);
+    bool const waits = group.rank - first < grant.units;
+    u32 const part_begin = waits ? first + (group.rank - first) / capacity * capacity : 0;
+    u32 const part_units = waits ? at_most(first + grant.units - part_begin, capacity) : 0;
+    u32 const leader = waits ? nth_bit(group.mask, part_begin) : simt::lane_id();
+    bool const leads = waits && group.rank == part_begin;
+    u32 const rank = group.rank - part_begin;
+    bin_share share{};
+    void* mine = nullptr;
+    u32 done = 0;
+    WARPHEAP_NO_UNROLL
+    do {
+      chosen_blocks got{};
+      if (leads && done < part_units) {
+        if (share.blocks == 0)
+          share = bin_list<Layout, known_place>{table_, grant.arena, size_class}.take(part_units - done);
+        got = choose(share, size_class);
+      }
+      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+      simt::sync_warp(group.mask);
+      got.page = simt::shuffle(group.mask, got.page, leader);
+      got.word = simt::shuffle(group.mask, got.word, leader);
+      got.bits = simt::shuffle(group.mask, got.bits, leader);
+      u32 const place = rank - done, found = popcount(got.bits);
+      if (waits && place < found) mine = table_.block(got.page, size_class, got.word * 64 + nth_bit(got.bits, place));
+      done += found;
+    } while (simt::ballot(group.mask, done < part_units) != 0);
+    return mine;
+  }
+
+  WARPHEAP_HOST_DEVICE static u32 at_most(u32 value, u32 most) { return value < most ? value : most; }
+
+  WARPHEAP_DEVICE void* refuse(u32 lanes) const {
+    table_.count(bin_count::failures, lanes);
+    return nullptr;
+  }
+
+  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
+  WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
+    u32 const company = simt::active_mask();
+    u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64;
+    lane_group const group = group_by(company, word);
+    u64 const bits = gather(company, group, u64{1} << at.index % 64);
+    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
+    simt::sync_warp(company);
+    if (group.leads) {
+      u32 const cleared = popcount(table_.bin(at.page).give_back(at.index / 64, bits));
+      if (cleared != group.size) table_.count(bin_count::double_frees, group.size - cleared);
+      if (cleared != 0) recycler_type::free(table_, at.page, at.role.arena(), at.role.size_class(), cleared);
+    }
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    simt::sync_warp(company);
+  }
+
+  /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
+  /// collectives of many masks would be served one after the other.
+  WARPHEAP_DEVICE static u64 gather(u32 company, lane_group const& group, u64 bits) {
+    u64 all = bits;
+    u32 rest = group.mask & (group.mask - 1);
+    while (simt::ballot(company, rest != 0)) {
+      all |= simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
+      rest &= rest - 1;
+    }
+    return all;
+  }
+
+  table_type table_;
+};
+
+}  // namespace bins
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,158 @@
+// The 128 bytes at the head of a page that begins a bin, and of the first page of a chunk.
+//
+// A bin's state counts the blocks that may still be claimed:
+//
+//   31     16 15       0
+//  |  dead   |   free   |     dead = 1: being reclaimed, free is 0 for good
+//
+//   N1  free is lowered before a bit is set, and raised after it is cleared: bits set <= capacity - free, so who lowered
+//       it by k finds k clear bits, and nobody else takes all of them.
+//   N2  free = capacity means that no block of the bin is anybody's. Only from there a bin becomes dead.
+//   N3  bits beyond the last block are never set.
+//   N4  linked, next and previous change under the mutex of the bin's list; a bin that is not linked keeps its next, for
+//       readers that stand on it.
+//   N5  at rest: linked <=> free > 0.
+//
+// A bitmap word is changed by read-modify-writes alone between a bin's set-up and its end, so the release of whoever
+// cleared a bit reaches who sets it next.
+#pragma once
+
+#include "../../../sync/srcu.hpp"
+#include "bin_layout.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace bins {
+
+/// Whose bin it is: a word that free() reads.
+///
+///   31     30 ... 8       7 ... 0
+///  | live |  arena   | class + 1 |     0: never was a bin since the chunk was made
+struct bin_role {
+  u32 word = 0;
+
+  bin_role() = default;
+  WARPHEAP_HOST_DEVICE constexpr explicit bin_role(u32 seen) : word{seen} {}
+  WARPHEAP_HOST_DEVICE constexpr bin_role(u32 arena, u32 size_class) : word{1u << 31 | arena << 8 | (size_class + 1)} {}
+
+  WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return word >> 31; }
+  WARPHEAP_HOST_DEVICE constexpr bool was_bin() const { return word != 0; }
+  WARPHEAP_HOST_DEVICE constexpr u32 arena() const { return word >> 8 & 0xffff; }
+  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 0xff) - 1; }
+  /// The same after the bin's end: what was freed there once can still be told from what never was a block.
+  WARPHEAP_HOST_DEVICE constexpr bin_role ended() const { return bin_role{word & ~(1u << 31)}; }
+};
+
+/// A bin's state word: pure functions.
+namespace bin_state {
+
+inline constexpr u32 dead = 1u << 16;
+
+WARPHEAP_HOST_DEVICE constexpr u32 free_blocks(u32 word) { return word & 0xffff; }
+
+/// How many of `wanted` blocks a bin has.
+WARPHEAP_HOST_DEVICE constexpr u32 taken_of(u32 word, u32 wanted) {
+  return free_blocks(word) < wanted ? free_blocks(word) : wanted;
+}
+
+/// Whether a bin can take `blocks` back without more ado: it stays listed, and does not become empty.
+WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u32 word, u32 blocks, u32 capacity) {
+  return free_blocks(word) != 0 && free_blocks(word) + blocks < capacity;
+}
+
+}  // namespace bin_state
+
+struct bin_header {
+  u32 role;
+  u32 state;
+  u32 next, previous;  ///< bins of the list, by number; 0: none
+  u32 linked;
+  u32 number;      ///< the bin's own: the page of the pool that it begins with
+  srcu_node node;  ///< for the reclamation of the bin
+  u64 unused[4];
+  u64 bits[8];  ///< a bit a block, set while it is somebody's
+};
+static_assert(sizeof(bin_header) == header_bytes && __builtin_offsetof(bin_header, bits) == 64);
+
+/// At a chunk's start. All but `heads` is read and written under the chunk mutex of its arena.
+struct chunk_header {
+  u32 free_pages;
+  u32 next, previous;  ///< chunks of the arena with free pages, by number plus 1
+  u32 linked;
+  u64 taken[2];  ///< a bit a page: special, or a bin's
+  u64 heads[2];  ///< a bit a page that begins a bin, or began the last one there; kept if bins may have several pages
+};
+static_assert(sizeof(chunk_header) <= header_bytes);
+
+/// A bin as lanes change it. Trivial: a pointer.
+class bin_view {
+ public:
+  WARPHEAP_DEVICE explicit bin_view(bin_header* header) : header_{header} {}
+  WARPHEAP_DEVICE static bin_view of(srcu_node& node) {
+    return bin_view{reinterpret_cast<bin_header*>(reinterpret_cast<u8*>(&node) - __builtin_offsetof(bin_header, node))};
+  }
+
+  WARPHEAP_DEVICE atomic_ref<u32> role() const { return atomic_ref<u32>{header_->role}; }
+  WARPHEAP_DEVICE atomic_ref<u32> state() const { return atomic_ref<u32>{header_->state}; }
+  WARPHEAP_DEVICE atomic_ref<u32> next() const { return atomic_ref<u32>{header_->next}; }
+  WARPHEAP_DEVICE atomic_ref<u32> previous() const { return atomic_ref<u32>{header_->previous}; }
+  WARPHEAP_DEVICE atomic_ref<u32> linked() const { return atomic_ref<u32>{header_->linked}; }
+  WARPHEAP_DEVICE atomic_ref<u32> number() const { return atomic_ref<u32>{header_->number}; }
+  WARPHEAP_DEVICE atomic_ref<u64> bits(u32 word) const { return atomic_ref<u64>{header_->bits[word]}; }
+  WARPHEAP_DEVICE srcu_node& node() const { return header_->node; }
+
+  /// Lowers the free blocks by up to `wanted`. Returns by how many (N1); `exhausted` says that none are left.
+  WARPHEAP_DEVICE u32 try_take(u32 wanted, bool& exhausted) const {
+    // relaxed: the count says how many bits are clear, and the claim of the bits orders what they stand for.
+    u32 seen = state().load(order::relaxed);
+    for (;;) {
+      u32 const taken = bin_state::taken_of(seen, wanted);
+      if (taken == 0) return 0;
+      if (state().compare_exchange(seen, seen - taken, order::relaxed, order::relaxed)) {
+        exhausted = bin_state::free_blocks(seen) == taken;
+        return taken;
+      }
+    }
+  }
+
+  /// Makes an empty bin of `capacity` blocks dead. False if it is not empty any more (N2).
+  WARPHEAP_DEVICE bool try_kill(u32 capacity) const {
+    u32 seen = capacity;
+    return state().compare_exchange(seen, bin_state::dead, order::relaxed, order::relaxed);
+  }
+
+  /// Claims up to `wanted` blocks of one bitmap word, of which the caller lowered the free blocks before (N1).
+  ///
+  /// valid    blocks of the word that there are (N3)
+  /// turn     the place in the word from which on to take
+  /// returns  mask of the blocks now ours; 0 if the word has none
+  WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid, u32 turn) const {
+    // relaxed: a hint; the fetch_or says what was free.
+    u64 const free = ~bits(word).load(order::relaxed) & valid;
+    if (free == 0) return 0;
+    u64 const chosen = rotate_left(lowest_bits(rotate_left(free, 0 - turn), wanted), turn);
+    // acquire: what the last owners did to the blocks; pairs with the release in give_back().
+    return chosen & ~bits(word).fetch_or(chosen, order::acquire);
+  }
+
+  /// Clears the bits of `blocks`. Returns those that were set: fewer than asked, somebody freed a block twice.
+  WARPHEAP_DEVICE u64 give_back(u32 word, u64 blocks) const {
+    // release: what the owners did to the blocks; pairs with the acquires in claim() and wait_for_owners().
+    return blocks & bits(word).fetch_and(~blocks, order::release);
+  }
+
+  /// Waits until the bits of an empty bin are seen to be clear: their owners cleared them before they raised the count, but
+  /// nothing orders the two. All that they did to their blocks then happens before what we do.
+  WARPHEAP_DEVICE void wait_for_owners(u32 words) const {
+    WARPHEAP_NO_UNROLL
+    for (u32 word = 0; word < words; ++word) {
+      // A read-modify-write reads the newest. acquire: pairs with the release in give_back().
+      for (backoff nap; bits(word).fetch_or(0, order::acquire) != 0;) nap.pause();
+    }
+  }
+
+ private:
+  bin_header* header_;
+};
+
+}  // namespace bins
+}  // namespace warpheap::inline WARPHEAP_BACKEND

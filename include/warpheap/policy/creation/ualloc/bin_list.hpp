@@ -1,0 +1,131 @@
+// The bins of one class and arena that have free blocks: a list that anybody walks and few change.
+//
+// Readers walk it inside a read section of the arena's SRCU, without a lock, and take blocks of the first bins that have
+// some. Bins are linked and unlinked under a mutex. A bin that was unlinked keeps its `next`, so a reader that stands on it
+// goes on; it becomes something else only after a barrier.
+//
+//   K1  units of the class's semaphore, in it or with callers, never exceed the free blocks of bins that are linked or about
+//       to be, by a call that runs: so who holds a unit finds a block, here or after a pause.
+//   K2  whoever brings a bin's free blocks to or from 0 settles afterwards: links it if it has some, unlinks it if not. Of
+//       several, the last to hold the mutex sees what all of them did (N5).
+//   K3  whoever settles either holds blocks of the bin, which then cannot become dead, or is inside a read section that began
+//       before it gave its blocks back.
+//
+// Source: Gelado and Garland 2019, section 4.2.1.
+#pragma once
+
+#include "arena_table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace bins {
+
+/// Blocks of one bin that are ours and not yet chosen.
+struct bin_share {
+  u32 page = 0;
+  u32 blocks = 0;
+};
+
+template <class Layout, class Place>
+class bin_list {
+  using table_type = basic_arena_table<Layout, Place>;
+
+ public:
+  WARPHEAP_DEVICE bin_list(table_type const& table, u32 arena, u32 size_class)
+      : table_{table}, arena_{arena}, size_class_{size_class} {}
+
+  /// Up to `wanted` blocks of one bin, for a caller who holds as many units. Any lane alone, in no read section.
+  WARPHEAP_DEVICE bin_share take(u32 wanted) const {
+    for (backoff nap;; nap.pause()) {
+      bool exhausted = false;
+      bin_share const share = take_once(wanted, exhausted);
+      if (exhausted) settle(table_.far(), arena_, size_class_, share.page);  // K3: we hold blocks of it
+      if (share.blocks != 0) return share;
+    }
+  }
+
+  /// Gives a bin `blocks` free blocks, and links it if it had none. Inside a read section.
+  WARPHEAP_DEVICE void put(u32 page, u32 blocks) const {
+    scoped_lock const guard{mutex()};
+    bin_view const bin = table_.bin(page);
+    bin.state().fetch_add(blocks, order::relaxed);
+    link(bin, page);  // it has some: the list is not without it, and K2 is kept by who takes the last
+  }
+
+  /// Links a bin that nobody knows yet.
+  WARPHEAP_DEVICE void add(u32 page) const {
+    scoped_lock const guard{mutex()};
+    link(table_.bin(page), page);
+  }
+
+  /// Unlinks a dead bin.
+  WARPHEAP_DEVICE void remove(u32 page) const {
+    scoped_lock const guard{mutex()};
+    unlink(table_.bin(page));
+  }
+
+  // acquire: the header of the bin; pairs with the releases in link() and unlink().
+  WARPHEAP_DEVICE u32 first() const { return table_.first_bin(arena_, size_class_).load(order::acquire); }
+  WARPHEAP_DEVICE u32 after(u32 page) const { return table_.bin(page).next().load(order::acquire); }
+
+ private:
+  WARPHEAP_DEVICE spin_mutex mutex() const { return table_.list_mutex(arena_, size_class_); }
+
+  WARPHEAP_DEVICE bin_share take_once(u32 wanted, bool& exhausted) const {
+    bin_share share{};
+    auto const srcu = table_.srcu(arena_);
+    u32 const section = srcu.read_lock();
+    for (u32 page = first(); page != 0; page = after(page)) {
+      share.blocks = table_.bin(page).try_take(wanted, exhausted);
+      share.page = page;
+      if (share.blocks != 0) break;
+    }
+    srcu.read_unlock(section);
+    return share;
+  }
+
+  /// K2.
+  WARPHEAP_COLD static void settle(far_table<Layout> table, u32 arena, u32 size_class, u32 page) {
+    bin_list<Layout, far_place> const self{table, arena, size_class};
+    self.settle(page);
+  }
+  WARPHEAP_DEVICE void settle(u32 page) const {
+    scoped_lock const guard{mutex()};
+    bin_view const bin = table_.bin(page);
+    // relaxed: of those who brought it to or from 0 and settled before us the mutex tells; others settle after us.
+    if (bin_state::free_blocks(bin.state().load(order::relaxed)) != 0) link(bin, page);
+    else unlink(bin);
+  }
+
+  // Under the mutex, which orders all but what readers see.
+  WARPHEAP_DEVICE void link(bin_view bin, u32 page) const {
+    if (bin.linked().load(order::relaxed)) return;
+    auto const head = table_.first_bin(arena_, size_class_);
+    u32 const second = head.load(order::relaxed);
+    bin.linked().store(1, order::relaxed);
+    bin.previous().store(0, order::relaxed);
+    // release: a reader who stands on this bin goes on to the next one's header; pairs with the acquire in after().
+    bin.next().store(second, order::release);
+    if (second != 0) table_.bin(second).previous().store(page, order::relaxed);
+    // release: the header; pairs with the acquire in first().
+    head.store(page, order::release);
+  }
+
+  WARPHEAP_DEVICE void unlink(bin_view bin) const {
+    if (!bin.linked().load(order::relaxed)) return;
+    u32 const next = bin.next().load(order::relaxed), previous = bin.previous().load(order::relaxed);
+    bin.linked().store(0, order::relaxed);
+    // release: as in link().
+    if (previous != 0) table_.bin(previous).next().store(next, order::release);
+    else table_.first_bin(arena_, size_class_).store(next, order::release);
+    if (next != 0) table_.bin(next).previous().store(previous, order::relaxed);
+  }
+
+  template <class, class>
+  friend class bin_list;
+
+  table_type table_;
+  u32 arena_, size_class_;
+};
+
+}  // namespace bins
+}  // namespace warpheap::inline WARPHEAP_BACKEND

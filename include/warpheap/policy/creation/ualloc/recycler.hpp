@@ -1,0 +1,154 @@
+// What a free brings back: blocks to a bin, units to the class's semaphore, an emptied bin to its chunk.
+//
+// A bin may be reclaimed when all of its blocks are free and nobody counts on them. So who reclaims takes a bin's worth of
+// units from the semaphore first: then the blocks of other bins cover all units that are out. Only then the bin is killed,
+// unlinked, and queued; a barrier of the arena's SRCU ends the read sections in which somebody may stand on it, and whoever
+// makes that barrier gives the pages back. Most callers delegate it to one that is about to wait anyway.
+//
+//   Y1  units are signalled after the free blocks are raised and their bin is linked (K1).
+//   Y2  a bin dies only under `capacity` units that were taken back for it.
+//   Y3  who leaves a bin empty, or may have, sets the class's idle bit and then looks at the watch of the pages (A1, W1).
+//   Y4  a free that may bring a bin to or from 0 free blocks, or to empty, is made inside a read section (K3): the bin is
+//       still one of the class when it looks again.
+//
+// Source: Gelado and Garland 2019, sections 4.2 and 4.2.1.
+#pragma once
+
+#include "bin_list.hpp"
+#include "page_store.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace bins {
+
+/// The steps whose omission only a rare schedule shows; tests break them, one at a time, to see that they would notice.
+struct careful_steps {
+  /// Y2: takes the units of a whole bin.
+  WARPHEAP_DEVICE static bool take_all(bulk_semaphore semaphore, u32 capacity) { return semaphore.try_wait(capacity); }
+  /// Queues a node for who makes the next barrier, which calls reclaim(node) when no reader can stand on it.
+  template <class Reclaim>
+  WARPHEAP_DEVICE static void retire(srcu const& readers, srcu_node& node, Reclaim) {
+    readers.retire(node);
+  }
+};
+
+template <class Layout, class Supply, class Steps>
+class recycler {
+ public:
+  using table_type = far_table<Layout>;
+  using list_type = bin_list<Layout, far_place>;
+
+  /// Gives back `blocks` blocks of a bin, whose bits are clear. Any lane alone.
+  WARPHEAP_DEVICE static void free(arena_table<Layout> const& table, u32 page, u32 arena, u32 size_class, u32 blocks) {
+    bin_view const bin = table.bin(page);
+    // relaxed: the bits were released, and the signal releases the count.
+    u32 seen = bin.state().load(order::relaxed);
+    while (bin_state::stays_listed(seen, blocks, Layout::capacity(size_class))) {
+      if (bin.state().compare_exchange(seen, seen + blocks, order::relaxed, order::relaxed))
+        return signal(table, arena, size_class, blocks);
+    }
+    free_at_the_ends(table.far(), page, arena, size_class, blocks);
+  }
+
+  /// Y1, and tells who searches for the class.
+  template <class Place>
+  WARPHEAP_DEVICE static void signal(basic_arena_table<Layout, Place> const& table, u32 arena, u32 size_class,
+                                     u32 units, u32 promised = 0) {
+    table.semaphore(arena, size_class).signal(units, promised);
+    table.class_watch(size_class).room_appeared();
+  }
+
+  /// Says that a bin of the class may be empty.
+  WARPHEAP_DEVICE static void note_idle(table_type table, u32 arena, u32 size_class) {
+    // Y3. acquire, release: W1.
+    table.room(arena).fetch_or(room_word::idle(size_class), order::acq_rel);
+    table.pages_watch().room_appeared();
+  }
+
+  /// Reclaims the empty bins of the classes that have some, and waits until all that were dead are back in their chunks.
+  /// False if some could not be reclaimed because a call in progress counts on them, or is about to give them back. Any lane
+  /// alone, holding nothing.
+  WARPHEAP_COLD static bool sweep(table_type table, u32 arena) {
+    u64 const seen = table.room(arena).fetch_add(0, order::acq_rel);
+    bool all = true;
+    for (u64 idle = room_word::idle_classes(seen); idle != 0; idle &= idle - 1)
+      all = sweep_class(table, arena, lowest_bit(idle)) && all;
+    if (room_word::in_limbo(table.room(arena).fetch_add(0, order::acq_rel)) != 0)
+      table.srcu(arena).barrier(reclaim{table});
+    return all;
+  }
+
+ private:
+  struct reclaim {
+    table_type table;
+
+    WARPHEAP_DEVICE void operator()(srcu_node& node) const { end_of_bin(table, bin_view::of(node)); }
+  };
+
+  /// The end of a bin that no reader stands on.
+  WARPHEAP_COLD static void end_of_bin(table_type table, bin_view bin) {
+    bin_role const role{bin.role().load(order::relaxed)};
+    bin.wait_for_owners(Layout::words(role.size_class()));
+    page_store<Layout, Supply>{table, role.arena()}.give_back(bin.number().load(order::relaxed));
+  }
+
+  /// Y4.
+  WARPHEAP_COLD static void free_at_the_ends(table_type table, u32 page, u32 arena, u32 size_class, u32 blocks) {
+    u32 const capacity = Layout::capacity(size_class);
+    auto const srcu = table.srcu(arena);
+    u32 const section = srcu.read_lock();
+    list_type{table, arena, size_class}.put(page, blocks);
+    signal(table, arena, size_class, blocks);
+    // relaxed: who makes it empty later looks for himself.
+    bool const empty = table.bin(page).state().load(order::relaxed) == capacity;
+    // Blocks beyond those of so many bins are not kept for the class.
+    u64 const kept = u64{Layout::config.idle_bins} * capacity;
+    bool const reclaimed = empty && table.semaphore(arena, size_class).available() >= kept + capacity &&
+                           try_retire(table, page, arena, size_class);
+    srcu.read_unlock(section);
+    if (reclaimed) {
+      srcu.conditional_barrier(reclaim{table});
+      table.pages_watch().room_appeared();  // W1: after the bin was counted as in limbo
+    } else if (empty) {
+      note_idle(table, arena, size_class);
+    }
+  }
+
+  /// Kills and queues a bin that was seen empty. False if its units or its blocks are not all there any more. Inside a read
+  /// section that began when the bin was one of the class.
+  WARPHEAP_DEVICE static bool try_retire(table_type table, u32 page, u32 arena, u32 size_class) {
+    u32 const capacity = Layout::capacity(size_class);
+    bin_view const bin = table.bin(page);
+    // A2: before the units go, so that who finds none of them finds this. acquire, release: W1.
+    table.room(arena).fetch_add(room_word::one_in_limbo, order::acq_rel);
+    bool const ours = Steps::take_all(table.semaphore(arena, size_class), capacity);
+    if (!ours || !bin.try_kill(capacity)) {
+      if (ours) signal(table, arena, size_class, capacity);
+      table.room(arena).fetch_sub(room_word::one_in_limbo, order::acq_rel);
+      return false;
+    }
+    list_type{table, arena, size_class}.remove(page);
+    Steps::retire(table.srcu(arena), bin.node(), reclaim{table});
+    return true;
+  }
+
+  /// Queues every empty bin of a class; the caller makes the barrier.
+  WARPHEAP_DEVICE static bool sweep_class(table_type table, u32 arena, u32 size_class) {
+    // A1: before the look. acquire: bins that were emptied before the bit was set are seen empty; pairs with note_idle().
+    table.room(arena).fetch_and(~room_word::idle(size_class), order::acq_rel);
+    list_type const list{table, arena, size_class};
+    auto const srcu = table.srcu(arena);
+    bool all = true;
+    u32 const section = srcu.read_lock();
+    for (u32 page = list.first(); page != 0; page = list.after(page)) {
+      // relaxed: try_retire checks it.
+      if (table.bin(page).state().load(order::relaxed) == Layout::capacity(size_class))
+        all = try_retire(table, page, arena, size_class) && all;
+    }
+    srcu.read_unlock(section);
+    if (!all) note_idle(table, arena, size_class);
+    return all;
+  }
+};
+
+}  // namespace bins
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,72 @@
+// How who finds no memory learns that there is some: a word that whoever makes room looks at, and hardly ever writes.
+//
+//   63                     1   0
+//  |        epoch           | watched |
+//
+// Who searches sets `watched` first, then visits every place where room may be, by read-modify-writes. Who makes room
+// does so by a read-modify-write of such a place, and then looks here: if the word is watched it raises the epoch, which
+// takes the watch off. At the end of a visit that found nothing, an unchanged word says that no room was made anywhere by a
+// call that has returned: at that instant every block was owned or promised.
+//
+//   W1  a place that was visited without room gets room only by a call that raises the word, if it was watched, before it
+//       returns. Its read-modify-write follows the visitor's in the order of the place, both acquire and release, so it
+//       sees the watch.
+//   W2  the word never comes back to an earlier value: each watch of an unwatched word has an epoch of its own.
+//
+// Cost: a load for who makes room. While nobody is out of memory the word does not change.
+// Progress: wait-free.
+#pragma once
+
+#include "../../../platform/simt.hpp"
+
+namespace warpheap {
+
+/// The word's fields: pure functions.
+namespace room_watch_word {
+
+WARPHEAP_HOST_DEVICE constexpr bool is_watched(u64 word) { return word & 1; }
+WARPHEAP_HOST_DEVICE constexpr u64 watched(u64 word) { return word | 1; }
+/// A watched word, raised: the carry is the epoch's, and takes the watch off.
+WARPHEAP_HOST_DEVICE constexpr u64 raised(u64 word) { return word + 1; }
+
+}  // namespace room_watch_word
+
+inline namespace WARPHEAP_BACKEND {
+
+class room_watch {
+ public:
+  WARPHEAP_DEVICE explicit room_watch(u64& word) : word_{word} {}
+
+  /// Begins a watch, before places are visited. Returns what unchanged() takes.
+  WARPHEAP_DEVICE u64 watch() const {
+    // acquire: room that was raised for is seen by the visit; pairs with the release in room_appeared(). release: keeps the
+    // chain for the next watcher.
+    return room_watch_word::watched(word_.fetch_or(1, order::acq_rel));
+  }
+
+  /// Whether nobody has raised the word since watch() returned `seen`.
+  WARPHEAP_DEVICE bool unchanged(u64 seen) const {
+    // A read-modify-write reads the newest value. acquire, release: as in watch().
+    return word_.fetch_add(0, order::acq_rel) == seen;
+  }
+
+  /// To be called after room was made by an acquire-release read-modify-write of its place (W1).
+  WARPHEAP_DEVICE void room_appeared() const {
+    // relaxed: no older than the watch of who visited the place before us (W1).
+    u64 seen = word_.load(order::relaxed);
+    if (!room_watch_word::is_watched(seen)) return;
+    // release: our room is there for who watches next; pairs with the acquire in watch(). If the exchange fails, somebody
+    // raised the word after our room was made.
+    word_.compare_exchange(seen, room_watch_word::raised(seen), order::acq_rel, order::relaxed);
+  }
+
+  /// The word as it is: for certificates. acquire: what the certifier of an equal word knew, we know.
+  WARPHEAP_DEVICE u64 look() const { return word_.load(order::acquire); }
+
+ private:
+  atomic_ref<u64> word_;
+};
+
+}  // namespace WARPHEAP_BACKEND
+
+}  // namespace warpheap

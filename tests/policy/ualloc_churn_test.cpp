@@ -1,0 +1,113 @@
+// Bins that are made, listed, exhausted, emptied and reclaimed by a few lanes over a few pages, in one arena and in several; and
+// nobody is refused what nobody holds.
+#include "ualloc_pool.hpp"
+
+namespace warpheap::test {
+namespace {
+
+using creation::ualloc;
+using creation::ualloc_config;
+
+struct churn_case {
+  u32 chunks, blocks, threads, rounds, least, doublings;
+};
+
+template <class Allocator = ualloc<tight>>
+void expect_clean_churn(churn_case shape, unsigned seeds) {
+  u64 seed = 0;
+  for_each_schedule(seeds, [&] {
+    bin_pool<Allocator> const pool{shape.chunks << Allocator::config.chunk_log2};
+    device_buffer<bin_report> report(1);
+    bin_churn const body{shape.rounds, shape.least, shape.doublings, 1000 * ++seed};
+    launch({shape.blocks, shape.threads}, body, pool.allocator(), report.data());
+    synchronize();
+    EXPECT_EQ(report[0].broken, 0u);
+    EXPECT_GT(report[0].served, 0u);
+    pool.expect_quiet(0);
+  });
+}
+
+TEST(UallocChurn, OneChunkServesEverySize) { expect_clean_churn({1, 2, 16, 8, 16, 6}, 250); }
+TEST(UallocChurn, LargeBlocksEmptyTheirBinsAllTheTime) { expect_clean_churn({1, 2, 17, 8, 256, 2}, 250); }
+TEST(UallocChurn, OneSizeAlone) { expect_clean_churn({1, 2, 33, 6, 1024, 0}, 150); }
+TEST(UallocChurn, TailsBelongToTheirBins) { expect_clean_churn({1, 2, 33, 6, 64, 1}, 100); }
+TEST(UallocChurn, SeveralArenasShareThePool) { expect_clean_churn({8, 4, 17, 6, 128, 3}, 150); }
+TEST(UallocChurn, OneLane) { expect_clean_churn({1, 1, 1, 40, 16, 6}, 30); }
+
+constexpr ualloc_config keeping{.chunk_log2 = 15, .idle_bins = 2};
+using keeping_ualloc = ualloc<keeping>;
+TEST(UallocChurn, BinsThatAreKeptComeBackForOthers) { expect_clean_churn<keeping_ualloc>({2, 2, 17, 8, 128, 3}, 150); }
+
+constexpr ualloc_config wide{.chunk_log2 = 17, .wide_bins = true, .idle_bins = 0};
+using wide_ualloc = ualloc<wide>;
+TEST(UallocChurn, BinsOfSeveralPages) { expect_clean_churn<wide_ualloc>({1, 2, 17, 8, 256, 3}, 150); }
+
+constexpr ualloc_config bytewise{.chunk_log2 = 15, .least_bytes = 8, .idle_bins = 0};
+using bytewise_ualloc = ualloc<bytewise>;
+TEST(UallocChurn, BlocksOfEightBytes) { expect_clean_churn<bytewise_ualloc>({1, 2, 33, 6, 8, 1}, 60); }
+
+/// As many bins as lanes, each of which holds one block at most: whatever arena a bin is of, whatever class it was, and wherever
+/// on its way back it is, nobody is ever refused.
+template <class Allocator>
+void expect_no_refusal(u32 chunks, launch_shape shape, u64 least, u32 step_log2, u32 sizes, unsigned seeds) {
+  for_each_schedule(seeds, [&] {
+    bin_pool<Allocator> const pool{chunks * small_chunk};
+    device_buffer<bin_report> report(1);
+    launch(shape, take_one_and_give_it_back{}, pool.allocator(), u32{5}, least, step_log2, sizes, report.data());
+    synchronize();
+    EXPECT_EQ(report[0].refused, 0u);
+    EXPECT_EQ(report[0].served, 5 * shape.blocks * shape.threads);
+    pool.expect_quiet(0);
+  });
+}
+
+TEST(UallocChurn, NobodyIsRefusedWhileABinIsFree) { expect_no_refusal<ualloc<tight>>(1, {7, 1}, 16, 1, 7, 500); }
+TEST(UallocChurn, NobodyIsRefusedWhileABlockIsFree) { expect_no_refusal<ualloc<tight>>(1, {3, 7}, 1024, 0, 1, 1000); }
+TEST(UallocChurn, NobodyIsRefusedWhileAnotherArenaHasABin) {
+  expect_no_refusal<ualloc<tight>>(8, {7, 8}, 16, 3, 3, 100);
+}
+TEST(UallocChurn, NobodyIsRefusedWhileABinIsKept) { expect_no_refusal<keeping_ualloc>(1, {7, 1}, 16, 1, 7, 300); }
+
+/// All of the pool for one size, then all of it for another: nothing stays behind in bins, chunks or arenas.
+TEST(UallocChurn, WhatWasOneSizeIsAnother) {
+  for_each_schedule(40, [] {
+    bin_pool<ualloc<tight>> const pool{8 * small_chunk};
+    for (u32 const bytes : {1024u, 512u, 128u, 1024u}) {
+      u32 const slots = static_cast<u32>(pool.allocator().available_slots_on_host(bytes));
+      EXPECT_EQ(slots, 8 * 7 * bins::layout<tight>::capacity(bins::layout<tight>::class_of(bytes)));
+      u32 const lanes = 32 * ((slots + 63) / 32);
+      device_buffer<void*> blocks(lanes);
+      launch({lanes / 32, 32}, create_each{}, pool.allocator(), u64{bytes}, blocks.data());
+      synchronize();
+      pool.expect_quiet(slots);
+      launch({lanes / 32, 32}, destroy_each{}, pool.allocator(), blocks.data());
+      synchronize();
+      pool.expect_quiet(0);
+    }
+  });
+}
+
+/// Even and odd lanes of a warp hold different heaps, and call at one place.
+struct call_two_heaps {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator even, Allocator odd, void** blocks) const {
+    u64 const me = global_thread_index();
+    Allocator const heap = me % 2 ? odd : even;
+    blocks[me] = heap.create(me % 3 ? 64 : 512);
+    if (me % 5 == 0) heap.destroy(blocks[me]);
+  }
+};
+
+TEST(UallocChurn, LanesOfAWarpMayHoldDifferentHeaps) {
+  for_each_schedule(60, [] {
+    bin_pool<ualloc<tight>> const even{2 * small_chunk}, odd{2 * small_chunk};
+    device_buffer<void*> blocks(60);
+    launch({2, 30}, call_two_heaps{}, even.allocator(), odd.allocator(), blocks.data());
+    synchronize();
+    even.expect_quiet(24);
+    odd.expect_quiet(24);
+  });
+}
+
+}  // namespace
+}  // namespace warpheap::test

@@ -1,0 +1,165 @@
+// Broken twins: a step of the protocol left out or turned around must be seen by the test that guards it.
+#include "ualloc_pool.hpp"
+
+namespace warpheap::test {
+namespace {
+
+using creation::ualloc;
+using layout = bins::layout<tight>;
+
+// Y2 left out: a bin is reclaimed on the strength of units that others hold.
+struct takes_no_units : bins::careful_steps {
+  WARPHEAP_DEVICE static bool take_all(bulk_semaphore, u32) { return true; }
+};
+
+// The barrier left out: a bin is somebody else's while readers stand on it.
+struct waits_for_no_reader : bins::careful_steps {
+  template <class Reclaim>
+  WARPHEAP_DEVICE static void retire(srcu const&, srcu_node& node, Reclaim reclaim) {
+    reclaim(node);
+  }
+};
+
+// Tails by turns: what lies in the tail of one bin is given back to its neighbour.
+struct mistaken_tails : layout {
+  WARPHEAP_HOST_DEVICE static constexpr bins::place place_of(bins::chunk_shape chunk, u32 offset) {
+    auto const at = chunk.place_of(offset);
+    bool const in_tail = at.page != bins::place::none && at.offset >= bins::page_bytes;
+    if (!in_tail) return at;
+    u32 const next = at.page + 1 < chunk.pages() ? at.page + 1 : chunk.specials();
+    return {next, at.offset};
+  }
+};
+
+/// Whether lanes that come and go leave the heap as it was, find what they wrote, and end at all.
+template <class Allocator>
+bool survives_churn(u32 chunks, launch_shape shape, bin_churn body) {
+  bin_pool<Allocator> const pool{chunks * small_chunk};
+  device_buffer<bin_report> report(1);
+  launch(shape, body, pool.allocator(), report.data());
+  synchronize();
+  return report[0].broken == 0 && report[0].served != 0 && pool.is_quiet(0);
+}
+
+template <class Allocator>
+bool survives_large_blocks() {
+  return survives_churn<Allocator>(1, {3, 11}, {8, 256, 2, 7});
+}
+template <class Allocator>
+bool survives_tails() {
+  return survives_churn<Allocator>(1, {2, 33}, {6, 64, 1, 7});
+}
+
+/// The first thread walks a list again and again and stays long; what it stands on is to be a bin of that list's class all the
+/// time. The others come and go.
+struct stand_on_bins {
+  bin_churn churn;
+
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, bin_report* report) const {
+    if (global_thread_index() != 0) return churn(heap, report);
+    auto const& table = heap.table();
+    bins::bin_list<layout, bins::known_place> const list{table, 0, size_class};
+    for (u32 round = 0; round < 30; ++round) {
+      u32 const section = table.srcu(0).read_lock();
+      for (u32 page = list.first(); page != 0; page = list.after(page))
+        for (u32 turn = 0; turn < 30; ++turn) {
+          simt::pause(100);
+          bins::bin_role const role{table.bin(page).role().load(order::relaxed)};
+          bool const is_same = role.is_live() && role.size_class() == size_class;
+          if (!is_same) atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
+        }
+      table.srcu(0).read_unlock(section);
+    }
+  }
+
+  static constexpr u32 size_class = layout::class_of(1024);
+};
+
+template <class Allocator>
+bool stays_what_readers_stand_on() {
+  bin_pool<Allocator> const pool{2 * small_chunk};
+  device_buffer<bin_report> report(1);
+  launch({3, 5}, stand_on_bins{{10, 512, 1, 7}}, pool.allocator(), report.data());
+  synchronize();
+  return report[0].broken == 0 && report[0].served != 0 && pool.is_quiet(0);
+}
+
+using without_units = ualloc<tight, layout, takes_no_units>;
+using without_barrier = ualloc<tight, layout, waits_for_no_reader>;
+using with_mistaken_tails = ualloc<tight, mistaken_tails>;
+
+TEST(UallocTwins, TheAllocatorItselfSurvives) {
+  for_each_schedule(200, [] { EXPECT_TRUE(survives_large_blocks<ualloc<tight>>()); });
+  for_each_schedule(50, [] { EXPECT_TRUE(survives_tails<ualloc<tight>>()); });
+  for_each_schedule(100, [] { EXPECT_TRUE(stays_what_readers_stand_on<ualloc<tight>>()); });
+}
+
+/// Lanes with as many blocks as there are between them: each lowers the count, claims a bit and gives both back.
+struct claim_and_give_back {
+  bool counts_first;
+
+  WARPHEAP_DEVICE void operator()(bins::bin_header* header, u32 rounds, u32* owners, bin_report* report) const {
+    bins::bin_view const bin{header};
+    for (u32 round = 0; round < rounds; ++round) {
+      bool exhausted = false;
+      if (counts_first && bin.try_take(1, exhausted) == 0) continue;
+      // N1: there is a bit for who lowered the count, though others may be faster a few times.
+      u64 mine = 0;
+      for (u32 turn = 0; turn < 64 && mine == 0; ++turn) mine = bin.claim(0, 1, 0b111, turn);
+      if (mine == 0) {
+        atomic_ref<u32>{report->refused}.fetch_add(1, order::relaxed);
+        if (counts_first) bin.state().fetch_add(1, order::relaxed);
+        continue;
+      }
+      if (!counts_first) bin.try_take(1, exhausted);
+      u32& owner = owners[lowest_bit(mine)];
+      if (atomic_ref<u32>{owner}.exchange(1, order::relaxed) != 0)
+        atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
+      atomic_ref<u32>{owner}.exchange(0, order::relaxed);
+      bin.give_back(0, mine);
+      bin.state().fetch_add(1, order::relaxed);
+      atomic_ref<u32>{report->served}.fetch_add(1, order::relaxed);
+      // N1 as everybody may check it at any time: not more bits set than blocks that are not free.
+      u32 const free = bins::bin_state::free_blocks(bin.state().load(order::relaxed));
+      if (free > 3) atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
+    }
+  }
+};
+
+/// Whether who lowered the count always found a bit, and the count never exceeded the blocks.
+bool finds_what_was_counted(bool counts_first) {
+  device_buffer<bins::bin_header> const bin(1);
+  bins::bin_header empty{};
+  empty.state = 3;
+  backend::copy_bytes(bin.data(), &empty, sizeof empty);
+  device_buffer<u32> owners(3);
+  device_buffer<bin_report> report(1);
+  launch({4, 2}, claim_and_give_back{counts_first}, bin.data(), u32{6}, owners.data(), report.data());
+  synchronize();
+  bins::bin_header const left = bin.to_host()[0];
+  return report[0].refused == 0 && report[0].broken == 0 && report[0].served != 0 && left.state == 3 &&
+         left.bits[0] == 0;
+}
+
+TEST(UallocTwins, WhoLoweredTheCountFindsABit) {
+  for_each_schedule(200, [] { EXPECT_TRUE(finds_what_was_counted(true)); });
+}
+
+#if !defined(__CUDACC__)
+TEST(UallocTwins, ABinReclaimedWithoutItsUnitsIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(100, [] { return survives_large_blocks<without_units>(); }));
+}
+TEST(UallocTwins, ABinReclaimedUnderAReaderIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(100, [] { return stays_what_readers_stand_on<without_barrier>(); }));
+}
+TEST(UallocTwins, ATailOfAnotherBinIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(20, [] { return survives_tails<with_mistaken_tails>(); }));
+}
+TEST(UallocTwins, ACountLoweredAfterTheBitIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(200, [] { return finds_what_was_counted(false); }));
+}
+#endif
+
+}  // namespace
+}  // namespace warpheap::test
