@@ -63,11 +63,11 @@ void expect_no_refusal(launch_shape shape, u64 least, u32 step_log2, u32 sizes, 
 
 TEST(Throughput, NobodyIsRefusedWhileAChunkIsFree) { expect_no_refusal<tight_throughput>({8, 1}, 64, 3, 4, 300); }
 TEST(Throughput, NobodyIsRefusedWhileTwoTakeTurns) { expect_no_refusal<tight_throughput>({2, 1}, 1024, 5, 2, 400); }
-TEST(Throughput, NobodyIsRefusedWhileAChunkIsKept) { expect_no_refusal<keeping_throughput>({2, 4}, 64, 3, 4, 200); }
+TEST(Throughput, NobodyIsRefusedWhileAChunkIsKept) { expect_no_refusal<keeping_throughput>({2, 4}, 64, 3, 4, 100); }
 
 /// All of the pool in small blocks, then in one piece, and again.
 TEST(Throughput, AllOfThePoolIsSmallBlocksOrOneLargeOne) {
-  for_each_schedule(40, [] {
+  for_each_schedule(20, [] {
     bin_pool<keeping_throughput> const pool{4 * small_chunk};
     u64 const bytes = pool.allocator().pool_bytes();
     device_buffer<void*> large(1);

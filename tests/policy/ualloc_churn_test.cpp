@@ -8,11 +8,13 @@ namespace {
 using creation::ualloc;
 using creation::ualloc_config;
 
+using tight_ualloc = ualloc<tight>;
+
 struct churn_case {
   u32 chunks, blocks, threads, rounds, least, doublings;
 };
 
-template <class Allocator = ualloc<tight>>
+template <class Allocator = tight_ualloc>
 void expect_clean_churn(churn_case shape, unsigned seeds) {
   u64 seed = 0;
   for_each_schedule(seeds, [&] {
@@ -36,7 +38,7 @@ TEST(UallocChurn, OneLane) { expect_clean_churn({1, 1, 1, 40, 16, 6}, 30); }
 
 constexpr ualloc_config keeping{.chunk_log2 = 15, .idle_bins = 2};
 using keeping_ualloc = ualloc<keeping>;
-TEST(UallocChurn, BinsThatAreKeptComeBackForOthers) { expect_clean_churn<keeping_ualloc>({2, 2, 17, 8, 128, 3}, 150); }
+TEST(UallocChurn, BinsThatAreKeptComeBackForOthers) { expect_clean_churn<keeping_ualloc>({2, 2, 17, 8, 128, 3}, 80); }
 
 constexpr ualloc_config wide{.chunk_log2 = 17, .wide_bins = true, .idle_bins = 0};
 using wide_ualloc = ualloc<wide>;
@@ -61,20 +63,21 @@ void expect_no_refusal(u32 chunks, launch_shape shape, u64 least, u32 step_log2,
   });
 }
 
-TEST(UallocChurn, NobodyIsRefusedWhileABinIsFree) { expect_no_refusal<ualloc<tight>>(1, {7, 1}, 16, 1, 7, 500); }
-TEST(UallocChurn, NobodyIsRefusedWhileABlockIsFree) { expect_no_refusal<ualloc<tight>>(1, {3, 7}, 1024, 0, 1, 1000); }
+TEST(UallocChurn, NobodyIsRefusedWhileABinIsFree) { expect_no_refusal<tight_ualloc>(1, {7, 1}, 16, 1, 7, 500); }
+TEST(UallocChurn, NobodyIsRefusedWhileABlockIsFree) { expect_no_refusal<tight_ualloc>(1, {3, 7}, 1024, 0, 1, 1000); }
 TEST(UallocChurn, NobodyIsRefusedWhileAnotherArenaHasABin) {
-  expect_no_refusal<ualloc<tight>>(8, {7, 8}, 16, 3, 3, 100);
+  expect_no_refusal<tight_ualloc>(8, {7, 8}, 16, 3, 3, 100);
 }
-TEST(UallocChurn, NobodyIsRefusedWhileABinIsKept) { expect_no_refusal<keeping_ualloc>(1, {7, 1}, 16, 1, 7, 300); }
+TEST(UallocChurn, NobodyIsRefusedWhileABinIsKept) { expect_no_refusal<keeping_ualloc>(1, {7, 1}, 16, 1, 7, 100); }
 
 /// All of the pool for one size, then all of it for another: nothing stays behind in bins, chunks or arenas.
 TEST(UallocChurn, WhatWasOneSizeIsAnother) {
-  for_each_schedule(40, [] {
-    bin_pool<ualloc<tight>> const pool{8 * small_chunk};
-    for (u32 const bytes : {1024u, 512u, 128u, 1024u}) {
+  for_each_schedule(15, [] {
+    bin_pool<tight_ualloc> const pool{8 * small_chunk};
+    constexpr u32 sizes_and_blocks_a_bin[][2] = {{1024, 3}, {512, 7}, {128, 32}, {1024, 3}};
+    for (auto const& [bytes, blocks_a_bin] : sizes_and_blocks_a_bin) {
       u32 const slots = static_cast<u32>(pool.allocator().available_slots_on_host(bytes));
-      EXPECT_EQ(slots, 8 * 7 * bins::layout<tight>::capacity(bins::layout<tight>::class_of(bytes)));
+      EXPECT_EQ(slots, 8 * 7 * blocks_a_bin);
       u32 const lanes = 32 * ((slots + 63) / 32);
       device_buffer<void*> blocks(lanes);
       launch({lanes / 32, 32}, create_each{}, pool.allocator(), u64{bytes}, blocks.data());
@@ -99,8 +102,8 @@ struct call_two_heaps {
 };
 
 TEST(UallocChurn, LanesOfAWarpMayHoldDifferentHeaps) {
-  for_each_schedule(60, [] {
-    bin_pool<ualloc<tight>> const even{2 * small_chunk}, odd{2 * small_chunk};
+  for_each_schedule(30, [] {
+    bin_pool<tight_ualloc> const even{2 * small_chunk}, odd{2 * small_chunk};
     device_buffer<void*> blocks(60);
     launch({2, 30}, call_two_heaps{}, even.allocator(), odd.allocator(), blocks.data());
     synchronize();

@@ -136,9 +136,12 @@ TEST(UallocLayout, PoolsAreCutSoThatArenasHaveTheirShare) {
     EXPECT_LE(planned.pool_bytes(), bytes);
     EXPECT_GE(planned.pool_bytes(), bytes < u64{1} << 20 ? bytes / 2 : bytes - bytes / 16);
     EXPECT_GE(planned.arenas, 1u);
-    EXPECT_TRUE(planned.arenas == 1 || planned.chunks / planned.arenas >= 4);
+    EXPECT_TRUE(planned.arenas == 1 || planned.chunks / planned.arenas >= 2);
   }
-  EXPECT_EQ(bins::plan_pool(u64{8} << 20, ualloc_config{}, 132).chunk_log2, 19u);
+  EXPECT_EQ(bins::plan_pool(u64{8} << 20, ualloc_config{}, 132).chunk_log2, 17u);
+  EXPECT_EQ(bins::plan_pool(u64{8} << 20, ualloc_config{}, 132).arenas, 32u);
+  EXPECT_EQ(bins::plan_pool(u64{512} << 20, ualloc_config{}, 132).chunk_log2, 19u);
+  EXPECT_EQ(bins::plan_pool(u64{1} << 20, ualloc_config{}, 132).chunk_log2, 16u);
   EXPECT_EQ(bins::plan_pool(u64{1} << 30, ualloc_config{}, 132).arenas, 132u);
   EXPECT_EQ(bins::plan_pool(u64{1} << 30, ualloc_config{.arenas = 7}, 132).arenas, 7u);
 }

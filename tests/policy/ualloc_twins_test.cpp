@@ -7,6 +7,8 @@ namespace {
 using creation::ualloc;
 using layout = bins::layout<tight>;
 
+#if !defined(__CUDACC__)
+
 // Y2 left out: a bin is reclaimed on the strength of units that others hold.
 struct takes_no_units : bins::careful_steps {
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore, u32) { return true; }
@@ -30,6 +32,12 @@ struct mistaken_tails : layout {
     return {next, at.offset};
   }
 };
+
+using without_units = ualloc<tight, layout, takes_no_units>;
+using without_barrier = ualloc<tight, layout, waits_for_no_reader>;
+using with_mistaken_tails = ualloc<tight, mistaken_tails>;
+
+#endif
 
 /// Whether lanes that come and go leave the heap as it was, find what they wrote, and end at all.
 template <class Allocator>
@@ -84,10 +92,6 @@ bool stays_what_readers_stand_on() {
   synchronize();
   return report[0].broken == 0 && report[0].served != 0 && pool.is_quiet(0);
 }
-
-using without_units = ualloc<tight, layout, takes_no_units>;
-using without_barrier = ualloc<tight, layout, waits_for_no_reader>;
-using with_mistaken_tails = ualloc<tight, mistaken_tails>;
 
 TEST(UallocTwins, TheAllocatorItselfSurvives) {
   for_each_schedule(200, [] { EXPECT_TRUE(survives_large_blocks<ualloc<tight>>()); });

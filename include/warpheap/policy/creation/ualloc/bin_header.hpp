@@ -62,16 +62,16 @@ WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u32 word, u32 blocks, u32 capac
 }  // namespace bin_state
 
 struct bin_header {
+  srcu_node node;  ///< for the reclamation of the bin; first, so that its address is the bin's
   u32 role;
   u32 state;
   u32 next, previous;  ///< bins of the list, by number; 0: none
   u32 linked;
-  u32 number;      ///< the bin's own: the page of the pool that it begins with
-  srcu_node node;  ///< for the reclamation of the bin
+  u32 number;  ///< the bin's own: the page of the pool that it begins with
   u64 unused[4];
   u64 bits[8];  ///< a bit a block, set while it is somebody's
 };
-static_assert(sizeof(bin_header) == header_bytes && __builtin_offsetof(bin_header, bits) == 64);
+static_assert(sizeof(bin_header) == header_bytes);
 
 /// At a chunk's start. All but `heads` is read and written under the chunk mutex of its arena.
 struct chunk_header {
@@ -87,9 +87,7 @@ static_assert(sizeof(chunk_header) <= header_bytes);
 class bin_view {
  public:
   WARPHEAP_DEVICE explicit bin_view(bin_header* header) : header_{header} {}
-  WARPHEAP_DEVICE static bin_view of(srcu_node& node) {
-    return bin_view{reinterpret_cast<bin_header*>(reinterpret_cast<u8*>(&node) - __builtin_offsetof(bin_header, node))};
-  }
+  WARPHEAP_DEVICE static bin_view of(srcu_node& node) { return bin_view{reinterpret_cast<bin_header*>(&node)}; }
 
   WARPHEAP_DEVICE atomic_ref<u32> role() const { return atomic_ref<u32>{header_->role}; }
   WARPHEAP_DEVICE atomic_ref<u32> state() const { return atomic_ref<u32>{header_->state}; }

@@ -68,6 +68,7 @@ struct layout {
   static_assert(Config.chunk_log2 >= 15 && Config.chunk_log2 <= 19, "ualloc: chunks are 32 to 512 KiB");
   static_assert(Config.least_bytes == 8 || Config.least_bytes == 16, "ualloc: the smallest block has 8 or 16 bytes");
   static_assert(Config.arenas <= 1024, "ualloc: at most 1,024 arenas");
+  static_assert(Config.burst_bins >= 1 && Config.burst_bins <= 16, "ualloc: 1 to 16 bins at a time");
 
   static constexpr creation::ualloc_config config = Config;
   static constexpr u32 least_log2 = Config.least_bytes == 8 ? 3 : 4;
@@ -110,6 +111,11 @@ struct layout {
     return low_mask(left < 64 ? left : 64);
   }
 
+  /// Bins that who asks for `blocks` blocks, one a lane, makes if there are none: no more than lanes.
+  WARPHEAP_HOST_DEVICE static constexpr u32 batch_for(u32 size_class, u32 blocks) {
+    u32 const needed = bins_for(size_class, blocks);
+    return blocks >= 16 && needed < Config.burst_bins ? Config.burst_bins : needed;
+  }
   /// Bins that together have `blocks` blocks.
   WARPHEAP_HOST_DEVICE static constexpr u32 bins_for(u32 size_class, u32 blocks) {
     return (blocks + capacity(size_class) - 1) / capacity(size_class);

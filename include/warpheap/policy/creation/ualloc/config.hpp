@@ -8,17 +8,19 @@ namespace creation {
 
 /// Tuning of ualloc and throughput. Name the fields that differ from the defaults.
 struct ualloc_config {
-  /// Largest chunk, log2 of bytes, 15 to 19; pools of fewer than 16 such chunks have smaller ones. The paper's are 2^19.
+  /// Largest chunk, log2 of bytes, 15 to 19; small pools have smaller ones. The paper's are 2^19.
   u32 chunk_log2 = 19;
   /// The smallest block, 8 or 16. The paper's are 8; results are then aligned to 8 alone.
   u32 least_bytes = 16;
   /// Bins of 2, 4 and 8 pages for blocks of 512, 1024 and 2048 bytes, 15 of which fit in each: a sixteenth is lost where the
   /// paper's bins lose an eighth and a quarter, and 2 KiB stay 2 KiB. Blocks above 256 bytes are then aligned to 128.
   bool wide_bins = false;
-  /// Arenas, at most 1,024; 0: one a multiprocessor. A pool has no more than a quarter of its chunks.
+  /// Arenas, at most 1,024; 0: one a multiprocessor. A pool has no more than half of its chunks.
   u32 arenas = 0;
   /// Empty bins' worth of blocks that an arena keeps of each class; what is emptied beyond goes back to its chunk.
   u32 idle_bins = 32;
+  /// Bins that half a warp or more makes at a time, if it needs one: bursts come to the chunks' mutex so many times less.
+  u32 burst_bins = 4;
 };
 
 }  // namespace creation

@@ -1,7 +1,8 @@
 // How a pool is cut: into chunks of one size, shared out among arenas.
 //
-// Small pools have small chunks, so that sixteen or more are there to share, and few arenas, so that each has four: an
-// arena's last chunk is partly used, and others come to it only when they have none.
+// A pool has two chunks for each multiprocessor if those need not be smaller than 128 KiB, and sixteen at least: smaller
+// chunks lose more of themselves to their special bin. Arenas are so few that each has two: an arena's last chunk is partly
+// used, and others come to it only when they have none.
 #pragma once
 
 #include "arena_table.hpp"
@@ -9,7 +10,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-inline constexpr u32 chunks_an_arena = 4;
+inline constexpr u32 chunks_an_arena = 2;
 
 struct pool_plan {
   u32 chunks;
@@ -29,10 +30,12 @@ WARPHEAP_HOST_DEVICE constexpr pool_plan plan_pool(u64 pool_bytes, creation::ual
                                                    u32 multiprocessors) {
   // A chunk that is less than a few times as large as its largest bin would leave much of it unused.
   u32 const least_log2 = config.wide_bins ? 17 : 15, to_share = config.wide_bins ? 8 : 16;
+  u32 const wanted = config.arenas != 0 ? config.arenas : multiprocessors;
   u32 log2 = config.chunk_log2;
+  while (log2 > 17 && pool_bytes >> log2 < chunks_an_arena * wanted) --log2;
   while (log2 > least_log2 && pool_bytes >> log2 < to_share) --log2;
   u32 const chunks = static_cast<u32>(pool_bytes >> log2);
-  u32 const shares = chunks / chunks_an_arena, wanted = config.arenas != 0 ? config.arenas : multiprocessors;
+  u32 const shares = chunks / chunks_an_arena;
   u32 const arenas = wanted < shares ? wanted : shares;
   return {chunks, arenas != 0 ? arenas : 1, log2};
 }

@@ -43,7 +43,7 @@ class unit_source {
   /// call in progress. All lanes of the group call with the same `wanted`, at least 1, and hold the result.
   WARPHEAP_DEVICE unit_grant obtain(lane_group const& group, u32 wanted) const {
     u32 const arena = broadcast(group, table_.my_arena());
-    u32 const bins = Layout::bins_for(size_class_, wanted);
+    u32 const bins = Layout::batch_for(size_class_, wanted);
     u32 answer = 0;
     if (group.leads) answer = ask(arena, wanted, bins);
     answer = broadcast(group, answer);
@@ -79,7 +79,7 @@ class unit_source {
   /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the group call.
   WARPHEAP_COLD static u32 make_batch(table_type table, u32 mask, u32 size_class, u32 arena, u32 wanted) {
     lane_group const group = group_of(mask);
-    u32 const bins = Layout::bins_for(size_class, wanted);
+    u32 const bins = Layout::batch_for(size_class, wanted);
     u32 const made = make_bins(table, group, arena, size_class, bins, chunk_use::existing_or_new);
     u32 units = 0;
     if (group.leads) units = settle(table, arena, size_class, wanted, bins, made);
