@@ -1,7 +1,8 @@
 // rcu_delegation: what it is worth that a lane which must wait for readers may leave that to another one. Threads search a
-// doubly linked list for a tag each, inside a read section of SRCU; who finds its tag removes the element, under a mutex,
-// and retires it, and then either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when somebody
-// else is on the way to do so (`conditional_barrier`). Every tag of the list is searched for by one thread, so elements are
+// doubly linked list for a tag each, inside a read section of SRCU; who finds its tag removes the element, under the mutexes
+// of it and its neighbour, so that removals do not wait in line before the barrier is even asked. Then it retires the element,
+// and either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when somebody else is on the way to
+// do so (`conditional_barrier`). Every tag of the list is searched for by one thread, so elements are
 // writers and the other threads only read. Threads: `workers`; one in `readers_per_writer` threads is a writer.
 //
 // What a callback does is to poison the element, so that a reader which is still there would find out. Checked: nobody
@@ -23,6 +24,7 @@ struct tagged_element {
   srcu_node node;
   u32 next, previous;
   u32 tag;
+  u32 mutex;      // of `next`, and of the next element's `previous`
   u32 reclaimed;  // times
 
   static constexpr u32 poison = ~0u;
@@ -31,7 +33,6 @@ struct tagged_element {
 /// What the threads share. Element `elements`, one past the last, is the head of the circle.
 struct tagged_list {
   srcu_state state;
-  u32 mutex;
   u32 late;  // looks at a poisoned element
   tagged_element* elements;
   u32 size;
@@ -76,11 +77,11 @@ struct search_and_remove {
     srcu const guard{list->state};
     u32 const section = guard.read_lock();
     u32 const found = find(list, wanted[i]);
+    // In the section, too: a neighbour whose mutex we wait for may have been removed by then.
+    if (found < list->size) unlink(list, found);
     guard.read_unlock(section);
     auto became = errand::found_nothing;
     if (found < list->size) {
-      // Nobody else wants this tag, so the element is there although we left the section.
-      unlink(list, found);
       guard.retire(list->elements[found].node);
       became = Barrier::wait(guard, poison_element{}) ? errand::waited : errand::delegated;
     }
@@ -104,13 +105,22 @@ struct search_and_remove {
     }
   }
 
+  /// Removes an element, which nobody else does. Mutexes are taken in the list's order, from the head on, so nobody waits in a
+  /// circle.
   WARPHEAP_DEVICE static void unlink(tagged_list* list, u32 element) {
-    scoped_lock const held{spin_mutex{list->mutex}};
-    // relaxed: the mutex orders writers, and SRCU what readers may see.
-    u32 const next = atomic_ref<u32>{list->elements[element].next}.load(order::relaxed);
-    u32 const previous = atomic_ref<u32>{list->elements[element].previous}.load(order::relaxed);
-    atomic_ref<u32>{list->elements[previous].next}.store(next, order::relaxed);
-    atomic_ref<u32>{list->elements[next].previous}.store(previous, order::relaxed);
+    auto const previous_of = [&](u32 of) { return atomic_ref<u32>{list->elements[of].previous}; };
+    auto const next_of = [&](u32 of) { return atomic_ref<u32>{list->elements[of].next}; };
+    for (;;) {
+      // relaxed, all of them: the mutexes order writers, and SRCU what readers may see.
+      u32 const previous = previous_of(element).load(order::relaxed);
+      scoped_lock const before{spin_mutex{list->elements[previous].mutex}};
+      if (previous_of(element).load(order::relaxed) != previous) continue;  // it was removed meanwhile
+      scoped_lock const own{spin_mutex{list->elements[element].mutex}};
+      u32 const next = next_of(element).load(order::relaxed);
+      next_of(previous).store(next, order::relaxed);
+      previous_of(next).store(previous, order::relaxed);
+      return;
+    }
   }
 };
 
@@ -161,7 +171,7 @@ template <class Barrier>
 run_outcome run_removal_once(launch_shape shape, u64 threads, u32 writers, u64 seed) {
   device_buffer<tagged_element> const elements{random_list(writers, seed)};
   device_buffer<tagged_list> const list{
-      std::vector<tagged_list>{{.state = {}, .mutex = 0, .late = 0, .elements = elements.data(), .size = writers}}};
+      std::vector<tagged_list>{{.state = {}, .late = 0, .elements = elements.data(), .size = writers}}};
   device_buffer<u32> const wanted{shuffled(static_cast<u32>(threads), mix(seed))};
   device_buffer<u32> const errands(threads);
   run_outcome made;

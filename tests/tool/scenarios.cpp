@@ -298,7 +298,7 @@ TEST(Scenarios, RcuDelegationFindsBrokenOnes) {
 
 TEST(Scenarios, RcuDelegationNamesWhatIsWrongWithAList) {
   auto const sound = bench::random_list(3, 1);
-  bench::tagged_list list{.state = {}, .mutex = 0, .late = 0, .elements = nullptr, .size = 3};
+  bench::tagged_list list{.state = {}, .late = 0, .elements = nullptr, .size = 3};
   auto done = sound;
   for (auto& each : done) each.reclaimed = 1;
   done[3].next = 3;
