@@ -2,6 +2,8 @@
 // meanwhile, and all is one block again in the end. Without any one of the steps that see to that, some schedule shows it.
 #include "tbuddy_pool.hpp"
 
+#include <algorithm>
+
 namespace warpheap::test {
 namespace {
 
@@ -196,6 +198,25 @@ TEST(TbuddySupply, LeavesACertificateThatTheNextRoomEnds) {
 
 #if !defined(__CUDACC__)
 
+/// Whether a crowd gets its answers from a full pool in so many steps.
+bool answers_within(tbuddy_pool const& pool, u64 steps) {
+  host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .step_cap = steps}};
+  try {
+    auto const got = allocate(pool, {8, 128}, tbuddy_pool::page_bytes);
+    return std::count(got.begin(), got.end(), nullptr) == 1024;
+  } catch (host::schedule_error const&) {
+    return false;
+  }
+}
+
+// Up and down the 13 orders takes a lane some forty steps at least.
+TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheCertificate) {
+  tbuddy_pool const pool{4096};
+  EXPECT_NE(allocate(pool, {1, 1}, 4096 * tbuddy_pool::page_bytes)[0], nullptr);
+  EXPECT_TRUE(answers_within(pool, 1u << 20)) << "the first of them searches";
+  EXPECT_TRUE(answers_within(pool, 1024 * 12));
+}
+
 /// Takes the buddy's unit before the order above is told of what will be.
 struct supply_without_promise : supply {
   using supply::supply;
@@ -204,11 +225,9 @@ struct supply_without_promise : supply {
     struct : merge_claims {
       bool try_claim(u32 of) {
         if (pages.semaphore(of).available() == 0) return false;
-        if (!pages.semaphore(of).try_wait(1)) return false;
-        order = of + 1;
-        return true;
+        return pages.semaphore(of).try_wait(1);
       }
-    } claims{{pages(), tree().order_of(node), false}};
+    } claims{{pages(), false}};
     u32 const order = tree().order_of(tree().release(node, claims));
     pages().semaphore(order).signal(1, 0);
     pages().raise_epoch();
@@ -226,7 +245,7 @@ struct supply_that_frees_in_silence : supply {
   using supply::supply;
 
   void release(u32 node) const {
-    merge_claims claims{pages(), tree().order_of(node), false};
+    merge_claims claims{pages(), false};
     u32 const order = tree().order_of(tree().release(node, claims));
     pages().semaphore(order).signal(1, claims.merged ? 1 : 0);
   }

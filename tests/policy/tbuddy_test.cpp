@@ -175,6 +175,67 @@ TEST(Tbuddy, SurvivesAChurnThatRunsOut) {
   EXPECT_GT(refused, 0u);
 }
 
+/// Every lane has a page, and in each round gives it back and asks for one: with the others, if they are there.
+struct change_pages {
+  WARPHEAP_DEVICE void operator()(small_tbuddy heap, u32 rounds, u32* refused) const {
+    void* page = heap.create(page_bytes);
+    for (u32 round = 0; round < rounds; ++round) {
+      heap.destroy(page);
+      page = heap.create(page_bytes);
+      if (!page) atomic_ref<u32>{*refused}.fetch_add(1, order::relaxed);
+    }
+    heap.destroy(page);
+  }
+};
+
+TEST(Tbuddy, GivesAPageBackBeforeAnyOfTheLanesThatFreeTogetherReturns) {
+  for (u32 const lanes : {2u, 4u, 7u, 32u})
+    for_each_schedule(100, [&] {
+      tbuddy_pool const pool{lanes};
+      device_buffer<u32> const refused(1);
+      launch({1, lanes}, change_pages{}, pool.allocator(), 5u, refused.data());
+      synchronize();
+      EXPECT_EQ(refused[0], 0u) << lanes << " lanes";
+      EXPECT_TRUE(pool.is_as_new());
+    });
+}
+
+/// The pool is full, and known to be. Lane 0 of warp 1 frees a page and says so to lane 1 of warp 0, which asks with lane 0
+/// for one page each.
+struct ask_as_three {
+  WARPHEAP_DEVICE void operator()(small_tbuddy heap, void* page, u32* freed, void** got) const {
+    if (simt::warp_id() == 0 && simt::lane_id() > 1) return;
+    if (simt::warp_id() == 1) {
+      // Lane 0 of warp 0 has seen how the full heap was before.
+      simt::pause(1000);
+      heap.destroy_alone(page);
+      // release: pairs with the acquire below.
+      return atomic_ref<u32>{*freed}.store(1, order::release);
+    }
+    if (simt::lane_id() == 0) got[2] = heap.create_order(1);
+    // acquire: the free happens before what lane 1 asks.
+    if (simt::lane_id() == 1)
+      while (atomic_ref<u32>{*freed}.load(order::acquire) == 0) simt::pause(100);
+    simt::ballot(3, true);  // no happens-before
+    got[simt::lane_id()] = heap.create_warp(3, page_bytes);
+  }
+};
+
+TEST(Tbuddy, ServesWhatAnyOfTheLanesThatAskTogetherKnowsToBeFree) {
+  for_each_schedule(300, [&] {
+    tbuddy_pool const pool{8};
+    auto blocks = allocate(pool, {1, 8}, page_bytes);
+    EXPECT_EQ(allocate(pool, {1, 1}, page_bytes)[0], nullptr) << "so there is a certificate";
+    device_buffer<u32> const freed(1);
+    device_buffer<void*> const got(3);
+    launch({1, 33}, ask_as_three{}, pool.allocator(), blocks[2], freed.data(), got.data());
+    synchronize();
+    EXPECT_EQ((got[0] == blocks[2]) + (got[1] == blocks[2]), 1);
+    EXPECT_EQ(got[2], nullptr);
+    pool.expect_quiet(8);
+  });
+}
+
 /// One thread frees addresses, one after the other.
 struct free_all {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, u64 const* addresses, u32 count) const {

@@ -4,8 +4,8 @@
 // Who finds no unit and nobody who makes some is to make two: it takes a block of the order above, in the same way, and cuts
 // it in halves. Who gives a block back whose buddy is available takes that one's unit and gives back the two as one.
 //
-//   W1  units that a block stands for are promised (to the order above) before they are taken (here): a lane that looks from
-//       small orders to large ones finds either, and no merge hides memory from it.
+//   W1  a merge promises a unit at the order above before it takes its buddy's here: a lane that looks from small orders to
+//       large ones finds the one or the other.
 //   W2  a unit that was acquired leads to a block that is taken: nobody gives one back.
 //   W3  at rest the units of an order are as many as its available nodes.
 //
@@ -66,7 +66,7 @@ class block_supply {
 
   /// Gives a block back. Returns when it is there for others. Any lane alone.
   WARPHEAP_DEVICE void release(u32 node) const {
-    merge_claims claims{pages_, tree_.order_of(node), false};
+    merge_claims claims{pages_, false};
     u32 const order = tree_.order_of(tree_.release(node, claims));
     pages_.semaphore(order).signal(1, claims.merged ? 1 : 0);
     pages_.raise_epoch();  // P2
@@ -87,8 +87,7 @@ class block_supply {
   /// What a block that is merged on its way up takes and promises.
   struct merge_claims {
     Pages pages;
-    u32 order;
-    bool merged;  ///< a unit of `order` is promised, which this block will be
+    bool merged;  ///< a unit is promised at the order that the block came to, which is this block
 
     WARPHEAP_DEVICE bool try_claim(u32 of) {
       if (pages.semaphore(of).available() == 0) return false;
@@ -100,7 +99,6 @@ class block_supply {
       // What was promised of this order is part of what is promised of the next.
       if (merged) pages.semaphore(of).signal(0, 1);
       merged = true;
-      order = of + 1;
       return true;
     }
   };
