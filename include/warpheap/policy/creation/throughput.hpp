@@ -41,10 +41,10 @@ class buddy_chunks {
   WARPHEAP_DEVICE void open() const {}
   /// Before anybody else.
   WARPHEAP_DEVICE void keep(Buddy const& buddy) const { *at() = buddy; }
+  WARPHEAP_DEVICE Buddy buddy() const { return *at(); }
 
  private:
   WARPHEAP_DEVICE Buddy* at() const { return reinterpret_cast<Buddy*>(table_.words() + far_place::supply_offset); }
-  WARPHEAP_DEVICE Buddy buddy() const { return *at(); }
   WARPHEAP_DEVICE u32 order() const { return table_.chunk().log2 - page_log2; }
 
   far_table<Layout> table_;
@@ -67,6 +67,7 @@ template <ualloc_config Config = ualloc_config{}>
 class throughput {
   using layout = bins::layout<Config>;
   using table_type = bins::arena_table<layout>;
+  using far_type = bins::far_table<layout>;
   using large_type = tbuddy<tbuddy_config{.page_bytes = bins::page_bytes}>;
 
   using supply_type = bins::buddy_chunks<layout, large_type>;
@@ -98,7 +99,7 @@ class throughput {
     if (both <= layout::self_aligned_up_to) return create(both);
     bool const aligned =
         bytes > layout::largest_bytes ? alignment <= bins::page_bytes : alignment <= bins::header_bytes;
-    return aligned ? create(bytes) : create_large_aligned(*this, alignment, bytes);
+    return aligned ? create(bytes) : create_large_aligned(table_.far(), alignment, bytes);
   }
 
   /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
@@ -253,48 +254,50 @@ class throughput {
     u32 const order = large_type::order_for(bytes);
     if (order > large_.top_order()) return refuse();
     void* const memory = large_.create(bytes);
-    return memory ? memory : create_large_slowly(*this, order);
+    return memory ? memory : create_large_slowly(table_.far(), order);
   }
 
-  WARPHEAP_DEVICE void* refuse() const {
-    table_.count(bins::bin_count::failures, 1);
+  WARPHEAP_DEVICE void* refuse() const { return refuse(table_.far()); }
+  WARPHEAP_DEVICE static void* refuse(far_type const& table) {
+    table.count(bins::bin_count::failures, 1);
     return nullptr;
   }
 
   /// The certain answer for blocks of TBuddy: nullptr only if there is none, no chunk is empty, and none becomes so
   /// meanwhile.
-  WARPHEAP_COLD static void* create_large_slowly(throughput self, u32 order) {
-    lane_group const group = group_by(simt::active_mask(), self.small().key_of(order));
+  WARPHEAP_COLD static void* create_large_slowly(far_type table, u32 order) {
+    lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table.words()) + order);
     u32 waiting = group.mask;
     for (backoff nap;; nap.pause()) {
       lane_group const rest = group_of(waiting);
       large_search search{};
-      if (rest.leads) search.begin(self);
+      if (rest.leads) search.begin(table);
       search = {broadcast(rest, search.watched), broadcast(rest, search.state)};
       // What the leader saw come back is every lane's.
       simt::sync_warp(waiting);
-      if (search.state == large_search::certified) return self.refuse();
-      void* const memory = self.large_.create_warp(waiting, u64{bins::page_bytes} << order);
+      if (search.state == large_search::certified) return refuse(table);
+      void* const memory = supply_type{table}.buddy().create_warp(waiting, u64{bins::page_bytes} << order);
       waiting = simt::ballot(waiting, memory == nullptr);
       if (memory) return memory;
       u32 certain = 0;
-      if (group_of(waiting).leads) certain = search.ends(self);
-      if (broadcast(group_of(waiting), certain) != 0) return self.refuse();
+      if (group_of(waiting).leads) certain = search.ends(table);
+      if (broadcast(group_of(waiting), certain) != 0) return refuse(table);
     }
   }
 
   /// The same for one lane, at a multiple of `alignment`.
-  WARPHEAP_COLD static void* create_large_aligned(throughput self, size_t alignment, size_t bytes) {
-    if (large_type::order_for(bytes) > self.large_.top_order()) return self.refuse();
+  WARPHEAP_COLD static void* create_large_aligned(far_type table, size_t alignment, size_t bytes) {
+    supply_type const supply{table};
+    if (large_type::order_for(bytes) > supply.buddy().top_order()) return refuse(table);
     for (backoff nap;; nap.pause()) {
-      void* const memory = self.large_.create_aligned(alignment, bytes);
+      void* const memory = supply.buddy().create_aligned(alignment, bytes);
       if (memory) return memory;
       large_search search{};
-      search.begin(self);
+      search.begin(table);
       void* const again =
-          search.state == large_search::certified ? nullptr : self.large_.create_aligned(alignment, bytes);
+          search.state == large_search::certified ? nullptr : supply.buddy().create_aligned(alignment, bytes);
       if (again) return again;
-      if (search.state == large_search::certified || search.ends(self)) return self.refuse();
+      if (search.state == large_search::certified || search.ends(table)) return refuse(table);
     }
   }
 
@@ -305,19 +308,19 @@ class throughput {
     u64 watched;
     u32 state;
 
-    WARPHEAP_DEVICE void begin(throughput const& self) {
-      auto const watch = self.table_.pages_watch();
+    WARPHEAP_DEVICE void begin(far_type const& table) {
+      auto const watch = table.pages_watch();
       // acquire: pairs with the release in ends(). An unwatched word is even, and no certificate.
-      watched = self.table_.pages_certificate().load(order::acquire);
+      watched = table.pages_certificate().load(order::acquire);
       state = certified;
       if (watched != 0 && watched == watch.look()) return;
       watched = watch.watch();
-      state = small_type::return_chunks(self.table_.far()) ? sure : unsure;
+      state = small_type::return_chunks(table) ? sure : unsure;
     }
-    WARPHEAP_DEVICE bool ends(throughput const& self) const {
-      if (state != sure || !self.table_.pages_watch().unchanged(watched)) return false;
+    WARPHEAP_DEVICE bool ends(far_type const& table) const {
+      if (state != sure || !table.pages_watch().unchanged(watched)) return false;
       // release: what we saw happens before whoever relies on it; pairs with the acquire in begin().
-      self.table_.pages_certificate().store(watched, order::release);
+      table.pages_certificate().store(watched, order::release);
       return true;
     }
   };
