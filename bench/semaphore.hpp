@@ -90,7 +90,7 @@ run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& a
 template <class First = by_counting_semaphore, class Second = by_bulk_semaphore>
 std::vector<result> semaphore(request const& asked) {
   auto numbers = asked.workers;
-  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 20, 2048); number *= on_gpu ? 2 : 8)
+  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 15, 2048); number *= on_gpu ? 2 : 8)
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {

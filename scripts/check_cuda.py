@@ -65,7 +65,10 @@ def cudas_own(cubin):
     return sorted({s[-1] for s in symbols if s[-2] == "UND" and re.fullmatch(r"malloc|free|__cuda_syscall_.*", s[-1])})
 
 
-def compile_override(nvcc, kernels, program, architectures=compilers.ARCHITECTURES):
+OLDEST_USED_NEWEST = ["75", "90", "120"]  # `architectures` compiles the same functions for all of them
+
+
+def compile_override(nvcc, kernels, program, architectures=OLDEST_USED_NEWEST):
     """Replaces device malloc both ways: in each unit by its header, and by the linker for a whole program. Returns whether
     nothing of CUDA's own is left."""
     header = str(compilers.ROOT / "include" / "warpheap" / "heap" / "override.hpp")

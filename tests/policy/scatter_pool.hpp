@@ -17,7 +17,7 @@ class scatter_pool {
   static constexpr u64 page_bytes = Allocator::config.page_bytes;
 
   explicit scatter_pool(u32 pages)
-      : memory_{Allocator::required_bytes(pages * page_bytes)},
+      : memory_{Allocator::required_bytes(pages * page_bytes) + 24},
         allocator_{Allocator::place(memory_.data() + 24, pages * page_bytes)},
         pages_{pages} {
     allocator_.initialize({});

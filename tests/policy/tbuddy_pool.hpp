@@ -19,7 +19,7 @@ class tbuddy_pool {
   static constexpr u64 page_bytes = 64;
 
   explicit tbuddy_pool(u32 pages)
-      : memory_{small_tbuddy::required_bytes(pages * page_bytes)},
+      : memory_{small_tbuddy::required_bytes(pages * page_bytes) + 24},
         allocator_{small_tbuddy::place(memory_.data() + 24, pages * page_bytes)},
         pages_{pages} {
     allocator_.initialize({});

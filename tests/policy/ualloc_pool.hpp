@@ -18,7 +18,7 @@ template <class Allocator>
 class bin_pool {
  public:
   explicit bin_pool(u64 bytes)
-      : memory_{Allocator::required_bytes(bytes)}, allocator_{Allocator::place(memory_.data() + 40, bytes)} {
+      : memory_{Allocator::required_bytes(bytes) + 40}, allocator_{Allocator::place(memory_.data() + 40, bytes)} {
     allocator_.initialize({});
     synchronize();
   }

@@ -50,6 +50,9 @@ struct entry_list {
   }
 };
 
+inline constexpr creation::ualloc_config wide_bins{.wide_bins = true};
+using throughput_wide_allocator = plain_allocator<creation::throughput<wide_bins>>;
+
 using known_allocators = entry_list<
     entry<default_allocator, "the default: slabs of one size class, a bitmap each, reserve then search">,
     entry<toolkit_allocator, "device-side malloc of CUDA, the C library's on the host backend", reset::does_nothing>,
@@ -58,7 +61,8 @@ using known_allocators = entry_list<
     entry<tbuddy_allocator, "TBuddy: powers of two of 4 KiB pages, split and merged; a semaphore an order, and a tree">,
     entry<ualloc_allocator,
           "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">,
-    entry<throughput_allocator, "UAlloc up to 1 KiB and TBuddy above: the allocator of Gelado and Garland">>;
+    entry<throughput_allocator, "UAlloc up to 1 KiB and TBuddy above: the allocator of Gelado and Garland">,
+    entry<throughput_wide_allocator, "the same with bins as wide as their class wants: up to 2 KiB, and less waste">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
 template <class Visit>

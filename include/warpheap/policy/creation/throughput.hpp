@@ -74,7 +74,7 @@ class throughput {
   using small_type = bins::bin_allocator<layout, supply_type>;
 
  public:
-  static constexpr char const* name = "throughput";
+  static constexpr char const* name = Config.wide_bins ? "throughput_wide" : "throughput";
   static constexpr ualloc_config config = Config;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
                                            .self_aligned_up_to = Config.wide_bins ? 256 : 4096,
