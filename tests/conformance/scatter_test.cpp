@@ -2,4 +2,4 @@
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 
-WARPHEAP_CONFORMANCE(scatter, warpheap::scatter_allocator);
+WARPHEAP_CONFORMANCE(scatter, warpheap::scatter_allocator, warpheap::conformance::crowd::full, 2);
