@@ -42,23 +42,23 @@ enum class bin_count : u32 { double_frees, foreign_frees, failures };
 
 /// What a view knows of itself: all by value, for the paths that every call takes.
 struct known_place {
-  u8* pool_ = nullptr;
-  u8* words_ = nullptr;
-  u64 shape_ = 0;  ///< chunks, arenas, log2 of a chunk
+  u8* pool_start = nullptr;
+  u8* words_start = nullptr;
+  u64 shape_word = 0;  ///< chunks, arenas, log2 of a chunk
 
-  WARPHEAP_HOST_DEVICE u8* pool() const { return pool_; }
-  WARPHEAP_HOST_DEVICE u8* words() const { return words_; }
-  WARPHEAP_HOST_DEVICE u64 shape() const { return shape_; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return pool_start; }
+  WARPHEAP_HOST_DEVICE u8* words() const { return words_start; }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return shape_word; }
 };
 
 /// The same read from the words where it is needed: of calls that call others each holds two registers in place of six.
 struct far_place {
-  u8* words_;
+  u8* words_start;
 
   // Written before any other kernel began.
-  WARPHEAP_HOST_DEVICE u8* pool() const { return *reinterpret_cast<u8**>(words_ + pool_offset); }
-  WARPHEAP_HOST_DEVICE u8* words() const { return words_; }
-  WARPHEAP_HOST_DEVICE u64 shape() const { return *reinterpret_cast<u64*>(words_ + shape_offset); }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return *reinterpret_cast<u8**>(words_start + pool_offset); }
+  WARPHEAP_HOST_DEVICE u8* words() const { return words_start; }
+  WARPHEAP_HOST_DEVICE u64 shape() const { return *reinterpret_cast<u64*>(words_start + shape_offset); }
 
   static constexpr u64 pool_offset = 32, shape_offset = 40;
   /// Where a supply may keep what it has to know, up to 64 bytes.
