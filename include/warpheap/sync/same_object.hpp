@@ -12,7 +12,11 @@ WARPHEAP_DEVICE u32 lanes_with_same(u32 mask, T const& object) {
   static_assert(__is_trivially_copyable(T));
   constexpr size_t words = (sizeof(T) + sizeof(u64) - 1) / sizeof(u64);
   u64 image[words] = {};
+#if defined(__CUDACC_RTC__)
+  memcpy(image, &object, sizeof(T));  // NVRTC declares it, and has no built-in of the name
+#else
   __builtin_memcpy(image, &object, sizeof(T));
+#endif
   for (u64 const word : image) mask = simt::match_any(mask, word);
   return mask;
 }

@@ -62,7 +62,6 @@ class page_runs {
     if (length > table_.pages()) return fail();
     u32 const company = lanes_with_same(simt::active_mask(), table_);
     run_request const mine{static_cast<u32>(length), alignment <= layout::page_bytes ? 1 : alignment};
-    lane_group const all = group_of(company);
     // What any of us knows to have been freed, all of us see.
     simt::sync_warp(company);
     u32 page = none;
@@ -72,7 +71,7 @@ class page_runs {
       run_request const wish{simt::shuffle(company, mine.length, lowest_bit(rest)),
                              simt::shuffle(company, mine.alignment, lowest_bit(rest))};
       u32 const asking = simt::ballot(company, mine == wish) & rest;
-      run_row const row = take(all, wish, wish.alignment == 1 ? popcount(asking) : 1);
+      run_row const row = take(company, wish, wish.alignment == 1 ? popcount(asking) : 1);
       u32 const rank = popcount(asking & simt::lanes_below());
       bool const ours = (asking >> simt::lane_id()) & 1;
       if (ours && rank < row.runs) page = row.first + rank * wish.length;
@@ -87,33 +86,40 @@ class page_runs {
     return nullptr;
   }
 
-  /// Up to `wanted` runs; none if at one instant of the call there was no place for one. All lanes of `all` call together,
+  WARPHEAP_DEVICE static bool leads(u32 company) { return (company & simt::lanes_below()) == 0; }
+  /// The value of the lowest lane of `company`.
+  template <class T>
+  WARPHEAP_DEVICE static T to_all(u32 company, T value) {
+    return simt::shuffle(company, value, lowest_bit(company));
+  }
+
+  /// Up to `wanted` runs; none if at one instant of the call there was no place for one. All lanes of `company` call together,
   /// as in all that takes a group, and hold the result.
-  WARPHEAP_DEVICE run_row take(lane_group const& all, run_request const& wish, u32 wanted) const {
+  WARPHEAP_DEVICE run_row take(u32 company, run_request const& wish, u32 wanted) const {
     bool locked = false;
     u64 arrived = 0;
-    if (all.leads) {
+    if (leads(company)) {
       // A read-modify-write, which reads the newest: a search with a larger number began after this. release: and it sees
       // what we know to have been freed; pairs with the acquire where it begins.
       arrived = table_.run_word(begun).fetch_add(0, order::release);
       locked = lock_unless_fruitless(arrived, wish);
     }
-    if (simt::ballot(all.mask, locked) == 0) return {};
+    if (simt::ballot(company, locked) == 0) return {};
     run_row row;
     WARPHEAP_NO_UNROLL
     for (;;) {
       // The leader's acquire is everybody's.
-      simt::sync_warp(all.mask);
-      u64 const used = broadcast(all, all.leads ? table_.run_word(used_above).load(order::relaxed) : 0);
-      row = find_below(all, used, wish, wanted);
+      simt::sync_warp(company);
+      u64 const used = to_all(company, leads(company) ? table_.run_word(used_above).load(order::relaxed) : 0);
+      row = find_below(company, used, wish, wanted);
       bool certain = false;
-      if (row.runs == 0) row = search(all, arrived, wish, wanted, certain);
-      if (certain || (row.runs != 0 && claim(all, row, wish.length))) break;
+      if (row.runs == 0) row = search(company, arrived, wish, wanted, certain);
+      if (certain || (row.runs != 0 && claim(company, row, wish.length))) break;
       simt::pause(pause_nanoseconds);
     }
     // Everybody's claims come before the mutex is free; and all that was acquired is everybody's.
-    simt::sync_warp(all.mask);
-    if (!all.leads) return row;
+    simt::sync_warp(company);
+    if (!leads(company)) return row;
     if (row.runs != 0) table_.run_word(used_above).store(table_.pages() - row.first, order::relaxed);
     // release: pairs with the acquire of who locks it next.
     table_.run_word(mutex).store(0, order::release);
@@ -122,23 +128,21 @@ class page_runs {
   static constexpr u32 pause_nanoseconds = 128;
 
   /// The highest runs of the heap, under the mutex. None if `certain` that there are none, or if somebody made room meanwhile.
-  WARPHEAP_DEVICE run_row search(lane_group const& all, u64 arrived, run_request const& wish, u32 wanted,
-                                 bool& certain) const {
-    certain = broadcast(all, u32{all.leads && is_known_fruitless(arrived, wish)});
+  WARPHEAP_DEVICE run_row search(u32 company, u64 arrived, run_request const& wish, u32 wanted, bool& certain) const {
+    certain = to_all(company, u32{leads(company) && is_known_fruitless(arrived, wish)});
     if (certain) return {};
     // acquire: what all knew who came before.
-    u64 const number = all.leads ? table_.run_word(begun).fetch_add(1, order::acquire) + 1 : 0;
-    simt::sync_warp(all.mask);
-    u64 first = 0, second = 0;
+    u64 const number = leads(company) ? table_.run_word(begun).fetch_add(1, order::acquire) + 1 : 0;
+    simt::sync_warp(company);
+    u64 trace = 0;  // of the first look, less that of the second
     run_row row;
     WARPHEAP_NO_UNROLL
     for (u32 look = 0; look < 2 && row.runs == 0; ++look) {
-      first = second;
-      second = 0;
-      row = page_runs{table_.afresh()}.find(all, wish, wanted, look == 1, second);
+      trace = 0 - trace;
+      row = page_runs{table_.afresh()}.find(company, wish, wanted, look == 1, trace);
     }
-    certain = row.runs == 0 && simt::ballot(all.mask, first != second) == 0;
-    if (certain && all.leads && wish.alignment == 1)
+    certain = row.runs == 0 && simt::ballot(company, trace != 0) == 0;
+    if (certain && leads(company) && wish.alignment == 1)
       table_.run_word(fruitless).store(number << 32 | wish.length, order::relaxed);
     return row;
   }
@@ -200,19 +204,21 @@ class page_runs {
 
   /// The highest runs near the last `used` pages: below, or in the free stretch that they begin in. Lanes side by side, each
   /// at a page.
-  WARPHEAP_DEVICE run_row find_below(lane_group const& all, u64 used, run_request const& wish, u32 wanted) const {
+  WARPHEAP_DEVICE run_row find_below(u32 company, u64 used, run_request const& wish, u32 wanted) const {
     u32 end = table_.pages() - static_cast<u32>(used);
-    if (all.leads) {
+    if (leads(company)) {
       WARPHEAP_NO_UNROLL
       while (end < table_.pages() && table_.load(end).is_free()) ++end;
     }
-    end = broadcast(all, end);
+    end = to_all(company, end);
     stretch walk{wish, wanted};
     WARPHEAP_NO_UNROLL
-    for (u32 looked = 0; end != 0 && (looked < most_looks || walk.pages != 0); looked += all.size) {
-      u32 const free = simt::ballot(all.mask, all.rank < end && table_.load(end - 1 - all.rank).is_free());
+    for (u32 looked = 0; end != 0 && (looked < most_looks || walk.pages != 0); looked += popcount(company)) {
+      u32 const free =
+          simt::ballot(company, popcount(company & simt::lanes_below()) < end &&
+                                    table_.load(end - 1 - popcount(company & simt::lanes_below())).is_free());
       WARPHEAP_NO_UNROLL
-      for (u32 rest = all.mask; rest != 0 && end != 0; rest &= rest - 1)
+      for (u32 rest = company; rest != 0 && end != 0; rest &= rest - 1)
         if (--end, walk.show(*this, end, (free >> lowest_bit(rest)) & 1)) return walk.found;
     }
     return walk.found;
@@ -220,25 +226,25 @@ class page_runs {
   static constexpr u32 most_looks = 256;  // pages near the hint, before regions are looked at
 
   /// The highest runs there are; `trace` is of what was seen (page_search.hpp, look()). Lanes side by side, each at a region.
-  WARPHEAP_DEVICE run_row find(lane_group const& all, run_request const& wish, u32 wanted, bool newest,
-                               u64& trace) const {
+  WARPHEAP_DEVICE run_row find(u32 company, run_request const& wish, u32 wanted, bool newest, u64& trace) const {
     stretch walk{wish, wanted};
     u32 const access_block_regions = table_.access_block_regions();
     WARPHEAP_NO_UNROLL
     for (u32 regions = table_.regions(); regions != 0;) {
       u32 const access_block = (regions - 1) / access_block_regions, first = access_block * access_block_regions;
-      u64 const count = broadcast(all, all.leads ? read(table_.access_block(access_block), newest) : 0);
+      u64 const count = to_all(company, leads(company) ? read(table_.access_block(access_block), newest) : 0);
       if (fill_count{count}.counts_all(table_.regions_of(access_block))) {
-        if (all.leads) trace += mix(count ^ mix(~u64{access_block}) ^ 1);
+        if (leads(company)) trace += mix(count ^ mix(~u64{access_block}) ^ 1);
         if (walk.interrupt()) return walk.found;
         regions = first;
         continue;
       }
       WARPHEAP_NO_UNROLL
-      for (; regions > first; regions = regions - first > all.size ? regions - all.size : first) {
-        u32 const region = regions - 1 - all.rank;
-        u64 const free = all.rank < regions - first ? free_pages(region, newest, trace) : 0;
-        if (show_regions(all, regions, regions - first, free, walk)) return walk.found;
+      for (; regions > first; regions = regions - first > popcount(company) ? regions - popcount(company) : first) {
+        u32 const region = regions - 1 - popcount(company & simt::lanes_below());
+        u64 const free =
+            popcount(company & simt::lanes_below()) < regions - first ? free_pages(region, newest, trace) : 0;
+        if (show_regions(company, regions, regions - first, free, walk)) return walk.found;
       }
     }
     return walk.found;
@@ -266,20 +272,20 @@ class page_runs {
     }
     return free;
   }
-  static constexpr u32 side_by_side = 4;  // loads in flight at a time
+  static constexpr u32 side_by_side = 1;  // loads in flight at a time
 
   /// Shows the walk the regions below `end`, at most `count`: each lane has the free pages of one. Returns whether it is over.
-  WARPHEAP_DEVICE bool show_regions(lane_group const& all, u32 end, u32 count, u64 free, stretch& walk) const {
-    u32 const with_free = simt::ballot(all.mask, free != 0);
+  WARPHEAP_DEVICE bool show_regions(u32 company, u32 end, u32 count, u64 free, stretch& walk) const {
+    u32 const with_free = simt::ballot(company, free != 0);
     if (with_free == 0) return walk.interrupt();
     WARPHEAP_NO_UNROLL
-    for (u32 rest = all.mask; rest != 0 && count != 0; rest &= rest - 1, --count) {
+    for (u32 rest = company; rest != 0 && count != 0; rest &= rest - 1, --count) {
       --end;
       if (!((with_free >> lowest_bit(rest)) & 1)) {
         if (walk.interrupt()) return true;
         continue;
       }
-      u64 const pages = simt::shuffle(all.mask, free, lowest_bit(rest));
+      u64 const pages = simt::shuffle(company, free, lowest_bit(rest));
       u32 const count_here = table_.pages_of(end);
       if (popcount(pages) == count_here && walk.pass(count_here)) continue;
       WARPHEAP_NO_UNROLL
@@ -295,7 +301,8 @@ class page_runs {
   }
 
   /// Makes the pages of a row ours; true if all were free, else those that we took are free again. Lanes side by side.
-  WARPHEAP_DEVICE bool claim(lane_group const& group, run_row row, u32 length) const {
+  WARPHEAP_DEVICE bool claim(u32 company, run_row row, u32 length) const {
+    lane_group const group = group_of(company);
     u32 const end = row.first + row.runs * length;
     u32 page = row.first + group.rank;
     bool good = true;

@@ -5,7 +5,6 @@
 // that asks for one size comes back to its own page. When attempts fail, the access block after the last is the one in use.
 #pragma once
 
-#include "../../../platform/backoff.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "page_table.hpp"
 
@@ -72,42 +71,41 @@ class page_search {
   /// named    page that was found lately, or `none`
   /// certain  set where `none` is the answer; else the lane calls again
   WARPHEAP_DEVICE u32 sweep(u32 company, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
-    lane_group const all = group_of(company);
     // What any of us knows to have been freed, all of us see.
     simt::sync_warp(company);
-    // A read-modify-write, which reads the newest: a search with a larger number began after this. release: and it sees
-    // what we know to have been freed; pairs with the acquire where it begins.
-    u64 const arrived = broadcast(all, all.leads ? table_.searches_begun().fetch_add(0, order::release) : 0);
+    // A read-modify-write, which reads the newest: a search with a larger number began after this. acq_rel: what all knew to
+    // have been freed who came before us, and what we know for all who come later, each other's partners.
+    u64 number = leads(company) ? table_.searches_begun().fetch_add(1, order::acq_rel) + 1 : 0;
+    number = simt::shuffle(company, number, lowest_bit(company));
+    simt::sync_warp(company);
     // From a region of our own: searchers that start together would all come to the same page.
-    u32 const start =
-        broadcast(all, named != none ? named / Config.region_pages : scale_below(random_bits(), table_.regions()));
-    backoff nap;  // growing: searchers in step with those who move what they look for would miss it for ever
+    u32 start = named != none ? named / Config.region_pages : scale_below(random_bits(), table_.regions());
+    start = simt::shuffle(company, start, lowest_bit(company));
     WARPHEAP_NO_UNROLL
-    for (;;) {
-      // acquire: what all knew who came before; pairs with the release above.
-      u64 const number = broadcast(all, all.leads ? table_.searches_begun().fetch_add(1, order::acquire) + 1 : 0);
-      simt::sync_warp(company);
-      u64 first = 0, second = 0;
+    for (u32 nap = 32;; nap = nap < 1024 ? 2 * nap : nap) {
+      u64 trace = 0;  // of the first look, less that of the second
       sighting seen;
       WARPHEAP_NO_UNROLL
       for (u32 turn = 0; turn < 2; ++turn) {
-        first = second;
-        second = 0;
-        page_search{table_.afresh()}.look(all, request, start, turn == 1, second, seen);
-        bool const known = simt::shuffle(company, u32{is_known_fruitless(arrived, request)}, leader);
+        trace = 0 - trace;
+        page_search{table_.afresh()}.look(company, request, start, turn == 1, trace, seen);
+        bool const known = simt::shuffle(company, u32{is_known_fruitless(number, request)}, leader);
         certain = seen.page == none && known;
         if (simt::ballot(company, seen.page != none || certain) != 0) return seen.page;
       }
-      if (simt::ballot(company, first != second) == 0) {
+      if (simt::ballot(company, trace != 0) == 0) {
         certain = true;
         note_fruitless(number, request, seen.near);
         return none;
       }
-      nap.pause();
+      // Growing: searchers in step with those who move what they look for would miss it for ever.
+      simt::pause(nap);
     }
   }
 
  private:
+  WARPHEAP_DEVICE static bool leads(u32 company) { return (company & simt::lanes_below()) == 0; }
+
   static constexpr u32 attempts = 4;  // regions of an access block before the next one is in use
   static constexpr u32 units_bits = page_word::units_bits;
 
@@ -139,12 +137,12 @@ class page_search {
     if (!near) fruitless_for_all(order_of(request.units)).store(number, order::relaxed);
   }
 
-  /// Whether a search that began after search number `arrived` found nothing for the request.
-  WARPHEAP_DEVICE bool is_known_fruitless(u64 arrived, chunk_request const& request) const {
+  /// Whether a search that began after search `number` found nothing for the request.
+  WARPHEAP_DEVICE bool is_known_fruitless(u64 number, chunk_request const& request) const {
     // Chunks at multiples of some alignment are some of all.
-    if (fruitless_for_all(order_of(request.units)).load(order::relaxed) > arrived) return true;
+    if (fruitless_for_all(order_of(request.units)).load(order::relaxed) > number) return true;
     u64 const seen = fruitless(request).load(order::relaxed);
-    return (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > arrived;
+    return (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > number;
   }
 
   WARPHEAP_DEVICE static u32 random_bits() {
@@ -191,31 +189,31 @@ class page_search {
   }
 
   /// Finds a page with room for each lane's request; if there is none, `trace` is of what the lane saw: it changes with every
-  /// version. From region `start` on and around; the lanes of `all` side by side, each at a region. Ends early when every
+  /// version. From region `start` on and around; the lanes of `company` side by side, each at a region. Ends early when every
   /// lane has a page.
-  WARPHEAP_DEVICE void look(lane_group const& all, chunk_request const& request, u32 start, bool newest, u64& trace,
+  WARPHEAP_DEVICE void look(u32 company, chunk_request const& request, u32 start, bool newest, u64& trace,
                             sighting& seen_pages) const {
-    u32 const access_blocks = table_.access_blocks(), start_access_block = start / table_.access_block_regions();
-    u32 const orders = simt::reduce_or(all.mask, span(order_of(request.units)));
+    u32 const access_blocks = table_.access_blocks();
+    u32 const orders = simt::reduce_or(company, span(order_of(request.units)));
+    u32 access_block = start / table_.access_block_regions();
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < access_blocks; ++i) {
-      u32 const access_block =
-          start_access_block + i < access_blocks ? start_access_block + i : start_access_block + i - access_blocks;
+    for (u32 left = access_blocks; left != 0; --left) {
       u32 const regions = table_.regions_of(access_block);
-      u64 const seen = broadcast(all, all.leads ? read(table_.access_block(access_block), newest) : 0);
+      u64 seen = leads(company) ? read(table_.access_block(access_block), newest) : 0;
+      seen = simt::shuffle(company, seen, lowest_bit(company));
       if (fill_count{seen}.counts_all(regions)) {
-        if (all.leads) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
-        continue;
+        if (leads(company)) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
+      } else {
+        WARPHEAP_NO_UNROLL
+        for (u32 done = popcount(company & simt::lanes_below()); simt::ballot(company, done < regions) != 0;
+             done += popcount(company)) {
+          u32 const ahead = start % table_.access_block_regions() % regions + done;
+          u32 const region = access_block * table_.access_block_regions() + (ahead < regions ? ahead : ahead - regions);
+          look_at_region(company, done < regions ? region : none, orders, request, newest, trace, seen_pages);
+          if (simt::ballot(company, seen_pages.page == none) == 0) return;
+        }
       }
-      u32 const first = access_block * table_.access_block_regions(),
-                offset = start % table_.access_block_regions() % regions;
-      WARPHEAP_NO_UNROLL
-      for (u32 done = 0; done < regions; done += all.size) {
-        u32 const ahead = offset + done + all.rank;
-        u32 const region = done + all.rank < regions ? first + (ahead < regions ? ahead : ahead - regions) : none;
-        look_at_region(all.mask, region, orders, request, newest, trace, seen_pages);
-        if (simt::ballot(all.mask, seen_pages.page == none) == 0) return;
-      }
+      access_block = access_block + 1 < access_blocks ? access_block + 1 : 0;
     }
   }
 
@@ -233,17 +231,16 @@ class page_search {
       }
     }
     u32 const first = region * Config.region_pages;
+    // One page of each lane at a time: what more are in flight would be more registers, of the whole kernel.
     WARPHEAP_NO_UNROLL
-    for (u32 done = 0; simt::ballot(company, done < pages) != 0; done += side_by_side) {
-      page_word seen[side_by_side];
-      for (u32 k = 0; k < side_by_side; ++k)
-        seen[k] =
-            done + k < pages ? page_word{read(table_.page(first + done + k), newest)} : page_word{page_word::full_bit};
-      for (u32 k = 0; k < side_by_side; ++k) {
-        if (done + k < pages) trace += mix(u64{first + done + k} << 32 | seen[k].version());
-        bool const serves = !seen[k].is_full() && (seen[k].is_free() || ((orders >> order_of(seen[k].units())) & 1));
-        show(company, serves, first + done + k, seen[k].units(), request, seen_pages);
+    for (u32 done = 0; simt::ballot(company, done < pages) != 0; ++done) {
+      page_word seen{page_word::full_bit};
+      if (done < pages) {
+        seen.word = read(table_.page(first + done), newest);
+        trace += mix(u64{first + done} << 32 | seen.version());
       }
+      bool const serves = !seen.is_full() && (seen.is_free() || ((orders >> order_of(seen.units())) & 1));
+      show(company, serves, first + done, seen.units(), request, seen_pages);
       if (simt::ballot(company, seen_pages.page == none) == 0) return;
     }
   }
