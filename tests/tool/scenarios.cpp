@@ -42,6 +42,8 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
       for (auto const& made : results) {
         if (!made.skipped.empty()) continue;
         ++measured;
+        EXPECT_TRUE(made.allocator == allocator.name || made.allocator == "null") << scenario << " " << made.allocator;
+        EXPECT_THAT(made.operation, Not(IsEmpty())) << scenario << " " << allocator.name;
         EXPECT_THAT(made.fault, IsEmpty()) << scenario << " " << allocator.name << " " << made.operation;
         EXPECT_THAT(made.times_us, SizeIs(2)) << scenario << " " << allocator.name << " " << made.operation;
         EXPECT_GT(made.operations, 0) << scenario << " " << allocator.name << " " << made.operation;

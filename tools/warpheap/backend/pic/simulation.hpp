@@ -38,7 +38,7 @@ class simulation {
         watch_{4} {
     u32 const heaps = splits_the_pool<typename Allocator::creation_type> ? settings.species : 1;
     for (u32 i = 0; i < heaps; ++i) heaps_.emplace_back(settings.pool_bytes / heaps);
-    step_ = {.scenario = "pic", .allocator = std::move(name), .operation = "step"};
+    step_ = bench::result{.scenario = "pic", .allocator = std::move(name), .operation = "step"};
     step_.parameters = {{"cells_x", settings.cells_x},      {"cells_y", settings.cells_y},
                         {"species", settings.species},      {"particles_per_cell", settings.particles_per_cell},
                         {"steps", settings.steps},          {"frame_bytes", settings.frame_bytes},
