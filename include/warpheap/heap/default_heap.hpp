@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../policy/alignment/shrink.hpp"
+#include "../policy/creation/halloc.hpp"
 #include "../policy/creation/ring_buffer.hpp"
 #include "../policy/creation/scatter.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
@@ -35,6 +36,11 @@ using plain_allocator =
 using default_allocator = plain_allocator<creation::slab_bitmap<>>;
 using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,
                                     reserve_pool::toolkit_limit, alignment::shrink<16>>;
+/// Chunks of 24 bytes are aligned to 8 alone.
+template <class Creation>
+using finely_aligned_allocator =
+    allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<8>>;
+using halloc_allocator = finely_aligned_allocator<creation::halloc<>>;
 using ring_buffer_allocator = plain_allocator<creation::ring_buffer<>>;
 using scatter_allocator = plain_allocator<creation::scatter<>>;
 using tbuddy_allocator = plain_allocator<creation::tbuddy<>>;
@@ -52,6 +58,8 @@ using heap = basic_heap<default_allocator>;
 using scatter_heap = basic_heap<scatter_allocator>;
 /// The toolkit's own device-side malloc behind the same interface.
 using toolkit_heap = basic_heap<toolkit_allocator>;
+/// Halloc: slabs of chunks, found by a hash of a counter.
+using halloc_heap = basic_heap<halloc_allocator>;
 /// Frames of 8 KiB behind a push and a pop index.
 using ring_buffer_heap = basic_heap<ring_buffer_allocator>;
 /// Powers of two of 4 KiB pages, split and merged.

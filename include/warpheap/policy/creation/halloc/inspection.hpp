@@ -1,0 +1,246 @@
+// How a halloc heap is laid out and made ready, and a quiet one seen from the host: its words copied once, then read by plain
+// code.
+#pragma once
+
+#include "../report.hpp"
+#include "chunk_claim.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+
+/// Kernel of one thread block: what is not zero in the words of a fresh heap.
+struct fill_rows {
+  template <class Table>
+  WARPHEAP_DEVICE void operator()(Table table) const {
+    auto const geometry = table.geometry();
+    u32 const first = simt::thread_index(), stride = simt::block_dim();
+    for (u32 entry = first; entry < geometry.rows() * sizes; entry += stride) {
+      u32 const length = length_of(entry % sizes), capacity = geometry.capacity(kind_of(entry % sizes));
+      u64 const limit = u64{capacity} * Table::config.replace_at / 1000;
+      *reinterpret_cast<place_rule*>(table.row_words(entry) + 8) = {
+          hash_probe::over(capacity >> length, Table::config.hash, word_chunks >> length), capacity,
+          static_cast<u32>(limit != 0 ? limit : 1)};
+    }
+    if constexpr (Table::config.split_percent != 0) {
+      // Nobody else is here. relaxed: the end of the kernel orders all.
+      for (u32 slab = first; slab < geometry.slabs(); slab += stride) {
+        table.state(slab).store(slab_state::of(slab_phase::free), order::relaxed);
+        table.set(Table::free_slabs).add(slab);
+      }
+    }
+  }
+};
+
+/// Kernel of one thread: counts as the device counts.
+struct count_slots {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, size_t bytes, u64* slots) const {
+    *slots = heap.available_slots(bytes);
+  }
+};
+
+#if !defined(__CUDACC_RTC__)
+
+/// Where the parts of a heap lie in its memory.
+struct halloc_plan {
+  slab_geometry geometry;
+  size_t large_bytes;  ///< TBuddy's
+  bool split;
+
+  size_t slab_bytes() const { return split ? size_t{geometry.slabs()} << geometry.slab_log2() : 0; }
+  size_t total_bytes() const {
+    return large_heap::required_bytes(large_bytes) + (split ? start_alignment + slab_bytes() : 0) + slab_geometry::spacing +
+           geometry.metadata_bytes();
+  }
+  u8* slabs_at(void* memory) const {
+    return reinterpret_cast<u8*>(
+        align_up(reinterpret_cast<u64>(memory) + large_heap::required_bytes(large_bytes), start_alignment));
+  }
+  u8* metadata_at(void* memory) const {
+    u64 const end = split ? reinterpret_cast<u64>(slabs_at(memory)) + slab_bytes()
+                          : reinterpret_cast<u64>(memory) + large_heap::required_bytes(large_bytes);
+    return reinterpret_cast<u8*>(align_up(end, slab_geometry::spacing));
+  }
+
+  static constexpr size_t start_alignment = size_t{1} << 20;  ///< of a pool of slabs alone, as of TBuddy's
+};
+
+/// The plan of a heap of `pool_bytes` on a device of `multiprocessors`. Throws std::invalid_argument if that is no slab.
+inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const& config, u32 multiprocessors) {
+  u32 slab_log2 = pool_bytes >> 20 != 0 ? log2_floor(pool_bytes / 64) : 14;
+  slab_log2 = std::clamp(slab_log2, 14u, log2_floor(config.slab_bytes));
+  bool const split = config.split_percent != 0;
+  size_t const pages = pool_bytes / 4096, for_slabs = split ? pages * config.split_percent / 100 : pages;
+  size_t const slabs = for_slabs * 4096 >> slab_log2;
+  size_t const large = split ? pages * 4096 - (slabs << slab_log2) : pages * 4096;
+  if (slabs == 0 || slabs > slab_geometry::max_slabs || large == 0)
+    throw std::invalid_argument{"halloc: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(slabs) +
+                                " slabs of " + std::to_string(size_t{1} << slab_log2) + "; there may be 1 to " +
+                                std::to_string(slab_geometry::max_slabs)};
+  u32 const wished = static_cast<u32>(std::max<size_t>(slabs / config.slabs_per_row, 1));
+  u32 const rows_log2 = std::min({log2_floor(wished), log2_floor(config.most_rows), log2_ceil(multiprocessors)});
+  return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2, slabs < 256 ? 0 : 4), large, split};
+}
+
+template <class Table>
+class halloc_snapshot {
+ public:
+  explicit halloc_snapshot(Table const& table)
+      : table_{table}, geometry_{table.geometry()}, words_(geometry_.metadata_bytes() / 8) {
+    backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
+  }
+
+  /// Containers are the pieces of the pool as large as slabs, be they slabs or not.
+  heap_statistics statistics(u64 pool_bytes, u64 metadata_bytes) const {
+    auto const pages = table_.large().statistics();
+    heap_statistics counted{.pool_bytes = pool_bytes, .metadata_bytes = metadata_bytes, .slabs = geometry_.slabs()};
+    counted.double_frees = pages.double_frees + counted_words(count::double_frees);
+    counted.foreign_frees = pages.foreign_frees + counted_words(count::foreign_frees);
+    counted.failures = counted_words(count::failures);
+    std::vector<bool> used(geometry_.slabs());
+    for_each_live([&](void* memory, size_t bytes) {
+      ++counted.live_blocks;
+      counted.live_bytes += bytes;
+      for (u64 at = table_.offset_of(memory), end = at + bytes; at < end; at += u64{1} << geometry_.slab_log2())
+        if (table_.slab_at(at) < used.size()) used[table_.slab_at(at)] = true;
+    });
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab)
+      if (!used[slab]) ++(state(slab).live() ? counted.empty_slabs : counted.free_slabs);
+    return counted;
+  }
+
+  creation::halloc_work work() const {
+    return {counted_words(count::replacements), counted_words(count::probes), counted_words(count::searches)};
+  }
+
+  /// Calls visit(address, bytes) for every live block in address order, those of a slab in place of the slab.
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    table_.large().for_each_live([&](void* memory, size_t bytes) {
+      if (!is_slab(memory)) visit(memory, bytes);
+      else visit_slab(static_cast<u32>(table_.slab_at(table_.offset_of(memory))), visit);
+    });
+    if constexpr (Table::config.split_percent != 0)
+      for (u32 slab = 0; slab < geometry_.slabs(); ++slab) visit_slab(slab, visit);
+  }
+
+  /// One line for every invariant that does not hold.
+  invariant_report check_invariants() const {
+    invariant_report report;
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, report);
+    for (u32 which = 0; which < slab_geometry::sets; ++which)
+      if (!slab_set::is_upper_bound(set(which), geometry_.slabs())) say(report, "S3: set ", which, "is not summed up");
+    for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
+      if (row(entry)[4] >> 32 != 0) say(report, "P4: row ", entry, "is locked");
+    for (auto const& line : table_.large().check_invariants()) report.push_back("pages: " + line);
+    return report;
+  }
+
+ private:
+  static void say(invariant_report& report, char const* what, u64 which, char const* more) {
+    report.push_back(what + std::to_string(which) + " " + more);
+  }
+
+  u64 const* at(u64 offset) const { return words_.data() + offset / 8; }
+  u64 const* record(u32 slab) const { return at(slab * geometry_.record_bytes()); }
+  slab_state state(u32 slab) const { return {*record(slab)}; }
+  u64 word(u32 slab, u32 i) const { return record(slab)[slab_geometry::spacing / 8 + i]; }
+  u64 const* row(u32 entry) const { return at(geometry_.rows_offset() + u64{entry} * slab_geometry::spacing); }
+  u64 const* set(u32 which) const { return at(geometry_.sets_offset() + which * geometry_.set_bytes()); }
+  u32 role(u32 slab) const { return reinterpret_cast<u32 const*>(at(geometry_.roles_offset()))[slab]; }
+  u64 counted_words(count which) const { return at(geometry_.counts_offset())[static_cast<u32>(which)]; }
+
+  bool is_slab(void const* memory) const {
+    u64 const slab = table_.slab_at(table_.offset_of(memory));
+    return Table::config.split_percent == 0 && slab < geometry_.slabs() &&
+           state(static_cast<u32>(slab)).phase() != slab_phase::none;
+  }
+
+  template <class Visitor>
+  void visit_slab(u32 slab, Visitor visit) const {
+    slab_state const now = state(slab);
+    if (!now.live()) return;
+    for (u32 i = 0; i < geometry_.words(now.kind()); ++i) {
+      u64 const bits = word(slab, i);
+      for (u32 rest = taken(bits); rest != 0; rest &= rest - 1) {
+        u32 const chunk = lowest_bit(rest);
+        if (starts_block(bits, chunk))
+          visit(table_.address(slab, now.kind(), word_chunks * i + chunk),
+                size_t{popcount(chunks_at(bits, chunk))} * chunk_bytes(now.kind()));
+      }
+    }
+  }
+
+  void check_slab(u32 slab, invariant_report& report) const {
+    slab_state const now = state(slab);
+    auto const wrong = [&](char const* what) { say(report, "slab ", slab, what); };
+    u32 bits = 0, most = static_cast<u32>((geometry_.record_bytes() - slab_geometry::spacing) / 8);
+    bool broken = false;
+    for (u32 i = 0; i < most; ++i) {
+      u64 const here = word(slab, i);
+      bits += popcount(taken(here));
+      broken = broken || !holds_together(here);
+      if (now.live() && (taken(here) & ~existing(geometry_.capacity(now.kind()), i)) != 0) wrong("C4: chunks beyond the last");
+    }
+    if (broken) wrong("C2, C3: joined bits that are no block's");
+    if (now.phase() == slab_phase::locked) wrong("A3: locked");
+    if (now.used() != bits) wrong("A1: its count is not what is taken");
+    if (set_has(Table::free_slabs, slab) != (now.phase() == slab_phase::free)) wrong("A8: free, or in the set, but not both");
+    u64 const live_only = slab_state::version_unit - 1 - slab_state::used_mask - slab_state::of(slab_phase::locked);
+    if (now.live()) check_live(slab, now, report);
+    else if ((now.word & live_only) != 0) wrong("A5: not live, but with what only live slabs have");
+    bool const is_tbuddys = now.phase() == slab_phase::none;
+    if (is_tbuddys != (role(slab) == 0) && (is_tbuddys || Table::config.split_percent == 0)) wrong("role: not that of its phase");
+  }
+
+  void check_live(u32 slab, slab_state now, invariant_report& report) const {
+    auto const wrong = [&](char const* what) { say(report, "slab ", slab, what); };
+    if (role(slab) != 1 + now.kind()) wrong("role: not its kind");
+    for (u32 length = 0; length < 4; ++length)
+      for (u32 i = 0; now.has_no_room(length) && i < geometry_.words(now.kind()); ++i)
+        if (starts_in(~taken(word(slab, i)) & existing(geometry_.capacity(now.kind()), i), length) != 0) {
+          wrong("A4: it is said to have no room");
+          break;
+        }
+    if (now.head()) {
+      bool known = false;
+      for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
+        known = known || Table::head_of(*row(entry)) == slab + 1 || row(entry)[4] == slab + 1;
+      if (!known) wrong("P4: a head of no row");
+      return;
+    }
+    if (now.used() == 0) wrong("A3: empty, but not free");
+    bool listed = set_has(Table::sparse(now.kind()), slab) || set_has(Table::busy(now.kind()), slab);
+    for (u32 length = 0; length < 4; ++length) listed = listed || set_has(Table::normal(size_of(now.kind(), length)), slab);
+    if (!listed) wrong("A7: in no set");
+  }
+
+  bool set_has(u32 which, u32 slab) const { return slab_set::contains(set(which), slab); }
+
+  /// Whether all joined bits are those of blocks that lie as they should (C2, C3).
+  static bool holds_together(u64 word) {
+    u32 seen = 0;
+    for (u32 rest = taken(word); rest != 0; rest &= rest - 1) {
+      u32 const chunk = lowest_bit(rest);
+      if (!starts_block(word, chunk)) continue;
+      u32 const all = chunks_at(word, chunk), length = popcount(all);
+      if (!is_power_of_two(length) || length > 8 || chunk % length != 0 || (all & ~taken(word)) != 0) return false;
+      seen |= all;
+    }
+    return seen == taken(word) && (joined(word) & ~seen) == 0;
+  }
+
+  Table table_;
+  slab_geometry geometry_;
+  std::vector<u64> words_;
+};
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks

@@ -1,0 +1,218 @@
+// Which slab a row takes its blocks from. For one lane alone, without a collective: who is at work here holds a slab or a row
+// that others may be waiting for.
+//
+// Slabs come, in this order, from the normal ones of the size, the sparse ones of the same chunks, the free ones, TBuddy, and
+// last from the busy ones. Who takes a slab from a set takes it out first, and makes it a head by one compare-exchange of a
+// state that fits: that is its lock. What does not fit goes to the set where it belongs.
+//
+// A head is replaced when it is 83.5% full, by who brought it there; meanwhile others take the rest of it. The next head was
+// found ahead of time, so that only two atomics come before others may go on, and the search for one more is after that.
+//
+//   P1  who leaves a slab empty raises the slab epoch after that, before its call returns.
+//   P2  who makes a slab live raises the slab epoch before that: it may be empty, and nobody watches it, so who leaves room in
+//       it later need not tell.
+//   P3  who gives memory back to TBuddy raises the room epoch after that: a slab may be made of it.
+//   P4  head bit => some row has the slab as its head or as its next one, or a call in progress is about to.
+//
+// Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
+#pragma once
+
+#include "slab_table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+
+enum class replaced : u32 { done, by_others, none_found };
+
+template <class Table>
+class slab_supply {
+ public:
+  static constexpr u32 none = slab_set::none;
+
+  WARPHEAP_DEVICE explicit slab_supply(Table const& table) : table_{table} {}
+
+  /// Gives the row another head in place of `seen`, if that is still its head.
+  WARPHEAP_COLD static replaced replace(Table table, u32 entry, u32 seen) {
+    return slab_supply{table}.replace(entry, seen);
+  }
+
+  /// Locks a free slab. Takes it out of their set.
+  WARPHEAP_DEVICE bool lock_free(u32 slab) const {
+    slab_state seen = table_.load(slab);
+    if (Table::steps::locks_free_slabs && seen.phase() != slab_phase::free) return false;
+    // A6: transients stay in the count; each takes its own part back. acquire: the slab as it was left happens before we use
+    // it; pairs with the release in unlock_free().
+    bool const won = table_.state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
+    if (Table::steps::locks_free_slabs && !won) return false;
+    table_.set(Table::free_slabs).remove(slab);  // A8
+    return true;
+  }
+
+  /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit for a row.
+  WARPHEAP_DEVICE void publish(u32 slab, u32 size, u32 chunks, bool head) const {
+    // relaxed: ordered by the release below; free gets it with the block.
+    table_.role(slab).store(1 + kind_of(size), order::relaxed);
+    table_.raise_slabs();  // P2
+    u64 const change = slab_state::live_as(size) - slab_state::of(slab_phase::locked) + chunks;
+    // release: role and clear words happen before any promise; pairs with the acquire in promise().
+    table_.state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
+  }
+
+  /// A block of TBuddy that is a slab from now on, locked.
+  WARPHEAP_DEVICE u32 make() const {
+    if constexpr (Table::config.split_percent != 0) return none;
+    void* const memory = table_.large().create_order(table_.slab_order());
+    if (!memory) return none;
+    u32 const slab = static_cast<u32>(table_.slab_at(table_.offset_of(memory)));
+    // relaxed: the slab is ours by TBuddy, which orders us after who gave it back.
+    table_.state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
+    return slab;
+  }
+
+  /// Gives a locked slab back to TBuddy.
+  WARPHEAP_DEVICE void unmake(u32 slab) const {
+    table_.role(slab).store(0, order::relaxed);
+    table_.state(slab).fetch_sub(slab_state::of(slab_phase::locked), order::relaxed);
+    // TBuddy's release covers both.
+    table_.large().destroy_alone(table_.data(slab));
+    table_.raise_rooms();  // P3
+  }
+
+  WARPHEAP_DEVICE static u32 scattered(u32 below) {
+    return scale_below(mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id())),
+                       below);
+  }
+
+ private:
+  WARPHEAP_DEVICE replaced replace(u32 entry, u32 seen) const {
+    u32 const size = entry % sizes;
+    // acquire: the next head as its finder left it; pairs with the release below.
+    u64 const ahead = table_.next_head(entry).fetch_or(Table::next_lock, order::acquire);
+    if (ahead & Table::next_lock) return replaced::by_others;
+    // relaxed: changes under our lock alone, but for the counter.
+    u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
+    if (Table::steps::rechecks_head && head != seen) {
+      unlock(entry, static_cast<u32>(ahead));
+      return replaced::done;
+    }
+    u32 next = static_cast<u32>(ahead);
+    if (next == 0 || !may_serve(next - 1, size)) {
+      if (next != 0) retire(next - 1);
+      next = find(size) + 1;
+    }
+    if (next == 0) {
+      unlock(entry, 0);
+      return replaced::none_found;
+    }
+    // relaxed: whoever uses it asks the slab. Only the low part changes: it comes to be `next` exactly.
+    table_.head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
+    if (head != 0) retire(head - 1);
+    table_.add_work(count::replacements, 1);
+    unlock(entry, find_ahead(size) + 1);
+    return replaced::done;
+  }
+
+  WARPHEAP_DEVICE void unlock(u32 entry, u32 next) const {
+    // release: pairs with the acquire in replace().
+    table_.next_head(entry).store(next, order::release);
+  }
+
+  /// Whether a slab that was found ahead of time may still be what it was found for; others may have taken it for another kind.
+  WARPHEAP_DEVICE bool may_serve(u32 slab, u32 size) const {
+    slab_state const now = table_.load(slab);
+    return now.serves(kind_of(size)) && now.head() && fits(now, size, table_.busy_limit(kind_of(size)));
+  }
+
+  /// Takes a slab from its row to where it belongs (A7).
+  WARPHEAP_DEVICE void retire(u32 slab) const {
+    // acquire: as in lock_empty(). Another row's head may have come to be here meanwhile: it will be in two places, and no
+    // harm is done.
+    slab_state const old{table_.state(slab).fetch_and(~slab_state::head_bit, order::acquire)};
+    if (!old.live()) return;
+    table_.set(table_.set_of(old)).add(slab);
+    if (old.used() == 0 && table_.lock_empty(slab)) table_.unlock_free(slab);
+  }
+
+  WARPHEAP_DEVICE bool fits(slab_state now, u32 size, u32 most_used) const {
+    u32 const kind = kind_of(size), length = length_of(size);
+    return now.serves(kind) && now.used() <= most_used && !now.has_no_room(length) &&
+           now.room(table_.geometry().capacity(kind), length) != 0;
+  }
+
+  /// A head for the size; `none` if we saw none, which is not to say that there is none.
+  WARPHEAP_DEVICE u32 find(u32 size) const {
+    u32 const kind = kind_of(size);
+    u32 slab = take(Table::normal(size), size, table_.busy_limit(kind));
+    if (slab == none) slab = take(Table::sparse(kind), size, table_.sparse_limit(kind));
+    if (slab == none) slab = take_free(size);
+    if (slab == none) slab = make(size);
+    if (slab == none) slab = take(Table::busy(kind), size, table_.geometry().capacity(kind));
+    return slab;
+  }
+
+  /// The same ahead of time: only what costs others nothing.
+  WARPHEAP_DEVICE u32 find_ahead(u32 size) const {
+    u32 const kind = kind_of(size);
+    u32 slab = take(Table::normal(size), size, table_.busy_limit(kind));
+    if (slab == none) slab = take(Table::sparse(kind), size, table_.sparse_limit(kind));
+    if (slab == none) slab = take_free(size);
+    if (slab == none && is_plenty()) slab = make(size);
+    return slab;
+  }
+
+  WARPHEAP_DEVICE bool is_plenty() const {
+    if constexpr (Table::config.split_percent != 0) return false;
+    return table_.large().available_slots(u64{1} << table_.geometry().slab_log2()) > table_.slabs() / 4;
+  }
+
+  /// A head of at most `most_used` chunks from a set. Some tries: what does not fit comes to a set where it does.
+  WARPHEAP_DEVICE u32 take(u32 which, u32 size, u32 most_used) const {
+    slab_set const from = table_.set(which);
+    WARPHEAP_NO_UNROLL
+    for (u32 tries = 0; tries < most_tries; ++tries) {
+      u32 const slab = from.find(scattered(table_.slabs()));
+      if (slab == none) return none;
+      if (!from.remove(slab)) continue;  // acquire: the state that made it belong there is what we see, or a later one
+      if (try_head(slab, size, most_used)) return slab;
+    }
+    return none;
+  }
+  static constexpr u32 most_tries = 4;
+
+  /// Makes a slab that we took out of a set a head. If it does not fit it goes where it belongs (S1).
+  WARPHEAP_DEVICE bool try_head(u32 slab, u32 size, u32 most_used) const {
+    u64 const as = u64{length_of(size)} << slab_state::length_shift;
+    slab_state now = table_.load(slab);
+    while (now.live() && !now.head()) {
+      if (!fits(now, size, most_used)) {
+        table_.set(table_.set_of(now)).add(slab);
+        return false;
+      }
+      u64 const wished = (now.word & ~(u64{3} << slab_state::length_shift)) | as | slab_state::head_bit;
+      // acquire: as in promise(). The exact word: live, of this kind, and nobody's head.
+      if (table_.state(slab).compare_exchange(now.word, wished, order::acquire, order::relaxed)) return true;
+    }
+    return false;
+  }
+
+  WARPHEAP_DEVICE u32 take_free(u32 size) const {
+    WARPHEAP_NO_UNROLL
+    for (u32 tries = 0; tries < most_tries; ++tries) {
+      u32 const slab = table_.set(Table::free_slabs).find(scattered(table_.slabs()));
+      if (slab == none) return none;
+      if (!lock_free(slab)) continue;
+      publish(slab, size, 0, true);
+      return slab;
+    }
+    return none;
+  }
+
+  WARPHEAP_DEVICE u32 make(u32 size) const {
+    u32 const slab = make();
+    if (slab != none) publish(slab, size, 0, true);
+    return slab;
+  }
+
+  Table table_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks

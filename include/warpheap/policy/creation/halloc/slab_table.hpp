@@ -1,0 +1,303 @@
+// The slabs of a halloc heap: where their words lie, and what may be done to a live one.
+//
+//   pool                       slab 0 | slab 1 | ... | rest    the pool: TBuddy's, of which slabs are blocks; or, of a split
+//                                                              pool, the part that is slabs alone
+//   base                       record 0 | record 1 | ...       a slab's state, 128 bytes; its words of 32 chunks
+//                              roles                           what free reads: 1 + the kind of a slab's chunks, and 0 if it is
+//                                                              TBuddy's memory. A free slab keeps its last kind
+//                              rows                            128 bytes a row and size: head and counter, the next head, and
+//                                                              where in a slab blocks are looked for
+//                              sets                            of slabs: free; sparse and busy by kind; normal by size
+//                              control                         epoch counters, certificates, searches, counts
+//
+//   A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy one, by how much of it is taken, or
+//       in one by which whoever takes it finds where it belongs (S1, S2).
+//   A8  a slab is in the set of free slabs if and only if it is free: both change while it is locked.
+#pragma once
+
+#include "../../../structure/slab_set.hpp"
+#include "../../../util/random.hpp"
+#include "../tbuddy.hpp"
+#include "chunk_word.hpp"
+#include "config.hpp"
+#include "slab_state.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+namespace chunks {
+
+using large_heap = creation::tbuddy<creation::tbuddy_config{.page_bytes = 4096}>;
+
+/// Steps of the protocol that tests leave out or turn around.
+struct careful_steps {
+  /// Whether a slab may be locked for another life (A3).
+  WARPHEAP_DEVICE static bool may_lock(slab_state seen) { return seen.empty(); }
+  /// Whether taken bits are cleared before the chunks are subtracted (A1).
+  static constexpr bool clears_first = true;
+  /// Whether who replaces a head looks whether it is still the one.
+  static constexpr bool rechecks_head = true;
+  /// Whether who takes a free slab must win its lock (A8).
+  static constexpr bool locks_free_slabs = true;
+  /// Whether somebody who found no room looks whether some appeared meanwhile.
+  static constexpr bool compares_epochs = true;
+  /// The chunks of the block that starts at a chunk.
+  WARPHEAP_DEVICE static u32 chunks_at(u64 word, u32 chunk) { return chunks::chunks_at(word, chunk); }
+};
+
+/// What a row has for a size, beside its head: where blocks are looked for in a slab.
+struct place_rule {
+  hash_probe probe;
+  u32 capacity;    ///< chunks
+  u32 replace_at;  ///< chunks taken at which a head is replaced
+};
+static_assert(sizeof(place_rule) == 32);
+
+/// Counts that no invariant rests on.
+enum class count : u32 { double_frees, foreign_frees, failures, replacements, probes, searches };
+inline constexpr u32 count_kinds = 6;
+
+/// Everything's place, from a base and one word.
+///
+///   63            36 35    32 31    28 27   24 23          0
+///  |       0        |epochs  | rows   |log2-14|   slabs     |     epochs and rows as log2
+struct slab_geometry {
+  u64 packed = 0;
+
+  static constexpr u32 max_slabs = (1u << 24) - 2;
+
+  WARPHEAP_HOST_DEVICE static constexpr slab_geometry of(u32 slabs, u32 slab_log2, u32 rows_log2, u32 epochs_log2) {
+    return {slabs | u64{slab_log2 - 14} << 24 | u64{rows_log2} << 28 | u64{epochs_log2} << 32};
+  }
+
+  WARPHEAP_HOST_DEVICE constexpr u32 slabs() const { return static_cast<u32>(packed & 0xff'ffff); }
+  WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 24 & 15) + 14; }
+  WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << (packed >> 28 & 15); }
+  WARPHEAP_HOST_DEVICE constexpr u32 epochs() const { return 1u << (packed >> 32 & 15); }
+  WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 kind) const { return capacity_of(kind, slab_log2()); }
+  /// Words of a slab of a kind.
+  WARPHEAP_HOST_DEVICE constexpr u32 words(u32 kind) const { return (capacity(kind) + word_chunks - 1) / word_chunks; }
+
+  static constexpr u32 spacing = 128, sets = 25;
+  static constexpr u32 orders = 31;  ///< of TBuddy's blocks
+
+  WARPHEAP_HOST_DEVICE constexpr u64 record_bytes() const { return spacing + (u64{1} << (slab_log2() - 6)); }
+  WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return slabs() * record_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 rows_offset() const { return align_up(roles_offset() + 4 * u64{slabs()}, spacing); }
+  WARPHEAP_HOST_DEVICE constexpr u64 sets_offset() const {
+    return rows_offset() + u64{rows()} * chunks::sizes * spacing;
+  }
+  WARPHEAP_HOST_DEVICE constexpr u64 set_bytes() const {
+    u64 const low = (slabs() + 63) / 64;
+    return align_up(8 * (low + (low + 63) / 64), spacing);
+  }
+  WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const { return sets_offset() + sets * set_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 epochs_offset(u32 which) const {
+    return control_offset() + u64{which} * epochs() * spacing;
+  }
+  /// One word for each size, twice; one for each order; then the words that are alone.
+  WARPHEAP_HOST_DEVICE constexpr u64 certificates_offset() const { return epochs_offset(2); }
+  WARPHEAP_HOST_DEVICE constexpr u64 fruitless_offset() const { return certificates_offset() + 8 * chunks::sizes; }
+  WARPHEAP_HOST_DEVICE constexpr u64 fruitless_large_offset() const { return fruitless_offset() + 8 * chunks::sizes; }
+  WARPHEAP_HOST_DEVICE constexpr u64 large_certificate_offset() const { return fruitless_large_offset() + 8 * orders; }
+  WARPHEAP_HOST_DEVICE constexpr u64 searches_offset() const { return large_certificate_offset() + 8; }
+  WARPHEAP_HOST_DEVICE constexpr u64 counts_offset() const { return searches_offset() + 8; }
+  WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const {
+    return align_up(counts_offset() + 8 * count_kinds, spacing);
+  }
+};
+
+/// View of a heap; 40 bytes, trivially copyable, owns nothing.
+template <creation::halloc_config Config, class Steps>
+class slab_table {
+ public:
+  static constexpr creation::halloc_config config = creation::checked_halloc_config<Config>::value;
+  using steps = Steps;
+
+  slab_table() = default;
+  WARPHEAP_HOST_DEVICE slab_table(u8* base, u8* pool, slab_geometry geometry, large_heap const& large)
+      : base_{base}, pool_{pool}, geometry_{geometry}, large_{large} {}
+
+  WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
+  WARPHEAP_HOST_DEVICE large_heap const& large() const { return large_; }
+  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return pool_; }
+  WARPHEAP_HOST_DEVICE u32 slabs() const { return geometry_.slabs(); }
+  WARPHEAP_HOST_DEVICE u32 slab_order() const { return geometry_.slab_log2() - 12; }
+  WARPHEAP_HOST_DEVICE u64 offset_of(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool_);
+  }
+  /// The slab that an offset lies in, if it is below slabs().
+  WARPHEAP_HOST_DEVICE u64 slab_at(u64 offset) const { return offset >> geometry_.slab_log2(); }
+  WARPHEAP_HOST_DEVICE u8* data(u32 slab) const { return pool_ + (u64{slab} << geometry_.slab_log2()); }
+  WARPHEAP_HOST_DEVICE void* address(u32 slab, u32 kind, u32 chunk) const {
+    return data(slab) + u64{chunk} * chunk_bytes(kind);
+  }
+
+  WARPHEAP_DEVICE atomic_ref<u64> state(u32 slab) const { return atomic_ref<u64>{*record(slab)}; }
+  WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
+  WARPHEAP_DEVICE atomic_ref<u64> word(u32 slab, u32 i) const {
+    return atomic_ref<u64>{record(slab)[slab_geometry::spacing / 8 + i]};
+  }
+  WARPHEAP_DEVICE atomic_ref<u32> role(u32 slab) const {
+    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + geometry_.roles_offset())[slab]};
+  }
+
+  // Rows.
+  WARPHEAP_DEVICE u32 entry_of(u32 row, u32 size) const { return row * sizes + size; }
+  WARPHEAP_DEVICE u32 my_entry(u32 size) const { return entry_of(simt::sm_id() & (geometry_.rows() - 1), size); }
+  /// Counter * 2^24 + head slab + 1; 0 in the low part: no head.
+  WARPHEAP_DEVICE atomic_ref<u64> head(u32 entry) const { return atomic_ref<u64>{*row_words(entry)}; }
+  /// The next head + 1, with next_lock while somebody replaces the head.
+  WARPHEAP_DEVICE atomic_ref<u64> next_head(u32 entry) const { return atomic_ref<u64>{row_words(entry)[4]}; }
+  WARPHEAP_DEVICE place_rule const& rule(u32 entry) const {
+    return *reinterpret_cast<place_rule const*>(row_words(entry) + 8);
+  }
+  static constexpr u64 next_lock = u64{1} << 32;
+  static constexpr u32 head_bits = 24;
+  WARPHEAP_HOST_DEVICE static constexpr u32 head_of(u64 entry) { return static_cast<u32>(entry & 0xff'ffff); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 number_of(u64 entry) { return static_cast<u32>(entry >> head_bits); }
+
+  // Sets.
+  WARPHEAP_DEVICE slab_set set(u32 which) const { return {set_words(which), geometry_.slabs()}; }
+  static constexpr u32 free_slabs = 0;
+  WARPHEAP_HOST_DEVICE static constexpr u32 sparse(u32 kind) { return 1 + kind; }
+  WARPHEAP_HOST_DEVICE static constexpr u32 busy(u32 kind) { return 5 + kind; }
+  WARPHEAP_HOST_DEVICE static constexpr u32 normal(u32 size) { return 9 + size; }
+  /// Chunks up to which a slab of a kind is sparse, and up to which it is not busy.
+  WARPHEAP_HOST_DEVICE u32 sparse_limit(u32 kind) const { return share(kind, config.sparse_up_to); }
+  WARPHEAP_HOST_DEVICE u32 busy_limit(u32 kind) const { return share(kind, config.busy_above); }
+  /// Where a live slab belongs.
+  WARPHEAP_HOST_DEVICE u32 set_of(slab_state now) const {
+    if (now.used() > busy_limit(now.kind())) return busy(now.kind());
+    return now.used() <= sparse_limit(now.kind()) ? sparse(now.kind()) : normal(now.size());
+  }
+
+  /// Promises `chunks` blindly and returns what was there before. What that does not allow must be given back by subtract().
+  WARPHEAP_DEVICE slab_state promise(u32 slab, u32 chunks) const {
+    // acquire: the slab as its maker left it happens before we use it; pairs with the release in slab_supply::publish().
+    return {state(slab).fetch_add(chunks, order::acquire)};
+  }
+
+  /// Leaves room for so many chunks, after their bits were cleared or because they were never set (A2). 0: for those whose
+  /// bits were set for a moment.
+  WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
+    // release: the cleared bits happen before whoever locks the slab or looks for room; pairs with slab_supply::lock_empty()
+    // and block_search::look().
+    slab_state const old{state(slab).fetch_add(slab_state::leaving(chunks), order::release)};
+    slab_state const now{old.word + slab_state::leaving(chunks)};
+    if (now.live() && (now.watched() || now.used() == 0 || moves_down(old, now))) settle(*this, slab, old, now);
+  }
+
+  // Epochs: how often room was left where somebody looked, and how often a slab was left empty. Both only grow.
+  WARPHEAP_DEVICE void raise_rooms() const { raise(0); }
+  WARPHEAP_DEVICE void raise_slabs() const { raise(1); }
+  WARPHEAP_DEVICE u64 slab_epoch() const { return sum(1); }
+  WARPHEAP_DEVICE u64 epoch() const { return sum(0) + sum(1); }
+  /// The same by read-modify-writes, which read the newest.
+  WARPHEAP_DEVICE u64 newest_slab_epoch() const { return newest_sum(1); }
+  WARPHEAP_DEVICE u64 newest_epoch() const { return newest_sum(0) + newest_sum(1); }
+
+  // What searches know (block_search, large_search).
+  WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size) const { return at(geometry_.certificates_offset(), size); }
+  WARPHEAP_DEVICE atomic_ref<u64> fruitless(u32 size) const { return at(geometry_.fruitless_offset(), size); }
+  WARPHEAP_DEVICE atomic_ref<u64> fruitless_large(u32 order) const {
+    return at(geometry_.fruitless_large_offset(), order);
+  }
+  WARPHEAP_DEVICE atomic_ref<u64> large_certificate() const { return at(geometry_.large_certificate_offset(), 0); }
+  WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return at(geometry_.searches_offset(), 0); }
+
+  WARPHEAP_DEVICE void add_count(count which, u64 more) const {
+    // relaxed: nobody reads it before the kernel ends.
+    at(geometry_.counts_offset(), static_cast<u32>(which)).fetch_add(more, order::relaxed);
+  }
+  /// Counts what only who asks for it pays.
+  WARPHEAP_DEVICE void add_work(count which, u64 more) const {
+    if constexpr (config.counts_work) add_count(which, more);
+  }
+
+  WARPHEAP_HOST_DEVICE u64* row_words(u32 entry) const {
+    return reinterpret_cast<u64*>(base_ + geometry_.rows_offset() + u64{entry} * slab_geometry::spacing);
+  }
+  WARPHEAP_HOST_DEVICE u64* set_words(u32 which) const {
+    return reinterpret_cast<u64*>(base_ + geometry_.sets_offset() + which * geometry_.set_bytes());
+  }
+
+  /// Locks a live slab without a taken chunk, be it a head or not (A3). Its sets are left as they are (S2).
+  WARPHEAP_DEVICE bool lock_empty(u32 slab) const {
+    slab_state seen = load(slab);
+    if (!seen.live() || !Steps::may_lock(seen)) return false;
+    // acquire: all clears of its bits happen before its next life; pairs with the release in subtract().
+    return state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
+  }
+
+  /// A locked slab is free.
+  WARPHEAP_DEVICE void unlock_free(u32 slab) const {
+    set(free_slabs).add(slab);  // A8
+    // release: what we know of the slab is known to who locks it; pairs with the acquire in lock_free().
+    state(slab).fetch_sub(slab_state::of(slab_phase::locked) - slab_state::of(slab_phase::free), order::release);
+  }
+
+ private:
+  WARPHEAP_DEVICE u64* record(u32 slab) const {
+    return reinterpret_cast<u64*>(base_ + u64{slab} * geometry_.record_bytes());
+  }
+  WARPHEAP_DEVICE atomic_ref<u64> at(u64 offset, u32 i) const {
+    return atomic_ref<u64>{reinterpret_cast<u64*>(base_ + offset)[i]};
+  }
+  WARPHEAP_HOST_DEVICE u32 share(u32 kind, u32 thousandths) const {
+    return static_cast<u32>(u64{geometry_.capacity(kind)} * thousandths / 1000);
+  }
+
+  /// Whether a slab in sets came down to where another one knows it (A7).
+  WARPHEAP_DEVICE bool moves_down(slab_state old, slab_state now) const {
+    if (now.head()) return false;
+    u32 const sparse = sparse_limit(now.kind()), busy = busy_limit(now.kind());
+    return (old.used() > sparse && now.used() <= sparse) || (old.used() > busy && now.used() <= busy);
+  }
+
+  WARPHEAP_COLD static void settle(slab_table self, u32 slab, slab_state old, slab_state now) {
+    if (now.watched()) {
+      // Before the epoch: who counts our raise must not believe the bits any more. What is cleared in vain is looked at again.
+      // relaxed: the raise's release covers it.
+      if (now.word & slab_state::no_room_mask)
+        self.state(slab).fetch_and(~slab_state::no_room_mask, order::relaxed);
+      self.raise_rooms();  // A4
+    }
+    if (now.used() != 0) {
+      if (self.moves_down(old, now)) self.set(self.set_of(now)).add(slab);
+      return;
+    }
+    self.raise_slabs();  // P1
+    if (!now.head() && self.lock_empty(slab)) self.unlock_free(slab);
+  }
+
+  WARPHEAP_DEVICE atomic_ref<u64> counter(u32 which, u32 i) const {
+    return at(geometry_.epochs_offset(which), i * (slab_geometry::spacing / 8));
+  }
+  WARPHEAP_DEVICE void raise(u32 which) const {
+    // release: the room happens before whoever counts this; pairs with the acquire in sum() and newest_sum().
+    counter(which, simt::sm_id() & (geometry_.epochs() - 1)).fetch_add(1, order::release);
+  }
+  WARPHEAP_DEVICE u64 sum(u32 which) const {
+    u64 all = 0;
+    // acquire: pairs with the release in raise().
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < geometry_.epochs(); ++i) all += counter(which, i).load(order::acquire);
+    return all;
+  }
+  WARPHEAP_DEVICE u64 newest_sum(u32 which) const {
+    u64 all = 0;
+    // acquire: as above. release: what we looked at before happens before who raises or reads the counter next.
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < geometry_.epochs(); ++i) all += counter(which, i).fetch_add(0, order::acq_rel);
+    return all;
+  }
+
+  u8* base_ = nullptr;
+  u8* pool_ = nullptr;
+  slab_geometry geometry_;
+  large_heap large_;
+};
+
+}  // namespace chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND

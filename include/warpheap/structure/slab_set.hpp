@@ -1,0 +1,96 @@
+// A set of slabs that anybody changes and anybody takes from: a bit a slab, and above it a bit a word that is not zero.
+//
+// A set says where to look, not what is there: who puts a slab in does so after the slab came to belong in, and who takes one
+// takes it out first and looks at it then, under whatever lock the slab has. So
+//
+//   S1  a slab that belongs in a set is in it, or in the hands of somebody who has yet to look at it or to put it in.
+//   S2  there may be others in it: who takes one that does not belong puts it where it does, or forgets it.
+//   S3  at rest, word not zero => summary bit set.
+//
+// Orders: add releases, remove acquires, on the slab's word: what made the slab belong happens before the look of who takes
+// it out. The summary's orders are those of bitmap_index's set and clear, by the same argument (U1 there).
+// Cost: one atomic to put in, two or three loads and one atomic to take out. An empty set costs a load for 4,096 slabs.
+// Source: Adinetz and Pleiter 2014, whose sets are bitmaps of one level, for some hundreds of slabs.
+#pragma once
+
+#include "../platform/simt.hpp"
+#include "../util/bits.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// View of a set in words_for(slabs) words that somebody else owns; zeroed words are the empty set.
+class slab_set {
+ public:
+  static constexpr u32 none = ~0u;
+
+  WARPHEAP_HOST_DEVICE static constexpr u32 words_for(u32 slabs) { return low_words(slabs) + top_words(slabs); }
+
+  WARPHEAP_HOST_DEVICE slab_set(u64* words, u32 slabs) : words_{words}, slabs_{slabs} {}
+
+  /// Puts a slab in. Any lane alone.
+  WARPHEAP_DEVICE void add(u32 slab) const {
+    // release: pairs with the acquire in remove().
+    u64 const old = word(slab / 64).fetch_or(bit(slab), order::release);
+    if (old == 0) raise(slab / 64);
+  }
+
+  /// Takes a slab out. True if it was in, and we took it. Any lane alone.
+  WARPHEAP_DEVICE bool remove(u32 slab) const {
+    u32 const at = slab / 64;
+    // acquire: pairs with the release in add().
+    u64 const old = word(at).fetch_and(~bit(slab), order::acquire);
+    if (old == bit(slab)) {
+      // acquire: who put something in before this in the summary is seen by the second look; pairs with raise().
+      summary(at / 64).fetch_and(~bit(at), order::acquire);
+      if (word(at).load(order::relaxed) != 0) raise(at);
+    }
+    return (old & bit(slab)) != 0;
+  }
+
+  /// A slab that was in the set lately, the first at or cyclically after `start` as far as we saw; `none` if we saw none.
+  WARPHEAP_DEVICE u32 find(u32 start) const {
+    u32 const words = low_words(slabs_), from = start / 64;
+    // relaxed: a hint, as all here.
+    u64 const near = word(from).load(order::relaxed) & ~low_mask(start % 64);
+    if (near != 0) return 64 * from + lowest_bit(near);
+    WARPHEAP_NO_UNROLL
+    for (u32 turn = 0, at = from + 1; turn <= top_words(slabs_); ++turn) {
+      if (at >= words) at = 0;
+      u64 occupied = summary(at / 64).load(order::relaxed) & ~low_mask(at % 64);
+      for (; occupied != 0; occupied &= occupied - 1) {
+        u32 const here = at - at % 64 + lowest_bit(occupied);
+        if (u64 const bits = word(here).load(order::relaxed)) return 64 * here + lowest_bit(bits);
+      }
+      at = at - at % 64 + 64;
+    }
+    return none;
+  }
+
+  /// For those who write the words of a quiet set themselves.
+  WARPHEAP_HOST_DEVICE static constexpr u32 low_words(u32 slabs) { return (slabs + 63) / 64; }
+
+#if !defined(__CUDACC_RTC__)
+  /// Whether a slab is in a set whose words were copied to the host; and S3 of it.
+  static bool contains(u64 const* words, u32 slab) { return (words[slab / 64] >> (slab % 64) & 1) != 0; }
+  static bool is_upper_bound(u64 const* words, u32 slabs) {
+    for (u32 at = 0; at < low_words(slabs); ++at)
+      if (words[at] != 0 && !contains(words + low_words(slabs), at)) return false;
+    return true;
+  }
+#endif
+
+ private:
+  WARPHEAP_HOST_DEVICE static constexpr u32 top_words(u32 slabs) { return (low_words(slabs) + 63) / 64; }
+  WARPHEAP_DEVICE static u64 bit(u32 i) { return u64{1} << (i % 64); }
+  WARPHEAP_DEVICE atomic_ref<u64> word(u32 i) const { return atomic_ref<u64>{words_[i]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> summary(u32 i) const { return atomic_ref<u64>{words_[low_words(slabs_) + i]}; }
+  WARPHEAP_DEVICE void raise(u32 at) const {
+    // release: the bit below happens before a remove that comes after this in the summary looks again; pairs with remove().
+    summary(at / 64).fetch_or(bit(at), order::release);
+  }
+
+  u64* words_;
+  u32 slabs_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
