@@ -55,7 +55,7 @@ class allocator {
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
     if (size && count > ~size_t{0} / size) return nullptr;
     void* const memory = malloc(count * size);
-    warp_fill_zero(memory, memory ? count * size : 0);
+    warp_fill_zero<traits.alignment>(memory, memory ? count * size : 0);
     return memory;
   }
 
@@ -67,7 +67,7 @@ class allocator {
     bool const stays = memory && bytes && fits_in_place(memory, bytes);
     if (!stays) moved = malloc(bytes);
     bool const copies = memory && moved;
-    warp_copy(moved, memory, copies ? (old_bytes < bytes ? old_bytes : bytes) : 0);
+    warp_copy<traits.alignment>(moved, memory, copies ? (old_bytes < bytes ? old_bytes : bytes) : 0);
     bool const drops = memory && (copies || bytes == 0);
     free(drops ? memory : nullptr);
     return stays ? memory : moved;

@@ -1,6 +1,6 @@
 // Copies and fills made by the lanes that happen to be together: one lane alone moves 16 bytes an instruction, a warp 512
-// in one coalesced access. The group is whoever arrives (`active_mask`), so callers may be divergent. Blocks are aligned to
-// 16 bytes, so both ends of a copy are.
+// in one coalesced access. The group is whoever arrives (`active_mask`), so callers may be divergent. Both ends of a copy are
+// aligned as the allocator's blocks are; where that is to 8 bytes, it moves so many.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -17,21 +17,39 @@ struct alignas(16) quad {
   u64 low, high;
 };
 
-/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th 16 bytes, then of the bytes that are left.
+/// What moves at a time between addresses aligned to so many bytes.
+template <size_t Alignment>
+struct unit_of {
+  using type = u8;
+};
+template <size_t Alignment>
+  requires(Alignment % 16 == 8)
+struct unit_of<Alignment> {
+  using type = u64;
+};
+template <size_t Alignment>
+  requires(Alignment % 16 == 0)
+struct unit_of<Alignment> {
+  using type = quad;
+};
+
+/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th unit, then of the bytes that are left.
+template <class Unit>
 struct copy_stripe {
   WARPHEAP_DEVICE static void run(void* to, void const* from, size_t bytes, u32 rank, u32 lanes) {
-    size_t const quads = bytes / sizeof(quad);
-    for (size_t i = rank; i < quads; i += lanes) static_cast<quad*>(to)[i] = static_cast<quad const*>(from)[i];
-    for (size_t i = quads * sizeof(quad) + rank; i < bytes; i += lanes)
+    size_t const units = bytes / sizeof(Unit);
+    for (size_t i = rank; i < units; i += lanes) static_cast<Unit*>(to)[i] = static_cast<Unit const*>(from)[i];
+    for (size_t i = units * sizeof(Unit) + rank; i < bytes; i += lanes)
       static_cast<u8*>(to)[i] = static_cast<u8 const*>(from)[i];
   }
 };
 
+template <class Unit>
 struct zero_stripe {
   WARPHEAP_DEVICE static void run(void* to, void const*, size_t bytes, u32 rank, u32 lanes) {
-    size_t const quads = bytes / sizeof(quad);
-    for (size_t i = rank; i < quads; i += lanes) static_cast<quad*>(to)[i] = quad{0, 0};
-    for (size_t i = quads * sizeof(quad) + rank; i < bytes; i += lanes) static_cast<u8*>(to)[i] = 0;
+    size_t const units = bytes / sizeof(Unit);
+    for (size_t i = rank; i < units; i += lanes) static_cast<Unit*>(to)[i] = Unit{};
+    for (size_t i = units * sizeof(Unit) + rank; i < bytes; i += lanes) static_cast<u8*>(to)[i] = 0;
   }
 };
 
@@ -53,14 +71,16 @@ WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
 
 }  // namespace detail
 
-/// Copies `bytes` bytes; the ranges do not overlap and start at multiples of 16. Any lanes, converged or not.
-WARPHEAP_DEVICE inline void warp_copy(void* to, void const* from, size_t bytes) {
-  detail::run_shared<detail::copy_stripe>(to, from, bytes);
+/// Copies `bytes` bytes; the ranges do not overlap and start at multiples of `Alignment`. Any lanes, converged or not.
+template <size_t Alignment = 16>
+WARPHEAP_DEVICE void warp_copy(void* to, void const* from, size_t bytes) {
+  detail::run_shared<detail::copy_stripe<typename detail::unit_of<Alignment>::type>>(to, from, bytes);
 }
 
-/// Zeroes `bytes` bytes from a multiple of 16. Any lanes, converged or not.
-WARPHEAP_DEVICE inline void warp_fill_zero(void* to, size_t bytes) {
-  detail::run_shared<detail::zero_stripe>(to, nullptr, bytes);
+/// Zeroes `bytes` bytes from a multiple of `Alignment`. Any lanes, converged or not.
+template <size_t Alignment = 16>
+WARPHEAP_DEVICE void warp_fill_zero(void* to, size_t bytes) {
+  detail::run_shared<detail::zero_stripe<typename detail::unit_of<Alignment>::type>>(to, nullptr, bytes);
 }
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
