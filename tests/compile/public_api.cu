@@ -31,6 +31,11 @@ __global__ void call_scatter(warpheap::scatter_allocator heap, void** results, u
   call_all(heap, results, counts, bytes);
 }
 
+__global__ void call_halloc(warpheap::halloc_allocator heap, void** results, unsigned long long* counts,
+                            warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
+}
+
 __global__ void call_tbuddy(warpheap::tbuddy_allocator heap, void** results, unsigned long long* counts,
                             warpheap::size_t bytes) {
   call_all(heap, results, counts, bytes);

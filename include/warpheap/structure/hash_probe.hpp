@@ -90,6 +90,7 @@ struct hash_probe {
 
 static_assert(sizeof(hash_probe) == 24);
 static_assert(hash_probe::over(64, {}, 8).first(8) == 24 && hash_probe::over(64, {}, 8).first(9) == 25);
-static_assert(hash_probe::over(22, {}, 8).multiplier == 13 && hash_probe::over(34, {}, 8).step_modulus == (5 << 16 | 19));
+static_assert(hash_probe::over(22, {}, 8).multiplier == 13 &&
+              hash_probe::over(34, {}, 8).step_modulus == (5 << 16 | 19));
 
 }  // namespace warpheap

@@ -50,6 +50,8 @@ struct entry_list {
   }
 };
 
+inline constexpr creation::halloc_config three_quarters{.split_percent = 75};
+using halloc_split_allocator = finely_aligned_allocator<creation::halloc<three_quarters>>;
 inline constexpr creation::ualloc_config wide_bins{.wide_bins = true};
 using throughput_wide_allocator = plain_allocator<creation::throughput<wide_bins>>;
 
@@ -58,6 +60,9 @@ using known_allocators = entry_list<
     entry<toolkit_allocator, "device-side malloc of CUDA, the C library's on the host backend", reset::does_nothing>,
     entry<ring_buffer_allocator, "frames of 8 KiB behind a push and a pop index; what is larger is refused">,
     entry<scatter_allocator, "ScatterAlloc: pages of one size, found by a hash of size, multiprocessor and warp">,
+    entry<halloc_allocator,
+          "Halloc: slabs of chunks, found by a hash of a counter; what is larger than 3 KiB is TBuddy's">,
+    entry<halloc_split_allocator, "the same with three quarters of the pool for slabs alone, as in the paper">,
     entry<tbuddy_allocator, "TBuddy: powers of two of 4 KiB pages, split and merged; a semaphore an order, and a tree">,
     entry<ualloc_allocator,
           "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">,

@@ -18,8 +18,7 @@
 #include "report.hpp"
 
 #if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#include <string>
+#include "../../platform/device_buffer.hpp"
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -39,10 +38,8 @@ class halloc {
  public:
   static constexpr char const* name = Config.split_percent != 0 ? "halloc_split" : "halloc";
   static constexpr halloc_config config = Config;
-  static constexpr allocator_traits traits{.alignment = 8,
-                                           .self_aligned_up_to = size_t{1} << 20,
-                                           .detects_misuse = true,
-                                           .exact_out_of_memory = true};
+  static constexpr allocator_traits traits{
+      .alignment = 8, .self_aligned_up_to = size_t{1} << 20, .detects_misuse = true, .exact_out_of_memory = true};
   static constexpr bool tells_heaps_apart = true;
 
   halloc() = default;
@@ -160,9 +157,9 @@ class halloc {
   /// Where a pointer leads in a slab.
   struct block_address {
     u32 slab;
-    u32 word;    ///< of the slab
-    u32 chunks;  ///< of the word: the block's; 0 if no live block starts there
-    bool starts; ///< some block may start there
+    u32 word;     ///< of the slab
+    u32 chunks;   ///< of the word: the block's; 0 if no live block starts there
+    bool starts;  ///< some block may start there
   };
 
 #if !defined(__CUDACC_RTC__)
@@ -227,7 +224,8 @@ class halloc {
     // A run of places is one lane's work: the lowest of those who have a part of it.
     hash_probe const probe = table_.rule(entry).probe;
     u32 const chunk = probe.first(number) << length, in_word = chunk % chunks::word_chunks;
-    bool const first = promised && (group.rank == 0 || (number % hash_probe::max_numbers & low_mask32(probe.run_log2)) == 0);
+    bool const first =
+        promised && (group.rank == 0 || (number % hash_probe::max_numbers & low_mask32(probe.run_log2)) == 0);
     u32 const firsts = simt::ballot(company, first) & group.mask, below = simt::lanes_below();
     u32 const my_first = highest_bit((firsts & (below | (below + 1))) | 1);
     u32 got_starts = 0;
@@ -235,7 +233,8 @@ class halloc {
       u32 const later = firsts & ~(below | (below + 1));
       u32 const rank_after = later != 0 ? popcount(group.mask & low_mask32(lowest_bit(later))) : group.size;
       u32 const last = rank_after < blocks ? rank_after : blocks;
-      u32 const starts = chunks::starts_in(static_cast<u32>(low_mask((last - group.rank) << length)), length) << in_word;
+      u32 const starts = chunks::starts_in(static_cast<u32>(low_mask((last - group.rank) << length)), length)
+                         << in_word;
       u32 seen;
       got_starts = chunks::take_blocks(table_, slab, chunk / chunks::word_chunks, starts, length, seen);
     }
@@ -296,7 +295,8 @@ class halloc {
     u32 const length = chunks::length_of(size), first = rule.probe.first(number);
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < Config.probes; ++turn) {
-      u32 const chunk = (turn == 0 ? first : rule.probe.next(first, turn)) << length, word = chunk / chunks::word_chunks;
+      u32 const chunk = (turn == 0 ? first : rule.probe.next(first, turn)) << length,
+                word = chunk / chunks::word_chunks;
       u32 free = chunks::look_at(table_, slab, word, rule.capacity);
       while (u32 const starts = chunks::starts_in(free, length)) {
         // Ours if it is free, else any: those beside us in the warp would all come to the lowest.
@@ -401,7 +401,8 @@ class halloc {
   /// Frees blocks, those of the lanes here that lie in one word by one operation.
   WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
-    u64 const word = reinterpret_cast<u64>(table_.metadata()) + u64{at.slab} * table_.geometry().record_bytes() + 8 * at.word;
+    u64 const word =
+        reinterpret_cast<u64>(table_.metadata()) + u64{at.slab} * table_.geometry().record_bytes() + 8 * at.word;
     lane_group const group = group_by(company, word);
     u32 twice = 0;
     u32 const freed = unite(company, group, at.chunks, twice);

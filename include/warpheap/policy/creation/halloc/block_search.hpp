@@ -125,7 +125,7 @@ class block_search {
     if (group.leads) {
       slab_state const now = table_.load(slab);
       supply_type const supply{table_};
-      bool const locked = now.phase() == slab_phase::free               ? supply.lock_free(slab)
+      bool const locked = now.phase() == slab_phase::free     ? supply.lock_free(slab)
                           : now.empty() && !now.serves(kind_) ? table_.lock_empty(slab)
                                                               : false;
       if (locked) promised = open(slab, group.size);

@@ -10,14 +10,15 @@ namespace creation {
 struct halloc_config {
   u32 slab_bytes = 4u << 20;  ///< largest slab, a power of two, 16 KiB to 8 MiB; a pool has at least 64 where it can
   u32 replace_at = 835;       ///< a head is replaced when so many thousandths of its chunks are taken
-  u32 busy_above = 600;       ///< a slab with more taken is busy: no head is found among the busy, but for want of others
-  u32 sparse_up_to = 250;     ///< a slab with no more taken is sparse: it may go over to another block length
+  u32 busy_above = 600;    ///< a slab with more taken is busy: no head is found among the busy, but for want of others
+  u32 sparse_up_to = 250;  ///< a slab with no more taken is sparse: it may go over to another block length
   hash_parameters hash = {};  ///< where in a slab blocks are looked for
   u32 probes = 8;             ///< places that one lane tries before it looks elsewhere
   u32 check_every = 4;        ///< probes after which a lane looks whether the slab has room at all
   u32 most_rows = 16;         ///< heads of each size, at most: multiprocessors share them
   u32 slabs_per_row = 64;     ///< and at most one for so many slabs
-  u32 split_percent = 0;  ///< of the pool for slabs alone, fixed, as in the paper (75); 0: slabs and large blocks share it
+  u32 split_percent =
+      0;  ///< of the pool for slabs alone, fixed, as in the paper (75); 0: slabs and large blocks share it
   bool counts_work = false;  ///< counts replacements of heads, probes and searches: halloc::work()
 };
 

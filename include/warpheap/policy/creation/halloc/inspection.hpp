@@ -55,8 +55,8 @@ struct halloc_plan {
 
   size_t slab_bytes() const { return split ? size_t{geometry.slabs()} << geometry.slab_log2() : 0; }
   size_t total_bytes() const {
-    return large_heap::required_bytes(large_bytes) + (split ? start_alignment + slab_bytes() : 0) + slab_geometry::spacing +
-           geometry.metadata_bytes();
+    return large_heap::required_bytes(large_bytes) + (split ? start_alignment + slab_bytes() : 0) +
+           slab_geometry::spacing + geometry.metadata_bytes();
   }
   u8* slabs_at(void* memory) const {
     return reinterpret_cast<u8*>(
@@ -186,17 +186,20 @@ class halloc_snapshot {
       u64 const here = word(slab, i);
       bits += popcount(taken(here));
       broken = broken || !holds_together(here);
-      if (now.live() && (taken(here) & ~existing(geometry_.capacity(now.kind()), i)) != 0) wrong("C4: chunks beyond the last");
+      if (now.live() && (taken(here) & ~existing(geometry_.capacity(now.kind()), i)) != 0)
+        wrong("C4: chunks beyond the last");
     }
     if (broken) wrong("C2, C3: joined bits that are no block's");
     if (now.phase() == slab_phase::locked) wrong("A3: locked");
     if (now.used() != bits) wrong("A1: its count is not what is taken");
-    if (set_has(Table::free_slabs, slab) != (now.phase() == slab_phase::free)) wrong("A8: free, or in the set, but not both");
+    if (set_has(Table::free_slabs, slab) != (now.phase() == slab_phase::free))
+      wrong("A8: free, or in the set, but not both");
     u64 const live_only = slab_state::version_unit - 1 - slab_state::used_mask - slab_state::of(slab_phase::locked);
     if (now.live()) check_live(slab, now, report);
     else if ((now.word & live_only) != 0) wrong("A5: not live, but with what only live slabs have");
     bool const is_tbuddys = now.phase() == slab_phase::none;
-    if (is_tbuddys != (role(slab) == 0) && (is_tbuddys || Table::config.split_percent == 0)) wrong("role: not that of its phase");
+    if (is_tbuddys != (role(slab) == 0) && (is_tbuddys || Table::config.split_percent == 0))
+      wrong("role: not that of its phase");
   }
 
   void check_live(u32 slab, slab_state now, invariant_report& report) const {
@@ -217,7 +220,8 @@ class halloc_snapshot {
     }
     if (now.used() == 0) wrong("A3: empty, but not free");
     bool listed = set_has(Table::sparse(now.kind()), slab) || set_has(Table::busy(now.kind()), slab);
-    for (u32 length = 0; length < 4; ++length) listed = listed || set_has(Table::normal(size_of(now.kind(), length)), slab);
+    for (u32 length = 0; length < 4; ++length)
+      listed = listed || set_has(Table::normal(size_of(now.kind(), length)), slab);
     if (!listed) wrong("A7: in no set");
   }
 

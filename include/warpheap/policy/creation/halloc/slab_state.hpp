@@ -43,7 +43,9 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr u32 size() const { return size_of(kind(), length()); }
   WARPHEAP_HOST_DEVICE constexpr bool head() const { return (word & head_bit) != 0; }
   WARPHEAP_HOST_DEVICE constexpr bool watched() const { return (word & watched_bit) != 0; }
-  WARPHEAP_HOST_DEVICE constexpr bool has_no_room(u32 length) const { return (word >> no_room_shift >> length & 1) != 0; }
+  WARPHEAP_HOST_DEVICE constexpr bool has_no_room(u32 length) const {
+    return (word >> no_room_shift >> length & 1) != 0;
+  }
   WARPHEAP_HOST_DEVICE constexpr u64 version() const { return word >> 36; }
 
   WARPHEAP_HOST_DEVICE constexpr bool live() const { return phase() == slab_phase::live; }
@@ -71,7 +73,8 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE static constexpr u64 leaving(u32 chunks) { return version_unit - chunks; }
 };
 
-static_assert(slab_state{slab_state::live_as(13) + 5}.size() == 13 && slab_state{slab_state::live_as(13) + 5}.used() == 5);
+static_assert(slab_state{slab_state::live_as(13) + 5}.size() == 13 &&
+              slab_state{slab_state::live_as(13) + 5}.used() == 5);
 static_assert(slab_state{slab_state{7}.word + slab_state::leaving(7)}.word == slab_state::version_unit);
 static_assert(slab_state::no_room_for(2) == u64{0b1100} << 32 && slab_state{3}.room(8, 2) == 1);
 

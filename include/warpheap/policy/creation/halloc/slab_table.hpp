@@ -82,7 +82,9 @@ struct slab_geometry {
 
   WARPHEAP_HOST_DEVICE constexpr u64 record_bytes() const { return spacing + (u64{1} << (slab_log2() - 6)); }
   WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return slabs() * record_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 rows_offset() const { return align_up(roles_offset() + 4 * u64{slabs()}, spacing); }
+  WARPHEAP_HOST_DEVICE constexpr u64 rows_offset() const {
+    return align_up(roles_offset() + 4 * u64{slabs()}, spacing);
+  }
   WARPHEAP_HOST_DEVICE constexpr u64 sets_offset() const {
     return rows_offset() + u64{rows()} * chunks::sizes * spacing;
   }
@@ -259,8 +261,7 @@ class slab_table {
     if (now.watched()) {
       // Before the epoch: who counts our raise must not believe the bits any more. What is cleared in vain is looked at again.
       // relaxed: the raise's release covers it.
-      if (now.word & slab_state::no_room_mask)
-        self.state(slab).fetch_and(~slab_state::no_room_mask, order::relaxed);
+      if (now.word & slab_state::no_room_mask) self.state(slab).fetch_and(~slab_state::no_room_mask, order::relaxed);
       self.raise_rooms();  // A4
     }
     if (now.used() != 0) {
