@@ -198,7 +198,7 @@ class halloc {
     if (head == 0) return got;
     slab_state const old = table_.promise(got.slab, wanted << length);
     chunks::place_rule const& rule = table_.rule(entry);
-    if (old.serves(chunks::kind_of(size))) {
+    if (old.serves(chunks::kind_of(size)) && !old.has_no_room(length)) {
       u32 const room = old.room(rule.capacity, length);
       got.blocks = wanted < room ? wanted : room;
     }
@@ -245,6 +245,7 @@ class halloc {
     u32 const unserved = simt::ballot(company, !mine) & group.mask;
     if (got.replaces != 0) supply_type::replace(table_, entry, got.replaces);
     if (mine) return table_.address(slab, chunks::kind_of(size), chunk);
+    table_.add_work(count::probes, promised);
     return serve_slowly(table_, unserved, size, slab, number, promised);
   }
 
@@ -293,8 +294,9 @@ class halloc {
   WARPHEAP_DEVICE void* probe(u32 slab, u32 size, u32 number) const {
     chunks::place_rule const rule = table_.rule(table_.my_entry(size));
     u32 const length = chunks::length_of(size), first = rule.probe.first(number);
+    u32 vain = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; turn < Config.probes; ++turn) {
+    for (u32 turn = 0; turn < Config.probes; ++turn, ++vain) {
       u32 const chunk = (turn == 0 ? first : rule.probe.next(first, turn)) << length,
                 word = chunk / chunks::word_chunks;
       u32 free = chunks::look_at(table_, slab, word, rule.capacity);
@@ -305,15 +307,16 @@ class halloc {
         u32 const wanted = own != 0 ? own : 1u << any;
         u32 seen = 0;
         if (chunks::take_blocks(table_, slab, word, wanted, length, seen) != 0) {
-          table_.add_work(count::probes, turn + 1);
+          table_.add_work(count::probes, vain);
           return table_.address(slab, chunks::kind_of(size), chunks::word_chunks * word + lowest_bit(wanted));
         }
         free &= ~seen;
+        ++vain;
       }
       // While hashing, a look at the count now and then: it may have become known that there is no room.
       if (turn % Config.check_every == Config.check_every - 1 && table_.load(slab).has_no_room(length)) break;
     }
-    table_.add_work(count::probes, Config.probes);
+    table_.add_work(count::probes, vain);
     return nullptr;
   }
 
@@ -323,7 +326,7 @@ class halloc {
     if (search_type::is_certified(table_, size)) return {.refused = true};
     u32 const entry = table_.my_entry(size), kind = chunks::kind_of(size), length = chunks::length_of(size);
     u32 const capacity = table_.geometry().capacity(kind);
-    backoff nap{64, 512};
+    backoff nap{64, 1024};
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < most_turns; ++turn) {
       // relaxed: a hint, as the next one; the promise checks.
@@ -342,7 +345,7 @@ class halloc {
     }
     return {};
   }
-  static constexpr u32 most_turns = 24;
+  static constexpr u32 most_turns = 64;
 
   WARPHEAP_DEVICE void* create_large(size_t bytes) const {
     u32 const order = large_type::order_for(bytes);
@@ -358,10 +361,12 @@ class halloc {
   }
 
   WARPHEAP_DEVICE void* create_large_aligned(size_t alignment, size_t bytes) const {
-    u32 const order = large_type::order_for(bytes > alignment ? bytes : alignment);
-    if (order > table_.large().top_order()) return refuse(group_of(1u << simt::lane_id()));
+    u32 const order = large_type::order_for(bytes), aligned = large_type::order_for(alignment);
+    bool const fits = reinterpret_cast<u64>(table_.large().pages().pool()) % alignment == 0;
+    if (!fits || aligned > table_.large().top_order()) return refuse(group_of(1u << simt::lane_id()));
+    if (aligned <= order) return create_large(bytes);
     void* const memory = table_.large().create_aligned(alignment, bytes);
-    return memory ? memory : create_large_aligned_slowly(table_, alignment, large_type::order_for(bytes));
+    return memory ? memory : create_large_aligned_slowly(table_, alignment, order);
   }
   WARPHEAP_COLD static void* create_large_aligned_slowly(table_type table, size_t alignment, u32 order) {
     u32 const alone = 1u << simt::lane_id();

@@ -96,6 +96,13 @@ class tbuddy {
     if (order != pages_type::none) release(pages_, pages_.tree().node_of(pages_.page_of(memory), order));
   }
 
+  /// Makes a block that create_order(order) gave several of a smaller order, each to be given back by itself. Any lane alone.
+  WARPHEAP_DEVICE void divide(void* memory, u32 order, u32 smaller) const {
+    u32 const first = pages_.page_of(memory);
+    static_cast<void>(pages_.disown(first));
+    for (u32 part = 0; part >> (order - smaller) == 0; ++part) pages_.own(first + (part << smaller), smaller);
+  }
+
   /// The order of blocks of at least `bytes` bytes, which is not 0; and the largest that there is.
   WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) { return pages_type::order_for(bytes); }
   WARPHEAP_HOST_DEVICE u32 top_order() const { return pages_.tree().top_order(); }

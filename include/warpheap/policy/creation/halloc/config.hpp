@@ -25,7 +25,7 @@ struct halloc_config {
 /// What halloc did that is not seen from outside.
 struct halloc_work {
   u64 replacements = 0;  ///< heads replaced
-  u64 probes = 0;        ///< places tried beyond the first
+  u64 probes = 0;        ///< places tried in vain
   u64 searches = 0;      ///< of all slabs
 };
 

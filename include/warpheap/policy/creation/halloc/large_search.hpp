@@ -15,7 +15,7 @@ template <class Table>
 class large_search {
  public:
   /// A block of the order for each lane of `mask`, as far as there are; nullptr if at one instant of the call there was none.
-  /// All lanes of the mask call, with the same heap and order. `alignment` is 0 if the block's own will do.
+  /// All lanes of the mask call, with the same heap and order. `alignment` is more than a block's size, or 0.
   WARPHEAP_COLD static void* run(Table table, u32 mask, u32 order, size_t alignment) {
     return large_search{table}(mask, order, alignment);
   }
@@ -70,14 +70,25 @@ class large_search {
       if (memory) return memory;
       lane_group const rest = group_of(mask);
       u32 certain = 0;
-      if (rest.leads && sure && table_.newest_slab_epoch() == epoch) {
+      void* found = nullptr;
+      if (rest.leads && sure) found = ask_again(order, alignment);
+      if (rest.leads && sure && !found && table_.newest_slab_epoch() == epoch) {
         certain = 1;
         // release: what we know of the epoch is known to who believes us; pairs with the acquire above.
         table_.large_certificate().store(epoch + 1, order::release);
         if (alignment == 0) table_.fruitless_large(order).store(number, order::relaxed);
       }
       if (broadcast(rest, certain) != 0) return nullptr;
+      mask = simt::ballot(mask, found == nullptr);
+      if (found) return found;
     }
+  }
+
+  /// TBuddy's answer while no slab is on its way (P3). One lane.
+  WARPHEAP_DEVICE void* ask_again(u32 order, size_t alignment) const {
+    scoped_lock const alone{table_.moving()};
+    return alignment != 0 ? table_.large().create_aligned(alignment, size_t{4096} << order)
+                          : table_.large().create_order(order);
   }
 
   Table table_;

@@ -11,7 +11,9 @@
 //   P1  who leaves a slab empty raises the slab epoch after that, before its call returns.
 //   P2  who makes a slab live raises the slab epoch before that: it may be empty, and nobody watches it, so who leaves room in
 //       it later need not tell.
-//   P3  who gives memory back to TBuddy raises the room epoch after that: a slab may be made of it.
+//   P3  slabs come from TBuddy and go back under a mutex, by which they are in sight again, locked or TBuddy's, and said in the
+//       epoch. So who holds it and finds nothing at TBuddy knows that no slab is on its way. In the epoch also, after it: who
+//       frees a large block.
 //   P4  head bit => some row has the slab as its head or as its next one, or a call in progress is about to.
 //
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
@@ -57,24 +59,39 @@ class slab_supply {
     table_.state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
   }
 
-  /// A block of TBuddy that is a slab from now on, locked.
+  /// A slab that was TBuddy's until now, locked; `none` if it has none and no free slab came up meanwhile. While there are plenty
+  /// it takes some more at a time, which are free then: one block of TBuddy takes as long as eight.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
-    void* const memory = table_.large().create_order(table_.slab_order());
+    scoped_lock const alone{table_.moving()};  // P3
+    u32 const spare = table_.set(Table::free_slabs).find(scattered(table_.slabs()));
+    if (spare != none && lock_free(spare)) return spare;
+    large_heap const& large = table_.large();
+    u32 const order = table_.slab_order();
+    u32 more = slabs_at_a_time_log2();
+    void* memory = more != 0 ? large.create_order(order + more) : nullptr;
+    if (memory) large.divide(memory, order + more, order);
+    else more = 0, memory = large.create_order(order);
     if (!memory) return none;
-    u32 const slab = static_cast<u32>(table_.slab_at(table_.offset_of(memory)));
-    // relaxed: the slab is ours by TBuddy, which orders us after who gave it back.
-    table_.state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
-    return slab;
+    u32 const first = static_cast<u32>(table_.slab_at(table_.offset_of(memory)));
+    for (u32 slab = first; slab != first + (1u << more); ++slab) {
+      // relaxed: the slab is ours by TBuddy, which orders us after who gave it back; unlock_free() and publish() release.
+      table_.role(slab).store(1, order::relaxed);
+      table_.state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
+    }
+    table_.raise_slabs();
+    for (u32 slab = first + 1; slab != first + (1u << more); ++slab) table_.unlock_free(slab);
+    return first;
   }
 
   /// Gives a locked slab back to TBuddy.
   WARPHEAP_DEVICE void unmake(u32 slab) const {
+    scoped_lock const alone{table_.moving()};  // P3
+    // relaxed: TBuddy's release covers both.
     table_.role(slab).store(0, order::relaxed);
     table_.state(slab).fetch_sub(slab_state::of(slab_phase::locked), order::relaxed);
-    // TBuddy's release covers both.
     table_.large().destroy_alone(table_.data(slab));
-    table_.raise_rooms();  // P3
+    table_.raise_slabs();
   }
 
   WARPHEAP_DEVICE static u32 scattered(u32 below) {
@@ -99,13 +116,14 @@ class slab_supply {
       if (next != 0) retire(next - 1);
       next = find(size) + 1;
     }
+    // No head at all is better than one without room: a crowd would promise itself blocks of it, and take them back.
+    // relaxed: whoever uses it asks the slab. Only the low part changes: it comes to be `next` exactly.
+    table_.head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
+    if (head != 0) retire(head - 1);
     if (next == 0) {
       unlock(entry, 0);
       return replaced::none_found;
     }
-    // relaxed: whoever uses it asks the slab. Only the low part changes: it comes to be `next` exactly.
-    table_.head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
-    if (head != 0) retire(head - 1);
     table_.add_work(count::replacements, 1);
     unlock(entry, find_ahead(size) + 1);
     return replaced::done;
@@ -162,6 +180,10 @@ class slab_supply {
   WARPHEAP_DEVICE bool is_plenty() const {
     if constexpr (Table::config.split_percent != 0) return false;
     return table_.large().available_slots(u64{1} << table_.geometry().slab_log2()) > table_.slabs() / 4;
+  }
+  WARPHEAP_DEVICE u32 slabs_at_a_time_log2() const {
+    u32 const share = log2_floor(table_.slabs()), most = share > 5 ? share - 5 : 0;
+    return most != 0 && is_plenty() ? (most < 3 ? most : 3) : 0;
   }
 
   /// A head of at most `most_used` chunks from a set. Some tries: what does not fit comes to a set where it does.

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "../../../structure/slab_set.hpp"
+#include "../../../sync/spin_mutex.hpp"
 #include "../../../util/random.hpp"
 #include "../tbuddy.hpp"
 #include "chunk_word.hpp"
@@ -102,7 +103,8 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 fruitless_large_offset() const { return fruitless_offset() + 8 * chunks::sizes; }
   WARPHEAP_HOST_DEVICE constexpr u64 large_certificate_offset() const { return fruitless_large_offset() + 8 * orders; }
   WARPHEAP_HOST_DEVICE constexpr u64 searches_offset() const { return large_certificate_offset() + 8; }
-  WARPHEAP_HOST_DEVICE constexpr u64 counts_offset() const { return searches_offset() + 8; }
+  WARPHEAP_HOST_DEVICE constexpr u64 moving_offset() const { return align_up(searches_offset() + 8, spacing); }
+  WARPHEAP_HOST_DEVICE constexpr u64 counts_offset() const { return moving_offset() + spacing; }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const {
     return align_up(counts_offset() + 8 * count_kinds, spacing);
   }
@@ -207,6 +209,10 @@ class slab_table {
   }
   WARPHEAP_DEVICE atomic_ref<u64> large_certificate() const { return at(geometry_.large_certificate_offset(), 0); }
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return at(geometry_.searches_offset(), 0); }
+  /// Held while slabs are on their way from TBuddy or to it, in nobody's sight (P3).
+  WARPHEAP_DEVICE spin_mutex moving() const {
+    return spin_mutex{*reinterpret_cast<u32*>(base_ + geometry_.moving_offset())};
+  }
 
   WARPHEAP_DEVICE void add_count(count which, u64 more) const {
     // relaxed: nobody reads it before the kernel ends.
