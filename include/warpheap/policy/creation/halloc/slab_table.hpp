@@ -41,6 +41,8 @@ struct careful_steps {
   static constexpr bool locks_free_slabs = true;
   /// Whether somebody who found no room looks whether some appeared meanwhile.
   static constexpr bool compares_epochs = true;
+  /// Between two looks of a search, and between the two steps of a free: tests are slow there.
+  WARPHEAP_DEVICE static void linger() {}
   /// The chunks of the block that starts at a chunk.
   WARPHEAP_DEVICE static u32 chunks_at(u64 word, u32 chunk) { return chunks::chunks_at(word, chunk); }
 };

@@ -1,0 +1,155 @@
+// Broken twins: a step of the protocol left out or turned around must be seen by the test that guards it.
+#include "halloc_pool.hpp"
+
+#include <algorithm>
+
+namespace warpheap::test {
+namespace {
+
+#if !defined(__CUDACC__)
+
+using chunks::careful_steps;
+using chunks::slab_state;
+
+// A3 left out: a slab is locked for another life while it has blocks.
+struct locks_what_is_not_empty : careful_steps {
+  static bool may_lock(slab_state seen) { return seen.used() <= 8; }
+};
+
+// A8 left out: who found a free slab in the set makes it his, be it locked by then or not.
+struct takes_free_slabs_unlocked : careful_steps {
+  static constexpr bool locks_free_slabs = false;
+};
+
+// A row's head is replaced by who has seen it full once, though another one has been put in its place.
+struct replaces_any_head : careful_steps {
+  static constexpr bool rechecks_head = false;
+};
+
+// Slow where others have time to come between.
+struct slow_steps : careful_steps {
+  static void linger() {
+    for (u32 turn = 0; turn < 6; ++turn) simt::pause(1);
+  }
+};
+
+// A1 turned around: chunks are subtracted before their bits are cleared.
+struct subtracts_first : careful_steps {
+  static void linger() {
+    for (u32 turn = 0; turn < 1000; ++turn) simt::pause(1);
+  }
+  static constexpr bool clears_first = false;
+};
+
+// Blocks are as long as they were asked for, whatever their joined bits say: here, one chunk.
+struct ignores_lengths : careful_steps {
+  static u32 chunks_at(u64, u32 chunk) { return 1u << chunk; }
+};
+
+// A search that found nothing is believed at once.
+struct believes_at_once : slow_steps {
+  static constexpr bool compares_epochs = false;
+};
+
+template <class Steps>
+using twin = creation::halloc<few_slabs, Steps>;
+
+/// The first of `seeds` schedules under which `body` returns false or throws. Who hangs is stopped after few steps.
+template <class Body>
+std::optional<u64> find_failing_short_schedule(unsigned seeds, Body body) {
+  for (u64 seed = 0; seed < seeds; ++seed) {
+    auto run = schedule_of(seed);
+    run.step_cap = 2'000'000;
+    host::scoped_execution const use{run};
+    try {
+      if (!body()) return seed;
+    } catch (std::exception const&) {
+      return seed;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Blocks of all kinds in a few slabs, which change their kind all the time.
+template <class Steps>
+bool survives_changes() {
+  halloc_pool<twin<Steps>> const pool{3};
+  halloc_churn const body{.rounds = 10, .held_max = 2, .sizes = {.least = 16, .doublings = 7, .odd = true}, .seed = 1};
+  auto const report = churned(pool, {2, 3}, body);
+  return report.broken == 0 && report.served != 0 && pool.is_quiet(0);
+}
+
+/// Blocks of the largest length, as many lanes as there are, each of which holds one at most: nobody is refused.
+template <class Steps>
+bool refuses_nobody() {
+  halloc_pool<twin<Steps>> const pool{4};
+  halloc_churn const body{.rounds = 12, .held_max = 1, .sizes = {.least = 3072, .doublings = 0}, .seed = 1};
+  auto const report = churned(pool, {10, 2}, body);
+  return report.broken == 0 && report.refused == 0 && pool.is_quiet(0);
+}
+
+constexpr creation::halloc_config one_row{.slab_bytes = 16384, .slabs_per_row = 64, .counts_work = true};
+
+/// Forty lanes fill eight slabs of five blocks, one row's heads one after the other.
+template <class Steps>
+bool replaces_each_head_once() {
+  halloc_pool<creation::halloc<one_row, Steps>> const pool{16};
+  auto const blocks = allocate(pool, {20, 2}, 3072);
+  bool const served = std::count(blocks.begin(), blocks.end(), nullptr) == 0;
+  return served && pool.is_quiet(40) && pool.allocator().work().replacements <= 10;
+}
+
+/// The first thread frees a block of a full slab, the others ask for one; what they did not get is there afterwards.
+struct free_or_ask {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, void* block, void** got) const {
+    u32 const me = static_cast<u32>(global_thread_index());
+    if (me == 0) heap.destroy(block);
+    else got[me] = heap.create(3072);
+  }
+};
+
+template <class Steps>
+bool finds_what_was_freed() {
+  halloc_pool<twin<Steps>> const pool{1};
+  auto const blocks = allocate(pool, {5, 1}, 3072);
+  device_buffer<void*> const got(3);
+  launch({3, 1}, free_or_ask{}, pool.allocator(), blocks[2], got.data());
+  synchronize();
+  auto const later = allocate(pool, {1, 1}, 3072);
+  u32 const served = (got[1] == blocks[2]) + (got[2] == blocks[2]) + (later[0] == blocks[2]);
+  return served == 1 && pool.is_quiet(5);
+}
+
+TEST(HallocTwins, TheAllocatorItselfSurvives) {
+  for_each_schedule(300, [] { EXPECT_TRUE(survives_changes<careful_steps>()); });
+  for_each_schedule(200, [] { EXPECT_TRUE(refuses_nobody<careful_steps>()); });
+  for_each_schedule(200, [] { EXPECT_TRUE(refuses_nobody<slow_steps>()); });
+  for_each_schedule(300, [] { EXPECT_TRUE(finds_what_was_freed<careful_steps>()); });
+  for_each_schedule(300, [] { EXPECT_TRUE(finds_what_was_freed<slow_steps>()); });
+  for_each_schedule(100, [] { EXPECT_TRUE(replaces_each_head_once<careful_steps>()); });
+}
+
+TEST(HallocTwins, ASlabLockedWithBlocksInItIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(100, [] { return survives_changes<locks_what_is_not_empty>(); }));
+}
+TEST(HallocTwins, AFreeSlabTakenWithoutItsLockIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(300, [] { return survives_changes<takes_free_slabs_unlocked>(); }));
+}
+TEST(HallocTwins, AHeadReplacedTwiceIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(100, [] { return replaces_each_head_once<replaces_any_head>(); }));
+}
+TEST(HallocTwins, ACountLoweredBeforeItsBitsAreClearedIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(300, [] { return finds_what_was_freed<subtracts_first>(); }));
+}
+TEST(HallocTwins, ABlockFreedWithoutItsLengthIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(5, [] { return survives_changes<ignores_lengths>(); }));
+}
+TEST(HallocTwins, ASearchThatIsBelievedAtOnceIsNoticed) {
+  EXPECT_TRUE(find_failing_short_schedule(600, [] { return refuses_nobody<believes_at_once>(); }));
+}
+
+#endif
+
+}  // namespace
+}  // namespace warpheap::test
