@@ -440,11 +440,10 @@ class halloc {
   /// Gives chunks of one word back; returns those that were taken. Any lane alone.
   WARPHEAP_DEVICE u32 release(block_address const& at, u32 freed) const {
     u64 const both = u64{freed} << 32 | freed;
-    if (!Steps::clears_first) table_.subtract(at.slab, popcount(freed));
-    if (!Steps::clears_first) Steps::linger();
+    if (!Steps::clears_first) table_.subtract(at.slab, popcount(freed)), Steps::linger_in_free();
     // release: what the owners did to the blocks happens before the next owners' use; pairs with the acquire in take_blocks().
     u32 const cleared = freed & chunks::taken(table_.word(at.slab, at.word).fetch_and(~both, order::release));
-    if (Steps::clears_first) Steps::linger();
+    if (Steps::clears_first) Steps::linger_in_free();
     // A1: bits, not requests, own chunks: what was really cleared is subtracted.
     if (Steps::clears_first && cleared != 0) table_.subtract(at.slab, popcount(cleared));
     return cleared;

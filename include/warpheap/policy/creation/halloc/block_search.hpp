@@ -98,7 +98,7 @@ class block_search {
       u32 const mine = done + group.rank, ahead = start + mine, slab = ahead < slabs ? ahead : ahead - slabs;
       view const seen = mine < slabs ? inspect(slab) : view::nothing;
       if (simt::ballot(group.mask, seen == view::locked) != 0) sure = false;
-      Table::steps::linger();
+      Table::steps::linger_in_search();
       WARPHEAP_NO_UNROLL
       for (u32 rest = simt::ballot(group.mask, seen == view::worth_a_visit); rest != 0; rest &= rest - 1)
         if (void* const got = visit(group, simt::shuffle(group.mask, slab, lowest_bit(rest)), sure)) return got;

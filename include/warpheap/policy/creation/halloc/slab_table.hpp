@@ -42,7 +42,8 @@ struct careful_steps {
   /// Whether somebody who found no room looks whether some appeared meanwhile.
   static constexpr bool compares_epochs = true;
   /// Between two looks of a search, and between the two steps of a free: tests are slow there.
-  WARPHEAP_DEVICE static void linger() {}
+  WARPHEAP_DEVICE static void linger_in_search() {}
+  WARPHEAP_DEVICE static void linger_in_free() {}
   /// The chunks of the block that starts at a chunk.
   WARPHEAP_DEVICE static u32 chunks_at(u64 word, u32 chunk) { return chunks::chunks_at(word, chunk); }
 };
