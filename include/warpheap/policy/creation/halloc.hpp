@@ -183,10 +183,15 @@ class halloc {
   /// What a leader was promised for its group.
   struct lead {
     u32 slab = 0;
-    u32 blocks = 0;        ///< promised
+    u32 blocks = 0;        ///< promised; or `refused`: there is nothing
     u32 number = 0;        ///< of the first of us, for the hash
     u32 replaces = 0;      ///< the head to be replaced, + 1
-    bool refused = false;  ///< there is nothing
+
+    static constexpr u32 refused = 63, slab_bits = 26, refusal = refused << slab_bits;
+
+    WARPHEAP_DEVICE u32 packed() const { return slab | blocks << slab_bits; }
+    WARPHEAP_DEVICE static u32 slab_of(u32 packed) { return packed & low_mask32(slab_bits); }
+    WARPHEAP_DEVICE static u32 blocks_of(u32 packed) { return packed >> slab_bits; }
   };
 
   /// Numbers for `wanted` requests, and blocks of the head for as many as it has room. Any lane alone.
@@ -216,9 +221,9 @@ class halloc {
     if (group.leads) got = ask_head(entry, size, group.size);
     // The leader's acquire is everybody's: the slab as its maker left it.
     simt::sync_warp(company);
-    u32 const where = simt::shuffle(company, got.slab | got.blocks << 26, group.leader);
+    u32 const where = simt::shuffle(company, got.packed(), group.leader);
     u32 const number = simt::shuffle(company, got.number, group.leader) + group.rank;
-    u32 const slab = where & 0x3ff'ffff, blocks = where >> 26;
+    u32 const slab = lead::slab_of(where), blocks = lead::blocks_of(where);
     bool const promised = group.rank < blocks;
 
     // A run of places is one lane's work: the lowest of those who have a part of it.
@@ -251,36 +256,35 @@ class halloc {
 
   /// The rest of serve(), for those who got nothing yet, all of `mask`; some have a promise of `slab`.
   WARPHEAP_COLD static void* serve_slowly(table_type table, u32 mask, u32 size, u32 slab, u32 number, bool promised) {
-    halloc const self = of(table);
-    u32 const length = chunks::length_of(size);
+    WARPHEAP_NO_UNROLL
     for (u32 fruitless = 0;;) {
-      void* mine = promised ? self.probe(slab, size, number) : nullptr;
+      void* mine = promised ? of(table.afresh()).probe(slab, size, number) : nullptr;
       // Who has a promise and no block gives it back: in a slab of mixed lengths there may be none.
       u32 const broken = popcount(simt::ballot(mask, promised && !mine));
-      if (broken != 0 && group_of(mask).leads) table.subtract(slab, broken << length);
+      if (broken != 0 && group_of(mask).leads) table.afresh().subtract(slab, broken << chunks::length_of(size));
       mask = simt::ballot(mask, !mine);
       if (mine) return mine;
-      lane_group const group = group_of(mask);
       lead got{};
-      if (group.leads && fruitless < most_fruitless) got = self.ask_rows(size, group.size);
-      u32 const blocks = broadcast(group, got.blocks | u32{got.refused} << 31);
-      if (blocks >> 31) return self.refuse(group);
-      slab = broadcast(group, got.slab);
-      number = broadcast(group, got.number) + group.rank;
-      promised = group.rank < blocks;
+      if (group_of(mask).leads && fruitless < most_fruitless) got = of(table.afresh()).ask_rows(size, popcount(mask));
+      u32 const where = simt::shuffle(mask, got.packed(), lowest_bit(mask));
+      if (where == lead::refusal) return of(table).refuse(group_of(mask));
+      slab = lead::slab_of(where);
+      number = simt::shuffle(mask, got.number, lowest_bit(mask)) + popcount(mask & simt::lanes_below());
+      promised = popcount(mask & simt::lanes_below()) < lead::blocks_of(where);
       // The leader's acquire is everybody's.
       simt::sync_warp(mask);
-      if (blocks != 0) {
+      if (lead::blocks_of(where) != 0) {
         ++fruitless;
         continue;
       }
-      void* const found = search_type::run(table, mask, size);
-      u32 const rest = simt::ballot(mask, found == search_type::again());
-      u32 const none = simt::ballot(mask, found == nullptr);
-      if (found == nullptr) return self.refuse(group_of(none));
-      if (found != search_type::again()) return found;
+      // Said here, they hold no registers meanwhile.
+      slab = number = fruitless = 0;
+      promised = false;
+      mine = search_type::run(table, mask, size);
+      u32 const rest = simt::ballot(mask, mine == search_type::again());
+      if (mine == nullptr) return of(table).refuse(group_of(mask));  // all or none of us
+      if (mine != search_type::again()) return mine;
       mask = rest;
-      fruitless = 0;
     }
   }
   static constexpr u32 most_fruitless = 3;
@@ -323,7 +327,7 @@ class halloc {
   /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and then a search must follow, or
   /// it is known that there is nothing. Any lane alone; waits for those who replace the head, for a while.
   WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted) const {
-    if (search_type::is_certified(table_, size)) return {.refused = true};
+    if (search_type::is_certified(table_, size)) return {.blocks = lead::refused};
     u32 const entry = table_.my_entry(size), kind = chunks::kind_of(size), length = chunks::length_of(size);
     u32 const capacity = table_.geometry().capacity(kind);
     backoff nap{64, 1024};

@@ -47,13 +47,13 @@ class block_search {
     simt::sync_warp(mask);
     u64 number = 0;
     // acq_rel: what all knew to be freed who came before us, and what we know for all who come later (E1).
-    if (group.leads) number = table_.searches_begun().fetch_add(1, order::acq_rel) + 1;
-    table_.add_work(count::searches, group.leads);
+    if (group.leads) number = table().searches_begun().fetch_add(1, order::acq_rel) + 1;
+    table().add_work(count::searches, group.leads);
     for (backoff nap;; nap.pause()) {
       u64 epoch = 0;
       u32 known = 0;
       if (group.leads) {
-        epoch = table_.epoch();
+        epoch = table().epoch();
         known = is_known(number, epoch);
       }
       if (broadcast(group, known) != 0) return nullptr;
@@ -65,7 +65,7 @@ class block_search {
       // What all of us saw comes before the sum.
       simt::sync_warp(mask);
       u32 certain = 0;
-      if (group.leads && sure && (!Table::steps::compares_epochs || table_.newest_epoch() == epoch)) {
+      if (group.leads && sure && (!Table::steps::compares_epochs || table().newest_epoch() == epoch)) {
         publish(number, epoch);
         certain = 1;
       }
@@ -77,14 +77,14 @@ class block_search {
 
   WARPHEAP_DEVICE u32 is_known(u64 number, u64 epoch) const {
     // acquire: pairs with the release in publish(). relaxed: numbers alone; E1 has ordered what they say.
-    return table_.certificate(size()).load(order::acquire) == epoch + 1 ||
-           table_.fruitless(size()).load(order::relaxed) > number;
+    return table().certificate(size()).load(order::acquire) == epoch + 1 ||
+           table().fruitless(size()).load(order::relaxed) > number;
   }
 
   WARPHEAP_DEVICE void publish(u64 number, u64 epoch) const {
     // release: what we know of the epoch is known to who believes us; pairs with the acquire in is_certified(), is_known().
-    table_.certificate(size()).store(epoch + 1, order::release);
-    table_.fruitless(size()).store(number, order::relaxed);
+    table().certificate(size()).store(epoch + 1, order::release);
+    table().fruitless(size()).store(number, order::relaxed);
   }
 
   enum class view : u32 { nothing, locked, worth_a_visit };
@@ -92,7 +92,7 @@ class block_search {
   /// Blocks for some of the group: a pointer, again() for the others; nullptr for all if there are none. `sure` falls if a slab
   /// was in somebody's hands.
   WARPHEAP_DEVICE void* look_at_all(lane_group const& group, bool& sure) const {
-    u32 const slabs = table_.slabs(), start = broadcast(group, supply_type::scattered(slabs));
+    u32 const slabs = table().slabs(), start = broadcast(group, supply_type::scattered(slabs));
     WARPHEAP_NO_UNROLL
     for (u32 done = 0; done < slabs; done += group.size) {
       u32 const mine = done + group.rank, ahead = start + mine, slab = ahead < slabs ? ahead : ahead - slabs;
@@ -108,7 +108,7 @@ class block_search {
 
   /// What a slab looks like. One that is full by its count is marked so (A4).
   WARPHEAP_DEVICE view inspect(u32 slab) const {
-    slab_state now = table_.load(slab);
+    slab_state now = table().load(slab);
     for (;;) {
       if (now.phase() == slab_phase::locked) return view::locked;
       if (now.phase() == slab_phase::free || now.empty()) return view::worth_a_visit;
@@ -116,7 +116,7 @@ class block_search {
       if (now.room(capacity_, length_) != 0) return view::worth_a_visit;
       u64 const marked = now.word | slab_state::watched_bit | slab_state::no_room_for(length_);
       // acquire: as in look(). The exact word: no room in it.
-      if (table_.state(slab).compare_exchange(now.word, marked, order::acquire, order::relaxed)) return view::nothing;
+      if (table().state(slab).compare_exchange(now.word, marked, order::acquire, order::relaxed)) return view::nothing;
     }
   }
 
@@ -124,10 +124,10 @@ class block_search {
   WARPHEAP_DEVICE void* visit(lane_group const& group, u32 slab, bool& sure) const {
     u32 promised = 0, outcome = 0;
     if (group.leads) {
-      slab_state const now = table_.load(slab);
-      supply_type const supply{table_};
+      slab_state const now = table().load(slab);
+      supply_type const supply{table()};
       bool const locked = now.phase() == slab_phase::free     ? supply.lock_free(slab)
-                          : now.empty() && !now.serves(kind_) ? table_.lock_empty(slab)
+                          : now.empty() && !now.serves(kind_) ? table().lock_empty(slab)
                                                               : false;
       if (locked) promised = open(slab, group.size);
       else outcome = now.serves(kind_) ? 1 : 2;
@@ -148,7 +148,7 @@ class block_search {
   WARPHEAP_DEVICE void* take_new(lane_group const& group) const {
     u32 slab = 0, promised = 0;
     if (group.leads) {
-      slab = supply_type{table_}.make();
+      slab = supply_type{table()}.make();
       if (slab != none) promised = open(slab, group.size);
     }
     slab = broadcast(group, slab);
@@ -159,8 +159,8 @@ class block_search {
   /// Makes a locked slab one of ours and returns the blocks of it that are promised. One lane.
   WARPHEAP_DEVICE u32 open(u32 slab, u32 wanted) const {
     u32 const room = capacity_ >> length_, promised = wanted < room ? wanted : room;
-    supply_type{table_}.publish(slab, size(), promised << length_, false);
-    table_.set(Table::sparse(kind_)).add(slab);  // A7: from there to where it belongs
+    supply_type{table()}.publish(slab, size(), promised << length_, false);
+    table().set(Table::sparse(kind_)).add(slab);  // A7: from there to where it belongs
     return promised;
   }
 
@@ -169,11 +169,11 @@ class block_search {
     slab_state now{};
     u32 outcome = 0;
     if (group.leads) {
-      now = table_.load(slab);
+      now = table().load(slab);
       // acquire: room that was left before this is seen in the words; pairs with the release in subtract(). Of what is left
       // later we are told (A4).
       while (now.serves(kind_) && outcome == 0)
-        outcome = table_.state(slab).compare_exchange(now.word, now.word | slab_state::watched_bit, order::acquire,
+        outcome = table().state(slab).compare_exchange(now.word, now.word | slab_state::watched_bit, order::acquire,
                                                       order::relaxed);
     }
     if (broadcast(group, outcome) == 0) {
@@ -181,11 +181,11 @@ class block_search {
       return none;
     }
     simt::sync_warp(group.mask);
-    u32 const words = table_.geometry().words(kind_), start = broadcast(group, supply_type::scattered(words));
+    u32 const words = table().geometry().words(kind_), start = broadcast(group, supply_type::scattered(words));
     WARPHEAP_NO_UNROLL
     for (u32 done = 0; done < words; done += group.size) {
       u32 const mine = done + group.rank, ahead = start + mine, word = ahead < words ? ahead : ahead - words;
-      bool const found = mine < words && starts_in(look_at(table_, slab, word, capacity_), length_) != 0;
+      bool const found = mine < words && starts_in(look_at(table(), slab, word, capacity_), length_) != 0;
       if (u32 const all = simt::ballot(group.mask, found)) return simt::shuffle(group.mask, word, lowest_bit(all));
     }
     simt::sync_warp(group.mask);
@@ -199,17 +199,17 @@ class block_search {
     while (now.serves(kind_) && now.watched() && now.version() == seen.version() && !now.has_no_room(length_)) {
       u64 const noted = now.word | slab_state::no_room_for(length_);
       // relaxed: who believes it has our raise or our answer to go by.
-      if (table_.state(slab).compare_exchange(now.word, noted, order::relaxed, order::relaxed)) return;
+      if (table().state(slab).compare_exchange(now.word, noted, order::relaxed, order::relaxed)) return;
     }
   }
 
   WARPHEAP_DEVICE u32 promise(u32 slab, u32 wanted) const {
-    slab_state now = table_.load(slab);
+    slab_state now = table().load(slab);
     while (now.serves(kind_)) {
       u32 const room = now.room(capacity_, length_), kept = wanted < room ? wanted : room;
       if (kept == 0) return 0;
       // acquire: as in promise() of the table.
-      if (table_.state(slab).compare_exchange(now.word, now.word + (kept << length_), order::acquire, order::relaxed))
+      if (table().state(slab).compare_exchange(now.word, now.word + (kept << length_), order::acquire, order::relaxed))
         return kept;
     }
     return 0;
@@ -217,33 +217,36 @@ class block_search {
 
   /// Takes the blocks that were promised, from `start` on, and shares them out by rank. again() for who gets none.
   WARPHEAP_DEVICE void* collect(lane_group const& group, u32 slab, u32 start, u32 promised) const {
-    u32 const words = table_.geometry().words(kind_);
+    u32 const words = table().geometry().words(kind_);
     void* mine = again();
     u32 unserved = group.mask;
     simt::sync_warp(group.mask);
     WARPHEAP_NO_UNROLL
     for (u32 done = 0; done < words && promised != 0; done += group.size) {
       u32 const turn = done + group.rank, ahead = start + turn, word = ahead < words ? ahead : ahead - words;
-      u32 const starts = turn < words ? starts_in(look_at(table_, slab, word, capacity_), length_) : 0;
+      u32 const starts = turn < words ? starts_in(look_at(table(), slab, word, capacity_), length_) : 0;
       WARPHEAP_NO_UNROLL
       for (u32 rest = simt::ballot(group.mask, starts != 0); rest != 0 && promised != 0; rest &= rest - 1) {
         u32 const taker = lowest_bit(rest);
         u32 got = 0, seen = 0;
         if (simt::lane_id() == taker)
-          got = take_blocks(table_, slab, word, static_cast<u32>(lowest_bits(starts, promised)), length_, seen);
+          got = take_blocks(table(), slab, word, static_cast<u32>(lowest_bits(starts, promised)), length_, seen);
         got = simt::shuffle(group.mask, got, taker);
         u32 const at = simt::shuffle(group.mask, word, taker), rank = popcount(unserved & simt::lanes_below());
         if (mine == again() && rank < popcount(got))
-          mine = table_.address(slab, kind_, word_chunks * at + nth_bit(got, rank));
+          mine = table().address(slab, kind_, word_chunks * at + nth_bit(got, rank));
         unserved = simt::ballot(group.mask, mine == again());
         promised -= popcount(got);
       }
     }
-    if (promised != 0 && group.leads) table_.subtract(slab, promised << length_);
+    if (promised != 0 && group.leads) table().subtract(slab, promised << length_);
     // The takers' acquires are everybody's: what the old owners wrote happens before our return.
     simt::sync_warp(group.mask);
     return mine;
   }
+
+  /// Nothing that follows from its sizes is kept: this is off the common path.
+  WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
 
   Table table_;
   u32 kind_, length_, capacity_;

@@ -148,10 +148,10 @@ class halloc_snapshot {
   }
 
   u64 const* at(u64 offset) const { return words_.data() + offset / 8; }
-  u64 const* record(u32 slab) const { return at(slab * geometry_.record_bytes()); }
+  u64 const* record(u32 slab) const { return at(geometry_.records_offset() + slab * geometry_.record_bytes()); }
   slab_state state(u32 slab) const { return {*record(slab)}; }
   u64 word(u32 slab, u32 i) const { return record(slab)[slab_geometry::spacing / 8 + i]; }
-  u64 const* row(u32 entry) const { return at(geometry_.rows_offset() + u64{entry} * slab_geometry::spacing); }
+  u64 const* row(u32 entry) const { return at(u64{entry} * slab_geometry::spacing); }
   u64 const* set(u32 which) const { return at(geometry_.sets_offset() + which * geometry_.set_bytes()); }
   u32 role(u32 slab) const { return reinterpret_cast<u32 const*>(at(geometry_.roles_offset()))[slab]; }
   u64 counted_words(count which) const { return at(geometry_.counts_offset())[static_cast<u32>(which)]; }

@@ -45,38 +45,38 @@ class large_search {
     simt::sync_warp(mask);
     u64 number = 0;
     // acq_rel: as in block_search.
-    if (group_of(mask).leads) number = table_.searches_begun().fetch_add(1, order::acq_rel) + 1;
+    if (group_of(mask).leads) number = table().searches_begun().fetch_add(1, order::acq_rel) + 1;
     number = broadcast(group_of(mask), number);
     for (backoff nap;; nap.pause()) {
       lane_group const group = group_of(mask);
       u64 epoch = 0;
       u32 known = 0;
       if (group.leads) {
-        epoch = table_.slab_epoch();
+        epoch = table().slab_epoch();
         // acquire: pairs with the release below. relaxed: numbers alone.
-        if (table_.large_certificate().load(order::acquire) == epoch + 1) known = 1;
-        if (alignment == 0 && table_.fruitless_large(order).load(order::relaxed) > number) known = 2;
+        if (table().large_certificate().load(order::acquire) == epoch + 1) known = 1;
+        if (alignment == 0 && table().fruitless_large(order).load(order::relaxed) > number) known = 2;
       }
       known = broadcast(group, known);
       epoch = broadcast(group, epoch);
       if (known == 2) return nullptr;
       simt::sync_warp(mask);
-      bool const sure = known == 1 || bring_back(table_, group);
+      bool const sure = known == 1 || bring_back(table(), group);
       simt::sync_warp(mask);
       size_t const bytes = size_t{4096} << order;
       void* const memory =
-          alignment != 0 ? table_.large().create_aligned(alignment, bytes) : table_.large().create_warp(mask, bytes);
+          alignment != 0 ? table().large().create_aligned(alignment, bytes) : table().large().create_warp(mask, bytes);
       mask = simt::ballot(mask, memory == nullptr);
       if (memory) return memory;
       lane_group const rest = group_of(mask);
       u32 certain = 0;
       void* found = nullptr;
       if (rest.leads && sure) found = ask_again(order, alignment);
-      if (rest.leads && sure && !found && table_.newest_slab_epoch() == epoch) {
+      if (rest.leads && sure && !found && table().newest_slab_epoch() == epoch) {
         certain = 1;
         // release: what we know of the epoch is known to who believes us; pairs with the acquire above.
-        table_.large_certificate().store(epoch + 1, order::release);
-        if (alignment == 0) table_.fruitless_large(order).store(number, order::relaxed);
+        table().large_certificate().store(epoch + 1, order::release);
+        if (alignment == 0) table().fruitless_large(order).store(number, order::relaxed);
       }
       if (broadcast(rest, certain) != 0) return nullptr;
       mask = simt::ballot(mask, found == nullptr);
@@ -86,10 +86,13 @@ class large_search {
 
   /// TBuddy's answer while no slab is on its way (P3). One lane.
   WARPHEAP_DEVICE void* ask_again(u32 order, size_t alignment) const {
-    scoped_lock const alone{table_.moving()};
-    return alignment != 0 ? table_.large().create_aligned(alignment, size_t{4096} << order)
-                          : table_.large().create_order(order);
+    scoped_lock const alone{table().moving()};
+    return alignment != 0 ? table().large().create_aligned(alignment, size_t{4096} << order)
+                          : table().large().create_order(order);
   }
+
+  /// Nothing that follows from its sizes is kept: this is off the common path.
+  WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
 
   Table table_;
 };

@@ -39,59 +39,59 @@ class slab_supply {
 
   /// Locks a free slab. Takes it out of their set.
   WARPHEAP_DEVICE bool lock_free(u32 slab) const {
-    slab_state seen = table_.load(slab);
+    slab_state seen = table().load(slab);
     if (Table::steps::locks_free_slabs && seen.phase() != slab_phase::free) return false;
     // A6: transients stay in the count; each takes its own part back. acquire: the slab as it was left happens before we use
     // it; pairs with the release in unlock_free().
-    bool const won = table_.state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
+    bool const won = table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
     if (Table::steps::locks_free_slabs && !won) return false;
-    table_.set(Table::free_slabs).remove(slab);  // A8
+    table().set(Table::free_slabs).remove(slab);  // A8
     return true;
   }
 
   /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit for a row.
   WARPHEAP_DEVICE void publish(u32 slab, u32 size, u32 chunks, bool head) const {
     // relaxed: ordered by the release below; free gets it with the block.
-    table_.role(slab).store(1 + kind_of(size), order::relaxed);
-    table_.raise_slabs();  // P2
+    table().role(slab).store(1 + kind_of(size), order::relaxed);
+    table().raise_slabs();  // P2
     u64 const change = slab_state::live_as(size) - slab_state::of(slab_phase::locked) + chunks;
     // release: role and clear words happen before any promise; pairs with the acquire in promise().
-    table_.state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
+    table().state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
   }
 
   /// A slab that was TBuddy's until now, locked; `none` if it has none and no free slab came up meanwhile. While there are plenty
   /// it takes some more at a time, which are free then: one block of TBuddy takes as long as eight.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
-    scoped_lock const alone{table_.moving()};  // P3
-    u32 const spare = table_.set(Table::free_slabs).find(scattered(table_.slabs()));
+    scoped_lock const alone{table().moving()};  // P3
+    u32 const spare = table().set(Table::free_slabs).find(scattered(table().slabs()));
     if (spare != none && lock_free(spare)) return spare;
-    large_heap const& large = table_.large();
-    u32 const order = table_.slab_order();
+    large_heap const large = table().large();
+    u32 const order = table().slab_order();
     u32 more = slabs_at_a_time_log2();
     void* memory = more != 0 ? large.create_order(order + more) : nullptr;
     if (memory) large.divide(memory, order + more, order);
     else more = 0, memory = large.create_order(order);
     if (!memory) return none;
-    u32 const first = static_cast<u32>(table_.slab_at(table_.offset_of(memory)));
+    u32 const first = static_cast<u32>(table().slab_at(table().offset_of(memory)));
     for (u32 slab = first; slab != first + (1u << more); ++slab) {
       // relaxed: the slab is ours by TBuddy, which orders us after who gave it back; unlock_free() and publish() release.
-      table_.role(slab).store(1, order::relaxed);
-      table_.state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
+      table().role(slab).store(1, order::relaxed);
+      table().state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
     }
-    table_.raise_slabs();
-    for (u32 slab = first + 1; slab != first + (1u << more); ++slab) table_.unlock_free(slab);
+    table().raise_slabs();
+    for (u32 slab = first + 1; slab != first + (1u << more); ++slab) table().unlock_free(slab);
     return first;
   }
 
   /// Gives a locked slab back to TBuddy.
   WARPHEAP_DEVICE void unmake(u32 slab) const {
-    scoped_lock const alone{table_.moving()};  // P3
+    scoped_lock const alone{table().moving()};  // P3
     // relaxed: TBuddy's release covers both.
-    table_.role(slab).store(0, order::relaxed);
-    table_.state(slab).fetch_sub(slab_state::of(slab_phase::locked), order::relaxed);
-    table_.large().destroy_alone(table_.data(slab));
-    table_.raise_slabs();
+    table().role(slab).store(0, order::relaxed);
+    table().state(slab).fetch_sub(slab_state::of(slab_phase::locked), order::relaxed);
+    table().large().destroy_alone(table().data(slab));
+    table().raise_slabs();
   }
 
   WARPHEAP_DEVICE static u32 scattered(u32 below) {
@@ -103,10 +103,10 @@ class slab_supply {
   WARPHEAP_DEVICE replaced replace(u32 entry, u32 seen) const {
     u32 const size = entry % sizes;
     // acquire: the next head as its finder left it; pairs with the release below.
-    u64 const ahead = table_.next_head(entry).fetch_or(Table::next_lock, order::acquire);
+    u64 const ahead = table().next_head(entry).fetch_or(Table::next_lock, order::acquire);
     if (ahead & Table::next_lock) return replaced::by_others;
     // relaxed: changes under our lock alone, but for the counter.
-    u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
+    u32 const head = Table::head_of(table().head(entry).load(order::relaxed));
     if (Table::steps::rechecks_head && head != seen) {
       unlock(entry, static_cast<u32>(ahead));
       return replaced::done;
@@ -118,60 +118,60 @@ class slab_supply {
     }
     // No head at all is better than one without room: a crowd would promise itself blocks of it, and take them back.
     // relaxed: whoever uses it asks the slab. Only the low part changes: it comes to be `next` exactly.
-    table_.head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
+    table().head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
     if (head != 0) retire(head - 1);
     if (next == 0) {
       unlock(entry, 0);
       return replaced::none_found;
     }
-    table_.add_work(count::replacements, 1);
+    table().add_work(count::replacements, 1);
     unlock(entry, find_ahead(size) + 1);
     return replaced::done;
   }
 
   WARPHEAP_DEVICE void unlock(u32 entry, u32 next) const {
     // release: pairs with the acquire in replace().
-    table_.next_head(entry).store(next, order::release);
+    table().next_head(entry).store(next, order::release);
   }
 
   /// Whether a slab that was found ahead of time may still be what it was found for; others may have taken it for another kind.
   WARPHEAP_DEVICE bool may_serve(u32 slab, u32 size) const {
-    slab_state const now = table_.load(slab);
-    return now.serves(kind_of(size)) && now.head() && fits(now, size, table_.busy_limit(kind_of(size)));
+    slab_state const now = table().load(slab);
+    return now.serves(kind_of(size)) && now.head() && fits(now, size, table().busy_limit(kind_of(size)));
   }
 
   /// Takes a slab from its row to where it belongs (A7).
   WARPHEAP_DEVICE void retire(u32 slab) const {
     // acquire: as in lock_empty(). Another row's head may have come to be here meanwhile: it will be in two places, and no
     // harm is done.
-    slab_state const old{table_.state(slab).fetch_and(~slab_state::head_bit, order::acquire)};
+    slab_state const old{table().state(slab).fetch_and(~slab_state::head_bit, order::acquire)};
     if (!old.live()) return;
-    table_.set(table_.set_of(old)).add(slab);
-    if (old.used() == 0 && table_.lock_empty(slab)) table_.unlock_free(slab);
+    table().set(table().set_of(old)).add(slab);
+    if (old.used() == 0 && table().lock_empty(slab)) table().unlock_free(slab);
   }
 
   WARPHEAP_DEVICE bool fits(slab_state now, u32 size, u32 most_used) const {
     u32 const kind = kind_of(size), length = length_of(size);
     return now.serves(kind) && now.used() <= most_used && !now.has_no_room(length) &&
-           now.room(table_.geometry().capacity(kind), length) != 0;
+           now.room(table().geometry().capacity(kind), length) != 0;
   }
 
   /// A head for the size; `none` if we saw none, which is not to say that there is none.
   WARPHEAP_DEVICE u32 find(u32 size) const {
     u32 const kind = kind_of(size);
-    u32 slab = take(Table::normal(size), size, table_.busy_limit(kind));
-    if (slab == none) slab = take(Table::sparse(kind), size, table_.sparse_limit(kind));
+    u32 slab = take(Table::normal(size), size, table().busy_limit(kind));
+    if (slab == none) slab = take(Table::sparse(kind), size, table().sparse_limit(kind));
     if (slab == none) slab = take_free(size);
     if (slab == none) slab = make(size);
-    if (slab == none) slab = take(Table::busy(kind), size, table_.geometry().capacity(kind));
+    if (slab == none) slab = take(Table::busy(kind), size, table().geometry().capacity(kind));
     return slab;
   }
 
   /// The same ahead of time: only what costs others nothing.
   WARPHEAP_DEVICE u32 find_ahead(u32 size) const {
     u32 const kind = kind_of(size);
-    u32 slab = take(Table::normal(size), size, table_.busy_limit(kind));
-    if (slab == none) slab = take(Table::sparse(kind), size, table_.sparse_limit(kind));
+    u32 slab = take(Table::normal(size), size, table().busy_limit(kind));
+    if (slab == none) slab = take(Table::sparse(kind), size, table().sparse_limit(kind));
     if (slab == none) slab = take_free(size);
     if (slab == none && is_plenty()) slab = make(size);
     return slab;
@@ -179,19 +179,19 @@ class slab_supply {
 
   WARPHEAP_DEVICE bool is_plenty() const {
     if constexpr (Table::config.split_percent != 0) return false;
-    return table_.large().available_slots(u64{1} << table_.geometry().slab_log2()) > table_.slabs() / 4;
+    return table().large().available_slots(u64{1} << table().geometry().slab_log2()) > table().slabs() / 4;
   }
   WARPHEAP_DEVICE u32 slabs_at_a_time_log2() const {
-    u32 const share = log2_floor(table_.slabs()), most = share > 5 ? share - 5 : 0;
+    u32 const share = log2_floor(table().slabs()), most = share > 5 ? share - 5 : 0;
     return most != 0 && is_plenty() ? (most < 3 ? most : 3) : 0;
   }
 
   /// A head of at most `most_used` chunks from a set. Some tries: what does not fit comes to a set where it does.
   WARPHEAP_DEVICE u32 take(u32 which, u32 size, u32 most_used) const {
-    slab_set const from = table_.set(which);
+    slab_set const from = table().set(which);
     WARPHEAP_NO_UNROLL
     for (u32 tries = 0; tries < most_tries; ++tries) {
-      u32 const slab = from.find(scattered(table_.slabs()));
+      u32 const slab = from.find(scattered(table().slabs()));
       if (slab == none) return none;
       if (!from.remove(slab)) continue;  // acquire: the state that made it belong there is what we see, or a later one
       if (try_head(slab, size, most_used)) return slab;
@@ -203,15 +203,15 @@ class slab_supply {
   /// Makes a slab that we took out of a set a head. If it does not fit it goes where it belongs (S1).
   WARPHEAP_DEVICE bool try_head(u32 slab, u32 size, u32 most_used) const {
     u64 const as = u64{length_of(size)} << slab_state::length_shift;
-    slab_state now = table_.load(slab);
+    slab_state now = table().load(slab);
     while (now.live() && !now.head()) {
       if (!fits(now, size, most_used)) {
-        table_.set(table_.set_of(now)).add(slab);
+        table().set(table().set_of(now)).add(slab);
         return false;
       }
       u64 const wished = (now.word & ~(u64{3} << slab_state::length_shift)) | as | slab_state::head_bit;
       // acquire: as in promise(). The exact word: live, of this kind, and nobody's head.
-      if (table_.state(slab).compare_exchange(now.word, wished, order::acquire, order::relaxed)) return true;
+      if (table().state(slab).compare_exchange(now.word, wished, order::acquire, order::relaxed)) return true;
     }
     return false;
   }
@@ -219,7 +219,7 @@ class slab_supply {
   WARPHEAP_DEVICE u32 take_free(u32 size) const {
     WARPHEAP_NO_UNROLL
     for (u32 tries = 0; tries < most_tries; ++tries) {
-      u32 const slab = table_.set(Table::free_slabs).find(scattered(table_.slabs()));
+      u32 const slab = table().set(Table::free_slabs).find(scattered(table().slabs()));
       if (slab == none) return none;
       if (!lock_free(slab)) continue;
       publish(slab, size, 0, true);
@@ -233,6 +233,9 @@ class slab_supply {
     if (slab != none) publish(slab, size, 0, true);
     return slab;
   }
+
+  /// Nothing that follows from its sizes is kept: this is off the common path.
+  WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
 
   Table table_;
 };

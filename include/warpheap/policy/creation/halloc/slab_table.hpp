@@ -2,11 +2,11 @@
 //
 //   pool                       slab 0 | slab 1 | ... | rest    the pool: TBuddy's, of which slabs are blocks; or, of a split
 //                                                              pool, the part that is slabs alone
-//   base                       record 0 | record 1 | ...       a slab's state, 128 bytes; its words of 32 chunks
+//   base                       rows                            128 bytes a row and size: head and counter, the next head, and
+//                                                              where in a slab blocks are looked for
+//                              record 0 | record 1 | ...       a slab's state, 128 bytes; its words of 32 chunks
 //                              roles                           what free reads: 1 + the kind of a slab's chunks, and 0 if it is
 //                                                              TBuddy's memory. A free slab keeps its last kind
-//                              rows                            128 bytes a row and size: head and counter, the next head, and
-//                                                              where in a slab blocks are looked for
 //                              sets                            of slabs: free; sparse and busy by kind; normal by size
 //                              control                         epoch counters, certificates, searches, counts
 //
@@ -85,13 +85,9 @@ struct slab_geometry {
   static constexpr u32 orders = 31;  ///< of TBuddy's blocks
 
   WARPHEAP_HOST_DEVICE constexpr u64 record_bytes() const { return spacing + (u64{1} << (slab_log2() - 6)); }
-  WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return slabs() * record_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 rows_offset() const {
-    return align_up(roles_offset() + 4 * u64{slabs()}, spacing);
-  }
-  WARPHEAP_HOST_DEVICE constexpr u64 sets_offset() const {
-    return rows_offset() + u64{rows()} * chunks::sizes * spacing;
-  }
+  WARPHEAP_HOST_DEVICE constexpr u64 records_offset() const { return u64{rows()} * chunks::sizes * spacing; }
+  WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return records_offset() + slabs() * record_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 sets_offset() const { return align_up(roles_offset() + 4 * u64{slabs()}, spacing); }
   WARPHEAP_HOST_DEVICE constexpr u64 set_bytes() const {
     u64 const low = (slabs() + 63) / 64;
     return align_up(8 * (low + (low + 63) / 64), spacing);
@@ -123,6 +119,12 @@ class slab_table {
   slab_table() = default;
   WARPHEAP_HOST_DEVICE slab_table(u8* base, u8* pool, slab_geometry geometry, large_heap const& large)
       : base_{base}, pool_{pool}, geometry_{geometry}, large_{large} {}
+
+  /// The same table, of whose sizes the compiler knows nothing from here on: for loops off the common path, which would keep
+  /// all that follows from them in registers.
+  WARPHEAP_DEVICE slab_table afresh() const {
+    return {base_, pool_, {warpheap::afresh(geometry_.packed)}, large_};
+  }
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE large_heap const& large() const { return large_; }
@@ -227,7 +229,7 @@ class slab_table {
   }
 
   WARPHEAP_HOST_DEVICE u64* row_words(u32 entry) const {
-    return reinterpret_cast<u64*>(base_ + geometry_.rows_offset() + u64{entry} * slab_geometry::spacing);
+    return reinterpret_cast<u64*>(base_ + u64{entry} * slab_geometry::spacing);
   }
   WARPHEAP_HOST_DEVICE u64* set_words(u32 which) const {
     return reinterpret_cast<u64*>(base_ + geometry_.sets_offset() + which * geometry_.set_bytes());
@@ -250,7 +252,7 @@ class slab_table {
 
  private:
   WARPHEAP_DEVICE u64* record(u32 slab) const {
-    return reinterpret_cast<u64*>(base_ + u64{slab} * geometry_.record_bytes());
+    return reinterpret_cast<u64*>(base_ + geometry_.records_offset() + u64{slab} * geometry_.record_bytes());
   }
   WARPHEAP_DEVICE atomic_ref<u64> at(u64 offset, u32 i) const {
     return atomic_ref<u64>{reinterpret_cast<u64*>(base_ + offset)[i]};
