@@ -265,6 +265,28 @@ TEST(Tbuddy, KnowsABlockFromItsParts) {
   EXPECT_TRUE(pool.is_as_new());
 }
 
+/// One thread takes a block, makes it four, and gives back all but the second.
+struct divide_a_block {
+  WARPHEAP_DEVICE void operator()(small_tbuddy heap, u64* usable) const {
+    u8* const block = static_cast<u8*>(heap.create_order(4));
+    heap.divide(block, 4, 2);
+    for (u32 part = 0; part < 4; ++part) usable[part] = heap.usable_size(block + part * 4 * page_bytes);
+    usable[4] = heap.usable_size(block + page_bytes);
+    for (u32 const part : {3u, 0u, 2u}) heap.destroy_alone(block + part * 4 * page_bytes);
+  }
+};
+
+TEST(Tbuddy, MakesABlockSeveralThatAreGivenBackOneByOne) {
+  tbuddy_pool const pool{32};
+  device_buffer<u64> const usable(5);
+  launch({1, 1}, divide_a_block{}, pool.allocator(), usable.data());
+  synchronize();
+  EXPECT_EQ(usable.to_host(), (std::vector<u64>{256, 256, 256, 256, 0}));
+  pool.expect_quiet(1);
+  pool.allocator().for_each_live([&](void* block, size_t) { release(pool, {block}); });
+  EXPECT_TRUE(pool.is_as_new());
+}
+
 TEST(Tbuddy, IsAsNewAfterAReset) {
   tbuddy_pool const pool{37};
   allocate(pool, {1, 50}, page_bytes);

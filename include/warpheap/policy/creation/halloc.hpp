@@ -183,9 +183,9 @@ class halloc {
   /// What a leader was promised for its group.
   struct lead {
     u32 slab = 0;
-    u32 blocks = 0;        ///< promised; or `refused`: there is nothing
-    u32 number = 0;        ///< of the first of us, for the hash
-    u32 replaces = 0;      ///< the head to be replaced, + 1
+    u32 blocks = 0;    ///< promised; or `refused`: there is nothing
+    u32 number = 0;    ///< of the first of us, for the hash
+    u32 replaces = 0;  ///< the head to be replaced, + 1
 
     static constexpr u32 refused = 63, slab_bits = 26, refusal = refused << slab_bits;
 

@@ -174,7 +174,7 @@ class block_search {
       // later we are told (A4).
       while (now.serves(kind_) && outcome == 0)
         outcome = table().state(slab).compare_exchange(now.word, now.word | slab_state::watched_bit, order::acquire,
-                                                      order::relaxed);
+                                                       order::relaxed);
     }
     if (broadcast(group, outcome) == 0) {
       sure = false;

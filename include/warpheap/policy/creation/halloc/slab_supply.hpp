@@ -43,7 +43,8 @@ class slab_supply {
     if (Table::steps::locks_free_slabs && seen.phase() != slab_phase::free) return false;
     // A6: transients stay in the count; each takes its own part back. acquire: the slab as it was left happens before we use
     // it; pairs with the release in unlock_free().
-    bool const won = table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
+    bool const won =
+        table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
     if (Table::steps::locks_free_slabs && !won) return false;
     table().set(Table::free_slabs).remove(slab);  // A8
     return true;

@@ -87,7 +87,9 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 record_bytes() const { return spacing + (u64{1} << (slab_log2() - 6)); }
   WARPHEAP_HOST_DEVICE constexpr u64 records_offset() const { return u64{rows()} * chunks::sizes * spacing; }
   WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return records_offset() + slabs() * record_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 sets_offset() const { return align_up(roles_offset() + 4 * u64{slabs()}, spacing); }
+  WARPHEAP_HOST_DEVICE constexpr u64 sets_offset() const {
+    return align_up(roles_offset() + 4 * u64{slabs()}, spacing);
+  }
   WARPHEAP_HOST_DEVICE constexpr u64 set_bytes() const {
     u64 const low = (slabs() + 63) / 64;
     return align_up(8 * (low + (low + 63) / 64), spacing);
@@ -122,9 +124,7 @@ class slab_table {
 
   /// The same table, of whose sizes the compiler knows nothing from here on: for loops off the common path, which would keep
   /// all that follows from them in registers.
-  WARPHEAP_DEVICE slab_table afresh() const {
-    return {base_, pool_, {warpheap::afresh(geometry_.packed)}, large_};
-  }
+  WARPHEAP_DEVICE slab_table afresh() const { return {base_, pool_, {warpheap::afresh(geometry_.packed)}, large_}; }
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE large_heap const& large() const { return large_; }

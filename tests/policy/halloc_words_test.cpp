@@ -1,0 +1,120 @@
+// The pure functions of halloc: sizes, words of chunks, states of slabs, and what a plan makes of a pool.
+#include <gtest/gtest.h>
+
+#include "warpheap/policy/creation/halloc/inspection.hpp"
+
+namespace warpheap::test {
+namespace {
+
+using namespace chunks;
+
+TEST(HallocWords, TheSmallestSizeThatHoldsARequestIsFound) {
+  for (u32 bytes = 1; bytes <= largest_bytes; ++bytes) {
+    u32 size = 0;
+    while (block_bytes(size) < bytes) ++size;
+    ASSERT_EQ(size_for(bytes), size) << bytes;
+  }
+  for (u32 size = 0; size < sizes; ++size) {
+    EXPECT_EQ(size_of(kind_of(size), length_of(size)), size);
+    EXPECT_EQ(chunk_bytes(kind_of(size)) << length_of(size), block_bytes(size));
+    EXPECT_EQ(block_bytes(size) % alignment_of(size), 0u);
+    for (u32 alignment = 1; alignment <= 8192; alignment *= 2) {
+      u32 const found = aligned_size_for(alignment, block_bytes(size));
+      EXPECT_TRUE(found == sizes || (found >= size && alignment_of(found) >= alignment));
+      EXPECT_TRUE(alignment > alignment_of(size) || found == size);
+    }
+  }
+}
+
+TEST(HallocWords, ChunksFillSlabsOfEverySize) {
+  for (u32 slab_log2 = 14; slab_log2 <= 23; ++slab_log2)
+    for (u32 kind = 0; kind < kinds; ++kind) {
+      u64 const capacity = capacity_of(kind, slab_log2), slab = u64{1} << slab_log2;
+      EXPECT_EQ(capacity % 8, 0u);
+      EXPECT_LE(capacity * chunk_bytes(kind), slab);
+      EXPECT_GE(capacity * chunk_bytes(kind), slab - slab / 16);
+      EXPECT_LE((capacity + word_chunks - 1) / word_chunks, slab >> 9) << "words that a record has";
+    }
+}
+
+/// Where blocks of 2^length could start, one by one.
+u32 starts_slowly(u32 free, u32 length) {
+  u32 starts = 0, count = 1u << length;
+  for (u32 chunk = 0; chunk + count <= word_chunks; chunk += count) {
+    u32 const block = static_cast<u32>(low_mask(count)) << chunk;
+    if ((free & block) == block) starts |= 1u << chunk;
+  }
+  return starts;
+}
+
+TEST(HallocWords, StartsAreWhereAWholeBlockIsFree) {
+  random_sequence random{11};
+  for (u32 turn = 0; turn < 20'000; ++turn) {
+    u32 const free = random.next() | (turn % 3 ? random.next() : 0) | (turn % 2 ? random.next() : 0);
+    for (u32 length = 0; length < 4; ++length) {
+      u32 const starts = starts_in(free, length);
+      ASSERT_EQ(starts, starts_slowly(free, length)) << free;
+      ASSERT_EQ(chunks_of(starts, length) & ~free, 0u);
+      ASSERT_EQ(popcount(chunks_of(starts, length)), popcount(starts) << length);
+    }
+  }
+}
+
+/// A word filled with blocks of random lengths tells each of them.
+TEST(HallocWords, AWordTellsItsBlocks) {
+  random_sequence random{3};
+  for (u32 turn = 0; turn < 5000; ++turn) {
+    u64 word = 0;
+    u32 expected[word_chunks] = {};
+    for (u32 tries = 0; tries < 12; ++tries) {
+      u32 const length = random.below(4), starts = starts_in(~taken(word), length);
+      if (starts == 0) continue;
+      u32 const at = nth_bit(starts, random.below(popcount(starts))), all = chunks_of(1u << at, length);
+      word |= all | joints_of(all, length);
+      expected[at] = all;
+    }
+    for (u32 chunk = 0; chunk < word_chunks; ++chunk) {
+      if ((taken(word) >> chunk & 1) == 0) continue;
+      ASSERT_EQ(starts_block(word, chunk), expected[chunk] != 0);
+      ASSERT_TRUE(expected[chunk] == 0 || chunks_at(word, chunk) == expected[chunk]);
+    }
+  }
+}
+
+TEST(HallocWords, AStateKeepsItsFieldsApart) {
+  slab_state state{slab_state::live_as(13) + 77 + slab_state::head_bit + slab_state::watched_bit};
+  state.word |= slab_state::no_room_for(2);
+  EXPECT_TRUE(state.serves(3) && state.length() == 2 && state.head() && state.watched() && state.used() == 77);
+  EXPECT_FALSE(state.has_no_room(1));
+  EXPECT_TRUE(state.has_no_room(2) && state.has_no_room(3));
+  slab_state const left{state.word + slab_state::leaving(77)};
+  EXPECT_TRUE(left.empty() && left.head() && left.version() == state.version() + 1);
+  slab_state last{left.word | ~(slab_state::version_unit - 1)};
+  last.word += slab_state::leaving(0);
+  EXPECT_EQ(last.version(), 0u) << "counts around";
+  EXPECT_EQ(last.word, left.word & (slab_state::version_unit - 1));
+  slab_state const locked = state.locked();
+  EXPECT_EQ(locked.word, slab_state::of(slab_phase::locked) + 77);
+  EXPECT_EQ(slab_state{100}.room(100, 0), 0u);
+  EXPECT_EQ(slab_state{101}.room(100, 0), 0u) << "transients";
+  EXPECT_EQ(slab_state{93}.room(100, 2), 1u);
+}
+
+TEST(HallocWords, APlanFitsThePool) {
+  creation::halloc_config const standard{};
+  auto const small = plan_halloc(size_t{1} << 20, standard, 132), large = plan_halloc(size_t{8} << 30, standard, 132);
+  EXPECT_EQ(small.geometry.slab_log2(), 14u);
+  EXPECT_EQ(small.geometry.slabs(), 64u);
+  EXPECT_EQ(small.geometry.rows(), 1u);
+  EXPECT_EQ(large.geometry.slab_log2(), 22u);
+  EXPECT_EQ(large.geometry.slabs(), 2048u);
+  EXPECT_EQ(large.geometry.rows(), 16u);
+  EXPECT_LT(large.geometry.metadata_bytes(), (size_t{8} << 30) / 60);
+  creation::halloc_config const split{.split_percent = 75};
+  auto const apart = plan_halloc(size_t{512} << 20, split, 132);
+  EXPECT_EQ(apart.geometry.slabs(), 96u);
+  EXPECT_EQ(apart.large_bytes, size_t{128} << 20);
+}
+
+}  // namespace
+}  // namespace warpheap::test
