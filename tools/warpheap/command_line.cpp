@@ -148,6 +148,35 @@ void add_pic(CLI::App& to, pic_flags& flags) {
               "No simulation: how many particles can one species have, by number of species?");
 }
 
+void add_join(CLI::App& to, join_flags& flags) {
+  to.footer(
+      "An equi-join of two tables of keys and payloads, 32 bits each: both are cut into partitions by a hash of the "
+      "key,\n"
+      "a hash table is built for each partition of the first, and every tuple of the second is looked up. A warp that\n"
+      "finds partners writes the pairs to pages from malloc, and takes another page when one is full. Allocator "
+      "'direct'\n"
+      "is no allocator: pages come from an array of the pool's size, in its order, by one counter. Operations: join "
+      "(all\n"
+      "of it), probe (the part that allocates), free (of the pages). Checked: the result has as many tuples as it "
+      "must\n"
+      "have, and the same checksum; and no page is lost. A result that cannot fit the pool is refused; if the pool "
+      "runs\n"
+      "out, the exit status is 1 and nothing is lost.");
+  add_common_flags(to, flags.common, "256MiB");
+  add_text(to, "--build", flags.build, "First table: a file of lines key,payload; needs --probe", "FILE");
+  add_text(to, "--probe", flags.probe, "Second table, likewise; without files tables are made of the seed", "FILE");
+  add_text(to, "--tuples", flags.tuples,
+           "Tuples of each table, a join for each number (default 1048576 on a GPU, 16384 on the host)", "N[,N...]");
+  add_text(to, "--probe-tuples", flags.probe_tuples, "Tuples of the second table, if not as many", "N");
+  add_text(to, "--match", flags.match, "Share of the second table's tuples that have a partner (default 1)", "SHARE");
+  add_text(to, "--skew", flags.skew,
+           "Exponent of Zipf's law by which partners are chosen (default 0: all are as likely)", "EXPONENT");
+  add_text(to, "--page-bytes", flags.page_bytes, "Bytes of an output page", "SIZE")->capture_default_str();
+  add_text(to, "--partition-bits", flags.partition_bits,
+           "Cut the tables into 2^N partitions (default: some 4096 tuples of the first a partition)", "N");
+  add_text(to, "--repeat", flags.repeat, "Times that each join is measured", "N")->capture_default_str();
+}
+
 int dispatch(int count, char const* const* arguments) {
   CLI::App app{"Dynamic memory for GPU threads: graphs built on it, allocators measured and verified.", "warpheap"};
   app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")");
@@ -157,6 +186,7 @@ int dispatch(int count, char const* const* arguments) {
   bench_flags bench;
   verify_flags verify;
   pic_flags pic;
+  join_flags join;
   int status = 0;
   auto const add = [&](char const* name, char const* text, auto fill, auto& flags, auto run) {
     auto* const command = app.add_subcommand(name, text);
@@ -168,10 +198,11 @@ int dispatch(int count, char const* const* arguments) {
   add("bench", "Measure allocators", add_bench, bench, run_bench);
   add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
   add("pic", "Simulate a plasma whose particles live in frames of the heap, and check it", add_pic, pic, run_pic);
+  add("join", "Join two tables whose result goes to pages of the heap, and check it", add_join, join, run_join);
   auto const is_command = [&](CLI::App* command) { return command->check_name(arguments[1]); };
   if (count > 1 && arguments[1][0] != '-' && app.get_subcommands(is_command).empty())
     throw usage_error{std::string{"no subcommand is called '"} + arguments[1] +
-                      "'; there are: info, graph, bench, verify, pic"};
+                      "'; there are: info, graph, bench, verify, pic, join"};
   try {
     app.parse(count, arguments);
   } catch (CLI::Success const& help) {

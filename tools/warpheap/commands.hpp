@@ -65,11 +65,25 @@ struct pic_flags {
   bool find_capacity = false;
 };
 
+struct join_flags {
+  common_flags common;
+  std::string build;
+  std::string probe;
+  std::string tuples;
+  std::string probe_tuples;
+  std::string match;
+  std::string skew;
+  std::string page_bytes = "256";
+  std::string partition_bits;
+  std::string repeat = "3";
+};
+
 int run_info(common_flags const& flags);
 int run_graph(graph_flags const& flags);
 int run_bench(bench_flags const& flags);
 int run_verify(verify_flags const& flags);
 int run_pic(pic_flags const& flags);
+int run_join(join_flags const& flags);
 
 /// The most threads that a flag takes.
 inline constexpr u64 most_threads = u64{1} << 26;

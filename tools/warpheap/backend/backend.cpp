@@ -81,6 +81,10 @@ class common_backend : public backend {
   std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const override {
     return run_pic_capacity(allocator, settings);
   }
+
+  std::vector<bench::result> join(std::string const& allocator, join_settings const& settings) const override {
+    return run_join(allocator, settings);
+  }
 };
 
 #if defined(__CUDACC__)
