@@ -7,6 +7,7 @@
 #include <map>
 
 #include "backend/join/job.hpp"
+#include "broken_allocators.hpp"
 #include "join_tables.hpp"
 #include "reference_join.hpp"
 #include "tests/support/schedules.hpp"
@@ -156,6 +157,32 @@ TEST(Join, IsCutIntoPartitionsThatKeepEveryTuple) {
   }
 }
 
+TEST(Join, HasEveryTupleInOneChainOfItsOwnPartition) {
+  for (u32 const bits : {0u, 3u, 9u}) {
+    auto const source = random_table(1000, 200, bits);
+    join::partitioned_table first{source, bits};
+    join::hash_table table{first};
+    for (u32 round = 0; round < 2; ++round) {
+      first.cut();
+      synchronize();
+      table.build();
+      synchronize();
+      auto const view = table.view();
+      std::vector<u32> seen(source.tuples());
+      for (u64 bucket = 0; bucket < 2 * source.tuples(); ++bucket) {
+        u32 const head = view.buckets[bucket];
+        for (u32 link = head; link; link = view.next[link - 1]) {
+          ++seen[link - 1];
+          EXPECT_EQ(join::partition_of(join::hash_of(view.tuples.keys[link - 1]), bits),
+                    join::partition_of(join::hash_of(view.tuples.keys[head - 1]), bits));
+          EXPECT_EQ(view.bucket_of(view.tuples.keys[link - 1]), view.buckets + bucket);
+        }
+      }
+      EXPECT_THAT(seen, testing::Each(1u));
+    }
+  }
+}
+
 TEST(Join, GivesTheSameResultWithEveryAllocatorInBothOrders) {
   auto const tables = make_join_tables({.build_tuples = 1200, .probe_tuples = 3001, .match = 0.7, .skew = 1.1});
   auto names = std::vector<std::string>{direct_output};
@@ -238,19 +265,6 @@ class doubling : public creation::slab_bitmap<> {
 
  private:
   explicit doubling(slab_bitmap<> sound) : slab_bitmap<>{sound} {}
-};
-
-/// Loses what some threads free.
-class leaking : public creation::slab_bitmap<> {
- public:
-  leaking() = default;
-  void destroy(void* block) const {
-    if (global_thread_index() % 8 != 3) slab_bitmap<>::destroy(block);
-  }
-  static leaking place(void* memory, size_t bytes) { return leaking{slab_bitmap<>::place(memory, bytes)}; }
-
- private:
-  explicit leaking(slab_bitmap<> sound) : slab_bitmap<>{sound} {}
 };
 
 template <class Creation>

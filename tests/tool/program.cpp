@@ -167,6 +167,28 @@ TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
   EXPECT_EQ(document["results"][2]["parameters"]["writers"], 10);
 }
 
+TEST_F(Program, BenchOfWavesTakesItsOptions) {
+  auto const made = run(
+      "bench two_phase scaling prefix_sum --backend host --pool 4MiB --threads 100 --rounds 4 --sizes 32 --workers 64 "
+      "--ranges 16-64 --divergence thread,block --allocate-shares 1,1 --free-shares 0,0.25 --repeat 2 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  ASSERT_EQ(document["results"].size(), 4u + 2 + 4);
+  std::vector<std::string> operations;
+  for (auto const& row : document["results"]) {
+    operations.push_back(row["operation"]);
+    EXPECT_EQ(row["checked"], true);
+    EXPECT_EQ(row["times_us"].size(), 2u);
+  }
+  EXPECT_THAT(operations, testing::ElementsAre("spree", "private", "spree", "private", "malloc", "free", "malloc",
+                                               "free", "malloc", "free"));
+  EXPECT_EQ(document["results"][0]["parameters"]["drawn_by"], 1);
+  EXPECT_EQ(document["results"][2]["parameters"]["drawn_by"], 256);
+  EXPECT_EQ(document["results"][2]["parameters"]["free_odd_permille"], 250);
+  EXPECT_EQ(document["results"][6]["primitive"], "one_piece");
+  EXPECT_EQ(document["results"][8]["allocator"], "slab_bitmap");
+}
+
 TEST_F(Program, PicTimesStepsAndComparesStates) {
   auto const made =
       run("pic --backend host --allocator ring_buffer,slab_bitmap --cells 16x8 --particles-per-cell 5 --species 2 "
@@ -359,6 +381,11 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench workers --workers 2,0", "--workers: 0");
   expect_refusal("bench workers --workers 2,,4", "--workers");
   expect_refusal("bench mixed --ranges 64-16", "--ranges");
+  expect_refusal("bench two_phase --divergence lane", "'lane' is none of thread, warp, block");
+  expect_refusal("bench two_phase --divergence warp,", "--divergence");
+  expect_refusal("bench two_phase --allocate-shares 0.5", "'0.5' is not two shares");
+  expect_refusal("bench two_phase --free-shares 0.5,1.5", "--free-shares: 1.5 is not between 0 and 1");
+  expect_refusal("bench two_phase --free-shares 0.5,often", "'often' is not a number");
   expect_refusal("bench semaphore --batch 0", "--batch");
   expect_refusal("bench semaphore --batch-ns 2000000", "--batch-ns");
   expect_refusal("bench semaphore --thread-blocks 2048", "--thread-blocks: 2048");

@@ -79,27 +79,30 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together\n"
       "for exactly the pool; failures count), latency (one lane), init (making and resetting a heap), workers (cycles\n"
       "of one call by the number of threads that make it), policy_overhead (the composed allocator against its\n"
-      "creation policy called directly). Of primitives, whatever the allocators: semaphore (a unit for every thread,\n"
+      "creation policy called directly), two_phase (threads that rather allocate in even steps and rather free in odd\n"
+      "ones, a kernel a step or one for all), scaling (a burst by the number of threads), prefix_sum (a call a thread\n"
+      "against sizes, scan and one allocation). Of primitives, whatever the allocators: semaphore (a unit for every "
+      "thread,\n"
       "made by the batch: counting against bulk semaphore), rcu_delegation (threads remove elements of a list that\n"
       "others search: every barrier a wait of its own, against barriers that are delegated). Allocator 'null' is the\n"
       "floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory operations that no\n"
       "free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that\n"
       "uses it.");
   to.add_option("scenarios", flags.scenarios,
-                "burst, mixed, churn, fill, exhaust, latency, init, workers, policy_overhead, semaphore, "
-                "rcu_delegation; all of them by default")
+                "burst, mixed, churn, fill, exhaust, latency, init, workers, policy_overhead, two_phase, scaling, "
+                "prefix_sum, semaphore, rcu_delegation; all of them by default")
       ->type_name("SCENARIO");
   add_common_flags(to, flags.common, "256MiB, 8MiB for fill and exhaust");
-  add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill, exhaust, latency, workers and policy_overhead",
-            "Ranges of sizes of mixed, churn and policy_overhead");
+  add_sizes(to, flags.sizes, flags.ranges,
+            "Sizes of burst, fill, exhaust, latency, workers, policy_overhead, two_phase and scaling",
+            "Ranges of sizes of mixed, churn, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
-           "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn 262144, fill 65536; on "
-           "the host "
-           "fewer)",
+           "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
+           "262144, fill 65536; on the host fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
            "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 32768) and "
-           "rcu_delegation (64, 256, ... 16384)",
+           "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152) and prefix_sum (1024, 32768, 1048576)",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,
            "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",
@@ -109,7 +112,16 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       ->capture_default_str();
   add_text(to, "--readers-per-writer", flags.readers_per_writer,
            "Of rcu_delegation: one in N threads removes an element (default 1,4,16,64)", "N[,N...]");
-  add_text(to, "--rounds", flags.rounds, "Rounds of churn", "N")->capture_default_str();
+  add_text(to, "--divergence", flags.divergence,
+           "Of two_phase: who draws what to do, and does it together (thread, warp, block; default warp)",
+           "KIND[,...]");
+  add_text(to, "--allocate-shares", flags.allocate_shares,
+           "Of two_phase: how likely a thread without a block allocates in an even step, and in an odd one", "EVEN,ODD")
+      ->capture_default_str();
+  add_text(to, "--free-shares", flags.free_shares, "Of two_phase: how likely one with a block frees it", "EVEN,ODD")
+      ->capture_default_str();
+  add_text(to, "--rounds", flags.rounds, "Rounds of churn; of two_phase, with two steps each", "N")
+      ->capture_default_str();
   add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
 }
 

@@ -42,6 +42,9 @@ struct bench_flags {
   std::string batch = "512";
   std::string batch_ns = "0";
   std::string readers_per_writer;
+  std::string divergence;
+  std::string allocate_shares = "0.95,0.55";
+  std::string free_shares = "0.55,0.95";
   std::string rounds = "64";
   std::string repeat = "7";
 };

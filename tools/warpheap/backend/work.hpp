@@ -15,6 +15,10 @@ std::vector<bench::result> run_latency(std::string const& allocator, bench::requ
 std::vector<bench::result> run_init(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_workers(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_policy_overhead(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_two_phase(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_scaling(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_prefix_sum(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_prefix_sum_floor(bench::request const& asked);
 std::vector<bench::result> run_burst_floor(bench::request const& asked);
 std::vector<bench::result> run_mixed_floor(bench::request const& asked);
 std::vector<bench::result> run_semaphore(bench::request const& asked);
