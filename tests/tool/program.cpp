@@ -255,6 +255,11 @@ TEST_F(Program, JoinTimesItsPartsAndComparesResults) {
   EXPECT_GE(row["pages"], 50);
   EXPECT_EQ(row["tuples"], 1000);
   EXPECT_GT(row["median_us"], 0);
+  auto const lanes = json::parse(
+      run("join --backend host --chains lane --tuples 500 --allocator scatter --page-bytes 64 --pool 4MiB --json -")
+          .out);
+  EXPECT_EQ(lanes["results"][0]["parameters"]["lanes_a_chain"], 1);
+  EXPECT_EQ(lanes["results"][0]["pages"], 500);
   auto const text = run("join --backend host --tuples 100 --pool 4MiB");
   EXPECT_THAT(text.out, HasSubstr("A join of 100 and 100 tuples with slab_bitmap takes"));
 }
@@ -412,6 +417,7 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("join --match nan", "--match");
   expect_refusal("join --skew -1", "--skew");
   expect_refusal("join --page-bytes 19", "--page-bytes");
+  expect_refusal("join --chains block", "'block' is neither warp nor lane");
   expect_refusal("join --partition-bits 17", "--partition-bits");
   expect_refusal("join --repeat 0", "--repeat");
   expect_refusal("join --allocator direct,nobody", "'nobody'");

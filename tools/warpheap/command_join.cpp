@@ -115,6 +115,9 @@ join_settings parse_settings(join_flags const& flags, choices const& chosen) {
   join_settings settings{.pool_bytes = chosen.pool_bytes};
   settings.page_bytes = parse_bytes("--page-bytes", flags.page_bytes, join_page_header_bytes + join_tuple_bytes,
                                     std::min(most_page_bytes, chosen.pool_bytes));
+  if (flags.chains != "warp" && flags.chains != "lane")
+    throw usage_error{fmt::format("--chains: '{}' is neither warp nor lane", flags.chains)};
+  if (flags.chains == "lane") settings.lanes_a_chain = 1;
   settings.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   if (!flags.partition_bits.empty())
     settings.partition_bits =

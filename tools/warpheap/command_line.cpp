@@ -184,6 +184,8 @@ void add_join(CLI::App& to, join_flags& flags) {
   add_text(to, "--skew", flags.skew,
            "Exponent of Zipf's law by which partners are chosen (default 0: all are as likely)", "EXPONENT");
   add_text(to, "--page-bytes", flags.page_bytes, "Bytes of an output page", "SIZE")->capture_default_str();
+  add_text(to, "--chains", flags.chains, "Who writes to pages of its own: each warp or each lane", "warp|lane")
+      ->capture_default_str();
   add_text(to, "--partition-bits", flags.partition_bits,
            "Cut the tables into 2^N partitions (default: some 4096 tuples of the first a partition)", "N");
   add_text(to, "--repeat", flags.repeat, "Times that each join is measured", "N")->capture_default_str();

@@ -77,6 +77,7 @@ struct join_flags {
   std::string match;
   std::string skew;
   std::string page_bytes = "256";
+  std::string chains = "warp";
   std::string partition_bits;
   std::string repeat = "3";
 };

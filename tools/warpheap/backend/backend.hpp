@@ -133,6 +133,7 @@ struct join_settings {
   join_table const* probe = nullptr;
   join_sum expected = {};  ///< what must come out
   u64 page_bytes = 256;    ///< of the output
+  u32 lanes_a_chain = 32;  ///< who has pages of its own: a warp, or each lane (1)
   u32 partition_bits = 0;  ///< both tables are cut into 2^partition_bits partitions
   u64 pool_bytes = 0;
   u32 repeat = 3;

@@ -20,14 +20,12 @@ class job {
         build_{*settings.build, settings.partition_bits},
         probe_{*settings.probe, settings.partition_bits},
         table_{build_},
-        chains_((settings.probe->tuples() + warp_lanes - 1) / warp_lanes),
+        chains_((settings.probe->tuples() + settings.lanes_a_chain - 1) / settings.lanes_a_chain),
         watch_{5} {
     join_ = bench::result{.scenario = "join", .allocator = name, .operation = "join"};
-    join_.parameters = {{"build_tuples", settings.build->tuples()},
-                        {"probe_tuples", settings.probe->tuples()},
-                        {"page_bytes", settings.page_bytes},
-                        {"partitions", build_.partitions()},
-                        {"pool_bytes", settings.pool_bytes}};
+    join_.parameters = {{"build_tuples", settings.build->tuples()}, {"probe_tuples", settings.probe->tuples()},
+                        {"page_bytes", settings.page_bytes},        {"lanes_a_chain", settings.lanes_a_chain},
+                        {"partitions", build_.partitions()},        {"pool_bytes", settings.pool_bytes}};
     join_.operations = static_cast<double>(settings.build->tuples() + settings.probe->tuples());
     probing_ = freeing_ = join_;
     probing_.operation = "probe";
@@ -68,8 +66,8 @@ class job {
     watch_.mark();
     table_.build();
     watch_.mark();
-    launch(thread_each(probe_.tuples().size), probe_tuples{}, pages_.ref(), table_.view(), probe_.tuples(),
-           settings_.page_bytes, chains_.data(), missing.data());
+    if (settings_.lanes_a_chain == 1) probe<lane_writer>(missing.data());
+    else probe<warp_writer>(missing.data());
     watch_.mark();
     auto const laps = watch_.laps();
     check(missing[0]);
@@ -84,6 +82,12 @@ class job {
     probing_.times_us.push_back(laps[2]);
     join_.times_us.push_back(laps[0] + laps[1] + laps[2]);
     freeing_.times_us.push_back(freeing);
+  }
+
+  template <class Writer>
+  void probe(shortage* missing) {
+    launch(thread_each(probe_.tuples().size), probe_tuples<Writer>{}, pages_.ref(), table_.view(), probe_.tuples(),
+           settings_.page_bytes, chains_.data(), missing);
   }
 
   /// What the kernel wrote, against what it should have.
@@ -101,7 +105,8 @@ class job {
                   std::to_string(settings_.page_bytes) + " bytes in a pool of " + std::to_string(settings_.pool_bytes) +
                   " bytes");
     device_buffer<u64> const sums(sum_chains::sum_slots);
-    launch(warp_each(chains_.size()), sum_chains{}, chains_.data(), chains_.size(), slots(), sums.data());
+    launch(thread_each(chains_.size() * settings_.lanes_a_chain), sum_chains{settings_.lanes_a_chain}, chains_.data(),
+           chains_.size(), slots(), sums.data());
     auto const parts = sums.to_host();
     found_.checksum = std::accumulate(parts.begin(), parts.end(), u64{0});
     if (found_.tuples != settings_.expected.tuples)

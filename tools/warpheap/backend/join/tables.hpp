@@ -16,8 +16,6 @@ inline constexpr u32 block_threads = 128, resident_thread_blocks = 8;
 
 /// The shape of a grid in which each tuple, or whatever there are so many of, has a thread. Its warps are whole.
 inline launch_shape thread_each(u64 count) { return shape_for(count, block_threads); }
-/// The same with a warp.
-inline launch_shape warp_each(u64 count) { return shape_for(count * warp_lanes, block_threads); }
 
 WARPHEAP_HOST_DEVICE constexpr u32 hash_of(u32 key) { return mix32(key); }
 WARPHEAP_HOST_DEVICE constexpr u32 partition_of(u32 hash, u32 bits) { return bits == 0 ? 0 : hash >> (32 - bits); }
