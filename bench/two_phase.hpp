@@ -10,6 +10,8 @@
 // go. Source: Adinetz and Pleiter 2014, the evaluation. Differs: both ways make the same draws.
 #pragma once
 
+#include <cmath>
+
 #include "one_call.hpp"
 
 namespace warpheap::bench {
@@ -152,7 +154,7 @@ std::vector<result> two_phase(contender<Allocator> const& who, request const& as
   auto const kinds = asked.divergences.empty() ? std::vector{divergence::per_warp} : asked.divergences;
   u64 const threads = either(asked.threads, u64{1} << 18, u64{1} << 11);
   auto const of_2_32 = [](double share) { return static_cast<u64>(share * 4294967296.0); };
-  auto const thousandths = [](double share) { return static_cast<u64>(share * 1000 + 0.5); };
+  auto const thousandths = [](double share) { return static_cast<u64>(std::llround(share * 1000)); };
   auto const &ask = asked.allocate_shares, &give = asked.free_shares;
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> rows;

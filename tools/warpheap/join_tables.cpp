@@ -23,7 +23,7 @@ u64 zipf_law::rank_at(double area) const {
   double const power = 1 - exponent_;
   double const log = std::abs(power * area) < 1e-8 ? area : std::log1p(std::max(power * area, -1.0)) / power;
   double const x = std::min(std::exp(log), static_cast<double>(ranks_));
-  return std::clamp<u64>(static_cast<u64>(x + 0.5), 1, ranks_);
+  return std::clamp<u64>(static_cast<u64>(std::llround(x)), 1, ranks_);
 }
 
 bool zipf_law::hits(double area, u64 rank) const {
