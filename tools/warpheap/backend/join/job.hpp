@@ -59,18 +59,18 @@ class job {
 
   void make_round(bool keep) {
     pages_.prepare();
-    device_buffer<shortage> const missing(1);
+    device_buffer<u64> const failures(1);
     watch_.mark();
     build_.cut();
     probe_.cut();
     watch_.mark();
     table_.build();
     watch_.mark();
-    if (settings_.lanes_a_chain == 1) probe<lane_writer>(missing.data());
-    else probe<warp_writer>(missing.data());
+    if (settings_.lanes_a_chain == 1) probe<lane_writer>(failures.data());
+    else probe<warp_writer>(failures.data());
     watch_.mark();
     auto const laps = watch_.laps();
-    check(missing[0]);
+    check(failures[0]);
     if (!sound() && !join_.failures) return;  // pages with two owners are not to be freed
     auto const freeing = stopwatch_.microseconds([&] {
       launch(thread_each(chains_.size()), free_chains{}, pages_.ref(), chains_.data(), chains_.size(), slots());
@@ -85,21 +85,21 @@ class job {
   }
 
   template <class Writer>
-  void probe(shortage* missing) {
+  void probe(u64* failures) {
     launch(thread_each(probe_.tuples().size), probe_tuples<Writer>{}, pages_.ref(), table_.view(), probe_.tuples(),
-           settings_.page_bytes, chains_.data(), missing);
+           settings_.page_bytes, chains_.data(), failures);
   }
 
   /// What the kernel wrote, against what it should have.
-  void check(shortage missing) {
+  void check(u64 failures) {
     held_ = 0;
     found_ = {};
     for (auto const& each : chains_.to_host()) {
       held_ += each.pages;
       if (each.pages) found_.tuples += u64{each.pages - 1} * slots() + each.used;
     }
-    join_.failures = missing.failures;
-    if (missing.failures)
+    join_.failures = failures;
+    if (failures)
       return note("out of memory: " + std::to_string(found_.tuples) + " of " +
                   std::to_string(settings_.expected.tuples) + " tuples of the result found pages of " +
                   std::to_string(settings_.page_bytes) + " bytes in a pool of " + std::to_string(settings_.pool_bytes) +

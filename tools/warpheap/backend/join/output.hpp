@@ -41,22 +41,13 @@ struct chain {
   u32 used;  ///< slots of the head
 };
 
-/// What all warps share beside the heap.
-struct shortage {
-  u32 noticed;   ///< somebody got nullptr: what is missing will not come, so nobody asks any more
-  u32 failures;  ///< calls that returned nullptr
-};
-
-/// The memory of a page, or nullptr. A call: what registers malloc takes are not those of the loop that probes.
+/// The memory of a page; nullptr, counted, if there is none. A call: what registers malloc takes are not those of the loop that
+/// probes.
 template <class Heap>
-WARPHEAP_COLD u8* page_memory(Heap heap, u64 bytes, shortage* missing) {
-  // relaxed, both: they say only that nothing came.
-  if (atomic_ref<u32>{missing->noticed}.load(order::relaxed)) return nullptr;
+WARPHEAP_COLD u8* page_memory(Heap heap, u64 bytes, u64* failures) {
   auto* const memory = static_cast<u8*>(heap.malloc(bytes));
-  if (memory) return memory;
-  atomic_ref<u32>{missing->noticed}.store(1, order::relaxed);
-  atomic_ref<u32>{missing->failures}.fetch_add(1, order::relaxed);
-  return nullptr;
+  if (!memory) atomic_ref<u64>{*failures}.fetch_add(1, order::relaxed);  // relaxed: read after the kernel
+  return memory;
 }
 
 /// A chain while it grows.
@@ -69,8 +60,8 @@ class growing_chain {
 
   /// A page's memory, linked to the chain; null if there is none.
   template <class Heap>
-  WARPHEAP_DEVICE u8* new_page(Heap heap, shortage* missing) const {
-    u8* const memory = page_memory(heap, bytes_, missing);
+  WARPHEAP_DEVICE u8* new_page(Heap heap, u64* failures) const {
+    u8* const memory = page_memory(heap, bytes_, failures);
     if (memory) page{memory, here_.slots}.link() = reinterpret_cast<u64>(here_.memory);
     return memory;
   }
@@ -109,11 +100,11 @@ class warp_writer {
   WARPHEAP_DEVICE explicit warp_writer(u64 page_bytes) : chain_{page_bytes} {}
 
   template <class Heap>
-  WARPHEAP_DEVICE bool write(Heap heap, shortage* missing, u32 writers, u32 key, u32 build, u32 probe) {
+  WARPHEAP_DEVICE bool write(Heap heap, u64* failures, u32 writers, u32 key, u32 build, u32 probe) {
     u32 const all = popcount(writers), rank = popcount(writers & simt::lanes_below());
     bool const writes = writers >> simt::lane_id() & 1;
     for (u32 done = 0; done < all;) {
-      if (chain_.room() == 0 && !take_page(heap, missing)) return false;
+      if (chain_.room() == 0 && !take_page(heap, failures)) return false;
       u32 const room = chain_.room(), now = room < all - done ? room : all - done;
       if (writes && rank >= done && rank < done + now) chain_.put(rank - done, key, build, probe);
       chain_.use(now);
@@ -126,9 +117,9 @@ class warp_writer {
 
  private:
   template <class Heap>
-  WARPHEAP_DEVICE bool take_page(Heap heap, shortage* missing) {
+  WARPHEAP_DEVICE bool take_page(Heap heap, u64* failures) {
     u8* memory = nullptr;
-    if (simt::lane_id() == 0) memory = chain_.new_page(heap, missing);
+    if (simt::lane_id() == 0) memory = chain_.new_page(heap, failures);
     // What was done with the memory before it was freed happens before what the other lanes write there: malloc orders it for
     // lane 0, and this for all.
     simt::sync_warp(full_mask);
@@ -149,11 +140,11 @@ class lane_writer {
   WARPHEAP_DEVICE explicit lane_writer(u64 page_bytes) : chain_{page_bytes} {}
 
   template <class Heap>
-  WARPHEAP_DEVICE bool write(Heap heap, shortage* missing, u32 writers, u32 key, u32 build, u32 probe) {
+  WARPHEAP_DEVICE bool write(Heap heap, u64* failures, u32 writers, u32 key, u32 build, u32 probe) {
     bool const writes = writers >> simt::lane_id() & 1;
     bool fails = false;
     if (writes && chain_.room() == 0) {
-      u8* const memory = chain_.new_page(heap, missing);
+      u8* const memory = chain_.new_page(heap, failures);
       if (memory) chain_.add_page(memory);
       else fails = true;
     }

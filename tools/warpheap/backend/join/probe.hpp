@@ -20,7 +20,7 @@ struct probe_tuples {
 
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, hash_table_view table, table_view probe, u64 page_bytes, chain* chains,
-                                  shortage* missing) const {
+                                  u64* failures) const {
     u64 const i = global_thread_index();
     bool const mine = i < probe.size;
     u32 const key = mine ? probe.keys[i] : 0, payload = mine ? probe.payloads[i] : 0;
@@ -32,7 +32,7 @@ struct probe_tuples {
       u32 const found = simt::ballot(full_mask, link != 0);
       if (!found) break;
       u32 const partner = link ? table.tuples.payloads[link - 1] : 0;
-      if (!output.write(heap, missing, found, key, partner, payload)) break;
+      if (!output.write(heap, failures, found, key, partner, payload)) break;
       if (link) link = table.next[link - 1];
     }
     // The lanes of a chain all know it, and its first lane says it; of the grid's last warps not all have one.
