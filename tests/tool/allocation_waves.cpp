@@ -147,6 +147,16 @@ TEST(Scaling, MeasuresEverySizeWithEveryNumberOfThreads) {
   }
 }
 
+TEST(Scaling, CountsWhatFailedOfSoManyThreads) {
+  auto asked = small_request();
+  asked.sizes = {16384};  // 256 fit
+  asked.workers = {200, 700};
+  auto const rows = run("scaling", asked);
+  EXPECT_EQ(rows[0].failures, 0u);
+  EXPECT_GE(rows[2].failures, 700u - 256u);
+  EXPECT_LT(rows[2].failures, 700u - 200u);
+}
+
 TEST(PrefixSum, ComparesACallAThreadWithOneAllocation) {
   auto const asked = small_request();
   auto const on = make_host_backend();
