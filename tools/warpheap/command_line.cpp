@@ -162,18 +162,16 @@ void add_pic(CLI::App& to, pic_flags& flags) {
 
 void add_join(CLI::App& to, join_flags& flags) {
   to.footer(
-      "An equi-join of two tables of keys and payloads, 32 bits each: both are cut into partitions by a hash of the "
-      "key,\n"
-      "a hash table is built for each partition of the first, and every tuple of the second is looked up. A warp that\n"
-      "finds partners writes the pairs to pages from malloc, and takes another page when one is full. Allocator "
-      "'direct'\n"
-      "is no allocator: pages come from an array of the pool's size, in its order, by one counter. Operations: join "
-      "(all\n"
-      "of it), probe (the part that allocates), free (of the pages). Checked: the result has as many tuples as it "
-      "must\n"
-      "have, and the same checksum; and no page is lost. A result that cannot fit the pool is refused; if the pool "
-      "runs\n"
-      "out, the exit status is 1 and nothing is lost.");
+      "An equi-join of two tables of keys and payloads, 32 bits each: both are cut into partitions by a hash of the\n"
+      "key, a hash table is built for each partition of the first, and every tuple of the second is looked up. A warp\n"
+      "that finds partners writes the pairs to pages from malloc, and takes another page when one is full. Allocator\n"
+      "'direct' is no allocator: pages come from an array of the pool's size, in its order, by one counter; without\n"
+      "--allocator, direct and slab_bitmap are measured. Operations: join (all of it), probe (the part that "
+      "allocates),\n"
+      "free (of the pages). Checked: the result has as many tuples as it must have, and the same checksum; and no "
+      "page\n"
+      "is lost. A result that cannot fit the pool is refused; if the pool runs out, the exit status is 1, and nothing\n"
+      "is lost.");
   add_common_flags(to, flags.common, "256MiB");
   add_text(to, "--build", flags.build, "First table: a file of lines key,payload; needs --probe", "FILE");
   add_text(to, "--probe", flags.probe, "Second table, likewise; without files tables are made of the seed", "FILE");
