@@ -108,23 +108,16 @@ std::vector<result> semaphore(request const& asked) {
   for (u64 const threads : numbers) {
     asked.report("semaphore", rows.size() / 2, numbers.size());
     auto const shapes = shapes_of(threads, asked);
-    auto const [first, second] = take_turns(
+    auto const laps = take_turns(
         shapes, asked.repeat, [&](launch_shape shape) { return run_semaphore_once<First>(shape, threads, asked); },
         [&](launch_shape shape) { return run_semaphore_once<Second>(shape, threads, asked); });
-    auto const append = [&](char const* name, lap const& made) {
-      result row{.scenario = "semaphore", .primitive = name, .operation = "wait"};
-      row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
-      add_thread_blocks(row, shapes);
-      row.figures = {{"batches", made.figure}};
-      row.times_us = made.times_us;
-      row.operations = static_cast<double>(threads);
-      row.fault = made.fault;
-      rows.push_back(row);
-    };
-    append(First::name, first);
-    append(Second::name, second);
-    rows.back().figures.push_back({"ratio", speedup(first, second)});
-    if (!first.fault.empty() || !second.fault.empty()) break;
+    result row{.scenario = "semaphore", .primitive = First::name, .operation = "wait"};
+    row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
+    row.operations = static_cast<double>(threads);
+    add_thread_blocks(row, shapes);
+    auto other = row;
+    other.primitive = Second::name;
+    if (!append_pair(rows, row, other, "batches", laps)) break;
   }
   return rows;
 }
