@@ -12,7 +12,8 @@
 // Source: Adinetz and Pleiter 2014. What differs: docs/design/halloc.md.
 #pragma once
 
-#include "halloc/block_search.hpp"
+#include "halloc/block_release.hpp"
+#include "halloc/block_service.hpp"
 #include "halloc/inspection.hpp"
 #include "halloc/large_search.hpp"
 #include "report.hpp"
@@ -28,8 +29,8 @@ namespace creation {
 template <halloc_config Config = halloc_config{}, class Steps = chunks::careful_steps>
 class halloc {
   using table_type = chunks::slab_table<Config, Steps>;
-  using supply_type = chunks::slab_supply<table_type>;
-  using search_type = chunks::block_search<table_type>;
+  using service_type = chunks::block_service<table_type>;
+  using release_type = chunks::block_release<table_type>;
   using large_search_type = chunks::large_search<table_type>;
   using large_type = chunks::large_heap;
   using slab_state = chunks::slab_state;
@@ -65,7 +66,7 @@ class halloc {
     u32 const together = simt::ballot(mask, small);
     if (!small) return create(bytes);
     u32 const size = chunks::size_for(static_cast<u32>(bytes));
-    return serve(together, group_by(together, key_of(size)), size);
+    return service_type{table_}.serve(together, group_by(together, key_of(size)), size);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
@@ -76,8 +77,8 @@ class halloc {
     // relaxed: written before the block was handed out, and what handed it to us ordered that.
     u32 const role = table_.role(static_cast<u32>(slab)).load(order::relaxed);
     if (role == 0) return destroy_large(memory);
-    block_address const at = locate(static_cast<u32>(slab), offset, role - 1);
-    if (at.chunks != 0) return destroy_together(at);
+    chunks::block_address const at = release_type{table_}.locate(static_cast<u32>(slab), offset, role - 1);
+    if (at.chunks != 0) return release_type{table_}.destroy(at);
     table_.add_count(at.starts ? count::double_frees : count::foreign_frees, 1);
   }
 
@@ -86,7 +87,7 @@ class halloc {
     u64 const offset = table_.offset_of(memory), slab = table_.slab_at(offset);
     u32 const role = slab < table_.slabs() ? table_.role(static_cast<u32>(slab)).load(order::relaxed) : 0;
     if (role == 0) return table_.large().usable_size(memory);
-    block_address const at = locate(static_cast<u32>(slab), offset, role - 1);
+    chunks::block_address const at = release_type{table_}.locate(static_cast<u32>(slab), offset, role - 1);
     return u64{popcount(at.chunks)} * chunks::chunk_bytes(role - 1);
   }
   /// Whether `memory` is a live block; and whether it lies in the pool.
@@ -154,220 +155,39 @@ class halloc {
  private:
   static constexpr size_t large_page = 4096;
 
-  /// Where a pointer leads in a slab.
-  struct block_address {
-    u32 slab;
-    u32 word;     ///< of the slab
-    u32 chunks;   ///< of the word: the block's; 0 if no live block starts there
-    bool starts;  ///< some block may start there
-  };
-
 #if !defined(__CUDACC_RTC__)
   chunks::halloc_snapshot<table_type> snapshot() const { return chunks::halloc_snapshot<table_type>{table_}; }
 #endif
-
-  WARPHEAP_HOST_DEVICE static halloc of(table_type const& table) {
-    halloc made;
-    made.table_ = table;
-    return made;
-  }
 
   /// What lanes that act as one have in common: `what`, less than the metadata's bytes, of the same heap.
   WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.metadata()) + what; }
 
   WARPHEAP_DEVICE void* create_size(u32 size) const {
     u32 const company = simt::active_mask();
-    return serve(company, group_by(company, key_of(size)), size);
+    return service_type{table_}.serve(company, group_by(company, key_of(size)), size);
   }
 
-  /// What a leader was promised for its group.
-  struct lead {
-    u32 slab = 0;
-    u32 blocks = 0;    ///< promised; or `refused`: there is nothing
-    u32 number = 0;    ///< of the first of us, for the hash
-    u32 replaces = 0;  ///< the head to be replaced, + 1
-
-    static constexpr u32 refused = 63, slab_bits = 26, refusal = refused << slab_bits;
-
-    WARPHEAP_DEVICE u32 packed() const { return slab | blocks << slab_bits; }
-    WARPHEAP_DEVICE static u32 slab_of(u32 packed) { return packed & low_mask32(slab_bits); }
-    WARPHEAP_DEVICE static u32 blocks_of(u32 packed) { return packed >> slab_bits; }
-  };
-
-  /// Numbers for `wanted` requests, and blocks of the head for as many as it has room. Any lane alone.
-  WARPHEAP_DEVICE lead ask_head(u32 entry, u32 size, u32 wanted) const {
-    // relaxed: the numbers are distinct, and the head says for itself what it is.
-    u64 const before = table_.head(entry).fetch_add(u64{wanted} << table_type::head_bits, order::relaxed);
-    u32 const head = table_type::head_of(before), length = chunks::length_of(size);
-    lead got{.slab = head != 0 ? head - 1 : 0, .number = table_type::number_of(before)};
-    if (head == 0) return got;
-    slab_state const old = table_.promise(got.slab, wanted << length);
-    chunks::place_rule const& rule = table_.rule(entry);
-    if (old.serves(chunks::kind_of(size)) && !old.has_no_room(length)) {
-      u32 const room = old.room(rule.capacity, length);
-      got.blocks = wanted < room ? wanted : room;
-    }
-    if (got.blocks != wanted) table_.subtract(got.slab, (wanted - got.blocks) << length);
-    u32 const used = old.used() + (got.blocks << length);
-    if (got.blocks != 0 && old.used() < rule.replace_at && used >= rule.replace_at) got.replaces = head;
-    return got;
-  }
-
-  /// Blocks of one size for the lanes of a group. All lanes of `company` call together, each with its group in it: collectives
-  /// of many masks would be served one after the other, so the groups talk in one.
-  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size) const {
-    u32 const entry = table_.my_entry(size), length = chunks::length_of(size);
-    lead got{};
-    if (group.leads) got = ask_head(entry, size, group.size);
-    // The leader's acquire is everybody's: the slab as its maker left it.
-    simt::sync_warp(company);
-    u32 const where = simt::shuffle(company, got.packed(), group.leader);
-    u32 const number = simt::shuffle(company, got.number, group.leader) + group.rank;
-    u32 const slab = lead::slab_of(where), blocks = lead::blocks_of(where);
-    bool const promised = group.rank < blocks;
-
-    // A run of places is one lane's work: the lowest of those who have a part of it.
-    hash_probe const probe = table_.rule(entry).probe;
-    u32 const chunk = probe.first(number) << length, in_word = chunk % chunks::word_chunks;
-    bool const first =
-        promised && (group.rank == 0 || (number % hash_probe::max_numbers & low_mask32(probe.run_log2)) == 0);
-    u32 const firsts = simt::ballot(company, first) & group.mask, below = simt::lanes_below();
-    u32 const my_first = highest_bit((firsts & (below | (below + 1))) | 1);
-    u32 got_starts = 0;
-    if (first) {
-      u32 const later = firsts & ~(below | (below + 1));
-      u32 const rank_after = later != 0 ? popcount(group.mask & low_mask32(lowest_bit(later))) : group.size;
-      u32 const last = rank_after < blocks ? rank_after : blocks;
-      u32 const starts = chunks::starts_in(static_cast<u32>(low_mask((last - group.rank) << length)), length)
-                         << in_word;
-      u32 seen;
-      got_starts = chunks::take_blocks(table_, slab, chunk / chunks::word_chunks, starts, length, seen);
-    }
-    // Its acquire is the others', as well as the block's length.
-    simt::sync_warp(company);
-    got_starts = simt::shuffle(company, got_starts, promised ? my_first : simt::lane_id());
-    bool const mine = promised && (got_starts >> in_word & 1) != 0;
-    u32 const unserved = simt::ballot(company, !mine) & group.mask;
-    if (got.replaces != 0) supply_type::replace(table_, entry, got.replaces);
-    if (mine) return table_.address(slab, chunks::kind_of(size), chunk);
-    table_.add_work(count::probes, promised);
-    return serve_slowly(table_, unserved, size, slab, number, promised);
-  }
-
-  /// The rest of serve(), for those who got nothing yet, all of `mask`; some have a promise of `slab`.
-  WARPHEAP_COLD static void* serve_slowly(table_type table, u32 mask, u32 size, u32 slab, u32 number, bool promised) {
-    WARPHEAP_NO_UNROLL
-    for (u32 fruitless = 0;;) {
-      void* mine = promised ? of(table.afresh()).probe(slab, size, number) : nullptr;
-      // Who has a promise and no block gives it back: in a slab of mixed lengths there may be none.
-      u32 const broken = popcount(simt::ballot(mask, promised && !mine));
-      if (broken != 0 && group_of(mask).leads) table.afresh().subtract(slab, broken << chunks::length_of(size));
-      mask = simt::ballot(mask, !mine);
-      if (mine) return mine;
-      lead got{};
-      if (group_of(mask).leads && fruitless < most_fruitless) got = of(table.afresh()).ask_rows(size, popcount(mask));
-      u32 const where = simt::shuffle(mask, got.packed(), lowest_bit(mask));
-      if (where == lead::refusal) return of(table).refuse(group_of(mask));
-      slab = lead::slab_of(where);
-      number = simt::shuffle(mask, got.number, lowest_bit(mask)) + popcount(mask & simt::lanes_below());
-      promised = popcount(mask & simt::lanes_below()) < lead::blocks_of(where);
-      // The leader's acquire is everybody's.
-      simt::sync_warp(mask);
-      if (lead::blocks_of(where) != 0) {
-        ++fruitless;
-        continue;
-      }
-      // Said here, they hold no registers meanwhile.
-      slab = number = fruitless = 0;
-      promised = false;
-      mine = search_type::run(table, mask, size);
-      u32 const rest = simt::ballot(mask, mine == search_type::again());
-      if (mine == nullptr) return of(table).refuse(group_of(mask));  // all or none of us
-      if (mine != search_type::again()) return mine;
-      mask = rest;
-    }
-  }
-  static constexpr u32 most_fruitless = 3;
-
-  WARPHEAP_DEVICE void* refuse(lane_group const& group) const {
-    if (group.leads) table_.add_count(count::failures, group.size);
+  WARPHEAP_DEVICE static void* refuse(table_type const& table) {
+    table.add_count(count::failures, 1);
     return nullptr;
   }
-
-  /// A block for who has a promise, at the places of its number; nullptr if it met none. Any lane alone.
-  WARPHEAP_DEVICE void* probe(u32 slab, u32 size, u32 number) const {
-    chunks::place_rule const rule = table_.rule(table_.my_entry(size));
-    u32 const length = chunks::length_of(size), first = rule.probe.first(number);
-    u32 vain = 0;
-    WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; turn < Config.probes; ++turn, ++vain) {
-      u32 const chunk = (turn == 0 ? first : rule.probe.next(first, turn)) << length,
-                word = chunk / chunks::word_chunks;
-      u32 free = chunks::look_at(table_, slab, word, rule.capacity);
-      while (u32 const starts = chunks::starts_in(free, length)) {
-        // Ours if it is free, else any: those beside us in the warp would all come to the lowest.
-        u32 const own = starts & 1u << chunk % chunks::word_chunks;
-        u32 const any = nth_bit(starts, scale_below(simt::lane_id() * 0x9e37'79b9u, popcount(starts)));
-        u32 const wanted = own != 0 ? own : 1u << any;
-        u32 seen = 0;
-        if (chunks::take_blocks(table_, slab, word, wanted, length, seen) != 0) {
-          table_.add_work(count::probes, vain);
-          return table_.address(slab, chunks::kind_of(size), chunks::word_chunks * word + lowest_bit(wanted));
-        }
-        free &= ~seen;
-        ++vain;
-      }
-      // While hashing, a look at the count now and then: it may have become known that there is no room.
-      if (turn % Config.check_every == Config.check_every - 1 && table_.load(slab).has_no_room(length)) break;
-    }
-    table_.add_work(count::probes, vain);
-    return nullptr;
-  }
-
-  /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and then a search must follow, or
-  /// it is known that there is nothing. Any lane alone; waits for those who replace the head, for a while.
-  WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted) const {
-    if (search_type::is_certified(table_, size)) return {.blocks = lead::refused};
-    u32 const entry = table_.my_entry(size), kind = chunks::kind_of(size), length = chunks::length_of(size);
-    u32 const capacity = table_.geometry().capacity(kind);
-    backoff nap{64, 1024};
-    WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; turn < most_turns; ++turn) {
-      // relaxed: a hint, as the next one; the promise checks.
-      u32 const head = table_type::head_of(table_.head(entry).load(order::relaxed));
-      if (head != 0) {
-        slab_state const now = table_.load(head - 1);
-        if (now.serves(kind) && now.room(capacity, length) != 0 && !now.has_no_room(length)) {
-          lead const got = ask_head(entry, size, wanted);
-          if (got.replaces != 0) supply_type::replace(table_, entry, got.replaces);
-          if (got.blocks != 0) return got;
-        }
-      }
-      auto const outcome = supply_type::replace(table_, entry, head);
-      if (outcome == chunks::replaced::none_found) return {};
-      if (outcome == chunks::replaced::by_others) nap.pause();
-    }
-    return {};
-  }
-  static constexpr u32 most_turns = 64;
 
   WARPHEAP_DEVICE void* create_large(size_t bytes) const {
     u32 const order = large_type::order_for(bytes);
-    if (order > table_.large().top_order()) return refuse(group_of(1u << simt::lane_id()));
+    if (order > table_.large().top_order()) return refuse(table_);
     void* const memory = table_.large().create(bytes);
     return memory ? memory : create_large_slowly(table_, order);
   }
   WARPHEAP_COLD static void* create_large_slowly(table_type table, u32 order) {
-    halloc const self = of(table);
-    lane_group const group = group_by(simt::active_mask(), self.key_of(order));
+    lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table.metadata()) + order);
     void* const memory = Config.split_percent != 0 ? nullptr : large_search_type::run(table, group.mask, order, 0);
-    return memory ? memory : self.refuse(group_of(1u << simt::lane_id()));
+    return memory ? memory : refuse(table);
   }
 
   WARPHEAP_DEVICE void* create_large_aligned(size_t alignment, size_t bytes) const {
     u32 const order = large_type::order_for(bytes), aligned = large_type::order_for(alignment);
     bool const fits = reinterpret_cast<u64>(table_.large().pages().pool()) % alignment == 0;
-    if (!fits || aligned > table_.large().top_order()) return refuse(group_of(1u << simt::lane_id()));
+    if (!fits || aligned > table_.large().top_order()) return refuse(table_);
     if (aligned <= order) return create_large(bytes);
     void* const memory = table_.large().create_aligned(alignment, bytes);
     return memory ? memory : create_large_aligned_slowly(table_, alignment, order);
@@ -375,82 +195,19 @@ class halloc {
   WARPHEAP_COLD static void* create_large_aligned_slowly(table_type table, size_t alignment, u32 order) {
     u32 const alone = 1u << simt::lane_id();
     void* const memory = Config.split_percent != 0 ? nullptr : large_search_type::run(table, alone, order, alignment);
-    return memory ? memory : of(table).refuse(group_of(alone));
+    return memory ? memory : refuse(table);
   }
 
   /// Gives a block of TBuddy back, and tells who searches for a slab.
   WARPHEAP_DEVICE void destroy_large(void* memory) const {
     table_.large().destroy(memory);
-    if constexpr (Config.split_percent != 0) return;
-    lane_group const group = group_by(simt::active_mask(), key_of(0));
-    simt::sync_warp(group.mask);
-    if (group.leads) table_.raise_rooms();  // P3
-    // Nobody returns before it is known that there is room.
-    simt::sync_warp(group.mask);
-  }
-
-  /// What block starts at an offset, in a slab with chunks of a kind.
-  WARPHEAP_DEVICE block_address locate(u32 slab, u64 offset, u32 kind) const {
-    u32 const inside = static_cast<u32>(offset & low_mask(table_.geometry().slab_log2()));
-    u32 const unit = inside >> (4 + kind / 2 * 4), chunk = kind % 2 ? third(inside >> (3 + kind / 2 * 4)) : unit;
-    if (chunk * chunks::chunk_bytes(kind) != inside || chunk >= table_.geometry().capacity(kind)) return {};
-    u32 const in_word = chunk % chunks::word_chunks, at = chunk / chunks::word_chunks;
-    // relaxed: of a block that is ours the bits are as they were when we got it.
-    u64 const word = table_.word(slab, at).load(order::relaxed);
-    if (!chunks::starts_block(word, in_word)) return {};
-    bool const live = (word >> in_word & 1) != 0;
-    return {slab, at, live ? Steps::chunks_at(word, in_word) : 0, true};
-  }
-  /// eights / 3: chunks of 24 bytes in so many eights.
-  WARPHEAP_DEVICE static u32 third(u32 eights) {
-    constexpr fast_divider by_three{3};
-    return by_three.quotient(eights);
-  }
-
-  /// Frees blocks, those of the lanes here that lie in one word by one operation.
-  WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
-    u32 const company = simt::active_mask();
-    u64 const word =
-        reinterpret_cast<u64>(table_.metadata()) + u64{at.slab} * table_.geometry().record_bytes() + 8 * at.word;
-    lane_group const group = group_by(company, word);
-    u32 twice = 0;
-    u32 const freed = unite(company, group, at.chunks, twice);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
-    simt::sync_warp(company);
-    u32 cleared = 0;
-    if (group.leads) cleared = release(at, freed);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
-    simt::sync_warp(company);
-    cleared = simt::shuffle(company, cleared, group.leader);
-    // Of lanes that free one block one has freed it, if it was there.
-    bool const mine = twice == 0 && (at.chunks & ~cleared) == 0;
-    if (!mine) table_.add_count(count::double_frees, 1);
-  }
-
-  /// The union of the chunks of each group in `company`, in all its lanes. `twice` is not 0 for lanes whose chunks a lower lane
-  /// of the group has too. As many turns as the largest group has lanes.
-  WARPHEAP_DEVICE static u32 unite(u32 company, lane_group const& group, u32 mine, u32& twice) {
-    u32 all = mine, rest = group.mask & ~(1u << simt::lane_id());
-    while (simt::ballot(company, rest != 0)) {
-      u32 const other = rest != 0 ? lowest_bit(rest) : simt::lane_id();
-      u32 const theirs = simt::shuffle(company, mine, other);
-      if (rest != 0 && other < simt::lane_id()) twice |= theirs & mine;
-      all |= theirs;
-      rest &= rest - 1;
+    if constexpr (Config.split_percent == 0) {
+      lane_group const group = group_by(simt::active_mask(), key_of(0));
+      simt::sync_warp(group.mask);
+      if (group.leads) table_.raise_rooms();  // P3
+      // Nobody returns before it is known that there is room.
+      simt::sync_warp(group.mask);
     }
-    return all;
-  }
-
-  /// Gives chunks of one word back; returns those that were taken. Any lane alone.
-  WARPHEAP_DEVICE u32 release(block_address const& at, u32 freed) const {
-    u64 const both = u64{freed} << 32 | freed;
-    if (!Steps::clears_first) table_.subtract(at.slab, popcount(freed)), Steps::linger_in_free();
-    // release: what the owners did to the blocks happens before the next owners' use; pairs with the acquire in take_blocks().
-    u32 const cleared = freed & chunks::taken(table_.word(at.slab, at.word).fetch_and(~both, order::release));
-    if (Steps::clears_first) Steps::linger_in_free();
-    // A1: bits, not requests, own chunks: what was really cleared is subtracted.
-    if (Steps::clears_first && cleared != 0) table_.subtract(at.slab, popcount(cleared));
-    return cleared;
   }
 
   WARPHEAP_COLD static u64 available_large(table_type table, size_t bytes) {
@@ -469,9 +226,11 @@ class halloc {
         for (u32 word = 0; word < table.geometry().words(kind); ++word)
           slots += popcount(chunks::starts_in(chunks::look_at(table, slab, word, capacity), length));
     }
-    if constexpr (Config.split_percent != 0) return slots;
-    u64 const slab_bytes = u64{1} << table.geometry().slab_log2();
-    return slots + table.large().available_slots(slab_bytes) * (capacity >> length);
+    if constexpr (Config.split_percent == 0) {
+      u64 const slab_bytes = u64{1} << table.geometry().slab_log2();
+      slots += table.large().available_slots(slab_bytes) * (capacity >> length);
+    }
+    return slots;
   }
 
   table_type table_;

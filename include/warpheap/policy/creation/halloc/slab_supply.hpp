@@ -64,6 +64,9 @@ class slab_supply {
   /// it takes some more at a time, which are free then: one block of TBuddy takes as long as eight.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
+    else return make_of_large();
+  }
+  WARPHEAP_DEVICE u32 make_of_large() const {
     scoped_lock const alone{table().moving()};  // P3
     u32 const spare = table().set(Table::free_slabs).find(scattered(table().slabs()));
     if (spare != none && lock_free(spare)) return spare;
@@ -179,8 +182,8 @@ class slab_supply {
   }
 
   WARPHEAP_DEVICE bool is_plenty() const {
-    if constexpr (Table::config.split_percent != 0) return false;
-    return table().large().available_slots(u64{1} << table().geometry().slab_log2()) > table().slabs() / 4;
+    return Table::config.split_percent == 0 &&
+           table().large().available_slots(u64{1} << table().geometry().slab_log2()) > table().slabs() / 4;
   }
   WARPHEAP_DEVICE u32 slabs_at_a_time_log2() const {
     u32 const share = log2_floor(table().slabs()), most = share > 5 ? share - 5 : 0;

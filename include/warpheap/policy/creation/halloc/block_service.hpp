@@ -1,0 +1,195 @@
+// How lanes that ask for one size get their blocks: from the head of their row, at the places of their numbers, and if that does
+// not do, step by step with more effort: other places of the head, the next head, and a search of everything.
+//
+// On the quick path a leader makes two additions, one to the row's word, which numbers the requests and names the head, and one
+// to the head's state, which promises the chunks; then each run of places is taken by one lane for those who have a part of it.
+// Source: Adinetz and Pleiter 2014. Differs: the promise before the bits, runs in place of single bits, bounded probes.
+#pragma once
+
+#include "block_search.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+
+/// Serves requests of a heap's sizes. Stateless; `table` is the heap.
+template <class Table>
+class block_service {
+ public:
+  WARPHEAP_DEVICE explicit block_service(Table const& table) : table_{table} {}
+
+  /// Blocks of one size for the lanes of a group. All lanes of `company` call together, each with its group in it: collectives
+  /// of many masks would be served one after the other, so the groups talk in one.
+  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size) const {
+    u32 const entry = table_.my_entry(size), length = length_of(size);
+    lead got{};
+    if (group.leads) got = ask_head(entry, size, group.size);
+    // The leader's acquire is everybody's: the slab as its maker left it.
+    simt::sync_warp(company);
+    u32 const where = simt::shuffle(company, got.packed(), group.leader);
+    u32 const number = simt::shuffle(company, got.number, group.leader) + group.rank;
+    u32 const slab = lead::slab_of(where), blocks = lead::blocks_of(where);
+    bool const promised = group.rank < blocks;
+
+    // A run of places is one lane's work: the lowest of those who have a part of it.
+    hash_probe const probe = table_.rule(entry).probe;
+    u32 const chunk = probe.first(number) << length, in_word = chunk % word_chunks;
+    bool const first =
+        promised && (group.rank == 0 || (number % hash_probe::max_numbers & low_mask32(probe.run_log2)) == 0);
+    u32 const firsts = simt::ballot(company, first) & group.mask, below = simt::lanes_below();
+    u32 const my_first = highest_bit((firsts & (below | (below + 1))) | 1);
+    u32 got_starts = 0;
+    if (first) {
+      u32 const later = firsts & ~(below | (below + 1));
+      u32 const rank_after = later != 0 ? popcount(group.mask & low_mask32(lowest_bit(later))) : group.size;
+      u32 const last = rank_after < blocks ? rank_after : blocks;
+      u32 const starts = starts_in(static_cast<u32>(low_mask((last - group.rank) << length)), length) << in_word;
+      u32 seen;
+      got_starts = take_blocks(table_, slab, chunk / word_chunks, starts, length, seen);
+    }
+    // Its acquire is the others', as well as the block's length.
+    simt::sync_warp(company);
+    got_starts = simt::shuffle(company, got_starts, promised ? my_first : simt::lane_id());
+    bool const mine = promised && (got_starts >> in_word & 1) != 0;
+    u32 const unserved = simt::ballot(company, !mine) & group.mask;
+    if (got.replaces != 0) slab_supply<Table>::replace(table_, entry, got.replaces);
+    if (mine) return table_.address(slab, kind_of(size), chunk);
+    table_.add_work(count::probes, promised);
+    return serve_slowly(table_, unserved, size, slab, number, promised);
+  }
+
+  /// Counts a refusal of the whole group. All of its lanes call.
+  WARPHEAP_DEVICE void* refuse(lane_group const& group) const {
+    if (group.leads) table_.add_count(count::failures, group.size);
+    return nullptr;
+  }
+
+ private:
+  /// What a leader was promised for its group.
+  struct lead {
+    u32 slab = 0;
+    u32 blocks = 0;    ///< promised; or `refused`: there is nothing
+    u32 number = 0;    ///< of the first of us, for the hash
+    u32 replaces = 0;  ///< the head to be replaced, + 1
+
+    static constexpr u32 refused = 63, slab_bits = 26, refusal = refused << slab_bits;
+
+    WARPHEAP_DEVICE u32 packed() const { return slab | blocks << slab_bits; }
+    WARPHEAP_DEVICE static u32 slab_of(u32 packed) { return packed & low_mask32(slab_bits); }
+    WARPHEAP_DEVICE static u32 blocks_of(u32 packed) { return packed >> slab_bits; }
+  };
+
+  /// Numbers for `wanted` requests, and blocks of the head for as many as it has room. Any lane alone.
+  WARPHEAP_DEVICE lead ask_head(u32 entry, u32 size, u32 wanted) const {
+    // relaxed: the numbers are distinct, and the head says for itself what it is.
+    u64 const before = table_.head(entry).fetch_add(u64{wanted} << Table::head_bits, order::relaxed);
+    u32 const head = Table::head_of(before), length = length_of(size);
+    lead got{.slab = head != 0 ? head - 1 : 0, .number = Table::number_of(before)};
+    if (head == 0) return got;
+    slab_state const old = table_.promise(got.slab, wanted << length);
+    place_rule const& rule = table_.rule(entry);
+    if (old.serves(kind_of(size)) && !old.has_no_room(length)) {
+      u32 const room = old.room(rule.capacity, length);
+      got.blocks = wanted < room ? wanted : room;
+    }
+    if (got.blocks != wanted) table_.subtract(got.slab, (wanted - got.blocks) << length);
+    u32 const used = old.used() + (got.blocks << length);
+    if (got.blocks != 0 && old.used() < rule.replace_at && used >= rule.replace_at) got.replaces = head;
+    return got;
+  }
+
+  /// The rest of serve(), for those who got nothing yet, all of `mask`; some have a promise of `slab`.
+  WARPHEAP_COLD static void* serve_slowly(Table table, u32 mask, u32 size, u32 slab, u32 number, bool promised) {
+    WARPHEAP_NO_UNROLL
+    for (u32 fruitless = 0;;) {
+      void* mine = promised ? block_service{table.afresh()}.probe(slab, size, number) : nullptr;
+      // Who has a promise and no block gives it back: in a slab of mixed lengths there may be none.
+      u32 const broken = popcount(simt::ballot(mask, promised && !mine));
+      if (broken != 0 && group_of(mask).leads) table.afresh().subtract(slab, broken << length_of(size));
+      mask = simt::ballot(mask, !mine);
+      if (mine) return mine;
+      lead got{};
+      if (group_of(mask).leads && fruitless < most_fruitless)
+        got = block_service{table.afresh()}.ask_rows(size, popcount(mask));
+      u32 const where = simt::shuffle(mask, got.packed(), lowest_bit(mask));
+      if (where == lead::refusal) return block_service{table}.refuse(group_of(mask));
+      slab = lead::slab_of(where);
+      number = simt::shuffle(mask, got.number, lowest_bit(mask)) + popcount(mask & simt::lanes_below());
+      promised = popcount(mask & simt::lanes_below()) < lead::blocks_of(where);
+      // The leader's acquire is everybody's.
+      simt::sync_warp(mask);
+      if (lead::blocks_of(where) != 0) {
+        ++fruitless;
+        continue;
+      }
+      // Said here, they hold no registers meanwhile.
+      slab = number = fruitless = 0;
+      promised = false;
+      mine = block_search<Table>::run(table, mask, size);
+      u32 const rest = simt::ballot(mask, mine == block_search<Table>::again());
+      if (mine == nullptr) return block_service{table}.refuse(group_of(mask));  // all or none of us
+      if (mine != block_search<Table>::again()) return mine;
+      mask = rest;
+    }
+  }
+  static constexpr u32 most_fruitless = 3;
+
+  /// A block for who has a promise, at the places of its number; nullptr if it met none. Any lane alone.
+  WARPHEAP_DEVICE void* probe(u32 slab, u32 size, u32 number) const {
+    place_rule const rule = table_.rule(table_.my_entry(size));
+    u32 const length = length_of(size), first = rule.probe.first(number);
+    u32 vain = 0;
+    WARPHEAP_NO_UNROLL
+    for (u32 turn = 0; turn < Table::config.probes; ++turn, ++vain) {
+      u32 const chunk = (turn == 0 ? first : rule.probe.next(first, turn)) << length, word = chunk / word_chunks;
+      u32 free = look_at(table_, slab, word, rule.capacity);
+      while (u32 const starts = starts_in(free, length)) {
+        // Ours if it is free, else any: those beside us in the warp would all come to the lowest.
+        u32 const own = starts & 1u << chunk % word_chunks;
+        u32 const any = nth_bit(starts, scale_below(simt::lane_id() * 0x9e37'79b9u, popcount(starts)));
+        u32 const wanted = own != 0 ? own : 1u << any;
+        u32 seen = 0;
+        if (take_blocks(table_, slab, word, wanted, length, seen) != 0) {
+          table_.add_work(count::probes, vain);
+          return table_.address(slab, kind_of(size), word_chunks * word + lowest_bit(wanted));
+        }
+        free &= ~seen;
+        ++vain;
+      }
+      // While hashing, a look at the count now and then: it may have become known that there is no room.
+      if (turn % Table::config.check_every == Table::config.check_every - 1 && table_.load(slab).has_no_room(length))
+        break;
+    }
+    table_.add_work(count::probes, vain);
+    return nullptr;
+  }
+
+  /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and then a search must follow, or
+  /// it is known that there is nothing. Any lane alone; waits for those who replace the head, for a while.
+  WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted) const {
+    if (block_search<Table>::is_certified(table_, size)) return {.blocks = lead::refused};
+    u32 const entry = table_.my_entry(size), kind = kind_of(size), length = length_of(size);
+    u32 const capacity = table_.geometry().capacity(kind);
+    backoff nap{64, 1024};
+    WARPHEAP_NO_UNROLL
+    for (u32 turn = 0; turn < most_turns; ++turn) {
+      // relaxed: a hint, as the next one; the promise checks.
+      u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
+      if (head != 0) {
+        slab_state const now = table_.load(head - 1);
+        if (now.serves(kind) && now.room(capacity, length) != 0 && !now.has_no_room(length)) {
+          lead const got = ask_head(entry, size, wanted);
+          if (got.replaces != 0) slab_supply<Table>::replace(table_, entry, got.replaces);
+          if (got.blocks != 0) return got;
+        }
+      }
+      auto const outcome = slab_supply<Table>::replace(table_, entry, head);
+      if (outcome == replaced::none_found) return {};
+      if (outcome == replaced::by_others) nap.pause();
+    }
+    return {};
+  }
+  static constexpr u32 most_turns = 64;
+
+  Table table_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
