@@ -61,7 +61,7 @@ class block_search {
       simt::sync_warp(mask);
       bool sure = true;
       if (void* const found = look_at_all(group, sure)) return found;
-      if (void* const found = take_new(group)) return found;
+      if (void* const found = take_new(group, number, epoch, sure)) return found;
       // What all of us saw comes before the sum.
       simt::sync_warp(mask);
       u32 certain = 0;
@@ -145,12 +145,23 @@ class block_search {
     return promised != 0 ? collect(group, slab, word, promised) : nullptr;
   }
 
-  WARPHEAP_DEVICE void* take_new(lane_group const& group) const {
-    u32 slab = 0, promised = 0;
+  /// As look_at_all(), of a slab that TBuddy has. Who waits behind others that find nothing goes with their answer.
+  WARPHEAP_DEVICE void* take_new(lane_group const& group, u64 number, u64 epoch, bool& sure) const {
+    u32 slab = none, promised = 0, asked = 0;
     if (group.leads) {
-      slab = supply_type{table()}.make();
+      spin_mutex const moving = table().moving();
+      backoff nap;
+      while (asked == 0 && is_known(number, epoch) == 0) {
+        asked = !moving.is_locked() && moving.try_lock();
+        if (asked == 0) nap.pause();
+      }
+      if (asked != 0) {
+        slab = supply_type{table()}.make_alone();
+        moving.unlock();
+      }
       if (slab != none) promised = open(slab, group.size);
     }
+    if (broadcast(group, asked) == 0) sure = false;
     slab = broadcast(group, slab);
     promised = broadcast(group, promised);
     return promised != 0 ? collect(group, slab, 0, promised) : nullptr;

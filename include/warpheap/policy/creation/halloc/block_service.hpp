@@ -165,7 +165,6 @@ class block_service {
   /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and then a search must follow, or
   /// it is known that there is nothing. Any lane alone; waits for those who replace the head, for a while.
   WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted) const {
-    if (block_search<Table>::is_certified(table_, size)) return {.blocks = lead::refused};
     u32 const entry = table_.my_entry(size), kind = kind_of(size), length = length_of(size);
     u32 const capacity = table_.geometry().capacity(kind);
     backoff nap{64, 1024};
@@ -173,6 +172,9 @@ class block_service {
     for (u32 turn = 0; turn < most_turns; ++turn) {
       // relaxed: a hint, as the next one; the promise checks.
       u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
+      // A row without a head found none when it looked; the others need not know what the epoch is, which takes long.
+      if (head == 0 && turn % 8 == 0 && block_search<Table>::is_certified(table_, size))
+        return {.blocks = lead::refused};
       if (head != 0) {
         slab_state const now = table_.load(head - 1);
         if (now.serves(kind) && now.room(capacity, length) != 0 && !now.has_no_room(length)) {

@@ -64,10 +64,12 @@ class slab_supply {
   /// it takes some more at a time, which are free then: one block of TBuddy takes as long as eight.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
-    else return make_of_large();
-  }
-  WARPHEAP_DEVICE u32 make_of_large() const {
     scoped_lock const alone{table().moving()};  // P3
+    return make_alone();
+  }
+  /// The same for who holds the mutex.
+  WARPHEAP_DEVICE u32 make_alone() const {
+    if constexpr (Table::config.split_percent != 0) return none;
     u32 const spare = table().set(Table::free_slabs).find(scattered(table().slabs()));
     if (spare != none && lock_free(spare)) return spare;
     large_heap const large = table().large();
