@@ -72,6 +72,11 @@ class block_service {
 
     static constexpr u32 refused = 63, slab_bits = 26, refusal = refused << slab_bits;
 
+    WARPHEAP_DEVICE static lead none() {
+      lead made;
+      made.blocks = refused;
+      return made;
+    }
     WARPHEAP_DEVICE u32 packed() const { return slab | blocks << slab_bits; }
     WARPHEAP_DEVICE static u32 slab_of(u32 packed) { return packed & low_mask32(slab_bits); }
     WARPHEAP_DEVICE static u32 blocks_of(u32 packed) { return packed >> slab_bits; }
@@ -82,8 +87,10 @@ class block_service {
     // relaxed: the numbers are distinct, and the head says for itself what it is.
     u64 const before = table_.head(entry).fetch_add(u64{wanted} << Table::head_bits, order::relaxed);
     u32 const head = Table::head_of(before), length = length_of(size);
-    lead got{.slab = head != 0 ? head - 1 : 0, .number = Table::number_of(before)};
+    lead got;
+    got.number = Table::number_of(before);
     if (head == 0) return got;
+    got.slab = head - 1;
     slab_state const old = table_.promise(got.slab, wanted << length);
     place_rule const& rule = table_.rule(entry);
     if (old.serves(kind_of(size)) && !old.has_no_room(length)) {
@@ -173,8 +180,7 @@ class block_service {
       // relaxed: a hint, as the next one; the promise checks.
       u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
       // A row without a head found none when it looked; the others need not know what the epoch is, which takes long.
-      if (head == 0 && turn % 8 == 0 && block_search<Table>::is_certified(table_, size))
-        return {.blocks = lead::refused};
+      if (head == 0 && turn % 8 == 0 && block_search<Table>::is_certified(table_, size)) return lead::none();
       if (head != 0) {
         slab_state const now = table_.load(head - 1);
         if (now.serves(kind) && now.room(capacity, length) != 0 && !now.has_no_room(length)) {
