@@ -250,7 +250,7 @@ class block_search {
         promised -= popcount(got);
       }
     }
-    if (promised != 0 && group.leads) table().subtract(slab, promised << length_);
+    if (promised != 0 && group.leads) Table::give_back(table(), slab, promised << length_);
     // The takers' acquires are everybody's: what the old owners wrote happens before our return.
     simt::sync_warp(group.mask);
     return mine;

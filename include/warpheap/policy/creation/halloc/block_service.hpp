@@ -20,8 +20,10 @@ class block_service {
   /// of many masks would be served one after the other, so the groups talk in one.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size) const {
     u32 const entry = table_.my_entry(size), length = length_of(size);
+    // Read before the additions, which throw away what is cached.
+    place_rule const rule = table_.rule(entry);
     lead got{};
-    if (group.leads) got = ask_head(entry, size, group.size);
+    if (group.leads) got = ask_head(entry, rule, size, group.size);
     // The leader's acquire is everybody's: the slab as its maker left it.
     simt::sync_warp(company);
     u32 const where = simt::shuffle(company, got.packed(), group.leader);
@@ -30,7 +32,7 @@ class block_service {
     bool const promised = group.rank < blocks;
 
     // A run of places is one lane's work: the lowest of those who have a part of it.
-    hash_probe const probe = table_.rule(entry).probe;
+    hash_probe const probe = rule.probe;
     u32 const chunk = probe.first(number) << length, in_word = chunk % word_chunks;
     bool const first =
         promised && (group.rank == 0 || (number % hash_probe::max_numbers & low_mask32(probe.run_log2)) == 0);
@@ -83,7 +85,7 @@ class block_service {
   };
 
   /// Numbers for `wanted` requests, and blocks of the head for as many as it has room. Any lane alone.
-  WARPHEAP_DEVICE lead ask_head(u32 entry, u32 size, u32 wanted) const {
+  WARPHEAP_DEVICE lead ask_head(u32 entry, place_rule const& rule, u32 size, u32 wanted) const {
     // relaxed: the numbers are distinct, and the head says for itself what it is.
     u64 const before = table_.head(entry).fetch_add(u64{wanted} << Table::head_bits, order::relaxed);
     u32 const head = Table::head_of(before), length = length_of(size);
@@ -92,12 +94,11 @@ class block_service {
     if (head == 0) return got;
     got.slab = head - 1;
     slab_state const old = table_.promise(got.slab, wanted << length);
-    place_rule const& rule = table_.rule(entry);
     if (old.serves(kind_of(size)) && !old.has_no_room(length)) {
       u32 const room = old.room(rule.capacity, length);
       got.blocks = wanted < room ? wanted : room;
     }
-    if (got.blocks != wanted) table_.subtract(got.slab, (wanted - got.blocks) << length);
+    if (got.blocks != wanted) Table::give_back(table_, got.slab, (wanted - got.blocks) << length);
     u32 const used = old.used() + (got.blocks << length);
     if (got.blocks != 0 && old.used() < rule.replace_at && used >= rule.replace_at) got.replaces = head;
     return got;
@@ -110,7 +111,7 @@ class block_service {
       void* mine = promised ? block_service{table.afresh()}.probe(slab, size, number) : nullptr;
       // Who has a promise and no block gives it back: in a slab of mixed lengths there may be none.
       u32 const broken = popcount(simt::ballot(mask, promised && !mine));
-      if (broken != 0 && group_of(mask).leads) table.afresh().subtract(slab, broken << length_of(size));
+      if (broken != 0 && group_of(mask).leads) Table::give_back(table, slab, broken << length_of(size));
       mask = simt::ballot(mask, !mine);
       if (mine) return mine;
       lead got{};
@@ -173,7 +174,7 @@ class block_service {
   /// it is known that there is nothing. Any lane alone; waits for those who replace the head, for a while.
   WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted) const {
     u32 const entry = table_.my_entry(size), kind = kind_of(size), length = length_of(size);
-    u32 const capacity = table_.geometry().capacity(kind);
+    place_rule const rule = table_.rule(entry);
     backoff nap{64, 1024};
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < most_turns; ++turn) {
@@ -183,8 +184,8 @@ class block_service {
       if (head == 0 && turn % 8 == 0 && block_search<Table>::is_certified(table_, size)) return lead::none();
       if (head != 0) {
         slab_state const now = table_.load(head - 1);
-        if (now.serves(kind) && now.room(capacity, length) != 0 && !now.has_no_room(length)) {
-          lead const got = ask_head(entry, size, wanted);
+        if (now.serves(kind) && now.room(rule.capacity, length) != 0 && !now.has_no_room(length)) {
+          lead const got = ask_head(entry, rule, size, wanted);
           if (got.replaces != 0) slab_supply<Table>::replace(table_, entry, got.replaces);
           if (got.blocks != 0) return got;
         }

@@ -17,6 +17,14 @@ WARPHEAP_DEVICE u32 look_at(Table const& table, u32 slab, u32 word, u32 capacity
   return ~taken(table.word(slab, word).load(order::relaxed)) & existing(capacity, word);
 }
 
+/// Gives back the free parts of blocks of which others have a part too.
+template <class Table>
+WARPHEAP_COLD void undo_parts(Table table, u32 slab, u32 word, u32 parts) {
+  // release: as in free, whose place in the chain we have taken.
+  table.word(slab, word).fetch_and(~u64{parts}, order::release);
+  table.subtract(slab, 0);  // A2: somebody may have seen them taken
+}
+
 /// Takes the blocks of 2^length chunks that start at `starts`, as many as are free as a whole.
 ///
 /// seen    becomes what was taken before
@@ -30,11 +38,7 @@ WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 star
   if (length == 0) return got;
   // relaxed: chunks of our own (C2); what hands a block on orders who frees it.
   if (ours != 0) table.word(slab, word).fetch_or(joints_of(ours, length), order::relaxed);
-  if (u32 const parts = wanted & ~seen & ~ours) {
-    // Of a block that others have a part of. release: as in free, whose place in the chain we have taken.
-    table.word(slab, word).fetch_and(~u64{parts}, order::release);
-    table.subtract(slab, 0);  // A2: somebody may have seen them taken
-  }
+  if (u32 const parts = wanted & ~seen & ~ours) undo_parts(table, slab, word, parts);
   return got;
 }
 

@@ -49,7 +49,7 @@ struct careful_steps {
 };
 
 /// What a row has for a size, beside its head: where blocks are looked for in a slab.
-struct place_rule {
+struct alignas(16) place_rule {
   hash_probe probe;
   u32 capacity;    ///< chunks
   u32 replace_at;  ///< chunks taken at which a head is replaced
@@ -196,6 +196,9 @@ class slab_table {
     slab_state const now{old.word + slab_state::leaving(chunks)};
     if (now.live() && (now.watched() || now.used() == 0 || moves_down(old, now))) settle(*this, slab, old, now);
   }
+
+  /// The same where it is rare: a call.
+  WARPHEAP_COLD static void give_back(slab_table self, u32 slab, u32 chunks) { self.subtract(slab, chunks); }
 
   // Epochs: how often room was left where somebody looked, and how often a slab was left empty. Both only grow.
   WARPHEAP_DEVICE void raise_rooms() const { raise(0); }
