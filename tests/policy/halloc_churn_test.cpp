@@ -80,6 +80,34 @@ TEST(HallocChurn, SurvivesAChurnOfSmallBlocks) {
     });
 }
 
+/// Lanes by turns in two heaps, at one place in the program.
+struct churn_in_two {
+  halloc_churn body;
+
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator first, Allocator second, halloc_report* report) const {
+    body(mix(global_thread_index()) % 2 == 0 ? first : second, report);
+  }
+};
+
+TEST(HallocChurn, KeepsTwoHeapsOfOneWarpApart) {
+  for (launch_shape const shape : {launch_shape{1, 32}, {2, 33}})
+    for_each_schedule(40, [&] {
+      halloc_pool<> const first{3}, second{5};
+      halloc_churn const body{.rounds = 8,
+                              .held_max = 2,
+                              .sizes = {.least = 16, .doublings = 7, .large_bytes = 5000, .odd = true},
+                              .seed = 5};
+      device_buffer<halloc_report> const report(1);
+      launch(shape, churn_in_two{body}, first.allocator(), second.allocator(), report.data());
+      synchronize();
+      EXPECT_GT(report[0].served, 0u);
+      EXPECT_EQ(report[0].broken, 0u);
+      first.expect_quiet(0);
+      second.expect_quiet(0);
+    });
+}
+
 /// A crowd at a full heap: nobody searches long, and all are refused.
 TEST(HallocChurn, RefusesACrowdByFewSearches) {
   for_each_schedule(30, [] {
