@@ -38,7 +38,8 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
   for (auto const& scenario : on->scenarios()) {
     if (!on->measures_allocators(scenario)) continue;
     auto asked = small_request();
-    if (scenario == "fill" || scenario == "exhaust") asked.sizes = {64, 2048};  // a pool full of smaller ones takes long
+    if (scenario == "fill" || scenario == "exhaust")
+      asked.sizes = {64, 2048};  // a pool full of smaller ones takes long
     for (auto const& allocator : on->allocators()) {
       auto const results = on->bench(scenario, allocator.name, asked);
       u64 measured = 0;
