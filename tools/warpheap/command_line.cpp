@@ -101,7 +101,7 @@ void add_bench(CLI::App& to, bench_flags& flags) {
            "262144, fill 65536; on the host fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
-           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 32768) and "
+           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576) and "
            "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152) and prefix_sum (1024, 32768, 1048576)",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,

@@ -153,10 +153,12 @@ class bulk_semaphore {
         else if (bulk_semaphore_state::balance(seen) > 0) taken = take_reserved(group.size);
         else makers = become_makers(seen, group.size, batch);
       }
-      taken = broadcast(group, taken);
-      makers = broadcast(group, makers);
-      // Orders memory: the leader's acquire is everybody's.
-      simt::sync_warp(mask);
+      if (group.size != 1) {
+        taken = broadcast(group, taken);
+        makers = broadcast(group, makers);
+        // Orders memory: the leader's acquire is everybody's.
+        simt::sync_warp(mask);
+      }
       if (group.rank < taken) return wait_result::acquired;
       if (group.rank < taken + makers) return wait_result::make_batch;
       if (reserved && taken + makers == 0) nap.pause();
