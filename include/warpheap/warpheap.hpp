@@ -12,6 +12,7 @@
 #include "heap/heap.hpp"
 #include "platform/simt.hpp"
 #include "policy/alignment/shrink.hpp"
+#include "policy/creation/random_walk.hpp"
 #include "policy/creation/ring_buffer.hpp"
 #include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
