@@ -17,8 +17,8 @@ using rw_of_256 = plain_allocator<creation::random_walk<single_pages>>;
 using rw_bitmap_of_2000 = plain_allocator<creation::random_walk<words_of_pages>>;
 using corw_of_1024 = plain_allocator<creation::random_walk<shared_pages>>;
 
-WARPHEAP_CONFORMANCE(rw, rw_of_256, conformance::crowd::full, 12);
-WARPHEAP_CONFORMANCE(rw_bitmap, rw_bitmap_of_2000, conformance::crowd::full, 6);
-WARPHEAP_CONFORMANCE(corw, corw_of_1024, conformance::crowd::full, 6);
+WARPHEAP_CONFORMANCE(rw, rw_of_256, conformance::crowd::full, 50);
+WARPHEAP_CONFORMANCE(rw_bitmap, rw_bitmap_of_2000, conformance::crowd::full, 25);
+WARPHEAP_CONFORMANCE(corw, corw_of_1024, conformance::crowd::full, 25);
 
 }  // namespace

@@ -21,16 +21,17 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap. `Words` is how words are
+/// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap. `Steps` is how words are
 /// changed: tests have others.
-template <random_walk_config Config = random_walk_config{}, class Words = careful_words>
+template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
 class random_walk {
-  static_assert(is_sound(Config),
-                "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, and so is epoch_counters");
+  static_assert(
+      is_sound(Config),
+      "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, and so is epoch_counters");
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
   using pages_type = walk_pages<Config>;
-  using search_type = walk_search<Config, Words>;
+  using search_type = walk_search<Config, Steps>;
 
  public:
   static constexpr char const* name = name_of(Config.kind);
@@ -75,7 +76,7 @@ class random_walk {
     u32 const page = pages_.number_of(memory);
     if (page == pages_type::none) return pages_.count(walk_count::foreign_frees);
     u32 const bit = pages_type::bit_of(page);
-    walk_word const old = Words::give_back(pages_.word(page / pages_type::word_pages), bit);
+    walk_word const old = Steps::give_back(pages_.word(page / pages_type::word_pages), bit);
     if (old.free(bit)) return pages_.count(walk_count::double_frees);
     if (old.watched()) raise(pages_);  // K3
   }
@@ -146,7 +147,9 @@ class random_walk {
 #endif
 
   /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
-  WARPHEAP_DEVICE u32 company(u32 mask) const { return simt::match_any(mask, reinterpret_cast<u64>(pages_.metadata())); }
+  WARPHEAP_DEVICE u32 company(u32 mask) const {
+    return simt::match_any(mask, reinterpret_cast<u64>(pages_.metadata()));
+  }
 
   WARPHEAP_DEVICE void* refuse() const {
     pages_.count(walk_count::failures);
@@ -158,7 +161,7 @@ class random_walk {
 
   /// A page for the calling lane, as long as there are any. `together`: lanes that call with it, where that matters.
   WARPHEAP_DEVICE void* serve(u32 together) const {
-    page_walk<Config, Words> walk{pages_};
+    page_walk<Config, Steps> walk{pages_};
     u32 page = search_type::none, steps = 0;
     if constexpr (shares) page = walk.together(together);
     else page = walk.alone();

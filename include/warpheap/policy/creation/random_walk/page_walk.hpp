@@ -14,7 +14,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// One walk of one lane over the pages of a heap.
-template <creation::random_walk_config Config, class Words>
+template <creation::random_walk_config Config, class Steps>
 class page_walk {
   using pages_type = walk_pages<Config>;
   static constexpr u32 none = pages_type::none;
@@ -24,7 +24,7 @@ class page_walk {
   WARPHEAP_DEVICE explicit page_walk(pages_type const& pages)
       : pages_{pages}, random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
 
-  /// Words that the lane looked at.
+  /// Steps that the lane looked at.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }
 
   /// A word to begin a search at.
@@ -40,7 +40,7 @@ class page_walk {
       walk_word seen = pages_.look_at(index);
       while (u32 const free = seen.free(wanted)) {
         u32 const first = free & (0 - free);
-        seen = Words::take(pages_.word(index), first);
+        seen = Steps::take(pages_.word(index), first);
         if (seen.free(first)) return index * pages_type::word_pages + lowest_bit(first);
       }
       if (was_full_once(seen)) break;
@@ -59,12 +59,12 @@ class page_walk {
       walk_word seen = pages_.look_at(index);
       bool mine = false;
       if (!seen.locked() && seen.free(pages_type::valid)) {
-        seen = Words::try_lock(pages_.word(index));
+        seen = Steps::try_lock(pages_.word(index));
         mine = !seen.locked();
       }
       page_deal const dealt{company, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages, page};
       page = dealt.page;
-      if (mine) Words::publish(pages_.word(index), dealt.taken);
+      if (mine) Steps::publish(pages_.word(index), dealt.taken);
       needing = simt::ballot(company, page == none);
       if (simt::ballot(company, was_full_once(seen)) != 0) break;
     }

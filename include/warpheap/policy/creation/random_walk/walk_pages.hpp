@@ -36,8 +36,8 @@ struct walk_steps_taken {
 /// What the first page's address is a multiple of.
 inline constexpr size_t walk_pool_alignment = 4096;
 
-/// How words are changed, as seen by one lane.
-struct careful_words {
+/// How words are changed and believed, as seen by one lane: what a twin of the algorithm would do otherwise.
+struct careful_walk {
   /// Takes the pages of `wanted`; returns what the word held. Who found a bit clear owns the page (K1).
   WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u32 wanted) {
     // acquire: pairs with the release in give_back(), or with that before it in the word's order.
@@ -62,6 +62,19 @@ struct careful_words {
     // release: what the owner did to the page happens before its next owner; pairs with the acquire in take(), try_lock().
     return {word.fetch_and(~u64{bit}, order::release)};
   }
+
+  /// Marks a word that looked full; returns what it held.
+  WARPHEAP_DEVICE static walk_word mark(atomic_ref<u64> word) {
+    // acquire: as in take(), for a page that came free just before.
+    return {word.fetch_or(walk_word::watched_bit, order::acquire)};
+  }
+
+  /// Whether a search may refuse: it saw every word full, and the epoch was as before.
+  WARPHEAP_DEVICE static bool may_refuse(bool saw_all_full, bool is_quiet) { return saw_all_full && is_quiet; }
+
+  /// Whether a locked word that was not full leaves a search in doubt; and whether there is a search at all.
+  static constexpr bool doubts_locked_words = true;
+  static constexpr bool searches = true;
 };
 
 /// View of a heap of pages; 16 bytes, trivially copyable, owns nothing.

@@ -14,7 +14,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// Looks at every word of a heap.
-template <creation::random_walk_config Config, class Words>
+template <creation::random_walk_config Config, class Steps>
 class walk_search {
   using pages_type = walk_pages<Config>;
   static constexpr bool by_lock = Config.kind == creation::walk_kind::collaborative;
@@ -33,6 +33,7 @@ class walk_search {
   /// All lanes of `company` call together, with the same heap.
   WARPHEAP_COLD static answer run(pages_type pages, u32 company, u32 start) {
     walk_search search{pages, company};
+    if constexpr (!Steps::searches) return {none, 0};
     start = simt::shuffle(company, start, lowest_bit(company));
     u64 const number = pages.vacancy().begin(company);
     WARPHEAP_NO_UNROLL
@@ -44,7 +45,7 @@ class walk_search {
         if (search.page_ == none) search.page_ = again;
         break;
       }
-      if (sure && pages.vacancy().newest_epoch(company) == epoch) {
+      if (Steps::may_refuse(sure, sure && pages.vacancy().newest_epoch(company) == epoch)) {
         if (group_of(company).leads) pages.vacancy().publish(0, number, epoch);
         break;
       }
@@ -82,7 +83,7 @@ class walk_search {
       if (++turn % steps_between_questions != 0) continue;
       if (served != 0) return false;
       if (!is_certain(number, no_epoch)) continue;  // by its number alone
-      unsure = true;  // of what we saw; run() asks again
+      unsure = true;                                // of what we saw; run() asks again
       break;
     }
     return simt::ballot(company_, unsure) == 0;
@@ -95,13 +96,12 @@ class walk_search {
     walk_word seen = index != none ? pages_.look_at(index) : walk_word{walk_word::watched_bit | full_mask};
     bool passed = false;  // what the word has left is in the hands of its holder
     for (;;) {
-      // K3. acquire: pairs with the release in give_back(), for a page that came free just before.
-      if (seen.free(pages_type::valid) == 0 && !seen.watched())
-        seen = {pages_.word(index).fetch_or(walk_word::watched_bit, order::acquire)};
+      // K3.
+      if (seen.free(pages_type::valid) == 0 && !seen.watched()) seen = Steps::mark(pages_.word(index));
       u32 const free = passed ? 0 : seen.free(pages_type::valid);
       bool const some_needed = simt::ballot(company_, page_ == none) != 0;
-      if (simt::ballot(company_, free != 0) == 0 || !some_needed) return !passed;
-      if constexpr (by_lock) passed = deal_locked(index, free, seen);
+      if (simt::ballot(company_, free != 0) == 0 || !some_needed) return !passed || !Steps::doubts_locked_words;
+      if constexpr (by_lock) passed = deal_locked(index, free, seen) || passed;
       else deal_claimed(index, free, seen);
     }
   }
@@ -110,13 +110,13 @@ class walk_search {
   WARPHEAP_DEVICE bool deal_locked(u32 index, u32 free, walk_word& seen) {
     bool mine = false;
     if (free != 0) {
-      seen = Words::try_lock(pages_.word(index));
+      seen = Steps::try_lock(pages_.word(index));
       mine = !seen.locked();
     }
     u32 const left = mine ? seen.free(pages_type::valid) : 0;
     page_deal const dealt{company_, left, index * pages_type::word_pages, page_};
     page_ = dealt.page;
-    if (mine) seen = {Words::publish(pages_.word(index), dealt.taken).word | dealt.taken};
+    if (mine) seen = {Steps::publish(pages_.word(index), dealt.taken).word | dealt.taken};
     return free != 0 && !mine;
   }
 
@@ -127,7 +127,7 @@ class walk_search {
     u32 got = 0;
     if (free != 0 && popcount(having & below) < popcount(needing)) {
       u32 const first = free & (0 - free);
-      seen = Words::take(pages_.word(index), first);
+      seen = Steps::take(pages_.word(index), first);
       got = seen.free(first);
       seen.word |= first;
     }
