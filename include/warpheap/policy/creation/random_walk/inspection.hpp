@@ -57,7 +57,7 @@ class walk_snapshot {
   }
 
  private:
-  walk_word word(u32 index) const { return {words_[pages_type::words_offset / 8 + index]}; }
+  walk_word word(u32 index) const { return walk_word{words_[pages_type::words_offset / 8 + index]}; }
   u64 count(walk_count which) const { return words_[static_cast<u32>(which)]; }
 
   pages_type pages_;

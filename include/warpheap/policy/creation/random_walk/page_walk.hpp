@@ -80,7 +80,7 @@ class page_walk {
   /// there is.
   WARPHEAP_HOST_DEVICE static u32 most_steps(u32 places) {
     constexpr u32 most = Config.walk_steps != 0 ? Config.walk_steps : by_page ? 8192 : 512;
-    return places < most / 4 ? 4 * places : most;
+    return 4 * u64{places} < most ? 4 * places : most;
   }
 
   /// Whether the walk had better end: the heap was full once, and may be again.

@@ -19,6 +19,28 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
+/// What somebody looked for: a size within its class. Where there was none of it there was none of what is larger.
+///
+///    63              20 19        0
+///   |  epoch or number  |   rest   |     a certificate, and a fruitless search; epochs modulo 2^44
+struct vacancy_size {
+  static constexpr u32 rest_bits = 20;
+
+  u32 size_class = 0;
+  u32 rest = 0;  ///< the size less the least of its class; in steps of a 2^20th of that where it is larger
+
+  /// Of `units` consecutive units: rounded up by who says that there are none, down by who asks.
+  WARPHEAP_HOST_DEVICE static constexpr vacancy_size of_run(u64 units, bool up) {
+    u32 const c = log2_floor(units), coarse = c > rest_bits ? c - rest_bits : 0;
+    u64 const rest = units - (u64{1} << c);
+    return {c, static_cast<u32>((up ? rest + low_mask(coarse) : rest) >> coarse)};
+  }
+
+  WARPHEAP_HOST_DEVICE constexpr bool covered_by(u64 word) const {
+    return word != 0 && (word & low_mask(rest_bits)) <= rest;
+  }
+};
+
 /// View of the words of one heap's epoch and certificates; owns nothing.
 template <u32 Counters, u32 Classes>
 class vacancy_watch {
@@ -57,22 +79,31 @@ class vacancy_watch {
     return sum(company, [this](u32 i) { return counter(i).fetch_add(0, order::acq_rel); });
   }
 
-  /// Whether it is known that there is nothing for class `c`: since `epoch`, or since search `number` was begun (E2).
-  WARPHEAP_DEVICE bool is_certain(u32 c, u64 number, u64 epoch) const {
+  /// Whether it is known that there has been nothing for `size` since `epoch` (E2).
+  WARPHEAP_DEVICE bool is_certified(vacancy_size size, u64 epoch) const {
     // acquire: pairs with the release in publish(); the raises counted for the certificate happen before us.
-    if (certificate(c).load(order::acquire) == epoch + 1) return true;
-    // relaxed: numbers alone; whoever believes one came before that search began (E1).
-    return fruitless(c).load(order::relaxed) > number;
+    u64 const seen = certificate(size.size_class).load(order::acquire);
+    return size.covered_by(seen) && seen >> vacancy_size::rest_bits == stamp(epoch + 1);
   }
 
-  /// Says that search `number` found nothing for class `c`, and that the epoch was `epoch` at its end (E2).
-  WARPHEAP_DEVICE void publish(u32 c, u64 number, u64 epoch) const {
-    // release: what we saw happens before whoever relies on it; pairs with the acquire in is_certain().
-    certificate(c).store(epoch + 1, order::release);
-    fruitless(c).store(number, order::relaxed);
+  /// Whether a search that began after our number was drawn found nothing for `size` (E2).
+  WARPHEAP_DEVICE bool is_overtaken(vacancy_size size, u64 number) const {
+    // relaxed: numbers alone; whoever believes one came before that search began (E1).
+    u64 const seen = fruitless(size.size_class).load(order::relaxed);
+    return size.covered_by(seen) && seen >> vacancy_size::rest_bits > number;
+  }
+
+  /// Says that search `number` found nothing for `size`, and that the epoch was `epoch` at its end (E2).
+  WARPHEAP_DEVICE void publish(vacancy_size size, u64 number, u64 epoch) const {
+    if (size.rest >> vacancy_size::rest_bits != 0) return;  // between two that can be told apart
+    // release: what we saw happens before whoever relies on it; pairs with the acquire in is_certified().
+    certificate(size.size_class).store(stamp(epoch + 1) << vacancy_size::rest_bits | size.rest, order::release);
+    fruitless(size.size_class).store(stamp(number) << vacancy_size::rest_bits | size.rest, order::relaxed);
   }
 
  private:
+  WARPHEAP_HOST_DEVICE static u64 stamp(u64 count) { return count & low_mask(64 - vacancy_size::rest_bits); }
+
   WARPHEAP_DEVICE atomic_ref<u64> counter(u32 i) const { return atomic_ref<u64>{words_[16 * i]}; }
   WARPHEAP_DEVICE atomic_ref<u64> begun() const { return atomic_ref<u64>{words_[16 * Counters]}; }
   WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 c) const { return atomic_ref<u64>{words_[16 * (Counters + 1) + c]}; }

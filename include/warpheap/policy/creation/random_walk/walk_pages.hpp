@@ -41,32 +41,32 @@ struct careful_walk {
   /// Takes the pages of `wanted`; returns what the word held. Who found a bit clear owns the page (K1).
   WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u32 wanted) {
     // acquire: pairs with the release in give_back(), or with that before it in the word's order.
-    return {word.fetch_or(wanted, order::acquire)};
+    return walk_word{word.fetch_or(wanted, order::acquire)};
   }
 
   /// Tries to lock the word; returns what it held. It is ours if it was not locked (K2).
   WARPHEAP_DEVICE static walk_word try_lock(atomic_ref<u64> word) {
     // acquire: as in take(), for the pages that will be taken.
-    return {word.fetch_or(walk_word::lock_bit, order::acquire)};
+    return walk_word{word.fetch_or(walk_word::lock_bit, order::acquire)};
   }
 
   /// Takes the pages of `taken`, which are clear, and opens the lock, which is ours (K2): all at once. Returns what the word
   /// held.
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u32 taken) {
     // relaxed: lock and bits are one word, and nothing else is handed over with it.
-    return {word.fetch_xor(walk_word::lock_bit | taken, order::relaxed)};
+    return walk_word{word.fetch_xor(walk_word::lock_bit | taken, order::relaxed)};
   }
 
   /// Gives a page back; returns what the word held. If the bit was clear, nobody owned the page.
   WARPHEAP_DEVICE static walk_word give_back(atomic_ref<u64> word, u32 bit) {
     // release: what the owner did to the page happens before its next owner; pairs with the acquire in take(), try_lock().
-    return {word.fetch_and(~u64{bit}, order::release)};
+    return walk_word{word.fetch_and(~u64{bit}, order::release)};
   }
 
   /// Marks a word that looked full; returns what it held.
   WARPHEAP_DEVICE static walk_word mark(atomic_ref<u64> word) {
     // acquire: as in take(), for a page that came free just before.
-    return {word.fetch_or(walk_word::watched_bit, order::acquire)};
+    return walk_word{word.fetch_or(walk_word::watched_bit, order::acquire)};
   }
 
   /// Whether a search may refuse: it saw every word full, and the epoch was as before.
@@ -118,7 +118,7 @@ class walk_pages {
     return atomic_ref<u64>{reinterpret_cast<u64*>(base_ + words_offset)[index]};
   }
   /// What the word held lately: a hint.
-  WARPHEAP_DEVICE walk_word look_at(u32 index) const { return {word(index).load(order::relaxed)}; }
+  WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
   WARPHEAP_HOST_DEVICE static u32 bit_of(u32 page) { return 1u << page % word_pages; }
 
   WARPHEAP_DEVICE bool is_taken(u32 page) const { return (look_at(page / word_pages).free() & bit_of(page)) == 0; }

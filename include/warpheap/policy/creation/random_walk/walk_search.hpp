@@ -33,7 +33,7 @@ class walk_search {
   /// All lanes of `company` call together, with the same heap.
   WARPHEAP_COLD static answer run(pages_type pages, u32 company, u32 start) {
     walk_search search{pages, company};
-    if constexpr (!Steps::searches) return {none, 0};
+    if constexpr (!Steps::searches) return answer{none, 0};
     start = simt::shuffle(company, start, lowest_bit(company));
     u64 const number = pages.vacancy().begin(company);
     WARPHEAP_NO_UNROLL
@@ -46,14 +46,14 @@ class walk_search {
         break;
       }
       if (Steps::may_refuse(sure, sure && pages.vacancy().newest_epoch(company) == epoch)) {
-        if (group_of(company).leads) pages.vacancy().publish(0, number, epoch);
+        if (group_of(company).leads) pages.vacancy().publish({}, number, epoch);
         break;
       }
       simt::pause(pause_nanoseconds);
     }
     // As at the end of page_walk::together().
     simt::sync_warp(company);
-    return {search.page_, search.steps_};
+    return answer{search.page_, search.steps_};
   }
 
  private:
@@ -62,8 +62,13 @@ class walk_search {
 
   WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 company) : pages_{pages}, company_{company} {}
 
+  /// Whether somebody else has the answer. The leader's acquire is everybody's before all return.
+  WARPHEAP_DEVICE bool is_overtaken(u64 number) const {
+    return simt::ballot(company_, group_of(company_).leads && pages_.vacancy().is_overtaken({}, number)) != 0;
+  }
   WARPHEAP_DEVICE bool is_certain(u64 number, u64 epoch) const {
-    return simt::ballot(company_, group_of(company_).leads && pages_.vacancy().is_certain(0, number, epoch)) != 0;
+    bool const known = group_of(company_).leads && pages_.vacancy().is_certified({}, epoch);
+    return simt::ballot(company_, known) != 0 || is_overtaken(number);
   }
 
   /// Looks at all words from `start` on, and around, until every lane has a page, or some have one and it would take long
@@ -82,13 +87,12 @@ class walk_search {
       if (served == company_) return false;
       if (++turn % steps_between_questions != 0) continue;
       if (served != 0) return false;
-      if (!is_certain(number, no_epoch)) continue;  // by its number alone
+      if (!is_overtaken(number)) continue;
       unsure = true;                                // of what we saw; run() asks again
       break;
     }
     return simt::ballot(company_, unsure) == 0;
   }
-  static constexpr u64 no_epoch = ~u64{0} - 1;
 
   /// Deals out the pages of a word for each lane, `none` for no word, as long as they are needed. False if the lane cannot
   /// tell whether its word was full.
@@ -116,7 +120,7 @@ class walk_search {
     u32 const left = mine ? seen.free(pages_type::valid) : 0;
     page_deal const dealt{company_, left, index * pages_type::word_pages, page_};
     page_ = dealt.page;
-    if (mine) seen = {Steps::publish(pages_.word(index), dealt.taken).word | dealt.taken};
+    if (mine) seen = walk_word{Steps::publish(pages_.word(index), dealt.taken).word | dealt.taken};
     return free != 0 && !mine;
   }
 
