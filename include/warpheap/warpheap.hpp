@@ -14,6 +14,7 @@
 #include "policy/alignment/shrink.hpp"
 #include "policy/creation/random_walk.hpp"
 #include "policy/creation/ring_buffer.hpp"
+#include "policy/creation/rw_malloc.hpp"
 #include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
 #include "policy/creation/tbuddy.hpp"

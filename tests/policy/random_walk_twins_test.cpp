@@ -83,7 +83,7 @@ struct stores_words : careful_walk {
 
 // K2 left out: the lock is open before the bits are there.
 struct unlocks_first : careful_walk {
-  WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u32 taken) {
+  WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
     word.fetch_or(taken, order::relaxed);
     return {old};

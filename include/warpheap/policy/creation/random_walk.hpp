@@ -11,6 +11,7 @@
 
 #include "../../sync/warp_aggregate.hpp"
 #include "random_walk/inspection.hpp"
+#include "random_walk/step_count.hpp"
 #include "random_walk/walk_search.hpp"
 #include "report.hpp"
 
@@ -129,8 +130,8 @@ class random_walk {
   }
 
   /// Steps of all calls since the last forget_steps(), of a quiet heap.
-  walk_steps_taken steps_taken() const requires(Config.counts_steps) { return pages_.steps_taken(); }
-  void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { pages_.forget_steps(on); }
+  walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(pages_.steps()); }
+  void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(pages_.steps(), on); }
 #endif
 
  private:
@@ -172,7 +173,7 @@ class random_walk {
       steps += found.steps;
       if (page == search_type::none) break;
     }
-    if constexpr (Config.counts_steps) pages_.count_steps(together, steps);
+    if constexpr (Config.counts_steps) count_steps(pages_.steps(), together, steps);
     return page != search_type::none ? pages_.address(page) : refuse();
   }
 

@@ -12,9 +12,9 @@
 
 #include "../../../platform/simt.hpp"
 #include "../report.hpp"
+#include "careful_walk.hpp"
 #include "config.hpp"
 #include "vacancy.hpp"
-#include "walk_word.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <string>
@@ -25,57 +25,8 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// Counts that no invariant rests on.
 enum class walk_count : u32 { double_frees, foreign_frees, failures };
 
-/// Steps of all calls so far, where they are counted: TAS is thread_steps / threads, WAS warp_steps / warps.
-struct walk_steps_taken {
-  u64 threads = 0;       ///< calls
-  u64 thread_steps = 0;  ///< words looked at by each, summed
-  u64 warps = 0;         ///< sets of lanes that called together
-  u64 warp_steps = 0;    ///< the most of each set, summed
-};
-
 /// What the first page's address is a multiple of.
 inline constexpr size_t walk_pool_alignment = 4096;
-
-/// How words are changed and believed, as seen by one lane: what a twin of the algorithm would do otherwise.
-struct careful_walk {
-  /// Takes the pages of `wanted`; returns what the word held. Who found a bit clear owns the page (K1).
-  WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u32 wanted) {
-    // acquire: pairs with the release in give_back(), or with that before it in the word's order.
-    return walk_word{word.fetch_or(wanted, order::acquire)};
-  }
-
-  /// Tries to lock the word; returns what it held. It is ours if it was not locked (K2).
-  WARPHEAP_DEVICE static walk_word try_lock(atomic_ref<u64> word) {
-    // acquire: as in take(), for the pages that will be taken.
-    return walk_word{word.fetch_or(walk_word::lock_bit, order::acquire)};
-  }
-
-  /// Takes the pages of `taken`, which are clear, and opens the lock, which is ours (K2): all at once. Returns what the word
-  /// held.
-  WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u32 taken) {
-    // relaxed: lock and bits are one word, and nothing else is handed over with it.
-    return walk_word{word.fetch_xor(walk_word::lock_bit | taken, order::relaxed)};
-  }
-
-  /// Gives a page back; returns what the word held. If the bit was clear, nobody owned the page.
-  WARPHEAP_DEVICE static walk_word give_back(atomic_ref<u64> word, u32 bit) {
-    // release: what the owner did to the page happens before its next owner; pairs with the acquire in take(), try_lock().
-    return walk_word{word.fetch_and(~u64{bit}, order::release)};
-  }
-
-  /// Marks a word that looked full; returns what it held.
-  WARPHEAP_DEVICE static walk_word mark(atomic_ref<u64> word) {
-    // acquire: as in take(), for a page that came free just before.
-    return walk_word{word.fetch_or(walk_word::watched_bit, order::acquire)};
-  }
-
-  /// Whether a search may refuse: it saw every word full, and the epoch was as before.
-  WARPHEAP_DEVICE static bool may_refuse(bool saw_all_full, bool is_quiet) { return saw_all_full && is_quiet; }
-
-  /// Whether a locked word that was not full leaves a search in doubt; and whether there is a search at all.
-  static constexpr bool doubts_locked_words = true;
-  static constexpr bool searches = true;
-};
 
 /// View of a heap of pages; 16 bytes, trivially copyable, owns nothing.
 template <creation::random_walk_config Config>
@@ -132,20 +83,7 @@ class walk_pages {
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
 
-  /// Adds the steps of the lanes of `company`, all of which call.
-  WARPHEAP_DEVICE void count_steps(u32 company, u32 steps) const {
-    u64 sum = 0, most = 0;
-    for (u32 rest = company; rest; rest &= rest - 1) {
-      u64 const theirs = simt::shuffle(company, steps, lowest_bit(rest));
-      sum += theirs;
-      most = theirs > most ? theirs : most;
-    }
-    auto const group = group_of(company);
-    if (!group.leads) return;
-    u64 const amounts[] = {group.size, sum, 1, most};
-    for (u32 i = 0; i < 4; ++i)  // relaxed: as in count()
-      atomic_ref<u64>{reinterpret_cast<u64*>(base_ + steps_offset)[i]}.fetch_add(amounts[i], order::relaxed);
-  }
+  WARPHEAP_HOST_DEVICE u64* steps() const { return reinterpret_cast<u64*>(base_ + steps_offset); }
 
   // Offsets in the metadata.
   static constexpr u64 steps_offset = 128;
@@ -166,13 +104,6 @@ class walk_pages {
 
   /// Makes every page free, in order on stream `on`.
   void initialize(stream_view on) const;
-
-  walk_steps_taken steps_taken() const {
-    walk_steps_taken taken;
-    backend::copy_bytes(&taken, metadata() + steps_offset, sizeof taken);
-    return taken;
-  }
-  void forget_steps(stream_view on) const { backend::fill_bytes(metadata() + steps_offset, 0, 128, on); }
 #endif
 
  private:
