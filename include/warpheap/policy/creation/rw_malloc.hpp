@@ -28,9 +28,10 @@ namespace creation {
 /// tests have others.
 template <rw_malloc_config Config = rw_malloc_config{}, class Steps = careful_runs>
 class rw_malloc {
-  static_assert(is_sound(Config),
-                "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, epoch_counters a power "
-                "of two");
+  static_assert(
+      is_sound(Config),
+      "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, epoch_counters a power "
+      "of two");
   static constexpr size_t unit_bytes = Config.unit_bytes;
   using table_type = unit_table<Config>;
   using walk_type = window_walk<Config, Steps>;
@@ -155,7 +156,9 @@ class rw_malloc {
   WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }
 
   /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
-  WARPHEAP_DEVICE u32 company(u32 mask) const { return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata())); }
+  WARPHEAP_DEVICE u32 company(u32 mask) const {
+    return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
+  }
 
   WARPHEAP_DEVICE void* refuse() const {
     table_.count(unit_count::failures);
@@ -191,7 +194,8 @@ class rw_malloc {
     if ((parts & (parts - 1)) != 0) unit = walk_as_one(walk, together, parts, units);
     bool const needs = units != 0 && unit == walk_type::none;
     if (simt::ballot(together, needs) != 0)
-      if (u64 const found = walk.run({needs ? units : 0, units != 0 ? units : 1}, Config.walk_windows); needs) unit = found;
+      if (u64 const found = walk.run({needs ? units : 0, units != 0 ? units : 1}, Config.walk_windows); needs)
+        unit = found;
     return unit;
   }
 
@@ -214,7 +218,7 @@ class rw_malloc {
     if (!is_part) return unit;
     return first != walk_type::none ? Steps::part_of(first, before) : first;
   }
-  static constexpr u32 windows_as_one = 4;
+  static constexpr u32 windows_as_one = 2;
 
   table_type table_;
 };

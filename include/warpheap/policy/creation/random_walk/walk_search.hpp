@@ -58,7 +58,8 @@ class walk_search {
 
  private:
   static constexpr u32 pause_nanoseconds = 128;
-  static constexpr u32 steps_between_questions = 64;
+  static constexpr u32 steps_between_questions = 8;
+  static constexpr u32 lane_words = 8;  // looked at side by side, so that their loads overlap
 
   WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 company) : pages_{pages}, company_{company} {}
 
@@ -78,20 +79,39 @@ class walk_search {
     bool unsure = false;
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 done = 0; done < words; done += lanes) {
-      u32 const mine = done + rank;
-      u32 const index = mine < words ? (start < words - mine ? start + mine : start - (words - mine)) : none;
-      ++steps_;
-      if (!empty_word(index)) unsure = true;
+    for (u32 done = 0; done < words; done += lanes * lane_words) {
+      bool const plain = all_full(done + rank, lanes, start);
+      WARPHEAP_NO_UNROLL
+      for (u32 i = 0; i < lane_words; ++i) {
+        ++steps_;
+        if (!plain && !empty_word(place_of(done + i * lanes + rank, start))) unsure = true;
+      }
       u32 const served = simt::ballot(company_, page_ != none);
       if (served == company_) return false;
       if (++turn % steps_between_questions != 0) continue;
       if (served != 0) return false;
       if (!is_overtaken(number)) continue;
-      unsure = true;                                // of what we saw; run() asks again
+      unsure = true;  // of what we saw; run() asks again
       break;
     }
     return simt::ballot(company_, unsure) == 0;
+  }
+
+  /// The word to be looked at as the `mine`-th; none if there are not so many.
+  WARPHEAP_DEVICE u32 place_of(u32 mine, u32 start) const {
+    u32 const words = pages_.words();
+    return mine < words ? (start < words - mine ? start + mine : start - (words - mine)) : none;
+  }
+
+  /// A glance at some words of each lane, all of them: whether they are full, and marked as such.
+  WARPHEAP_DEVICE bool all_full(u32 mine, u32 lanes, u32 start) const {
+    bool full = true;
+    for (u32 i = 0; i < lane_words; ++i) {
+      u32 const index = place_of(mine + i * lanes, start);
+      walk_word const seen = index != none ? pages_.look_at(index) : walk_word{walk_word::watched_bit | full_mask};
+      full = full && seen.watched() && seen.free(pages_type::valid) == 0;
+    }
+    return simt::ballot(company_, !full) == 0;
   }
 
   /// Deals out the pages of a word for each lane, `none` for no word, as long as they are needed. False if the lane cannot

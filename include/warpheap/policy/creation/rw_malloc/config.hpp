@@ -12,7 +12,7 @@ struct rw_malloc_config {
   size_t unit_bytes = 16;
   /// Requests of up to so many units are made one for the lanes of a warp.
   u32 aggregated_units = 8;
-  /// Windows that a walk looks at before it looks at everything in order.
+  /// Windows in a row that have nothing for anybody, after which a walk ends and everything is looked at in order.
   u32 walk_windows = 32;
   /// Counters over which frees into a full heap are spread, 128 bytes apart; a power of two.
   u32 epoch_counters = 64;

@@ -14,8 +14,8 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// placed as long as there are any; else one, in a run that has none of these and is long enough.
 struct slot_count {
   u64 units;
-  u64 run = 0;    ///< free units right before `at`
-  u64 at = 0;     ///< units seen
+  u64 run = 0;  ///< free units right before `at`
+  u64 at = 0;   ///< units seen
   u64 slots = 0;
 
   WARPHEAP_HOST_DEVICE constexpr void add_word(u32 free) {

@@ -77,9 +77,12 @@ struct run_wish {
 };
 
 static_assert(free_at_start(0b1011) == 2 && free_at_end(0xc000'0000u) == 2 && free_at_end(1) == 0);
-static_assert(run_starts(0b0111'0110, 3) == 0b0001'0000 && run_starts(full_mask, 32) == 1 && run_starts(full_mask, 33) == 0);
-static_assert(without_short_runs(0b1000'0000'0000'0000'0000'1110'0110'0001, 3) == 0b1000'0000'0000'0000'0000'1110'0000'0001);
-static_assert(part_of_word(64, 70, 200) == 0xffff'ffc0u && part_of_word(64, 0, 65) == 1 && part_of_word(64, 96, 97) == 0);
+static_assert(run_starts(0b0111'0110, 3) == 0b0001'0000 && run_starts(full_mask, 32) == 1 &&
+              run_starts(full_mask, 33) == 0);
+static_assert(without_short_runs(0b1000'0000'0000'0000'0000'1110'0110'0001, 3) ==
+              0b1000'0000'0000'0000'0000'1110'0000'0001);
+static_assert(part_of_word(64, 70, 200) == 0xffff'ffc0u && part_of_word(64, 0, 65) == 1 &&
+              part_of_word(64, 96, 97) == 0);
 static_assert(run_wish{5}.place_in_run(7, 8, false) == 10 && run_wish{5}.place_in_run(7, 7, true) == 7 &&
               run_wish{4, 8, 3}.place_in_run(0, 8, true) == run_wish::nowhere);
 

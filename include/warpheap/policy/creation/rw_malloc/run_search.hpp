@@ -64,7 +64,8 @@ class run_search {
 
  private:
   static constexpr u32 pause_nanoseconds = 128;
-  static constexpr u32 steps_between_questions = 64;
+  static constexpr u32 steps_between_questions = 16;
+  static constexpr u32 lane_words = 8;  // consecutive words that a lane looks at, so that their loads overlap
 
   WARPHEAP_DEVICE run_search(table_type const& table, u32 company, run_wish wish)
       : table_{table},
@@ -91,7 +92,8 @@ class run_search {
   /// Of the lanes of `pending` one with the least alignment, and with that the least length.
   WARPHEAP_DEVICE u32 least_of(u32 pending) const {
     u32 best = lowest_bit(pending);
-    u64 best_units = simt::shuffle(company_, wish_.units, best), best_align = simt::shuffle(company_, wish_.align, best);
+    u64 best_units = simt::shuffle(company_, wish_.units, best),
+        best_align = simt::shuffle(company_, wish_.align, best);
     WARPHEAP_NO_UNROLL
     for (u32 rest = pending & (pending - 1); rest != 0; rest &= rest - 1) {
       u64 const units = simt::shuffle(company_, wish_.units, lowest_bit(rest));
@@ -131,7 +133,7 @@ class run_search {
     u64 carry = 0;  // free units up to where we look
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
-    for (u64 at = from; at < to; at += lanes_) {
+    for (u64 at = from; at < to; at += lanes_ * lane_words) {
       ++steps_;
       if (!take_all_here(at, to, sought, is_like, carry)) return false;
       if (++turn % steps_between_questions != 0) continue;
@@ -142,25 +144,28 @@ class run_search {
     return true;
   }
 
-  /// Takes the runs that end in the words from `at` on, one a lane, as long as somebody wants them. False if nobody does any
+  /// What a lane sees in its words.
+  struct view {
+    u64 at_start = 0;    ///< free units from the first word's start on
+    u64 at_end = 0;      ///< free units up to the last word's end
+    bool is_all = true;  ///< all of them are free
+    u64 place = none;    ///< where the block goes that runs between the two are good for
+  };
+
+  /// Takes the runs that end in the words from `at` on, some a lane, as long as somebody wants them. False if nobody does any
   /// more.
   WARPHEAP_DEVICE bool take_all_here(u64 at, u64 to, run_wish sought, bool is_like, u64& carry) {
-    u64 const index = at + rank_, base = 32 * index;
-    bool const exists = index < to;
+    u64 const first = at + rank_ * lane_words, end = first + lane_words < to ? first + lane_words : to;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      u32 const free = exists ? free_units(static_cast<u32>(index)) : 0;
-      u32 const stopping = simt::ballot(company_, free != full_mask);
-      u64 const before = free_before(free, stopping & simt::lanes_below(), carry);
-      u64 const ending = before + free_at_start(free);
-      u64 place = before != 0 ? sought.place_in_run(base - before, ending, anywhere_) : none;
-      if (place == none) place = sought.place_in_word(base, free, anywhere_);
-      if (place == none && !anywhere_)
-        saw_other_places_ = saw_other_places_ || (before != 0 && ending >= sought.units) ||
-                            (sought.units <= 32 && run_starts(free, static_cast<u32>(sought.units)) != 0);
+      view const seen = view_of(first, end, sought);
+      u32 const stopping = simt::ballot(company_, !seen.is_all);
+      u64 const before = free_before(seen, stopping & simt::lanes_below(), carry);
+      u64 place = place_in_run(sought, 32 * first - before, before + seen.at_start);
+      if (place == none) place = seen.place;
       u32 const finding = simt::ballot(company_, place != none);
       if (finding == 0) {
-        carry = free_at_end_of_all(free, stopping, carry);
+        carry = free_after(seen, stopping, carry);
         return true;
       }
       place = simt::shuffle(company_, place, lowest_bit(finding));
@@ -176,6 +181,43 @@ class run_search {
     }
   }
 
+  /// The words of [first, end), which may be none.
+  WARPHEAP_DEVICE view view_of(u64 first, u64 end, run_wish sought) {
+    view seen;
+    if (first >= end) return view{0, 0, false, none};
+    u32 words[lane_words];  // loads before their use
+    for (u32 i = 0; i < lane_words; ++i) words[i] = first + i < end ? free_units(static_cast<u32>(first + i)) : 0;
+    for (u32 i = 0; i < lane_words; ++i) {
+      if (first + i >= end) continue;
+      u32 const free = words[i];
+      u64 const base = 32 * (first + i);
+      if (seen.place == none && !seen.is_all && seen.at_end != 0)
+        seen.place = place_in_run(sought, base - seen.at_end, seen.at_end + free_at_start(free));
+      if (seen.place == none) seen.place = place_in_word(sought, base, free);
+      if (seen.is_all) seen.at_start += free_at_start(free);
+      seen.at_end = free == full_mask ? seen.at_end + 32 : free_at_end(free);
+      seen.is_all = seen.is_all && free == full_mask;
+    }
+    if (first + lane_words > end) {  // nothing comes after these
+      seen.is_all = false;
+      seen.at_end = 0;
+    }
+    return seen;
+  }
+
+  /// Where the block goes, in the kind of places that we look for; notes that there are others.
+  WARPHEAP_DEVICE u64 place_in_run(run_wish sought, u64 start, u64 length) {
+    u64 const place = sought.place_in_run(start, length, anywhere_);
+    saw_other_places_ = saw_other_places_ || (place == none && length >= sought.units);
+    return place;
+  }
+  WARPHEAP_DEVICE u64 place_in_word(run_wish sought, u64 base, u32 free) {
+    if (free == 0 || sought.units > 32) return none;
+    u64 const place = sought.place_in_word(base, free, anywhere_);
+    saw_other_places_ = saw_other_places_ || (place == none && run_starts(free, static_cast<u32>(sought.units)) != 0);
+    return place;
+  }
+
   /// The free units of a word, which must tell from now on of what comes free (K3).
   WARPHEAP_DEVICE u32 free_units(u32 index) const {
     walk_word seen = table_.look_at(index);
@@ -183,20 +225,20 @@ class run_search {
     return seen.locked() && !Steps::doubts_locked_words ? 0 : seen.free();
   }
 
-  /// Free units right before the lane's word; `stopping` are the lanes below with a word that is not all free.
-  WARPHEAP_DEVICE u64 free_before(u32 free, u32 stopping, u64 carry) const {
+  /// Free units right before the lane's words; `stopping` are the lanes below whose words are not all free.
+  WARPHEAP_DEVICE u64 free_before(view const& seen, u32 stopping, u64 carry) const {
     u32 const nearest = stopping != 0 ? highest_bit(stopping) : simt::lane_id();
-    u32 const theirs = simt::shuffle(company_, free_at_end(free), nearest);
-    if (stopping == 0) return carry + 32 * rank_;
-    return theirs + 32 * popcount(company_ & simt::lanes_below() & ~low_mask32(nearest + 1));
+    u64 const theirs = simt::shuffle(company_, seen.at_end, nearest);
+    if (stopping == 0) return carry + 32 * lane_words * rank_;
+    return theirs + 32 * lane_words * popcount(company_ & simt::lanes_below() & ~low_mask32(nearest + 1));
   }
 
-  /// Free units right after the last lane's word.
-  WARPHEAP_DEVICE u64 free_at_end_of_all(u32 free, u32 stopping, u64 carry) const {
+  /// Free units right after the last lane's words.
+  WARPHEAP_DEVICE u64 free_after(view const& seen, u32 stopping, u64 carry) const {
     u32 const nearest = stopping != 0 ? highest_bit(stopping) : simt::lane_id();
-    u32 const theirs = simt::shuffle(company_, free_at_end(free), nearest);
-    if (stopping == 0) return carry + 32 * lanes_;
-    return theirs + 32 * popcount(company_ & ~low_mask32(nearest + 1));
+    u64 const theirs = simt::shuffle(company_, seen.at_end, nearest);
+    if (stopping == 0) return carry + 32 * lane_words * lanes_;
+    return theirs + 32 * lane_words * popcount(company_ & ~low_mask32(nearest + 1));
   }
 
   /// Takes a run, whose words the lanes lock side by side: true if all of it was free.
@@ -209,14 +251,18 @@ class run_search {
     while (free && locked < words) {
       u32 const i = locked + rank_;
       bool const has = i < words;
-      walk_word const seen = has ? Steps::try_lock(table_.word(run.first_word() + i)) : walk_word{0};
-      bool const ours = has && !seen.locked();
+      u32 const index = run.first_word() + i;
+      // Only words below the first that somebody holds: crowds that lock what they cannot keep would never be done.
+      u32 const held = simt::ballot(company_, has && table_.look_at(index).locked());
+      bool const tries = has && (held == 0 || simt::lane_id() < lowest_bit(held));
+      walk_word const seen = tries ? Steps::try_lock(table_.word(index)) : walk_word{0};
+      bool const ours = tries && !seen.locked();
       // What is taken while somebody else holds the word stays taken.
-      free = simt::ballot(company_, has && (run.part(i) & ~seen.free()) != 0) == 0;
+      free = simt::ballot(company_, tries && (run.part(i) & ~seen.free()) != 0) == 0;
       u32 const failing = simt::ballot(company_, has && !ours);
       u32 const kept = failing != 0 ? company_ & low_mask32(lowest_bit(failing)) : company_;
       bool const keeps = ours && (kept >> simt::lane_id() & 1) != 0;
-      if (ours && !keeps) Steps::publish(table_.word(run.first_word() + i), 0);  // S1
+      if (ours && !keeps) Steps::publish(table_.word(index), 0);  // S1
       locked += popcount(simt::ballot(company_, keeps));
       if (failing != 0 && free) nap.pause();
     }

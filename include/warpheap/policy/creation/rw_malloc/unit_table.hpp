@@ -150,7 +150,9 @@ class unit_table {
     return run;
   }
 
-  WARPHEAP_HOST_DEVICE static u32 walk_word_extent(walk_word seen) { return static_cast<u32>(seen.word >> extent_shift); }
+  WARPHEAP_HOST_DEVICE static u32 walk_word_extent(walk_word seen) {
+    return static_cast<u32>(seen.word >> extent_shift);
+  }
   static constexpr u32 extent_shift = 34;
   /// What a free leaves of a word that the block has to itself: the two bits that are no block's.
   static constexpr u64 others_bits = walk_word::lock_bit | walk_word::watched_bit;

@@ -41,12 +41,14 @@ class window_walk {
   /// A word to begin a search at.
   WARPHEAP_DEVICE u32 somewhere() { return random_.below(table_.words()); }
 
-  /// The first unit of a block for the calling lane, after at most `windows` windows; none says nothing.
-  WARPHEAP_DEVICE u64 run(window_wish wish, u32 windows) {
+  /// The first unit of a block for the calling lane; none says nothing. Ends after `most` windows in a row that had nothing
+  /// for anybody, or few if the heap was full once.
+  WARPHEAP_DEVICE u64 run(window_wish wish, u32 most) {
     u32 const lanes = popcount(company_), words = table_.words();
     if (wish.units > 32 * lanes) wish.units = 0;  // no window has that
     u64 unit = none;
-    for (u32 needing = simt::ballot(company_, wish.units != 0); needing != 0 && windows != 0; --windows) {
+    u32 needing = simt::ballot(company_, wish.units != 0);
+    for (u32 fruitless = 0; needing != 0 && fruitless < most;) {
       ++steps_;
       u32 first = words > lanes ? random_.below(words - lanes + 1) : 0;
       first = simt::shuffle(company_, first, lowest_bit(company_));
@@ -55,8 +57,10 @@ class window_walk {
         unit = u64{32} * first + place;
         wish.units = 0;
       }
-      needing = simt::ballot(company_, wish.units != 0);
-      if (steps_ >= least_steps && was_full_once_) break;
+      u32 const left = simt::ballot(company_, wish.units != 0);
+      fruitless = left == needing ? fruitless + 1 : 0;
+      needing = left;
+      if (fruitless >= least_fruitless && was_full_once_) break;
     }
     // Units that others locked for us: what their old owners wrote, and did to the marks, happens before our return.
     simt::sync_warp(company_);
@@ -65,7 +69,7 @@ class window_walk {
 
  private:
   static constexpr u32 nowhere = ~u32{0};
-  static constexpr u32 least_steps = 4;
+  static constexpr u32 least_fruitless = 2;
 
   /// One window. Returns where in it the lane's block starts.
   WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {
