@@ -26,13 +26,18 @@ class simulated_pages {
     }
   }
 
-  u32 page_steps() { return look([&](u32 at) { return at; }, total(), 1); }
-  u32 word_steps(u32 pages) { return look([&](u32 at) { return at * pages; }, total() / pages, pages); }
+  u32 page_steps() {
+    return look([&](u32 at) { return at; }, total(), 1);
+  }
+  u32 word_steps(u32 pages) {
+    return look([&](u32 at) { return at * pages; }, total() / pages, pages);
+  }
 
   u32 together_steps(u32 pages, u32 lanes) {
     u32 steps = 0;
     for (u32 needed = lanes; needed != 0; ++steps)
-      for (u32 lane = 0; lane < lanes; ++lane) needed -= take_up_to(needed, pages * random_.below(total() / pages), pages);
+      for (u32 lane = 0; lane < lanes; ++lane)
+        needed -= take_up_to(needed, pages * random_.below(total() / pages), pages);
     return steps;
   }
 

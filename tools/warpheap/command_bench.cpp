@@ -65,7 +65,7 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
 /// The pool of a scenario, unless one was typed.
 u64 default_pool(choices const& chosen, std::string const& scenario) {
   bool const on_host = chosen.on->name() == "host";
-  if (on_host && (scenario == "fill" || scenario == "exhaust")) return host_pool_to_fill;
+  if (on_host && (scenario == "fill" || scenario == "exhaust" || scenario == "utilisation")) return host_pool_to_fill;
   return scenario == "exhaust" ? pool_to_exhaust : chosen.pool_bytes;
 }
 

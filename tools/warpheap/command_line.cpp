@@ -77,29 +77,33 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn\n"
       "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to\n"
       "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together\n"
-      "for exactly the pool; failures count), latency (one lane), init (making and resetting a heap), workers (cycles\n"
+      "for exactly the pool; failures count), utilisation (bytes in callers' hands at the first nullptr, by size), "
+      "latency (one lane), init (making and resetting a heap), workers (cycles\n"
       "of one call by the number of threads that make it), policy_overhead (the composed allocator against its\n"
       "creation policy called directly). Of primitives, whatever the allocators: semaphore (a unit for every thread,\n"
       "made by the batch: counting against bulk semaphore), rcu_delegation (threads remove elements of a list that\n"
-      "others search: every barrier a wait of its own, against barriers that are delegated). Allocator 'null' is the\n"
+      "others search: every barrier a wait of its own, against barriers that are delegated), random_walk (steps and "
+      "time of\n"
+      "a page by RW, RW-BM, CoRW and a queue as free pages become few, beside theory). Allocator 'null' is the\n"
       "floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory operations that no\n"
       "free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that\n"
       "uses it.");
   to.add_option("scenarios", flags.scenarios,
-                "burst, mixed, churn, fill, exhaust, latency, init, workers, policy_overhead, semaphore, "
-                "rcu_delegation; all of them by default")
+                "burst, mixed, churn, fill, exhaust, utilisation, latency, init, workers, policy_overhead, semaphore, "
+                "rcu_delegation, random_walk; all of them by default")
       ->type_name("SCENARIO");
-  add_common_flags(to, flags.common, "256MiB, 8MiB for fill and exhaust");
-  add_sizes(to, flags.sizes, flags.ranges, "Sizes of burst, fill, exhaust, latency, workers and policy_overhead",
-            "Ranges of sizes of mixed, churn and policy_overhead");
+  add_common_flags(to, flags.common, "256MiB, 8MiB for fill, exhaust and utilisation");
+  add_sizes(to, flags.sizes, flags.ranges,
+            "Sizes of burst, fill, exhaust, utilisation, latency, workers and policy_overhead",
+            "Ranges of sizes of mixed, churn, utilisation and policy_overhead");
   add_text(to, "--threads", flags.threads,
            "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn 262144, fill 65536; on "
            "the host "
            "fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
-           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 32768) and "
-           "rcu_delegation (64, 256, ... 16384)",
+           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 32768), "
+           "rcu_delegation (64, 256, ... 16384) and random_walk (1024, 4096, ... 262144)",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,
            "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",

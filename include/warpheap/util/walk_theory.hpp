@@ -64,8 +64,7 @@ inline double page_warp_steps(pages of, u32 lanes = 32) {
 /// U', and the bound V'.
 inline double word_thread_steps(pages of, u32 word_pages = 32) {
   double sum = 0;
-  for (double j = 0; j < of.threads; ++j)
-    sum += 1 / -std::expm1(word_pages * std::log1p(-(of.free - j) / of.total));
+  for (double j = 0; j < of.threads; ++j) sum += 1 / -std::expm1(word_pages * std::log1p(-(of.free - j) / of.total));
   return sum / of.threads;
 }
 inline double word_warp_steps(pages of, u32 word_pages = 32, u32 lanes = 32) {

@@ -26,12 +26,14 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"churn", run_churn},
                                       {"fill", run_fill},
                                       {"exhaust", run_exhaust},
+                                      {"utilisation", run_utilisation},
                                       {"latency", run_latency},
                                       {"init", run_init},
                                       {"workers", run_workers},
                                       {"policy_overhead", run_policy_overhead},
                                       {"semaphore", nullptr, run_semaphore},
-                                      {"rcu_delegation", nullptr, run_rcu_delegation}};
+                                      {"rcu_delegation", nullptr, run_rcu_delegation},
+                                      {"random_walk", nullptr, run_random_walk}};
 
 scenario const& find_scenario(std::string const& name) {
   std::string names;
