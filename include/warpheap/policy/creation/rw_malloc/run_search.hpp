@@ -14,6 +14,7 @@
 //   S1  who waits for a locked word holds only words below it. So lanes wait in no circle.
 #pragma once
 
+#include "../../../platform/backoff.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "unit_table.hpp"
 
