@@ -31,7 +31,7 @@ void expect_apart(unit_pool<small_heap> const& pool, std::vector<void*> const& b
   std::sort(list.begin(), list.end());
   for (size_t i = 1; i < list.size(); ++i) EXPECT_LE(list[i - 1].first + list[i - 1].second, list[i].first);
   for (auto const& [memory, bytes] : list)
-    EXPECT_TRUE(pool.allocator().contains(memory) && pool.allocator().contains(memory + bytes - 1));
+    EXPECT_TRUE(pool.allocator().table().contains(memory) && pool.allocator().table().contains(memory + bytes - 1));
   EXPECT_TRUE(pool.is_quiet(list.size()));
 }
 
