@@ -21,6 +21,9 @@ struct size_range {
   u64 most = 16;
 };
 
+/// Threads that draw one random number together, and so do the same.
+enum class divergence { per_thread, per_warp, per_thread_block };
+
 /// A value of 0 and an empty list mean what the scenario takes on its backend.
 struct request {
   u64 pool_bytes = 0;
@@ -35,6 +38,9 @@ struct request {
   u32 batch = 512;                      ///< units that a maker makes
   u32 batch_ns = 0;                     ///< and what that takes it, beside one atomic
   std::vector<u64> readers_per_writer;  ///< of rcu_delegation
+  std::vector<divergence> divergences;  ///< of two_phase
+  /// Of two_phase: how likely a thread allocates, or frees, in an even step and in an odd one.
+  std::vector<double> allocate_shares = {0.95, 0.55}, free_shares = {0.55, 0.95};
   progress report = [](std::string const&, u64, u64) {};
 };
 

@@ -70,5 +70,21 @@ inline double speedup(lap const& first, lap const& second) {
   return median(ratios);
 }
 
+/// Appends a row for each of two contenders that took turns: `first` and `second` say who they are, and have parameters and
+/// operations; `figure` names what they measured beside. The second's has `ratio`, too. False if either was at fault.
+inline bool append_pair(std::vector<result>& rows, result first, result second, char const* figure,
+                        std::pair<lap, lap> const& laps) {
+  auto const append = [&](result row, lap const& made) {
+    row.figures = {{figure, made.figure}};
+    row.times_us = made.times_us;
+    row.fault = made.fault;
+    rows.push_back(row);
+  };
+  append(std::move(first), laps.first);
+  append(std::move(second), laps.second);
+  rows.back().figures.push_back({"ratio", speedup(laps.first, laps.second)});
+  return laps.first.fault.empty() && laps.second.fault.empty();
+}
+
 }  // namespace WARPHEAP_BACKEND
 }  // namespace warpheap::bench

@@ -197,24 +197,17 @@ std::vector<result> rcu_delegation(request const& asked) {
       asked.report("rcu_delegation", rows.size() / 2, numbers.size() * shares.size());
       auto const writers = static_cast<u32>(std::max<u64>(threads / share, 1));
       auto const shapes = shapes_of(threads, asked);
-      auto const [first, second] = take_turns(
+      auto const laps = take_turns(
           shapes, asked.repeat,
           [&](launch_shape shape) { return run_removal_once<First>(shape, threads, writers, asked.seed); },
           [&](launch_shape shape) { return run_removal_once<Second>(shape, threads, writers, asked.seed); });
-      auto const append = [&](char const* operation, lap const& made) {
-        result row{.scenario = "rcu_delegation", .primitive = "srcu", .operation = operation};
-        row.parameters = {{"threads", threads}, {"writers", writers}};
-        add_thread_blocks(row, shapes);
-        row.figures = {{"delegated_share", made.figure}};
-        row.times_us = made.times_us;
-        row.operations = static_cast<double>(threads);
-        row.fault = made.fault;
-        rows.push_back(row);
-      };
-      append(First::name, first);
-      append(Second::name, second);
-      rows.back().figures.push_back({"ratio", speedup(first, second)});
-      if (!first.fault.empty() || !second.fault.empty()) return rows;
+      result row{.scenario = "rcu_delegation", .primitive = "srcu", .operation = First::name};
+      row.parameters = {{"threads", threads}, {"writers", writers}};
+      row.operations = static_cast<double>(threads);
+      add_thread_blocks(row, shapes);
+      auto other = row;
+      other.operation = Second::name;
+      if (!append_pair(rows, row, other, "delegated_share", laps)) return rows;
     }
   return rows;
 }

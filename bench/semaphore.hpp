@@ -1,7 +1,8 @@
 // semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one unit from a semaphore that
 // has none, and who is told to make a batch makes it: by one atomic addition, and a pause where one is asked for. A counting
 // semaphore makes one batch at a time, a bulk semaphore as many as are needed, so this is the upper limit of what an
-// allocator that stands on either can do. Batch: `batch`, `batch_ns`; threads: `workers`; `thread_blocks`.
+// allocator that stands on either can do. Both are asked once for the lanes of a warp, by the means that each has: the
+// counting semaphore by a leader that wants as many units, the bulk semaphore by wait_with_company. Batch: `batch`, `batch_ns`; threads: `workers`; `thread_blocks`.
 //
 // Checked: every thread got its unit, as many batches were made as that takes, and the units left are the rest.
 // Source: Gelado and Garland 2019, section 5.1 and figure 5. Differs: the pause.
@@ -12,6 +13,7 @@
 #include "primitives.hpp"
 #include "warpheap/sync/bulk_semaphore.hpp"
 #include "warpheap/sync/counting_semaphore.hpp"
+#include "warpheap/sync/warp_aggregate.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
@@ -38,18 +40,28 @@ struct batch_maker {
 struct by_counting_semaphore {
   static constexpr char const* name = "counting_semaphore";
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
-    counting_semaphore const semaphore{word};
-    u32 const missing = semaphore.wait_or_grow(1);
-    if (!missing) return;
-    maker.make();
-    semaphore.grown(batch - missing);
+    lane_group const group = group_of(simt::active_mask());
+    if (group.leads) take_units(counting_semaphore{word}, group.size, batch, maker);
+    simt::sync_warp(group.mask);
+  }
+
+ private:
+  WARPHEAP_DEVICE static void take_units(counting_semaphore semaphore, u32 units, u32 batch, batch_maker maker) {
+    while (units != 0) {
+      u32 const wanted = units < batch ? units : batch;
+      if (u32 const missing = semaphore.wait_or_grow(wanted)) {
+        maker.make();
+        semaphore.grown(batch - missing);
+      }
+      units -= wanted;
+    }
   }
 };
 struct by_bulk_semaphore {
   static constexpr char const* name = "bulk_semaphore";
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
     bulk_semaphore semaphore{word};
-    if (semaphore.wait(1, batch) == wait_result::acquired) return;
+    if (semaphore.wait_with_company(batch) == wait_result::acquired) return;
     maker.make();
     semaphore.signal(batch - 1, batch - 1);
   }
@@ -90,29 +102,22 @@ run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& a
 template <class First = by_counting_semaphore, class Second = by_bulk_semaphore>
 std::vector<result> semaphore(request const& asked) {
   auto numbers = asked.workers;
-  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 15, 2048); number *= on_gpu ? 2 : 8)
+  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 20, 2048); number *= on_gpu ? 2 : 8)
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {
     asked.report("semaphore", rows.size() / 2, numbers.size());
     auto const shapes = shapes_of(threads, asked);
-    auto const [first, second] = take_turns(
+    auto const laps = take_turns(
         shapes, asked.repeat, [&](launch_shape shape) { return run_semaphore_once<First>(shape, threads, asked); },
         [&](launch_shape shape) { return run_semaphore_once<Second>(shape, threads, asked); });
-    auto const append = [&](char const* name, lap const& made) {
-      result row{.scenario = "semaphore", .primitive = name, .operation = "wait"};
-      row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
-      add_thread_blocks(row, shapes);
-      row.figures = {{"batches", made.figure}};
-      row.times_us = made.times_us;
-      row.operations = static_cast<double>(threads);
-      row.fault = made.fault;
-      rows.push_back(row);
-    };
-    append(First::name, first);
-    append(Second::name, second);
-    rows.back().figures.push_back({"ratio", speedup(first, second)});
-    if (!first.fault.empty() || !second.fault.empty()) break;
+    result row{.scenario = "semaphore", .primitive = First::name, .operation = "wait"};
+    row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
+    row.operations = static_cast<double>(threads);
+    add_thread_blocks(row, shapes);
+    auto other = row;
+    other.primitive = Second::name;
+    if (!append_pair(rows, row, other, "batches", laps)) break;
   }
   return rows;
 }

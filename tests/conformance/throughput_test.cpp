@@ -1,11 +1,13 @@
-// UAlloc and TBuddy as one: as it is, and with wide bins and little that is empty kept, so that memory moves between the two.
+// UAlloc and TBuddy as one: as it is, and with wide bins, pages of 2 KiB and little that is empty kept, so
+// that memory moves between the two.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 
 WARPHEAP_CONFORMANCE(throughput, warpheap::throughput_allocator, warpheap::conformance::crowd::full, 24);
 
 #if !defined(__CUDACC__)  // one is enough to compile there
-constexpr warpheap::creation::ualloc_config wide_and_tight{.chunk_log2 = 16, .wide_bins = true, .idle_bins = 1};
+constexpr warpheap::creation::ualloc_config wide_and_tight{
+    .chunk_log2 = 16, .wide_bins = true, .largest_log2 = 10, .idle_bins = 1};
 using wide_throughput = warpheap::plain_allocator<warpheap::creation::throughput<wide_and_tight>>;
 
 WARPHEAP_CONFORMANCE(throughput_wide, wide_throughput, warpheap::conformance::crowd::full, 50);

@@ -1,6 +1,7 @@
 // The semaphore between real lanes: as many batches as needed, no unit lost, no sleeper left behind, contents seen.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/sync/bulk_semaphore.hpp>
@@ -41,19 +42,35 @@ struct take_one {
   }
 };
 
-TEST(BulkSemaphore, MakesAsManyBatchesAsNeededAndNoMore) {
+/// The same by lanes that wait with those who are there.
+template <class Semaphore>
+struct with_company : Semaphore {
+  using Semaphore::Semaphore;
+
+  WARPHEAP_DEVICE wait_result wait(u32 n, u32 batch) {
+    return n == 1 ? this->wait_with_company(batch) : Semaphore::wait(n, batch);
+  }
+};
+
+template <class Semaphore>
+void expect_no_batch_too_many() {
   for (u32 const batch : {1u, 7u, 32u, 512u}) {
     for_each_schedule(50, [&] {
       device_buffer<u64> word(1);
       device_buffer<u32> contents(1);
       device_buffer<tally> total(1);
-      launch({2, 50}, take_one<bulk_semaphore>{}, word.data(), batch, contents.data(), total.data());
+      launch({2, 50}, take_one<Semaphore>{}, word.data(), batch, contents.data(), total.data());
       synchronize();
       EXPECT_EQ(total[0].acquired, 100u);
       EXPECT_EQ(total[0].made, (100 + batch - 1) / batch);
       EXPECT_EQ(word[0], u64{total[0].made} * batch - 100);
     });
   }
+}
+
+TEST(BulkSemaphore, MakesAsManyBatchesAsNeededAndNoMore) {
+  expect_no_batch_too_many<bulk_semaphore>();
+  expect_no_batch_too_many<with_company<bulk_semaphore>>();
 }
 
 /// Whether nobody got units of a batch without seeing what its maker wrote before.
@@ -69,6 +86,7 @@ bool shows_contents() {
 
 TEST(BulkSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<bulk_semaphore>()); });
+  for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<with_company<bulk_semaphore>>()); });
 }
 
 /// Lanes take units, keep some, give some back, steal some without waiting; only `supply` batches can be made.
@@ -123,26 +141,64 @@ bool conserves_units(u32 supply) {
 TEST(BulkSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
   for (u32 const supply : {0u, 1u, 5u, 1000u}) {
     for_each_schedule(100, [&] { EXPECT_TRUE(conserves_units<bulk_semaphore>(supply)) << supply << " batches"; });
+    for_each_schedule(
+        100, [&] { EXPECT_TRUE(conserves_units<with_company<bulk_semaphore>>(supply)) << supply << " batches"; });
   }
 }
 
 /// Every lane asks once; no batch can be made.
+template <class Semaphore>
 struct find_nothing {
   WARPHEAP_DEVICE void operator()(u64* word, u32 batch, tally* total) const {
-    bulk_semaphore semaphore{*word};
+    Semaphore semaphore{*word};
     if (semaphore.wait(1, batch) == wait_result::make_batch && !semaphore.withdraw(1, batch)) count(total->refused, 1);
   }
 };
 
-TEST(BulkSemaphore, AFailedBatchWakesEverySleeper) {
+template <class Semaphore>
+void expect_all_are_refused() {
   for_each_schedule(100, [] {
     device_buffer<u64> word(1);
     device_buffer<tally> total(1);
-    launch({2, 50}, find_nothing{}, word.data(), 16u, total.data());
+    launch({2, 50}, find_nothing<Semaphore>{}, word.data(), 16u, total.data());
     synchronize();
     EXPECT_EQ(total[0].refused, 100u);
     EXPECT_EQ(word[0], 0u);
   });
+}
+
+TEST(BulkSemaphore, AFailedBatchWakesEverySleeper) {
+  expect_all_are_refused<bulk_semaphore>();
+  expect_all_are_refused<with_company<bulk_semaphore>>();
+}
+
+/// As many lanes as there are units, and lanes that are told to make what nobody can: not one of them may leave without.
+template <class Semaphore>
+struct share_what_is_there {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 rounds, tally* total) const {
+    Semaphore semaphore{*word};
+    for (u32 round = 0; round < rounds; ++round) {
+      bool const ours = semaphore.wait(1, 4) == wait_result::acquired || semaphore.withdraw(1, 4);
+      count(ours ? total->acquired : total->refused, 1);
+      if (ours) semaphore.signal(1, 0);
+    }
+  }
+};
+
+/// Whether nobody is refused a unit that nobody has, and none is lost.
+template <class Semaphore>
+bool shares_all() {
+  constexpr launch_shape shape{2, 5};
+  device_buffer<u64> word(std::vector<u64>{10});
+  device_buffer<tally> total(1);
+  launch(shape, share_what_is_there<Semaphore>{}, word.data(), 8u, total.data());
+  synchronize();
+  return total[0].acquired == 80 && total[0].refused == 0 && word[0] == 10;
+}
+
+TEST(BulkSemaphore, NobodyIsRefusedAUnitThatNobodyHas) {
+  for_each_schedule(200, [] { EXPECT_TRUE(shares_all<bulk_semaphore>()); });
+  for_each_schedule(400, [] { EXPECT_TRUE(shares_all<with_company<bulk_semaphore>>()); });
 }
 
 /// The first thread promises a unit before anybody asks and delivers it, or takes the promise back; the others wait.
@@ -268,6 +324,61 @@ class semaphore_with_relaxed_signal : public bulk_semaphore {
   atomic_ref<u64> raw_;
 };
 
+/// What is wrong with a twin of wait_each.
+enum class slip {
+  none,
+  keeps_what_is_beyond,    // what was taken beyond the units there stays taken
+  reserves_nothing,        // sleepers whom R does not count
+  makes_one_too_many,      // a maker more than is missing
+  forgets_that_it_sleeps,  // a maker stays counted in R
+  relaxed_take,            // contents may be seen late
+  no_barrier               // the leader's acquire is its own
+};
+
+template <slip Slip>
+class sloppy_semaphore : public bulk_semaphore {
+ public:
+  explicit sloppy_semaphore(u64& word) : bulk_semaphore{word}, raw_{word} {}
+
+  wait_result wait(u32 n, u32 batch) {
+    if (n != 1) return bulk_semaphore::wait(n, batch);
+    u32 mask = simt::active_mask();
+    for (bool reserved = false;; reserved = true, simt::pause(20)) {
+      auto const group = group_of(mask);
+      u32 taken = 0, makers = 0;
+      if (group.leads) {
+        u64 seen = raw_.load(order::relaxed);
+        if (!reserved) {
+          raw_.fetch_add(state::change(0, Slip == slip::reserves_nothing ? 0 : -i64{group.size}), order::relaxed);
+        } else if (state::balance(seen) > 0) {
+          i64 const size = group.size, back = Slip == slip::reserves_nothing ? 0 : size;
+          auto const how = Slip == slip::relaxed_take ? order::relaxed : order::acquire;
+          i64 const there = state::balance(raw_.fetch_add(state::change(-size, back), how));
+          taken = static_cast<u32>(std::clamp<i64>(there, 0, size));
+          i64 const rest = size - taken;
+          if (Slip != slip::keeps_what_is_beyond) raw_.fetch_add(state::change(rest, back ? -rest : 0), order::relaxed);
+        } else {
+          makers = state::makers_among(seen, group.size, batch);
+          if (makers != 0 && makers < group.size && Slip == slip::makes_one_too_many) ++makers;
+          i64 const kept = Slip == slip::forgets_that_it_sleeps ? makers : 0;
+          if (!raw_.compare_exchange(seen, seen + state::change(0, i64{makers} * batch - kept), order::acquire,
+                                     order::relaxed))
+            makers = 0;
+        }
+      }
+      taken = broadcast(group, taken);
+      makers = broadcast(group, makers);
+      if (Slip != slip::no_barrier) simt::sync_warp(mask);
+      if (group.rank < taken) return wait_result::acquired;
+      if (group.rank < taken + makers) return wait_result::make_batch;
+      if (taken + makers != 0) mask &= ~low_mask32(nth_bit(mask, taken + makers));
+    }
+  }
+
+ private:
+  atomic_ref<u64> raw_;
+};
+
 /// Whether some schedule makes the twin hang, or lose units or promises.
 template <class Semaphore>
 bool loses_units(u32 supply) {
@@ -299,6 +410,38 @@ TEST(BulkSemaphore, AReservationAfterTheSleepIsCaught) {
 TEST(BulkSemaphore, ASoundSemaphoreIsNot) {
   for (u32 const supply : {1u, 5u, 1000u}) EXPECT_FALSE(loses_units<bulk_semaphore>(supply));
 }
+
+template <slip Slip>
+bool slips() {
+  for (u32 const supply : {1u, 5u, 1000u})
+    if (loses_units<sloppy_semaphore<Slip>>(supply)) return true;
+  return find_failing_schedule(200, shows_contents<sloppy_semaphore<Slip>>).has_value();
+}
+
+TEST(BulkSemaphore, CompanyThatKeepsMoreThanThereWasIsCaught) { EXPECT_TRUE(slips<slip::keeps_what_is_beyond>()); }
+
+TEST(BulkSemaphore, CompanyThatReservesNothingIsCaught) { EXPECT_TRUE(slips<slip::reserves_nothing>()); }
+
+TEST(BulkSemaphore, AMakerThatStaysReservedIsCaught) { EXPECT_TRUE(slips<slip::forgets_that_it_sleeps>()); }
+
+TEST(BulkSemaphore, CompanyThatTakesWithoutAcquireIsCaught) { EXPECT_TRUE(slips<slip::relaxed_take>()); }
+
+TEST(BulkSemaphore, CompanyWithoutABarrierIsCaught) { EXPECT_TRUE(slips<slip::no_barrier>()); }
+
+TEST(BulkSemaphore, CompanyThatMakesABatchTooManyIsCaught) {
+  auto const makes_few = [] {
+    device_buffer<u64> word(1);
+    device_buffer<u32> contents(1);
+    device_buffer<tally> total(1);
+    launch({2, 5}, take_one<sloppy_semaphore<slip::makes_one_too_many>>{}, word.data(), 8u, contents.data(),
+           total.data());
+    synchronize();
+    return total[0].made == 2;
+  };
+  EXPECT_TRUE(find_failing_schedule(100, makes_few).has_value());
+}
+
+TEST(BulkSemaphore, SoundCompanyIsNot) { EXPECT_FALSE(slips<slip::none>()); }
 
 TEST(BulkSemaphore, ARelaxedSignalIsCaught) {
   EXPECT_TRUE(find_failing_schedule(200, shows_contents<semaphore_with_relaxed_signal>).has_value());

@@ -19,10 +19,11 @@ struct counts {
 };
 
 TEST(BulkSemaphoreState, FieldsKeepTheirSignAndDoNotMix) {
-  for (i64 const there : {i64{0}, i64{1}, static_cast<i64>(max_available)}) {
+  for (i64 const there : {-max_available - 1, i64{-1}, i64{0}, i64{1}, max_available}) {
     for (i64 const ahead : {i64{-1} << 27, i64{-3}, i64{0}, i64{5}, (i64{1} << 27) - 1}) {
       auto const word = change(there, ahead);
-      EXPECT_EQ(available(word), static_cast<u64>(there));
+      EXPECT_EQ(balance(word), there);
+      EXPECT_EQ(available(word), static_cast<u64>(std::max(there, i64{0})));
       EXPECT_EQ(outlook(word), ahead);
       EXPECT_EQ(check_at_rest(word), ahead == 0);
     }
@@ -68,6 +69,21 @@ TEST(BulkSemaphoreState, WaitDecidesAsThreeSeparateCountsWould) {
     }
   }
   EXPECT_GT(std::min({takes, makes, sleeps}), 0u);
+}
+
+TEST(BulkSemaphoreState, SleepersMakeTheBatchesThatAreMissingAndNoMore) {
+  for (u32 batch = 1; batch <= 4; ++batch) {
+    for (u32 sleepers = 1; sleepers <= 5; ++sleepers) {
+      for (i64 c = -3; c <= 3; ++c) {
+        for (i64 x = -9; x <= 3; ++x) {
+          u32 const makers = makers_among(change(c, x - c), sleepers, batch);
+          // Enough, unless all of us make one; and with one less there would be too few.
+          EXPECT_TRUE(x + i64{makers} * batch >= 0 || makers == sleepers);
+          EXPECT_TRUE(makers == 0 || x + (i64{makers} - 1) * batch < 0);
+        }
+      }
+    }
+  }
 }
 
 TEST(BulkSemaphoreState, WithdrawTakesThePromiseBackAndUnitsThatAreThere) {
@@ -179,7 +195,7 @@ class explorer {
       if (at == where::holding) held += wanted_[lane];
     }
     auto const made = i64{batches_ - end.batches_left} * batch_units;
-    return check_at_rest(end.word) && static_cast<i64>(available(end.word)) + held == made;
+    return check_at_rest(end.word) && balance(end.word) + held == made;
   }
 
   std::vector<u32> wanted_;

@@ -144,4 +144,46 @@ TEST(WarpAggregate, LanesWithDifferentCountersDoNotMix) {
   expect_every_number_drawn_once<u64>(7);
 }
 
+/// Every lane has bits of its own, and bits that others of its group have too; the leader tells of all.
+template <class Bits>
+struct unite_bits {
+  WARPHEAP_HOST_DEVICE static Bits bits_of(u32 lane) {
+    return Bits{1} << lane * (sizeof(Bits) / 4) | Bits{lane % 3} << (8 * sizeof(Bits) - 2);
+  }
+  WARPHEAP_DEVICE void operator()(u32 keys, member* members, Bits* unions) const {
+    u32 const company = simt::active_mask(), key = simt::lane_id() * 5 % keys;
+    lane_group const group = group_by(company, key);
+    Bits const all = union_of_groups(company, group, bits_of(simt::lane_id()));
+    members[global_thread_index()] = member_of(group, key);
+    unions[global_thread_index()] = all;
+  }
+};
+
+template <class Bits>
+void expect_leaders_hold_the_union() {
+  for (u32 const keys : {1u, 2u, 5u, 32u}) {
+    for_each_schedule(20, [&] {
+      device_buffer<member> members(lanes);
+      device_buffer<Bits> unions(lanes);
+      launch(two_blocks, unite_bits<Bits>{}, keys, members.data(), unions.data());
+      synchronize();
+      u32 leaders = 0;
+      for (u32 i = 0; i < lanes; ++i) {
+        if (!members[i].leads) continue;
+        ++leaders;
+        Bits all = 0;
+        for (u32 rest = members[i].mask; rest != 0; rest &= rest - 1)
+          all |= unite_bits<Bits>::bits_of(lowest_bit(rest));
+        EXPECT_EQ(unions[i], all) << keys << " keys, mask " << members[i].mask;
+      }
+      EXPECT_GE(leaders, keys);
+    });
+  }
+}
+
+TEST(WarpAggregate, ALeaderHoldsTheUnionOfItsGroupsBits) {
+  expect_leaders_hold_the_union<u32>();
+  expect_leaders_hold_the_union<u64>();
+}
+
 }  // namespace

@@ -167,6 +167,28 @@ TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
   EXPECT_EQ(document["results"][2]["parameters"]["writers"], 10);
 }
 
+TEST_F(Program, BenchOfWavesTakesItsOptions) {
+  auto const made = run(
+      "bench two_phase scaling prefix_sum --backend host --pool 4MiB --threads 100 --rounds 4 --sizes 32 --workers 64 "
+      "--ranges 16-64 --divergence thread,block --allocate-shares 1,1 --free-shares 0,0.25 --repeat 2 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  ASSERT_EQ(document["results"].size(), 4u + 2 + 4);
+  std::vector<std::string> operations;
+  for (auto const& row : document["results"]) {
+    operations.push_back(row["operation"]);
+    EXPECT_EQ(row["checked"], true);
+    EXPECT_EQ(row["times_us"].size(), 2u);
+  }
+  EXPECT_THAT(operations, testing::ElementsAre("spree", "private", "spree", "private", "malloc", "free", "malloc",
+                                               "free", "malloc", "free"));
+  EXPECT_EQ(document["results"][0]["parameters"]["drawn_by"], 1);
+  EXPECT_EQ(document["results"][2]["parameters"]["drawn_by"], 256);
+  EXPECT_EQ(document["results"][2]["parameters"]["free_odd_permille"], 250);
+  EXPECT_EQ(document["results"][6]["primitive"], "one_piece");
+  EXPECT_EQ(document["results"][8]["allocator"], "slab_bitmap");
+}
+
 TEST_F(Program, PicTimesStepsAndComparesStates) {
   auto const made =
       run("pic --backend host --allocator ring_buffer,slab_bitmap --cells 16x8 --particles-per-cell 5 --species 2 "
@@ -203,6 +225,91 @@ TEST_F(Program, PicFindsWhatOneSpeciesCanHave) {
   EXPECT_EQ(document["results"][1]["share_of_pool"], 1.0);
   EXPECT_EQ(document["results"][3]["share_of_pool"], 0.5);
   EXPECT_EQ(document["results"][3]["parameters"]["species"], 2);
+}
+
+TEST_F(Program, JoinTimesItsPartsAndComparesResults) {
+  auto const made =
+      run("join --backend host --allocator direct,slab_bitmap,slab_bitmap --tuples 0,1000,3000 --probe-tuples 2000 "
+          "--match 0.5 --skew 1.2 --repeat 2 --pool 4MiB --seed 3 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["verified"], true);
+  ASSERT_EQ(document["joins"].size(), 3u);
+  EXPECT_EQ(document["joins"][0]["tuples"], 0);
+  EXPECT_EQ(document["joins"][1]["build_tuples"], 1000);
+  EXPECT_EQ(document["joins"][1]["probe_tuples"], 2000);
+  EXPECT_EQ(document["joins"][2]["tuples"], 1000);
+  EXPECT_EQ(document["joins"][2]["checksum"].get<std::string>().size(), 16u);
+  ASSERT_EQ(document["results"].size(), 3u * 5);  // join and probe of both, free of one
+  for (auto const& row : document["results"]) {
+    EXPECT_EQ(row["scenario"], "join");
+    EXPECT_EQ(row["times_us"].size(), 2u);
+    EXPECT_EQ(row["checked"], true);
+    EXPECT_EQ(row["failures"], 0);
+    EXPECT_EQ(row["parameters"]["page_bytes"], 256);
+  }
+  auto const& row = document["results"][7];
+  EXPECT_EQ(row["operation"], "join");
+  EXPECT_EQ(row["allocator"], "slab_bitmap");
+  EXPECT_GE(row["pages"], 50);
+  EXPECT_EQ(row["tuples"], 1000);
+  EXPECT_GT(row["median_us"], 0);
+  auto const lanes = json::parse(
+      run("join --backend host --chains lane --tuples 500 --allocator scatter --page-bytes 64 --pool 4MiB --json -")
+          .out);
+  EXPECT_EQ(lanes["results"][0]["parameters"]["lanes_a_chain"], 1);
+  EXPECT_EQ(lanes["results"][0]["pages"], 500);
+  auto const text = run("join --backend host --tuples 100 --pool 4MiB");
+  EXPECT_THAT(text.out, HasSubstr("A join of 100 and 100 tuples with slab_bitmap takes"));
+}
+
+TEST_F(Program, JoinReadsItsTables) {
+  auto const build = write("build.csv", "key,payload\n1,10\n2,20\n2,21\n"),
+             probe = write("probe.csv", "2,7\n3,8\n2,9\n");
+  auto const made =
+      run("join --backend host --allocator slab_bitmap --pool 1MiB --json - --build " + build + " --probe " + probe);
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["joins"][0]["tuples"], 4);
+  EXPECT_EQ(document["joins"][0]["build_tuples"], 3);
+  EXPECT_EQ(document["results"][0]["pages"], 1);
+  auto const turned = json::parse(
+      run("join --backend host --allocator slab_bitmap --pool 1MiB --json - --probe " + build + " --build " + probe)
+          .out);
+  EXPECT_EQ(turned["joins"][0]["tuples"], 4);
+  auto const empty = write("empty.csv", "");
+  EXPECT_EQ(run("join --backend host --pool 1MiB --build " + build + " --probe " + empty).status, 0);
+  expect_refusal("join --backend host --build " + write("bad.csv", "1,2\n3\n") + " --probe " + probe,
+                 "bad.csv:2: '3' is not a key and a payload");
+  expect_refusal("join --backend host --build no/such.csv --probe " + probe, "no/such.csv: No such file");
+  expect_refusal("join --backend host --build " + build, "--build: needs --probe");
+  expect_refusal("join --backend host --probe " + probe, "--probe: needs --build");
+  expect_refusal("join --backend host --skew 1 --build " + build + " --probe " + probe,
+                 "--skew: is of tables that are made");
+}
+
+TEST_F(Program, AJoinThatDoesNotFitIsRefusedOrAFailedCheck) {
+  // Result and pool are known beforehand: not even bare tuples fit.
+  expect_refusal("join --backend host --pool 1MiB --tuples 1000,90000",
+                 "the result of tables of 90000 and 90000 tuples");
+  std::string same;
+  for (unsigned i = 0; i < 300; ++i) same += "5," + std::to_string(i) + "\n";
+  auto const table = write("same.csv", same);
+  expect_refusal("join --backend host --pool 1MiB --build " + table + " --probe " + table,
+                 "has 90000 tuples of 12 bytes");
+  EXPECT_EQ(run("join --backend host --pool 2MiB --build " + table + " --probe " + table).status, 0);
+  // How much the pages waste is not.
+  auto const made = run("join --backend host --pool 1MiB --tuples 80000 --allocator direct,slab_bitmap --json -");
+  EXPECT_EQ(made.status, 1);
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["verified"], false);
+  for (auto const& row : document["results"]) {
+    EXPECT_EQ(row["median_us"], nullptr);
+    EXPECT_EQ(row["checked"], false);
+  }
+  EXPECT_THAT(made.err, HasSubstr("join: direct: out of memory: "));
+  EXPECT_EQ(std::count(made.err.begin(), made.err.end(), '\n'), 1);
 }
 
 TEST_F(Program, APlasmaThatDoesNotFitIsAFailedCheck) {
@@ -279,6 +386,11 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench workers --workers 2,0", "--workers: 0");
   expect_refusal("bench workers --workers 2,,4", "--workers");
   expect_refusal("bench mixed --ranges 64-16", "--ranges");
+  expect_refusal("bench two_phase --divergence lane", "'lane' is none of thread, warp, block");
+  expect_refusal("bench two_phase --divergence warp,", "--divergence");
+  expect_refusal("bench two_phase --allocate-shares 0.5", "'0.5' is not two shares");
+  expect_refusal("bench two_phase --free-shares 0.5,1.5", "--free-shares: 1.5 is not between 0 and 1");
+  expect_refusal("bench two_phase --free-shares 0.5,often", "'often' is not a number");
   expect_refusal("bench semaphore --batch 0", "--batch");
   expect_refusal("bench semaphore --batch-ns 2000000", "--batch-ns");
   expect_refusal("bench semaphore --thread-blocks 2048", "--thread-blocks: 2048");
@@ -296,6 +408,22 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("pic --backend host --cells 4096x4096 --particles-per-cell 200", "particles in all");
   expect_refusal("pic --backend host --pool 1MiB --allocator ring_buffer", "524288");
   expect_refusal("pic --allocator nobody", "'nobody'");
+  expect_refusal("join --tuples x", "'x'");
+  expect_refusal("join --tuples 5,", "--tuples");
+  expect_refusal("join --tuples 2000000000", "--tuples");
+  expect_refusal("join --probe-tuples -1", "--probe-tuples");
+  expect_refusal("join --match 1.5", "--match: 1.5 is not between 0 and 1");
+  expect_refusal("join --match half", "'half' is not a number");
+  expect_refusal("join --match nan", "--match");
+  expect_refusal("join --skew -1", "--skew");
+  expect_refusal("join --page-bytes 19", "--page-bytes");
+  expect_refusal("join --chains block", "'block' is neither warp nor lane");
+  expect_refusal("join --partition-bits 17", "--partition-bits");
+  expect_refusal("join --repeat 0", "--repeat");
+  expect_refusal("join --allocator direct,nobody", "'nobody'");
+  expect_refusal("join --allocator direct,", "--allocator");
+  expect_refusal("join --page-bytes 9000 --allocator ring_buffer --backend host",
+                 "ring_buffer serves at most 8192 bytes");
   expect_refusal("info --json /no/such/folder/x.json", "/no/such/folder/x.json");
 }
 

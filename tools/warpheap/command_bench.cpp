@@ -19,8 +19,8 @@ using json = nlohmann::ordered_json;
 constexpr u64 host_pool = u64{256} << 20;
 /// Filling a heap takes time in proportion, so a pool that nobody asked for is small.
 constexpr u64 host_pool_to_fill = u64{8} << 20;
-/// The paper's, from which up fewer threads exhaust the pool.
-constexpr u64 pool_to_exhaust = u64{512} << 20;
+/// The papers': that of exhaust, from which up fewer threads ask, and of scaling.
+constexpr u64 paper_pool = u64{512} << 20;
 
 /// Sixteen blocks of each live at a time.
 constexpr u64 most_workers = u64{1} << 22;
@@ -34,6 +34,26 @@ std::vector<u64> parse_counts(char const* flag, std::string const& typed, u64 mo
   if (typed.empty()) return numbers;
   for (auto const& part : split_list(flag, typed)) numbers.push_back(parse_count(flag, part, 1, most));
   return numbers;
+}
+
+std::vector<bench::divergence> parse_divergences(std::string const& typed) {
+  using enum bench::divergence;
+  std::vector<bench::divergence> kinds;
+  if (typed.empty()) return kinds;
+  for (auto const& part : split_list("--divergence", typed)) {
+    if (part != "thread" && part != "warp" && part != "block")
+      throw usage_error{fmt::format("--divergence: '{}' is none of thread, warp, block", part)};
+    kinds.push_back(part == "thread" ? per_thread : part == "warp" ? per_warp : per_thread_block);
+  }
+  return kinds;
+}
+
+/// `EVEN,ODD`.
+std::vector<double> parse_shares(char const* flag, std::string const& typed) {
+  std::vector<double> shares;
+  for (auto const& part : split_list(flag, typed)) shares.push_back(parse_real(flag, part, 0, 1));
+  if (shares.size() != 2) throw usage_error{fmt::format("{}: '{}' is not two shares, like 0.95,0.55", flag, typed)};
+  return shares;
 }
 
 /// Empty means all.
@@ -55,6 +75,9 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   asked.workers = parse_counts("--workers", flags.workers, most_workers);
   asked.thread_blocks = parse_counts("--thread-blocks", flags.thread_blocks, 1024);
   asked.readers_per_writer = parse_counts("--readers-per-writer", flags.readers_per_writer, most_workers);
+  asked.divergences = parse_divergences(flags.divergence);
+  asked.allocate_shares = parse_shares("--allocate-shares", flags.allocate_shares);
+  asked.free_shares = parse_shares("--free-shares", flags.free_shares);
   asked.batch = static_cast<u32>(parse_count("--batch", flags.batch, 1, most_batch));
   asked.batch_ns = static_cast<u32>(parse_count("--batch-ns", flags.batch_ns, 0, most_batch_ns));
   asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
@@ -66,7 +89,8 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
 u64 default_pool(choices const& chosen, std::string const& scenario) {
   bool const on_host = chosen.on->name() == "host";
   if (on_host && (scenario == "fill" || scenario == "exhaust" || scenario == "utilisation")) return host_pool_to_fill;
-  return scenario == "exhaust" ? pool_to_exhaust : chosen.pool_bytes;
+  bool const is_papers = scenario == "exhaust" || (scenario == "scaling" && !on_host);
+  return is_papers ? paper_pool : chosen.pool_bytes;
 }
 
 std::vector<bench::result> measure(choices const& chosen, std::vector<std::string> const& scenarios,

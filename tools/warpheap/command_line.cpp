@@ -77,33 +77,34 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn\n"
       "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to\n"
       "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together\n"
-      "for exactly the pool; failures count), utilisation (bytes in callers' hands at the first nullptr, by size), "
-      "latency (one lane), init (making and resetting a heap), workers (cycles\n"
-      "of one call by the number of threads that make it), policy_overhead (the composed allocator against its\n"
-      "creation policy called directly). Of primitives, whatever the allocators: semaphore (a unit for every thread,\n"
-      "made by the batch: counting against bulk semaphore), rcu_delegation (threads remove elements of a list that\n"
-      "others search: every barrier a wait of its own, against barriers that are delegated), random_walk (steps and "
-      "time of\n"
-      "a page by RW, RW-BM, CoRW and a queue as free pages become few, beside theory). Allocator 'null' is the\n"
+      "for exactly the pool; failures count), utilisation (bytes asked for and held at the first nullptr, by size),\n"
+      "latency (one lane), init (making and resetting a heap), workers (cycles of one call by the number of threads\n"
+      "that make it), policy_overhead (the composed allocator against its creation policy called directly), two_phase\n"
+      "(threads that rather allocate in even steps and rather free in odd ones, a kernel a step or one for all),\n"
+      "scaling (a burst by the number of threads), prefix_sum (a call a thread against sizes, scan and one\n"
+      "allocation). Of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch:\n"
+      "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every\n"
+      "barrier a wait of its own, against barriers that are delegated), random_walk (steps and time of a page by RW,\n"
+      "RW-BM, CoRW and a queue as free pages become few, beside theory). Allocator 'null' is the\n"
       "floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory operations that no\n"
       "free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that\n"
       "uses it.");
   to.add_option("scenarios", flags.scenarios,
-                "burst, mixed, churn, fill, exhaust, utilisation, latency, init, workers, policy_overhead, semaphore, "
-                "rcu_delegation, random_walk; all of them by default")
+                "burst, mixed, churn, fill, exhaust, utilisation, latency, init, workers, policy_overhead, two_phase, "
+                "scaling, prefix_sum, semaphore, rcu_delegation, random_walk; all of them by default")
       ->type_name("SCENARIO");
   add_common_flags(to, flags.common, "256MiB, 8MiB for fill, exhaust and utilisation");
   add_sizes(to, flags.sizes, flags.ranges,
-            "Sizes of burst, fill, exhaust, utilisation, latency, workers and policy_overhead",
-            "Ranges of sizes of mixed, churn, utilisation and policy_overhead");
+            "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase and scaling",
+            "Ranges of sizes of mixed, churn, utilisation, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
-           "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn 262144, fill 65536; on "
-           "the host "
-           "fewer)",
+           "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
+           "262144, fill 65536; on the host fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
-           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 32768), "
-           "rcu_delegation (64, 256, ... 16384) and random_walk (1024, 4096, ... 262144)",
+           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "
+           "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152), prefix_sum (1024, 32768, 1048576) and "
+           "random_walk (1024, 4096, ... 262144)",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,
            "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",
@@ -113,7 +114,16 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       ->capture_default_str();
   add_text(to, "--readers-per-writer", flags.readers_per_writer,
            "Of rcu_delegation: one in N threads removes an element (default 1,4,16,64)", "N[,N...]");
-  add_text(to, "--rounds", flags.rounds, "Rounds of churn", "N")->capture_default_str();
+  add_text(to, "--divergence", flags.divergence,
+           "Of two_phase: who draws what to do, and does it together (thread, warp, block; default warp)",
+           "KIND[,...]");
+  add_text(to, "--allocate-shares", flags.allocate_shares,
+           "Of two_phase: how likely a thread without a block allocates in an even step, and in an odd one", "EVEN,ODD")
+      ->capture_default_str();
+  add_text(to, "--free-shares", flags.free_shares, "Of two_phase: how likely one with a block frees it", "EVEN,ODD")
+      ->capture_default_str();
+  add_text(to, "--rounds", flags.rounds, "Rounds of churn; of two_phase, with two steps each", "N")
+      ->capture_default_str();
   add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
 }
 
@@ -152,6 +162,35 @@ void add_pic(CLI::App& to, pic_flags& flags) {
               "No simulation: how many particles can one species have, by number of species?");
 }
 
+void add_join(CLI::App& to, join_flags& flags) {
+  to.footer(
+      "An equi-join of two tables of keys and payloads, 32 bits each: both are cut into partitions by a hash of the\n"
+      "key, a hash table is built for each partition of the first, and every tuple of the second is looked up. A warp\n"
+      "that finds partners writes the pairs to pages from malloc, and takes another page when one is full. Allocator\n"
+      "'direct' is no allocator: pages come from an array of the pool's size, in its order, by one counter; without\n"
+      "--allocator, direct and slab_bitmap are measured. Operations: join (all of it), probe (the part that "
+      "allocates),\n"
+      "free (of the pages). Checked: the result has as many tuples as it must have, and the same checksum; and no "
+      "page\n"
+      "is lost. A result that cannot fit the pool is refused; if the pool runs out, the exit status is 1, and nothing\n"
+      "is lost.");
+  add_common_flags(to, flags.common, "256MiB");
+  add_text(to, "--build", flags.build, "First table: a file of lines key,payload; needs --probe", "FILE");
+  add_text(to, "--probe", flags.probe, "Second table, likewise; without files tables are made of the seed", "FILE");
+  add_text(to, "--tuples", flags.tuples,
+           "Tuples of each table, a join for each number (default 1048576 on a GPU, 16384 on the host)", "N[,N...]");
+  add_text(to, "--probe-tuples", flags.probe_tuples, "Tuples of the second table, if not as many", "N");
+  add_text(to, "--match", flags.match, "Share of the second table's tuples that have a partner (default 1)", "SHARE");
+  add_text(to, "--skew", flags.skew,
+           "Exponent of Zipf's law by which partners are chosen (default 0: all are as likely)", "EXPONENT");
+  add_text(to, "--page-bytes", flags.page_bytes, "Bytes of an output page", "SIZE")->capture_default_str();
+  add_text(to, "--chains", flags.chains, "Who writes to pages of its own: each warp or each lane", "warp|lane")
+      ->capture_default_str();
+  add_text(to, "--partition-bits", flags.partition_bits,
+           "Cut the tables into 2^N partitions (default: some 4096 tuples of the first a partition)", "N");
+  add_text(to, "--repeat", flags.repeat, "Times that each join is measured", "N")->capture_default_str();
+}
+
 int dispatch(int count, char const* const* arguments) {
   CLI::App app{"Dynamic memory for GPU threads: graphs built on it, allocators measured and verified.", "warpheap"};
   app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")");
@@ -161,6 +200,7 @@ int dispatch(int count, char const* const* arguments) {
   bench_flags bench;
   verify_flags verify;
   pic_flags pic;
+  join_flags join;
   int status = 0;
   auto const add = [&](char const* name, char const* text, auto fill, auto& flags, auto run) {
     auto* const command = app.add_subcommand(name, text);
@@ -172,10 +212,11 @@ int dispatch(int count, char const* const* arguments) {
   add("bench", "Measure allocators", add_bench, bench, run_bench);
   add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
   add("pic", "Simulate a plasma whose particles live in frames of the heap, and check it", add_pic, pic, run_pic);
+  add("join", "Join two tables whose result goes to pages of the heap, and check it", add_join, join, run_join);
   auto const is_command = [&](CLI::App* command) { return command->check_name(arguments[1]); };
   if (count > 1 && arguments[1][0] != '-' && app.get_subcommands(is_command).empty())
     throw usage_error{std::string{"no subcommand is called '"} + arguments[1] +
-                      "'; there are: info, graph, bench, verify, pic"};
+                      "'; there are: info, graph, bench, verify, pic, join"};
   try {
     app.parse(count, arguments);
   } catch (CLI::Success const& help) {

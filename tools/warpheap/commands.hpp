@@ -42,6 +42,9 @@ struct bench_flags {
   std::string batch = "512";
   std::string batch_ns = "0";
   std::string readers_per_writer;
+  std::string divergence;
+  std::string allocate_shares = "0.95,0.55";
+  std::string free_shares = "0.55,0.95";
   std::string rounds = "64";
   std::string repeat = "7";
 };
@@ -65,11 +68,26 @@ struct pic_flags {
   bool find_capacity = false;
 };
 
+struct join_flags {
+  common_flags common;
+  std::string build;
+  std::string probe;
+  std::string tuples;
+  std::string probe_tuples;
+  std::string match;
+  std::string skew;
+  std::string page_bytes = "256";
+  std::string chains = "warp";
+  std::string partition_bits;
+  std::string repeat = "3";
+};
+
 int run_info(common_flags const& flags);
 int run_graph(graph_flags const& flags);
 int run_bench(bench_flags const& flags);
 int run_verify(verify_flags const& flags);
 int run_pic(pic_flags const& flags);
+int run_join(join_flags const& flags);
 
 /// The most threads that a flag takes.
 inline constexpr u64 most_threads = u64{1} << 26;

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <system_error>
+
+#include "text_file.hpp"
 
 namespace warpheap::tool {
 
@@ -20,14 +18,6 @@ std::string lower(std::string_view text) {
   std::string made{text};
   std::transform(made.begin(), made.end(), made.begin(), [](unsigned char c) { return std::tolower(c); });
   return made;
-}
-
-/// What the file shows of itself in a message: short, and without control characters.
-std::string excerpt(std::string_view text) {
-  std::string made{text.substr(0, 40)};
-  for (char& c : made)
-    if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
-  return text.size() > 40 ? made + "..." : made;
 }
 
 /// A text line by line, and in each line field by field.
@@ -182,14 +172,6 @@ edge_list parse_matrix_market(std::string const& name, std::string_view text) {
   return graph;
 }
 
-edge_list read_matrix_market(std::string const& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw usage_error{path + ": is a directory"};
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw usage_error{path + ": " + std::strerror(errno)};
-  std::string const text{std::istreambuf_iterator<char>{file}, {}};
-  if (file.bad()) throw usage_error{path + ": " + std::strerror(errno)};
-  return parse_matrix_market(path, text);
-}
+edge_list read_matrix_market(std::string const& path) { return parse_matrix_market(path, read_text_file(path)); }
 
 }  // namespace warpheap::tool

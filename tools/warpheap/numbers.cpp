@@ -61,6 +61,17 @@ u64 parse_count(std::string_view what, std::string_view text, u64 least, u64 mos
   return read.value;
 }
 
+double parse_real(std::string_view what, std::string_view text, double least, double most) {
+  double value = 0;
+  auto const end = text.data() + text.size();
+  auto const [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) throw usage_error{fmt::format("{}: '{}' is not a number", what, text)};
+  // Not value < least: "nan" is between nothing.
+  if (!(value >= least && value <= most))
+    throw usage_error{fmt::format("{}: {} is not between {} and {}", what, text, least, most)};
+  return value;
+}
+
 u64 parse_bytes(std::string_view what, std::string_view text, u64 least, u64 most) {
   auto const read = read_number(text);
   for (auto const& known : units) {

@@ -16,6 +16,9 @@ u64 parse_count(std::string_view what, std::string_view text, u64 least = 0, u64
 /// TB). Throws usage_error likewise.
 u64 parse_bytes(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
 
+/// A real number, like 0.95; throws usage_error likewise.
+double parse_real(std::string_view what, std::string_view text, double least, double most);
+
 /// The parts between commas; throws usage_error if one is empty.
 std::vector<std::string> split_list(std::string_view what, std::string_view text);
 

@@ -34,6 +34,7 @@ using atomic_ref = backend::atomic_ref<T, Scope>;
 static_assert(atomic_reference<atomic_ref<u32>, u32> && atomic_reference<atomic_ref<u64>, u64>);
 
 using backend::recycling_fence;
+using backend::release_fence;
 
 #if !defined(__CUDACC_RTC__)
 using backend::launch;

@@ -56,8 +56,9 @@ WARPHEAP_HOST_DEVICE inline u64 afresh(u64 value) {
   return value;
 }
 
-/// C++ memory orders; every atomic call names one.
-enum class order { relaxed, acquire, release, acq_rel, seq_cst };
+/// C++ memory orders; every atomic call names one. `fenced`: a release of what the calling thread's last release_fence()
+/// came after. Where one thread releases by several operations, that is one wait in place of several.
+enum class order { relaxed, acquire, release, fenced, acq_rel, seq_cst };
 
 /// Who may take part in an atomic operation: the thread block, the device, or host and peers too.
 enum class scope { block, device, system };

@@ -6,31 +6,36 @@
 // C, expected E and reserved R. Only C and E - R are ever read, so two fields do:
 //
 //    63                      36 35                                   0
-//   |  outlook = E - R, signed |            available = C             |
+//   |  outlook = E - R, signed |        balance = C, signed           |
 //
-//   C  units there now
+//   C  units there now, less what lanes have taken beyond and are about to give back (B5)
 //   E  units promised: by batches in the making, and by promise()
 //   R  units that sleepers wait for
 //
-//   B1  R <= C + E, that is available + outlook >= 0: every sleeper has units coming. Only withdraw and try_wait may
-//       break it; then sleepers decide again, and one of them makes the missing batch.
+//   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. What breaks it is withdraw, try_wait and
+//       the arrival of lanes in wait_each; then a sleeper that sees so makes the missing batch.
 //   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once: signal(batch - n, batch - n)
 //       or withdraw(n, batch). It owns n of its batch.
 //   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what was signalled less
 //       what was taken.
-//   B4  the fields do not overflow: at most 2^36 - 1 units, and resident threads * batch < 2^29 (R and E are largest
+//   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R and E are largest
 //       when half of a batch is asked for: a quarter of that product each).
+//   B5  balance is less than the units there only by what lanes inside wait_each want, one each, and take if they find it at
+//       their next look: who misses such a unit misses what is promised to a call in progress.
 //
-// Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; wait sleeps only on a batch in the
-// making (B1), so a maker must come back whatever happens to its batch.
-// Cost: one load and one compare-and-swap when units are there; one atomic to signal.
+// Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; wait and wait_each sleep only on a batch
+// in the making (B1), so a maker must come back whatever happens to its batch.
+// Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd wins a compare-and-swap about
+// once a microsecond, whatever its size, while additions come through at a billion a second: so a crowd that wants a unit each
+// calls wait_each, which compares and swaps for makers alone, all those of a warp at once.
 // Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as covered, units taken
-// and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three.
+// and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three; wait_each.
 #pragma once
 
 #include "../platform/assert.hpp"
 #include "../platform/backoff.hpp"
 #include "../platform/simt.hpp"
+#include "warp_aggregate.hpp"
 
 namespace warpheap {
 
@@ -44,14 +49,27 @@ enum class wait_result {
 namespace bulk_semaphore_state {
 
 inline constexpr u32 available_bits = 36;
-inline constexpr u64 max_available = (u64{1} << available_bits) - 1;
+inline constexpr i64 max_available = (i64{1} << (available_bits - 1)) - 1;
 
-WARPHEAP_HOST_DEVICE constexpr u64 available(u64 word) { return word & max_available; }
-WARPHEAP_HOST_DEVICE constexpr i64 outlook(u64 word) { return static_cast<i64>(word) >> available_bits; }
+WARPHEAP_HOST_DEVICE constexpr i64 balance(u64 word) {
+  return static_cast<i64>(word << (64 - available_bits)) >> (64 - available_bits);
+}
+WARPHEAP_HOST_DEVICE constexpr u64 available(u64 word) { return balance(word) > 0 ? balance(word) : 0; }
+WARPHEAP_HOST_DEVICE constexpr i64 outlook(u64 word) {
+  return static_cast<i64>(word - static_cast<u64>(balance(word))) >> available_bits;
+}
 
 /// What to add to a word to raise its fields; modulo 2^64, so that amounts may be negative while fields do not wrap.
-WARPHEAP_HOST_DEVICE constexpr u64 change(i64 available, i64 outlook) {
-  return static_cast<u64>(available) + (static_cast<u64>(outlook) << available_bits);
+WARPHEAP_HOST_DEVICE constexpr u64 change(i64 balance, i64 outlook) {
+  return static_cast<u64>(balance) + (static_cast<u64>(outlook) << available_bits);
+}
+
+/// How many of `sleepers` lanes, each of which is reserved a unit that is not there, have to make a batch (B1).
+WARPHEAP_HOST_DEVICE constexpr u32 makers_among(u64 seen, u32 sleepers, u32 batch) {
+  i64 const uncovered = -(balance(seen) + outlook(seen));
+  if (uncovered <= 0) return 0;
+  i64 const missing = (uncovered + batch - 1) / batch;
+  return missing < sleepers ? static_cast<u32>(missing) : sleepers;
 }
 
 /// What a lane in wait() does about the word it saw.
@@ -65,7 +83,7 @@ struct decision {
 /// A lane wants `n` units, with batches of `batch`; `reserved` says that its n units are part of R already.
 WARPHEAP_HOST_DEVICE constexpr decision next_of_wait(u64 seen, u32 n, u32 batch, bool reserved) {
   i64 const mine = reserved ? n : 0;
-  auto const there = static_cast<i64>(available(seen));
+  i64 const there = balance(seen);
   // Ours first: units that are there end our sleep even if others' are not covered.
   if (reserved && there >= n) return {step::take, seen + change(-i64{n}, mine)};
   // B1 with us among the sleepers fails: a batch is missing. (outlook + mine is E less the others' R.)
@@ -78,7 +96,7 @@ WARPHEAP_HOST_DEVICE constexpr decision next_of_wait(u64 seen, u32 n, u32 batch,
 /// A batch failed: its promise is withdrawn, and n units are taken if they are there.
 WARPHEAP_HOST_DEVICE constexpr decision next_of_withdraw(u64 seen, u32 n, u32 batch) {
   auto const left = seen + change(0, i64{n} - batch);
-  if (available(seen) >= n) return {step::take, left - n};
+  if (balance(seen) >= n) return {step::take, left - n};
   return {step::make, left};
 }
 
@@ -92,7 +110,7 @@ inline namespace WARPHEAP_BACKEND {
 /// The semaphore over a word of global memory that someone else owns. A zeroed word has no units.
 class bulk_semaphore {
  public:
-  WARPHEAP_DEVICE explicit bulk_semaphore(u64& word) : word_{word} {}
+  WARPHEAP_DEVICE explicit bulk_semaphore(u64& word) : word_{&word} {}
 
   /// Takes `n` units, or is told to make a batch of `batch`. Sleeps while a batch in the making covers the request.
   ///
@@ -110,11 +128,48 @@ class bulk_semaphore {
       if (decided.what == state::step::keep_sleeping) continue;
       // acquire: the units' contents; pairs with the release in signal(). It also makes visible what a try_wait that
       // took these units from us promised elsewhere before; pairs with the release in try_wait().
-      if (!word_.compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
+      if (!word().compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
       reserved = true;  // B1: counted in R before we sleep
     }
+  }
+
+  /// wait(1, batch) for each lane of `mask`: as many as possible are served by one operation a turn.
+  ///
+  /// returns to each lane its own result, as soon as it has one: some may be making a batch while others sleep
+  /// thread  all lanes of `mask` call together, with one semaphore and one `batch`. As for wait(): no lane holds anything that
+  ///         a maker needs
+  WARPHEAP_DEVICE wait_result wait_each(u32 mask, u32 batch) {
+    WARPHEAP_ASSERT(batch >= 1, "bulk_semaphore: batches of none");
+    bool reserved = false;
+    backoff nap;
+    for (;;) {
+      lane_group const group = group_of(mask);
+      u32 taken = 0, makers = 0;
+      if (group.leads) {
+        u64 const seen = look();
+        if (!reserved) taken = take_or_reserve(seen, group.size);
+        else if (bulk_semaphore_state::balance(seen) > 0) taken = take_reserved(group.size);
+        else makers = become_makers(seen, group.size, batch);
+      }
+      if (group.size != 1) {
+        taken = broadcast(group, taken);
+        makers = broadcast(group, makers);
+        // Orders memory: the leader's acquire is everybody's.
+        simt::sync_warp(mask);
+      }
+      if (group.rank < taken) return wait_result::acquired;
+      if (group.rank < taken + makers) return wait_result::make_batch;
+      if (reserved && taken + makers == 0) nap.pause();
+      if (taken + makers != 0) mask &= ~low_mask32(nth_bit(mask, taken + makers));
+      reserved = true;
+    }
+  }
+
+  /// The same with the lanes of the warp that are here with us for the same semaphore; they give the same `batch`.
+  WARPHEAP_DEVICE wait_result wait_with_company(u32 batch) {
+    return wait_each(simt::match_any(simt::active_mask(), reinterpret_cast<u64>(word_)), batch);
   }
 
   /// Adds `n` units and settles `promised` of the promise: (batch - n, batch - n) after a batch of which n were kept,
@@ -124,8 +179,8 @@ class bulk_semaphore {
     // release: the batch's contents happen before any lane that takes these units; pairs with the acquire in wait(),
     // try_wait() and withdraw(). acquire: whoever looked by available_newest() before did so after what we do next; pairs
     // with the release there.
-    auto const old = word_.fetch_add(state::change(n, -i64{promised}), order::acq_rel);
-    WARPHEAP_ASSERT(state::available(old) + n <= state::max_available, "bulk_semaphore: more than 2^36 - 1 units");
+    auto const old = word().fetch_add(state::change(n, -i64{promised}), order::acq_rel);
+    WARPHEAP_ASSERT(state::balance(old) + n <= state::max_available, "bulk_semaphore: more than 2^35 - 1 units");
     static_cast<void>(old);
   }
 
@@ -139,7 +194,7 @@ class bulk_semaphore {
     for (u64 seen = look();; seen = look_again(nap)) {
       auto const decided = state::next_of_withdraw(seen, n, batch);
       // acquire: as in wait(). relaxed on the side of the sleepers: they learn from the outlook alone.
-      if (word_.compare_exchange(seen, decided.next, order::acquire, order::relaxed)) {
+      if (word().compare_exchange(seen, decided.next, order::acquire, order::relaxed)) {
         return decided.what == state::step::take;
       }
     }
@@ -149,10 +204,10 @@ class bulk_semaphore {
   WARPHEAP_DEVICE bool try_wait(u32 n) {
     namespace state = bulk_semaphore_state;
     backoff nap;
-    for (u64 seen = look(); state::available(seen) >= n; seen = look_again(nap)) {
+    for (u64 seen = look(); state::balance(seen) >= n; seen = look_again(nap)) {
       // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by whoever misses them
       // here; pairs with the acquire in wait().
-      if (word_.compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
+      if (word().compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
     }
     return false;
   }
@@ -160,21 +215,58 @@ class bulk_semaphore {
   /// Raises what is expected by `units` that the caller will settle by signal(_, units).
   WARPHEAP_DEVICE void promise(u32 units) {
     // relaxed: sleepers need the number alone; what orders a promise before a try_wait elsewhere is that one's release.
-    word_.fetch_add(bulk_semaphore_state::change(0, units), order::relaxed);
+    word().fetch_add(bulk_semaphore_state::change(0, units), order::relaxed);
   }
 
   /// Units there now, by a read-modify-write: who signals later knows what the caller did before.
   WARPHEAP_DEVICE u64 available_newest() const {
     // acquire: what was signalled; pairs with the release in signal(). release: pairs with the acquire there.
-    return bulk_semaphore_state::available(word_.fetch_add(0, order::acq_rel));
+    return bulk_semaphore_state::available(word().fetch_add(0, order::acq_rel));
   }
 
   /// Units there now: a hint.
   WARPHEAP_DEVICE u64 available() const { return bulk_semaphore_state::available(look()); }
 
  private:
+  /// A unit for each of `lanes` lanes, or a reservation (B1); how many got theirs. Units that sleepers count on are taken only
+  /// by who came before it could see that they do.
+  WARPHEAP_DEVICE u32 take_or_reserve(u64 seen, u32 lanes) {
+    namespace state = bulk_semaphore_state;
+    i64 const there = state::balance(seen);
+    if (there >= lanes && there + state::outlook(seen) >= lanes) return take(lanes, 0);
+    // relaxed: sleepers and makers need the number alone.
+    word().fetch_add(state::change(0, -i64{lanes}), order::relaxed);
+    return 0;
+  }
+
+  /// Units for some of `lanes` sleepers; how many got theirs.
+  WARPHEAP_DEVICE u32 take_reserved(u32 lanes) { return take(lanes, lanes); }
+
+  /// `reserved` is how many of the lanes R counts before; after it R counts those who got nothing.
+  WARPHEAP_DEVICE u32 take(u32 lanes, u32 reserved) {
+    namespace state = bulk_semaphore_state;
+    // acquire: as in wait().
+    i64 const there = state::balance(word().fetch_add(state::change(-i64{lanes}, reserved), order::acquire));
+    u32 const taken = there <= 0 ? 0 : there < lanes ? static_cast<u32>(there) : lanes;
+    i64 const rest = lanes - taken;
+    // relaxed: back to where it was, by B5 for a moment only.
+    if (rest != 0) word().fetch_add(state::change(rest, -rest), order::relaxed);
+    return taken;
+  }
+
+  /// Some of `lanes` sleepers make batches if that is what everybody waits for; how many.
+  WARPHEAP_DEVICE u32 become_makers(u64 seen, u32 lanes, u32 batch) {
+    namespace state = bulk_semaphore_state;
+    u32 const makers = state::makers_among(seen, lanes, batch);
+    if (makers == 0) return 0;
+    // Each is a sleeper less, and promises the rest of its batch. acquire: as in wait().
+    bool const ours =
+        word().compare_exchange(seen, seen + state::change(0, i64{makers} * batch), order::acquire, order::relaxed);
+    return ours ? makers : 0;
+  }
+
   // relaxed: a hint; the compare-exchange checks it.
-  WARPHEAP_DEVICE u64 look() const { return word_.load(order::relaxed); }
+  WARPHEAP_DEVICE u64 look() const { return word().load(order::relaxed); }
 
   /// After a nap: for a sleeper, and for one who lost the exchange. Of a crowd at one word, only the first to come with what
   /// is there now wins; those who come back at once are in the way of those who would.
@@ -183,7 +275,9 @@ class bulk_semaphore {
     return look();
   }
 
-  atomic_ref<u64> word_;
+  WARPHEAP_DEVICE atomic_ref<u64> word() const { return atomic_ref<u64>{*word_}; }
+
+  u64* word_;
 };
 
 }  // namespace WARPHEAP_BACKEND

@@ -16,13 +16,14 @@
 //       registered before that flip, or see that it is unlinked (acquire of the flip).
 //   U4  pending = 1: somebody has yet to detach the queue, and runs. Clearing it comes before detaching, so a node whose
 //       owner found it set is in that batch or a later one.
+//       A node's link is written just after it came into the queue; who walks a batch waits for that.
 //   U5  running counts the batches that are detached and not reclaimed yet, once their barrier has left the mutex.
 //   U6  at rest the readers are 0, the queue is empty, and so are pending, mutex and running. Zeroed state is valid.
 //
-// Progress: read_unlock and retire do not wait; read_lock goes round once for each flip that it meets. Barriers wait for the
+// Progress: read_unlock and retire do not wait, nor loop; read_lock goes round once for each flip that it meets. Barriers wait for the
 // mutex, for readers and for each other's callbacks, all held by lanes that run: so never call one inside a read section,
 // nor from a callback of the same srcu.
-// Cost: a read section is one load and two additions, without a fence; a retirement one compare-and-swap; a barrier that is
+// Cost: a read section is one load and two additions, without a fence; a retirement one exchange; a barrier that is
 // delegated one exchange.
 // Source: Gelado and Garland 2019, section 4.2.1; McKenney 2006. Differs: see docs/design/srcu.md. As described there, a
 // reader that read the epoch and slept across a flip escapes the next barrier.
@@ -38,7 +39,9 @@ namespace warpheap {
 /// What is queued for reclamation: part of the record that it stands for, or beside a tag that says what to do. Its owner
 /// does not touch it from retire() until it is handed to a callback.
 struct srcu_node {
-  srcu_node* next;
+  u64 next;  ///< address of the node that was retired before it, or 0
+
+  static constexpr u64 not_linked = 1;  ///< the same, of a node that is in the queue already
 };
 
 /// All the state there is; zeroed is valid.
@@ -107,13 +110,14 @@ class srcu {
   /// Queues what `node` stands for, which no reader that comes now can reach any more. A barrier must follow, of the
   /// caller's or of a lane that it tells. Any lane alone, inside a read section or not.
   WARPHEAP_DEVICE void retire(srcu_node& node) const {
-    // relaxed: the compare-exchange checks it.
-    u64 first = queue().load(order::relaxed);
-    for (backoff nap;; nap.pause()) {
-      node.next = reinterpret_cast<srcu_node*>(first);
-      // release: the node, and that it was unlinked; pairs with the acquire in detach().
-      if (queue().compare_exchange(first, reinterpret_cast<u64>(&node), order::release, order::relaxed)) return;
-    }
+    atomic_ref<u64> const next{node.next};
+    // relaxed: the exchange releases it.
+    next.store(srcu_node::not_linked, order::relaxed);
+    // An exchange, where a crowd would fail at a compare-exchange most of the time. release: the node, and that it was
+    // unlinked; pairs with the acquire in detach(), for the nodes below too: each exchange passes on what the last released.
+    u64 const before = queue().exchange(reinterpret_cast<u64>(&node), order::release);
+    // relaxed: who detaches the queue knows the node before; the link alone is news.
+    next.store(before, order::relaxed);
   }
 
   /// Waits for all readers there are, then calls `reclaim(srcu_node&)` for each node of the queue. On return every node
@@ -151,7 +155,7 @@ class srcu {
     self.running().fetch_add(1, order::relaxed);
     mutex.unlock();
     for (srcu_node* node = batch; node;) {
-      srcu_node* const next = node->next;
+      srcu_node* const next = next_of(*node);
       reclaim(*node);
       node = next;
     }
@@ -165,6 +169,15 @@ class srcu {
     pending().exchange(0, order::acq_rel);
     // acquire: the nodes' contents and that they were unlinked; pairs with the release in retire().
     return reinterpret_cast<srcu_node*>(queue().exchange(0, order::acquire));
+  }
+
+  /// The node that was retired before this one, both of a detached batch.
+  WARPHEAP_DEVICE static srcu_node* next_of(srcu_node& node) {
+    atomic_ref<u64> const link{node.next};
+    // relaxed: see retire(). Its owner is on the way to write it.
+    u64 next = link.load(order::relaxed);
+    for (backoff nap; next == srcu_node::not_linked; next = link.load(order::relaxed)) nap.pause();
+    return reinterpret_cast<srcu_node*>(next);
   }
 
   /// Begins an epoch and waits for the readers of the last. Under the mutex (U2).

@@ -145,6 +145,41 @@ TEST_F(StaleReads, AStoreAfterAFencePassesToAnAcquire) {
   EXPECT_FALSE((explore(fence_before_store{}, {2, 1}).count({1, 0})));
 }
 
+/// Data before a fence, two flags behind it, one of them read; more data after the fence.
+template <bool Fenced>
+struct one_fence_for_two_stores {
+  void operator()(u32* data, u32* flag, u32* result) const {
+    if (simt::block_index() == 0) {
+      atomic_ref<u32>{*data}.store(1, order::relaxed);
+      if (Fenced) release_fence();
+      atomic_ref<u32>{result[2]}.fetch_add(1, order::fenced);
+      atomic_ref<u32>{*flag}.store(1, order::fenced);
+    } else {
+      result[0] = atomic_ref<u32>{*flag}.load(order::acquire);
+      result[1] = atomic_ref<u32>{*data}.load(order::relaxed);
+    }
+  }
+};
+
+struct store_between_fence_and_flag {
+  void operator()(u32* data, u32* flag, u32* result) const {
+    if (simt::block_index() == 0) {
+      release_fence();
+      atomic_ref<u32>{*data}.store(1, order::relaxed);
+      atomic_ref<u32>{*flag}.store(1, order::fenced);
+    } else {
+      result[0] = atomic_ref<u32>{*flag}.load(order::acquire);
+      result[1] = atomic_ref<u32>{*data}.load(order::relaxed);
+    }
+  }
+};
+
+TEST_F(StaleReads, AReleaseFencePassesWhatCameBeforeItAndNoMore) {
+  EXPECT_FALSE((explore(one_fence_for_two_stores<true>{}, {2, 1}).count({1, 0})));
+  EXPECT_TRUE((explore(one_fence_for_two_stores<false>{}, {2, 1}).count({1, 0})));
+  EXPECT_TRUE((explore(store_between_fence_and_flag{}, {2, 1}).count({1, 0})));
+}
+
 struct load_buffering {
   void operator()(u32* x, u32* y, u32* result) const {
     bool const first = simt::block_index() == 0;

@@ -138,6 +138,29 @@ struct pause_lets_others_go {
   }
 };
 
+/// One lane asks for company all the time, and never pauses; the other pauses before it stops that.
+struct ask_for_company_until_stopped {
+  WARPHEAP_DEVICE void operator()(u32* stop, u32* turns) const {
+    if (simt::thread_index() == 1) {
+      simt::pause(100);
+      atomic_ref<u32>{*stop}.store(1, order::relaxed);
+      return;
+    }
+    while (*turns < 1'000'000 && atomic_ref<u32>{*stop}.load(order::relaxed) == 0) *turns += simt::active_mask() != 0;
+  }
+};
+
+TEST(Schedule, AskingForCompanyWithoutPauseStarvesNobody) {
+  for (auto const mode : {host::execution_mode::parallel, host::execution_mode::deterministic}) {
+    host::scoped_execution const use{{.mode = mode, .os_threads = 1}};
+    device_buffer<u32> stop(1), turns(1);
+    launch({1, 2}, ask_for_company_until_stopped{}, stop.data(), turns.data());
+    synchronize();
+    EXPECT_EQ(stop[0], 1u);
+    EXPECT_LT(turns[0], 1'000'000u);
+  }
+}
+
 TEST(Schedule, PausedLanesRunLessThanOthers) {
   host::scoped_execution const use{{.mode = execution_mode::deterministic, .policy = schedule_policy::round_robin}};
   device_buffer<u32> done(1), turns(2);

@@ -50,7 +50,7 @@ struct entry_list {
   }
 };
 
-inline constexpr creation::ualloc_config wide_bins{.wide_bins = true};
+inline constexpr creation::ualloc_config wide_bins{.wide_bins = true, .largest_log2 = 10};
 using throughput_wide_allocator = plain_allocator<creation::throughput<wide_bins>>;
 
 using known_allocators = entry_list<
@@ -66,7 +66,8 @@ using known_allocators = entry_list<
     entry<ualloc_allocator,
           "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">,
     entry<throughput_allocator, "UAlloc up to 1 KiB and TBuddy above: the allocator of Gelado and Garland">,
-    entry<throughput_wide_allocator, "the same with bins as wide as their class wants: up to 2 KiB, and less waste">>;
+    entry<throughput_wide_allocator,
+          "the same with bins as wide as their class wants, and pages of 2 KiB: less waste">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
 template <class Visit>

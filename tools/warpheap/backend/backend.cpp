@@ -31,6 +31,9 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"init", run_init},
                                       {"workers", run_workers},
                                       {"policy_overhead", run_policy_overhead},
+                                      {"two_phase", run_two_phase},
+                                      {"scaling", run_scaling},
+                                      {"prefix_sum", run_prefix_sum, run_prefix_sum_floor},
                                       {"semaphore", nullptr, run_semaphore},
                                       {"rcu_delegation", nullptr, run_rcu_delegation},
                                       {"random_walk", nullptr, run_random_walk}};
@@ -82,6 +85,10 @@ class common_backend : public backend {
 
   std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const override {
     return run_pic_capacity(allocator, settings);
+  }
+
+  std::vector<bench::result> join(std::string const& allocator, join_settings const& settings) const override {
+    return run_join(allocator, settings);
   }
 };
 

@@ -112,6 +112,37 @@ struct pic_outcome {
   u64 state = 0;  ///< a checksum of all particles at the end: the same for all allocators
 };
 
+/// A table of a join, by columns of the same length.
+struct join_table {
+  std::vector<u32> keys = {}, payloads = {};
+
+  u64 tuples() const { return keys.size(); }
+};
+
+/// A result of a join, whatever the order of its tuples.
+struct join_sum {
+  u64 tuples = 0;
+  u64 checksum = 0;
+
+  friend bool operator==(join_sum const&, join_sum const&) = default;
+};
+
+/// One hash join. The tables outlive it.
+struct join_settings {
+  join_table const* build = nullptr;
+  join_table const* probe = nullptr;
+  join_sum expected = {};  ///< what must come out
+  u64 page_bytes = 256;    ///< of the output
+  u32 lanes_a_chain = 32;  ///< who has pages of its own: a warp, or each lane (1)
+  u32 partition_bits = 0;  ///< both tables are cut into 2^partition_bits partitions
+  u64 pool_bytes = 0;
+  u32 repeat = 3;
+  bench::progress report = [](std::string const&, u64, u64) {};
+};
+
+/// The name under which join() takes its pages from no allocator, but from an array in its order.
+inline constexpr char const* direct_output = "direct";
+
 class backend {
  public:
   virtual ~backend() = default;
@@ -140,6 +171,8 @@ class backend {
   virtual pic_outcome pic(std::string const& allocator, pic_settings const& settings) const = 0;
   /// The particles that one species can have, a row for each number of species up to the one given.
   virtual std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const = 0;
+  /// Times of whole joins, of their part that allocates, and of freeing.
+  virtual std::vector<bench::result> join(std::string const& allocator, join_settings const& settings) const = 0;
 };
 
 std::unique_ptr<backend> make_host_backend();

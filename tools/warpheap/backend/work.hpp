@@ -16,6 +16,10 @@ std::vector<bench::result> run_latency(std::string const& allocator, bench::requ
 std::vector<bench::result> run_init(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_workers(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_policy_overhead(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_two_phase(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_scaling(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_prefix_sum(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_prefix_sum_floor(bench::request const& asked);
 std::vector<bench::result> run_burst_floor(bench::request const& asked);
 std::vector<bench::result> run_mixed_floor(bench::request const& asked);
 std::vector<bench::result> run_semaphore(bench::request const& asked);
@@ -25,6 +29,7 @@ std::vector<bench::result> run_rcu_delegation(bench::request const& asked);
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings);
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings);
+std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings);
 std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices);
 
 }  // namespace WARPHEAP_BACKEND

@@ -38,6 +38,15 @@ class atomic_ref {
 /// slab to another class needs.
 WARPHEAP_DEVICE inline void recycling_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
+/// What came before it happens before whoever acquires from a later operation of this thread with order::fenced.
+WARPHEAP_DEVICE inline void release_fence() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("fence.release.gpu;" ::: "memory");
+#else
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#endif
+}
+
 // The formatter would cut each instruction from its operands.
 // clang-format off
 
@@ -52,7 +61,8 @@ WARPHEAP_DEVICE inline void recycling_fence() { asm volatile("fence.sc.gpu;" :::
 // One read-modify-write in all its orders.
 #define WARPHEAP_PTX_RMW_ORDERED(how, after, ...)                                                    \
   switch (how) {                                                                                     \
-    case order::relaxed: WARPHEAP_PTX_SCOPED("atom.relaxed", after, __VA_ARGS__); break;             \
+    case order::relaxed:                                                                             \
+    case order::fenced: WARPHEAP_PTX_SCOPED("atom.relaxed", after, __VA_ARGS__); break;              \
     case order::acquire: WARPHEAP_PTX_SCOPED("atom.acquire", after, __VA_ARGS__); break;             \
     case order::release: WARPHEAP_PTX_SCOPED("atom.release", after, __VA_ARGS__); break;             \
     case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", ";", ::: "memory"); [[fallthrough]];        \
@@ -121,7 +131,8 @@ WARPHEAP_DEVICE T atomic_ref<T, Scope>::load(order how) const {
 
 #define WARPHEAP_PTX_STORE(width, type)                                                                            \
   switch (how) {                                                                                                   \
-    case order::relaxed: WARPHEAP_PTX_SCOPED("st.relaxed", type, ::"l"(address_), width(operand) : "memory"); break; \
+    case order::relaxed:                                                                                           \
+    case order::fenced: WARPHEAP_PTX_SCOPED("st.relaxed", type, ::"l"(address_), width(operand) : "memory"); break; \
     case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", ";", ::: "memory"); [[fallthrough]];                      \
     default: WARPHEAP_PTX_SCOPED("st.release", type, ::"l"(address_), width(operand) : "memory"); break;           \
   }

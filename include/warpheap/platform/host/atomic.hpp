@@ -17,7 +17,8 @@ constexpr std::memory_order standard_order(order how) {
   switch (how) {
     case order::relaxed: return std::memory_order_relaxed;
     case order::acquire: return std::memory_order_acquire;
-    case order::release: return std::memory_order_release;
+    case order::release:
+    case order::fenced: return std::memory_order_release;  // sanitizers and processors alike know no less
     case order::acq_rel: return std::memory_order_acq_rel;
     default: return std::memory_order_seq_cst;
   }
@@ -152,6 +153,14 @@ inline void recycling_fence() {
 #endif
   if (!here) return;
   if (here->model()) here->model()->fence(*here);
+  here->record(detail::operation::fence, 0, 0, 0);
+}
+
+/// What came before it happens before whoever acquires from a later operation of this thread with order::fenced.
+inline void release_fence() {
+  auto* const here = detail::atomic_point();
+  if (!here) return;
+  if (here->model()) here->model()->release_fence(*here);
   here->record(detail::operation::fence, 0, 0, 0);
 }
 

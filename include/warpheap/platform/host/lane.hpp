@@ -49,7 +49,8 @@ struct alignas(64) lane : fiber {
   u64 depth;         // how deep its stack was there
   u64 wake_step;     // paused: when it may run again, others or not
   view* known;       // stale reads: what it must have seen
-  u64 fenced;        // stale reads: the step of its last fence
+  u64 fenced;        // stale reads: the step of its last recycling_fence
+  view* to_release;  // stale reads: what it had seen at its last release_fence
 };
 
 /// A collective in the making.

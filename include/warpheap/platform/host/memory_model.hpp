@@ -8,6 +8,7 @@
 //   release         the stored value carries the lane's view
 //   read-modify-write  reads the newest, and passes on what that value carried (a release sequence)
 //   sync_warp, sync_block  the participants share the join of their views
+//   fenced          the stored value carries the view that the lane had at its last release_fence: none if there was none
 //   recycling_fence, seq_cst  the lane knows all stores made so far, and its later stores carry as much: stronger than
 //                   the fence is, so that nothing is reported that a GPU could not do
 //   kernel          starts knowing all that came before it
@@ -73,11 +74,18 @@ class memory_model {
     self.fenced = here.steps();
   }
 
+  void release_fence(worker& here) {
+    lane& self = here.running();
+    views_.drop(self.to_release);
+    self.to_release = view_store::share(&own_view(self));
+  }
+
   void join_warp(warp& group, u32 mask) { join(group.lanes, warp_lanes, mask); }
   void join_block(thread_block& block) { join(block.lanes, block.of->shape.threads, full_mask); }
   void forget(lane& ended) {
     views_.drop(ended.known);
-    ended.known = nullptr;
+    views_.drop(ended.to_release);
+    ended.known = ended.to_release = nullptr;
   }
 
  private:
@@ -105,8 +113,11 @@ class memory_model {
   view* released_by(lane& self, access const& what, message const* replaced) {
     bool const inherits = replaced && replaced->released && (!replaced->block_scope || replaced->writer == self.block);
     view* const inherited = inherits ? replaced->released : nullptr;
-    if (!what.releases() && !self.fenced) return view_store::share(inherited);
-    view* made = what.releases() ? view_store::share(&own_view(self)) : views_.make(self.fenced);
+    view* const fenced = what.how == order::fenced ? self.to_release : nullptr;
+    if (!what.releases() && !fenced && !self.fenced) return view_store::share(inherited);
+    view* made = what.releases() ? view_store::share(&own_view(self))
+                 : fenced        ? view_store::share(fenced)
+                                 : views_.make(self.fenced);
     if (!inherited || (what.acquires() && what.releases())) return made;
     view* const joined = views_.copy(*made);
     views_.drop(made);

@@ -96,6 +96,7 @@ class worker {
   static void lane_main(fcontext::transfer_t arrived);
 
   lane* next();
+  void wake_first();
   void wake_paused(bool all);
   void leave(lane& self, lane* to);
   void tick(lane const& self);
@@ -105,6 +106,7 @@ class worker {
   bool random_ = false;
   mask_policy masks_ = mask_policy::maximal;
   u32 turn_left_ = turn_budget;
+  u32 switches_left_ = turn_budget;  // parallel mode: until a paused lane is woken
   lane* running_ = nullptr;
   memory_model* model_ = nullptr;
   u64 sticky_ = 0;           // random walk: a lane runs on while a draw has any of these bits
@@ -216,19 +218,27 @@ WARPHEAP_NO_TSAN inline void worker::became_idle(warp& group) {
   if (group.at_active_mask) release_active_masks(*this, group);
 }
 
+/// The lane that has been paused for longest becomes ready.
+WARPHEAP_NO_TSAN inline void worker::wake_first() {
+  lane& woken = *paused_.pop();
+  if (woken.state == lane_state::ready) ready_.push(&woken);  // was held back
+  else wake(woken);
+}
+
 /// Paused lanes whose time has come, or all of them, become ready.
 WARPHEAP_NO_TSAN inline void worker::wake_paused(bool all) {
-  while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) {
-    lane& woken = *paused_.pop();
-    if (woken.state == lane_state::ready) ready_.push(&woken);  // was held back
-    else wake(woken);
-  }
+  while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) wake_first();
 }
 
 /// The next lane to run, out of the queue; null if main_ must look first.
 WARPHEAP_NO_TSAN inline lane* worker::next() {
   if (work_->failed()) return nullptr;
   if (!paused_.empty() && paused_.front()->wake_step <= statistics_.steps) wake_paused(false);
+  // Lanes that are ready again and again, without spending a turn's atomics, keep nobody asleep for ever.
+  if (!deterministic_ && --switches_left_ == 0) {
+    switches_left_ = turn_budget;
+    if (!paused_.empty()) wake_first();
+  }
   if (ready_.empty()) {
     if (paused_.empty()) return nullptr;
     if (!deterministic_) {

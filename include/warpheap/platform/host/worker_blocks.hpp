@@ -129,6 +129,7 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
     started.state = lane_state::ready;
     started.known = nullptr;
     started.fenced = 0;
+    started.to_release = nullptr;
     ++block.live;
     ++live_lanes_;
     ++statistics_.lanes;

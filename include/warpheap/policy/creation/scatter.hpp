@@ -280,7 +280,7 @@ class scatter {
     u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
     u32 const slot = at.page * (layout::fields ? layout::fields : 1) + segment;
     lane_group const group = group_by(company, key_of(units, slot));
-    u32 const bits = gather(company, group, 1u << (at.index % layout::segment_chunks));
+    u32 const bits = union_of_groups(company, group, 1u << (at.index % layout::segment_chunks));
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);
     if (group.leads) {
@@ -289,18 +289,6 @@ class scatter {
     }
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
-  }
-
-  /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
-  /// collectives of many masks would be served one after the other.
-  WARPHEAP_DEVICE static u32 gather(u32 company, lane_group const& group, u32 bits) {
-    if (group.mask == company) return simt::reduce_or(company, bits);
-    u32 all = bits, rest = group.mask & (group.mask - 1);
-    while (simt::ballot(company, rest != 0)) {
-      all |= simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
-      rest &= rest - 1;
-    }
-    return all;
   }
 
   table_type table_;

@@ -394,28 +394,13 @@ class slab_bitmap {
     // Blocks that came in a row, by rank, often go in a row.
     u32 const start = simt::shuffle(company, place, group.leader);
     u64 bits = low_mask(group.size) << start;
-    if (simt::ballot(company, place != start + group.rank) != 0) bits = gather(company, group, u64{1} << place);
+    if (simt::ballot(company, place != start + group.rank) != 0)
+      bits = union_of_groups(company, group, u64{1} << place);
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);
     if (group.leads) release(at, bits, group.size);
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
-  }
-
-  /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
-  /// collectives of many masks would be served one after the other.
-  WARPHEAP_DEVICE static u64 gather(u32 company, lane_group const& group, u64 bits) {
-    if (group.mask == company)
-      return u64{simt::reduce_or(company, static_cast<u32>(bits >> 32))} << 32 |
-             simt::reduce_or(company, static_cast<u32>(bits));
-    u64 all = bits;
-    u32 rest = group.mask & (group.mask - 1);
-    while (simt::ballot(company, rest != 0)) {
-      u64 const other = simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
-      all |= other;
-      rest &= rest - 1;
-    }
-    return all;
   }
 
   /// Gives back the blocks `bits` of the word that `at` lies in, which `frees` calls freed. Any lane alone.

@@ -1,6 +1,7 @@
 // The whole allocator of Gelado and Garland: sizes are rounded up to a power of two; what fits a bin of UAlloc comes from
 // there, what is larger from TBuddy, and UAlloc's chunks are blocks of TBuddy. Blocks of TBuddy lie at multiples of 4 KiB
-// and those of UAlloc never do, so free sees by the address alone whose a block is, without a table.
+// and those of UAlloc never do, so free sees by the address alone whose a block is, without a table. (TBuddy's pages may be
+// of 2 KiB; then free looks at the table of chunks for addresses at multiples of that.)
 //
 // Memory moves between the two: an empty chunk goes back and is merged, and before anybody is told that there is none, what
 // arenas keep empty is brought back for either.
@@ -45,7 +46,7 @@ class buddy_chunks {
 
  private:
   WARPHEAP_DEVICE Buddy* at() const { return reinterpret_cast<Buddy*>(table_.words() + far_place::supply_offset); }
-  WARPHEAP_DEVICE u32 order() const { return table_.chunk().log2 - page_log2; }
+  WARPHEAP_DEVICE u32 order() const { return table_.chunk().log2 - log2_floor(Buddy::traits.alignment); }
 
   far_table<Layout> table_;
 };
@@ -68,7 +69,8 @@ class throughput {
   using layout = bins::layout<Config>;
   using table_type = bins::arena_table<layout>;
   using far_type = bins::far_table<layout>;
-  using large_type = tbuddy<tbuddy_config{.page_bytes = bins::page_bytes}>;
+  static constexpr u32 large_page_bytes = Config.wide_bins && layout::largest_log2 == 10 ? 2048 : bins::page_bytes;
+  using large_type = tbuddy<tbuddy_config{.page_bytes = large_page_bytes}>;
 
   using supply_type = bins::buddy_chunks<layout, large_type>;
   using small_type = bins::bin_allocator<layout, supply_type>;
@@ -98,7 +100,7 @@ class throughput {
     size_t const both = bytes > alignment ? bytes : alignment;
     if (both <= layout::self_aligned_up_to) return create(both);
     bool const aligned =
-        bytes > layout::largest_bytes ? alignment <= bins::page_bytes : alignment <= bins::header_bytes;
+        bytes > layout::largest_bytes ? alignment <= large_page_bytes : alignment <= bins::header_bytes;
     return aligned ? create(bytes) : create_large_aligned(table_.far(), alignment, bytes);
   }
 
@@ -114,13 +116,13 @@ class throughput {
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    if (reinterpret_cast<u64>(memory) % bins::page_bytes != 0) return small().destroy(memory);
+    if (!may_be_large(memory)) return small().destroy(memory);
     destroy_large(memory);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    if (reinterpret_cast<u64>(memory) % bins::page_bytes != 0) return small().usable_size(memory);
+    if (!may_be_large(memory)) return small().usable_size(memory);
     return lies_in_chunk(memory) ? 0 : large_.usable_size(memory);
   }
   /// Whether `memory` is a live block; and whether it lies in the pool.
@@ -242,6 +244,12 @@ class throughput {
 
   WARPHEAP_DEVICE small_type small() const { return small_type{table_}; }
 
+  /// Whether `memory` is no block of a bin.
+  WARPHEAP_DEVICE bool may_be_large(void const* memory) const {
+    u64 const address = reinterpret_cast<u64>(memory);
+    return address % bins::page_bytes == 0 || (address % large_page_bytes == 0 && !lies_in_chunk(memory));
+  }
+
   /// Whether `memory` is a page of a chunk: whoever frees the start of one frees what is not his.
   WARPHEAP_DEVICE bool lies_in_chunk(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
@@ -276,7 +284,7 @@ class throughput {
       // What the leader saw come back is every lane's.
       simt::sync_warp(waiting);
       if (search.state == large_search::certified) return refuse(table);
-      void* const memory = supply_type{table}.buddy().create_warp(waiting, u64{bins::page_bytes} << order);
+      void* const memory = supply_type{table}.buddy().create_warp(waiting, u64{large_page_bytes} << order);
       waiting = simt::ballot(waiting, memory == nullptr);
       if (memory) return memory;
       u32 certain = 0;

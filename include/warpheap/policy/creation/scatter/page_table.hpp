@@ -136,9 +136,30 @@ class page_table {
   WARPHEAP_DEVICE chunk_set take(u32 which, page_word seen, chunk_request const& request, u32 wanted) const {
     u32 const units = seen.is_free() ? request.units : seen.units();
     if (!request.suits(units)) return {};
-    u32 const capacity = layout::capacity(units);
-    if (layout::is_flat(units)) return take_flat<Where>(which, seen, units, low_mask32(capacity), wanted);
-    return take_hierarchical<Where>(which, seen, units, capacity, wanted);
+    u32 const capacity = layout::capacity(units), low = seen.low();
+    bool const flat = layout::is_flat(units);
+    // Hierarchical: while chunks only come, the next ones are where the count says; later that is as good a place as any.
+    u32 const segment = flat ? 0 : low / layout::segment_chunks;
+    u32 taken = flat ? low : 0;
+    // relaxed: a hint; the fetch_or says what was free.
+    if (!flat && low < capacity && !seen.is_free()) taken = field(which, segment).load(order::relaxed);
+    u32 const promised = flat ? wanted : wanted < capacity - low ? wanted : capacity - low;
+    u32 const free = layout::valid_mask(capacity, segment) & ~taken;
+    u32 const bits = lowest_of_field(free, promised);
+    u32 const next = flat ? low | bits : low + promised;
+    if (next == low) return {};
+    bool const fills = flat ? bits == free : next == capacity;
+    u64 expected = seen.word;
+    // acquire: what the last owners wrote, of these chunks or of others that lay here, happens before our use; pairs with
+    // the release in try_change(), through the chain of changes (S1). What was written to chunks of a hierarchical page's
+    // size comes with the field.
+    if (!page(which).compare_exchange(expected, seen.with(units, next, fills).word, order::acquire, order::relaxed))
+      return {};
+    if (fills) count_full<Where>(which / region_pages, 1);
+    if (flat) return {which, units, bits};
+    chunk_set const got{which, units | segment << 16, bits == 0 ? 0 : claim(which, segment, bits)};
+    if (popcount(got.bits) == promised) return got;
+    return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
   }
 
   /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns how many were really owned. Any
@@ -147,13 +168,16 @@ class page_table {
     u32 const units = chunks.units();
     bool const flat = layout::is_flat(units);
     u32 what = chunks.bits, cleared = popcount(seen.low() & chunks.bits);
+    // Two words take what the owners did on to the next ones, and a release of each would be two waits.
+    release_fence();
     if (!flat) {
-      // release: what the owners did happens before the next owner's use; pairs with the acquire in claim().
-      what &= field(chunks.page, chunks.segment()).fetch_and(~chunks.bits, order::release);
+      // fenced: what the owners did happens before the next owner's use; pairs with the acquire in claim().
+      what &= field(chunks.page, chunks.segment()).fetch_and(~chunks.bits, order::fenced);
       what = cleared = popcount(what);
     }
     if (cleared == 0 && !flat) return 0;
-    if (cleared != 0 && !seen.is_full() && try_change(chunks.page, seen, without(seen, what, flat))) return cleared;
+    if (cleared != 0 && !seen.is_full() && try_change(chunks.page, seen, without(seen, what, flat), order::fenced))
+      return cleared;
     return lower_by_call(*this, chunks.page, units, what);
   }
 
@@ -187,43 +211,6 @@ class page_table {
   }
   WARPHEAP_COLD static void count_full_region_by_call(page_table table, u32 which) { table.count_full_region(which); }
 
-  template <path Where>
-  WARPHEAP_DEVICE chunk_set take_flat(u32 which, page_word seen, u32 units, u32 valid, u32 wanted) const {
-    u32 const free = valid & ~seen.low();
-    u32 const bits = lowest_of_field(free, wanted);
-    if (bits == 0) return {};
-    u64 expected = seen.word;
-    // acquire: what the last owners wrote, of these chunks or of others that lay here, happens before our use; pairs with
-    // the release in try_change(), through the chain of changes (S1).
-    if (!page(which).compare_exchange(expected, seen.with(units, seen.low() | bits, bits == free).word, order::acquire,
-                                      order::relaxed))
-      return {};
-    if (bits == free) count_full<Where>(which / region_pages, 1);
-    return {which, units, bits};
-  }
-
-  template <path Where>
-  WARPHEAP_DEVICE chunk_set take_hierarchical(u32 which, page_word seen, u32 units, u32 capacity, u32 wanted) const {
-    u32 const count = seen.low();
-    if (count >= capacity) return {};
-    u32 const promised = wanted < capacity - count ? wanted : capacity - count;
-    // While chunks only come, the next ones are where the count says; later that is as good a place as any.
-    u32 const segment = count / layout::segment_chunks;
-    // relaxed: a hint; the fetch_or says what was free.
-    u32 const taken = seen.is_free() ? 0 : field(which, segment).load(order::relaxed);
-    u64 expected = seen.word;
-    // acquire: as in take_flat(); what was written to chunks of this size comes with the field.
-    if (!page(which).compare_exchange(expected, seen.with(units, count + promised, count + promised == capacity).word,
-                                      order::acquire, order::relaxed))
-      return {};
-    if (count + promised == capacity) count_full<Where>(which / region_pages, 1);
-    u32 const free = layout::valid_mask(capacity, segment) & ~taken;
-    u32 const bits = free == 0 ? 0 : claim(which, segment, lowest_of_field(free, promised));
-    chunk_set const got{which, units | segment << 16, bits};
-    if (popcount(bits) == promised) return got;
-    return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
-  }
-
   /// Sets bits of a field; returns those that are ours now.
   WARPHEAP_DEVICE u32 claim(u32 which, u32 segment, u32 bits) const {
     // acquire: pairs with the release in give_back().
@@ -255,12 +242,12 @@ class page_table {
     return table.settle(got, promised);
   }
 
-  /// One attempt to change what a page that is not full has taken to `low`.
-  WARPHEAP_DEVICE bool try_change(u32 which, page_word seen, u32 low) const {
+  /// One attempt to change what a page has taken to `low`.
+  WARPHEAP_DEVICE bool try_change(u32 which, page_word seen, u32 low, order how) const {
     u64 expected = seen.word;
-    // release: what the owners wrote happens before the next owner's use; pairs with the acquire in take_flat(). For
+    // how: fenced, by give_back(), or release: what the owners wrote happens before the next owner's use; pairs with the acquire in take(). For
     // hierarchical pages: before who sets the page up anew.
-    return page(which).compare_exchange(expected, lowered(seen, low).word, order::release, order::relaxed);
+    return page(which).compare_exchange(expected, lowered(seen, low).word, how, order::relaxed);
   }
 
   /// What a page becomes when chunks come back: free if they were the last; with room for somebody (S4).
@@ -290,7 +277,8 @@ class page_table {
       if (withdrawn && !makes_room) count_full(which / region_pages, 1);
       withdrawn = makes_room;
       if (chunks == 0) return 0;
-      if (try_change(which, seen, without(seen, what, flat))) return chunks;
+      // release: after a withdrawal too, which F1 wants before.
+      if (try_change(which, seen, without(seen, what, flat), order::release)) return chunks;
     }
   }
 

@@ -245,7 +245,7 @@ class bin_allocator {
     u32 const company = simt::active_mask();
     u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64;
     lane_group const group = group_by(company, word);
-    u64 const bits = gather(company, group, u64{1} << at.index % 64);
+    u64 const bits = union_of_groups(company, group, u64{1} << at.index % 64);
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);
     if (group.leads) {
@@ -255,18 +255,6 @@ class bin_allocator {
     }
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
-  }
-
-  /// The union of the bits of each group in `company`, in its leader. As many turns as the largest group has lanes:
-  /// collectives of many masks would be served one after the other.
-  WARPHEAP_DEVICE static u64 gather(u32 company, lane_group const& group, u64 bits) {
-    u64 all = bits;
-    u32 rest = group.mask & (group.mask - 1);
-    while (simt::ballot(company, rest != 0)) {
-      all |= simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
-      rest &= rest - 1;
-    }
-    return all;
   }
 
   table_type table_;

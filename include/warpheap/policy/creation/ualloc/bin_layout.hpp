@@ -72,7 +72,9 @@ struct layout {
 
   static constexpr creation::ualloc_config config = Config;
   static constexpr u32 least_log2 = Config.least_bytes == 8 ? 3 : 4;
-  static constexpr u32 largest_log2 = Config.wide_bins ? 11 : 10;
+  static constexpr u32 largest_log2 = Config.largest_log2 != 0 ? Config.largest_log2 : Config.wide_bins ? 11 : 10;
+  static_assert(largest_log2 == 10 || (largest_log2 == 11 && Config.wide_bins),
+                "ualloc: the largest block has 1 KiB, or 2 KiB in wide bins");
   static constexpr u32 largest_bytes = 1u << largest_log2;
   static constexpr u32 classes = largest_log2 - least_log2 + 1;
   /// Blocks lie at multiples of their size up to this one (L3), and at multiples of 128 above.

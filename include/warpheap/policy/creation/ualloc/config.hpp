@@ -15,6 +15,9 @@ struct ualloc_config {
   /// Bins of 2, 4 and 8 pages for blocks of 512, 1024 and 2048 bytes, 15 of which fit in each: a sixteenth is lost where the
   /// paper's bins lose an eighth and a quarter, and 2 KiB stay 2 KiB. Blocks above 256 bytes are then aligned to 128.
   bool wide_bins = false;
+  /// Largest block, log2 of bytes; 0: 11 with wide bins, 10 without. What is larger `throughput` takes from TBuddy, whose pages
+  /// are then of 2 KiB if wide bins end at 10: a bin loses a block to its header, a page loses nothing.
+  u32 largest_log2 = 0;
   /// Arenas, at most 1,024; 0: one a multiprocessor. A pool has no more than half of its chunks.
   u32 arenas = 0;
   /// Empty bins' worth of blocks that an arena keeps of each class; what is emptied beyond goes back to its chunk.

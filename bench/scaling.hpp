@@ -1,0 +1,35 @@
+// scaling: the rate of malloc and of free by the number of threads that call once and together, from one warp to more than a GPU
+// runs at a time. Few threads show what a call costs, many what the allocator's hottest words let through, and the most what
+// happens as the pool fills up. Sizes: `sizes`; threads: `workers`.
+// Source: Adinetz and Pleiter 2014, "Scalability": 16 and 256 bytes, a pool of 512 MiB.
+#pragma once
+
+#include "one_call.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+template <class Allocator>
+std::vector<result> scaling(contender<Allocator> const& who, request const& asked) {
+  auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 256} : asked.sizes;
+  auto numbers = asked.workers;
+  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 21, 2048); number *= on_gpu ? 2 : 8)
+    numbers.push_back(number);
+  basic_heap<Allocator> heap{asked.pool_bytes};
+  std::vector<result> results;
+  for (u64 const bytes : sizes)
+    for (u64 const number : numbers) {
+      asked.report("scaling, " + who.name, results.size() / 2, sizes.size() * numbers.size());
+      result blueprint{.scenario = "scaling", .allocator = who.name, .operation = "malloc"};
+      blueprint.parameters = {{"bytes", bytes}, {"threads", number}, {"pool_bytes", asked.pool_bytes}};
+      if (skip(results, blueprint, refusal_of(who, bytes))) continue;
+      // Not from a fresh heap, whatever it can: all rows are of a heap in use.
+      auto const times = one_call<Allocator>{heap, size_draw{bytes}, number}.measure(asked.repeat, false);
+      append_results(results, blueprint, times, number);
+      if (!times.fault.empty()) return results;  // what a broken heap says next means nothing
+    }
+  return results;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

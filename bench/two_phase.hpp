@@ -1,0 +1,188 @@
+// two_phase: threads that hold one block or none, and that would rather allocate in even steps and rather free in odd ones.
+// Most of the heap comes and goes all the time, in waves. Two ways to run the same steps: `spree`, a kernel a step, and
+// `private`, all steps in one kernel. Sizes: `sizes`; threads: `threads`; steps: two for each of `rounds`. `divergences` says
+// who draws a random number: a thread, a warp or a thread block, whose threads then all do the same.
+//
+// A thread without a block asks for one with a probability of 0.95 in even steps and 0.55 in odd ones; one with a block frees
+// it with 0.55 and 0.95. Operations are mallocs that came back with a block: those per second are what is compared.
+//
+// The timed kernels touch no block. The same steps run once more with blocks stamped when they come and looked at when they
+// go. Source: Adinetz and Pleiter 2014, the evaluation. Differs: both ways make the same draws.
+#pragma once
+
+#include <cmath>
+
+#include "one_call.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+inline constexpr u32 two_phase_thread_block = 256;
+
+/// What a step does, as a pure function of thread and step.
+struct two_phase_plan {
+  u64 bytes, seed;
+  u32 unit;                                              ///< threads that draw together, neighbours
+  u64 allocate_even, allocate_odd, free_even, free_odd;  ///< of 2^32
+
+  WARPHEAP_HOST_DEVICE bool changes(bool holds, u64 thread, u32 step) const {
+    u64 const drawn = mix(mix(seed + thread / unit) + step) >> 32;
+    u64 const even = holds ? free_even : allocate_even, odd = holds ? free_odd : allocate_odd;
+    return drawn < (step % 2 ? odd : even);
+  }
+};
+
+/// What one thread did.
+struct two_phase_tally {
+  u32 mallocs = 0;   ///< that came back with a block
+  u32 failures = 0;  ///< calls that returned nullptr
+};
+
+/// Kernel: steps [first, first + steps) of every thread. blocks[i] is what thread i holds.
+template <bool Checked>
+struct two_phase_steps {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, two_phase_plan plan, u32 first, u32 steps, void** blocks,
+                                  two_phase_tally* tallies, findings* found, u64 threads) const {
+    u64 const i = global_thread_index();
+    if (i >= threads) return;
+    void* block = blocks[i];
+    two_phase_tally tally = tallies[i];
+    for (u32 step = first; step < first + steps; ++step) {
+      if (!plan.changes(block != nullptr, i, step)) continue;
+      if (block) {
+        if constexpr (Checked)
+          if (!holds_stamp<Heap>(block, plan.bytes, i)) count(found->damaged);
+        heap.free(block);
+        block = nullptr;
+      } else {
+        block = heap.malloc(plan.bytes);
+        ++(block ? tally.mallocs : tally.failures);
+        if constexpr (Checked)
+          if (block) receive<Heap>(block, plan.bytes, i, found);
+      }
+    }
+    blocks[i] = block;
+    tallies[i] = tally;
+  }
+
+ private:
+  template <class Heap>
+  WARPHEAP_DEVICE static void receive(void* block, u64 bytes, u64 thread, findings* found) {
+    if (!is_aligned<Heap>(block, bytes)) count(found->misaligned);
+    stamp<Heap>(block, bytes, thread);
+  }
+};
+
+/// One size, and one way to draw.
+template <class Allocator>
+class two_phase_at {
+ public:
+  two_phase_at(basic_heap<Allocator>& heap, two_phase_plan plan, u64 threads, u32 steps)
+      : heap_{heap}, plan_{plan}, steps_{steps}, blocks_(threads), tallies_(threads), found_(1) {}
+
+  /// A kernel a step, or one for all.
+  enum class way { spree, in_one };
+
+  /// Times of one way, and what was wrong, appended as a row.
+  void measure(way by, u32 repeat, result row) {
+    row.operation = by == way::spree ? "spree" : "private";
+    if (sound()) play<true>(by);  // to warm up, too
+    for (u32 round = 0; round < repeat && sound(); ++round) row.times_us.push_back(play<false>(by));
+    row.operations = mallocs_;
+    row.failures = failures_;
+    row.fault = fault_;
+    row.figures = {{"live_share", live_ / static_cast<double>(blocks_.size())}};
+    rows_.push_back(row);
+  }
+
+  std::vector<result> const& rows() const { return rows_; }
+  bool sound() const { return fault_.empty(); }
+
+ private:
+  /// All steps, from a heap without a block to one without a block.
+  template <bool Checked>
+  double play(way by) {
+    tallies_ = device_buffer<two_phase_tally>(tallies_.size());
+    blocks_ = device_buffer<void*>(blocks_.size());
+    u32 const each = by == way::spree ? 1 : steps_;
+    auto const shape = shape_for(blocks_.size(), two_phase_thread_block);
+    auto const time = watch_.microseconds([&] {
+      for (u32 first = 0; first < steps_; first += each)
+        launch(shape, two_phase_steps<Checked>{}, heap_.ref(), plan_, first, each, blocks_.data(), tallies_.data(),
+               found_.data(), blocks_.size());
+    });
+    note();
+    if (sound()) launch(shape, free_once{}, heap_.ref(), blocks_.data(), blocks_.size());
+    synchronize();
+    if (sound()) fault_ = fault_of_emptied(heap_);
+    return time;
+  }
+
+  void note() {
+    mallocs_ = live_ = 0;
+    failures_ = 0;
+    for (auto const& tally : tallies_.to_host()) {
+      mallocs_ += tally.mallocs;
+      failures_ += tally.failures;
+    }
+    for (void* const block : blocks_.to_host()) live_ += block != nullptr;
+    fault_ = found_[0].fault();
+  }
+
+  basic_heap<Allocator>& heap_;
+  two_phase_plan plan_;
+  u32 steps_;
+  device_buffer<void*> blocks_;
+  device_buffer<two_phase_tally> tallies_;
+  device_buffer<findings> found_;
+  stopwatch watch_;
+  std::vector<result> rows_;
+  double mallocs_ = 0, live_ = 0;
+  u64 failures_ = 0;
+  std::string fault_;
+};
+
+/// Threads that draw together.
+constexpr u32 unit_of(divergence kind) {
+  return kind == divergence::per_thread ? 1 : kind == divergence::per_warp ? warp_lanes : two_phase_thread_block;
+}
+
+template <class Allocator>
+std::vector<result> two_phase(contender<Allocator> const& who, request const& asked) {
+  auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 256} : asked.sizes;
+  auto const kinds = asked.divergences.empty() ? std::vector{divergence::per_warp} : asked.divergences;
+  u64 const threads = either(asked.threads, u64{1} << 18, u64{1} << 11);
+  auto const of_2_32 = [](double share) { return static_cast<u64>(share * 4294967296.0); };
+  auto const thousandths = [](double share) { return static_cast<u64>(std::llround(share * 1000)); };
+  auto const &ask = asked.allocate_shares, &give = asked.free_shares;
+  basic_heap<Allocator> heap{asked.pool_bytes};
+  std::vector<result> rows;
+  for (u64 const bytes : sizes)
+    for (auto const kind : kinds) {
+      asked.report("two_phase, " + who.name, rows.size() / 2, sizes.size() * kinds.size());
+      result blueprint{.scenario = "two_phase", .allocator = who.name, .operation = "private"};
+      blueprint.parameters = {{"bytes", bytes},
+                              {"threads", threads},
+                              {"rounds", asked.rounds},
+                              {"drawn_by", unit_of(kind)},
+                              {"pool_bytes", asked.pool_bytes}};
+      if (ask != request{}.allocate_shares || give != request{}.free_shares)
+        blueprint.parameters.insert(blueprint.parameters.end(), {{"allocate_even_permille", thousandths(ask[0])},
+                                                                 {"allocate_odd_permille", thousandths(ask[1])},
+                                                                 {"free_even_permille", thousandths(give[0])},
+                                                                 {"free_odd_permille", thousandths(give[1])}});
+      if (skip(rows, blueprint, refusal_of(who, bytes))) continue;
+      two_phase_plan const plan{bytes,           asked.seed,       unit_of(kind),   of_2_32(ask[0]),
+                                of_2_32(ask[1]), of_2_32(give[0]), of_2_32(give[1])};
+      two_phase_at<Allocator> here{heap, plan, threads, 2 * asked.rounds};
+      here.measure(two_phase_at<Allocator>::way::spree, asked.repeat, blueprint);
+      here.measure(two_phase_at<Allocator>::way::in_one, asked.repeat, blueprint);
+      rows.insert(rows.end(), here.rows().begin(), here.rows().end());
+      if (!here.sound()) return rows;  // what a broken heap says next means nothing
+    }
+  return rows;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

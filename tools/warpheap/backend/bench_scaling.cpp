@@ -1,0 +1,13 @@
+#include "../../../bench/scaling.hpp"
+
+#include "work.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+std::vector<bench::result> run_scaling(std::string const& allocator, bench::request const& asked) {
+  return for_allocator(allocator, [&](auto entry) { return bench::scaling(entry.contender(), asked); });
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

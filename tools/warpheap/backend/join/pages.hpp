@@ -1,0 +1,63 @@
+// Where a join's pages come from: a heap, or an array in its order, by one counter.
+#pragma once
+
+#include <string>
+
+#include "tables.hpp"
+
+namespace warpheap::tool::join {
+inline namespace WARPHEAP_BACKEND {
+
+/// Pages from an allocator under test.
+template <class Allocator>
+class heap_pages {
+ public:
+  static constexpr bool frees = true;
+
+  explicit heap_pages(u64 pool_bytes, u64) : heap_{pool_bytes} {}
+
+  Allocator ref() const { return heap_.ref(); }
+  /// Before a join.
+  void prepare() {}
+  /// What is wrong once everything was freed.
+  std::string fault() const { return bench::fault_of_emptied(heap_); }
+
+ private:
+  basic_heap<Allocator> heap_;
+};
+
+/// What a kernel holds of an array of pages: a heap of one size that never frees. One atomic a page, all on one address.
+struct page_array {
+  u8* memory;
+  u64* taken;
+  u64 page_bytes;
+  u64 pages;
+
+  WARPHEAP_DEVICE void* malloc(u64) const {
+    // relaxed: the number is ours alone, and the memory was nobody's before.
+    u64 const mine = atomic_ref<u64>{*taken}.fetch_add(1, order::relaxed);
+    return mine < pages ? memory + mine * page_bytes : nullptr;
+  }
+  WARPHEAP_DEVICE void free(void*) const {}
+};
+
+/// The baseline of Pham et al. 2022: direct output. Nothing can be cheaper, and nothing is ever given back.
+class direct_pages {
+ public:
+  static constexpr bool frees = false;
+
+  direct_pages(u64 pool_bytes, u64 page_bytes)
+      : page_bytes_{(page_bytes + 7) / 8 * 8}, memory_(pool_bytes), taken_(1) {}
+
+  page_array ref() const { return {memory_.data(), taken_.data(), page_bytes_, memory_.size() / page_bytes_}; }
+  void prepare() { taken_ = device_buffer<u64>(1); }
+  static std::string fault() { return {}; }
+
+ private:
+  u64 page_bytes_;
+  device_buffer<u8> memory_;
+  device_buffer<u64> taken_;
+};
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool::join

@@ -1,0 +1,214 @@
+// `warpheap join`: the same join with every allocator that was chosen, for every size of the tables.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "backend/join_tuple.hpp"
+#include "bench_rows.hpp"
+#include "choices.hpp"
+#include "csv_table.hpp"
+#include "join_tables.hpp"
+#include "json_output.hpp"
+#include "numbers.hpp"
+#include "progress_bar.hpp"
+#include "reference_join.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr u64 host_pool = u64{256} << 20;
+constexpr u64 most_tuples = u64{1} << 30;
+constexpr u64 most_page_bytes = u64{1} << 24;
+constexpr u32 most_partition_bits = 16;
+/// Tuples of the build table that a partition has, about, up to so many partitions.
+constexpr u64 tuples_of_a_partition = 4096;
+constexpr u32 most_default_partition_bits = 12;
+
+/// Two tables, what they are, and what their join must be.
+struct input {
+  join_tables tables;
+  std::string name;
+  join_sum expected;
+};
+
+/// The allocators that were typed, direct output among them; that and the default if none was.
+std::vector<std::string> split_off_direct(common_flags& common) {
+  if (common.allocators.empty()) return {direct_output, ""};
+  auto names = split_list("--allocator", common.allocators);
+  std::string rest;
+  for (auto const& name : names)
+    if (name != direct_output) rest += (rest.empty() ? "" : ",") + name;
+  common.allocators = rest;
+  std::vector<std::string> once;
+  for (auto const& name : names)
+    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+  return once;
+}
+
+/// Tables of so many tuples take memory of this machine and of the backend.
+void check_memory(u64 build_tuples, u64 probe_tuples, backend const& on) {
+  u64 const needed = 64 * (build_tuples + probe_tuples);
+  if (needed > on.memory_bytes())
+    throw usage_error{fmt::format("join: tables of {} and {} tuples need about {} bytes, and there are {}",
+                                  build_tuples, probe_tuples, needed, on.memory_bytes())};
+}
+
+/// A join whose result cannot be there is not begun: all pairs of a key that everybody has are very many.
+void check_result(std::string const& name, u64 tuples, u64 pool_bytes) {
+  if (tuples > pool_bytes / join_tuple_bytes)
+    throw usage_error{fmt::format("--pool: the result of {} has {} tuples of {} bytes, and the pool has {} bytes", name,
+                                  tuples, join_tuple_bytes, pool_bytes)};
+}
+
+std::string name_of(join_recipe const& recipe) {
+  return fmt::format("tables of {} and {} tuples, match {}, skew {}", recipe.build_tuples, recipe.probe_tuples,
+                     recipe.match, recipe.skew);
+}
+
+input read_files(join_flags const& flags, backend const& on) {
+  if (flags.build.empty()) throw usage_error{"--probe: needs --build, the other table"};
+  if (flags.probe.empty()) throw usage_error{"--build: needs --probe, the other table"};
+  for (auto const& [flag, typed] : {std::pair{"--tuples", flags.tuples},
+                                    {"--probe-tuples", flags.probe_tuples},
+                                    {"--match", flags.match},
+                                    {"--skew", flags.skew}})
+    if (!typed.empty()) throw usage_error{fmt::format("{}: is of tables that are made, and files are given", flag)};
+  input made;
+  made.tables.build = read_csv_table(flags.build);
+  made.tables.probe = read_csv_table(flags.probe);
+  made.name = fmt::format("{} and {}", flags.build, flags.probe);
+  for (auto const& [table, path] : {std::pair{&made.tables.build, flags.build}, {&made.tables.probe, flags.probe}})
+    if (table->tuples() > most_tuples)
+      throw usage_error{fmt::format("{}: {} tuples are more than {}", path, table->tuples(), most_tuples)};
+  check_memory(made.tables.build.tuples(), made.tables.probe.tuples(), on);
+  return made;
+}
+
+std::vector<join_recipe> parse_recipes(join_flags const& flags, choices const& chosen) {
+  join_recipe recipe{.seed = chosen.seed};
+  recipe.match = parse_real("--match", flags.match.empty() ? "1" : flags.match, 0, 1);
+  recipe.skew = parse_real("--skew", flags.skew.empty() ? "0" : flags.skew, 0, 16);
+  std::string const typed = !flags.tuples.empty() ? flags.tuples : chosen.on->name() == "host" ? "16384" : "1048576";
+  std::vector<join_recipe> recipes;
+  for (auto const& part : split_list("--tuples", typed)) {
+    recipe.build_tuples = recipe.probe_tuples = parse_count("--tuples", part, 0, most_tuples);
+    if (!flags.probe_tuples.empty())
+      recipe.probe_tuples = parse_count("--probe-tuples", flags.probe_tuples, 0, most_tuples);
+    check_memory(recipe.build_tuples, recipe.probe_tuples, *chosen.on);
+    check_result(name_of(recipe), partners_of(recipe), chosen.pool_bytes);
+    recipes.push_back(recipe);
+  }
+  return recipes;
+}
+
+u32 default_partition_bits(u64 build_tuples) {
+  u32 bits = 0;
+  while (bits < most_default_partition_bits && build_tuples >> bits > tuples_of_a_partition) ++bits;
+  return bits;
+}
+
+join_settings parse_settings(join_flags const& flags, choices const& chosen) {
+  join_settings settings{.pool_bytes = chosen.pool_bytes};
+  settings.page_bytes = parse_bytes("--page-bytes", flags.page_bytes, join_page_header_bytes + join_tuple_bytes,
+                                    std::min(most_page_bytes, chosen.pool_bytes));
+  if (flags.chains != "warp" && flags.chains != "lane")
+    throw usage_error{fmt::format("--chains: '{}' is neither warp nor lane", flags.chains)};
+  if (flags.chains == "lane") settings.lanes_a_chain = 1;
+  settings.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
+  if (!flags.partition_bits.empty())
+    settings.partition_bits =
+        static_cast<u32>(parse_count("--partition-bits", flags.partition_bits, 0, most_partition_bits));
+  return settings;
+}
+
+/// Everything measured, of which joins, and the first thing that is wrong with it.
+struct outcome {
+  json joins = json::array();
+  std::vector<bench::result> results;
+  std::string fault;
+};
+
+void join(input& from, choices const& chosen, std::vector<std::string> const& allocators, join_settings settings,
+          outcome& all) {
+  auto const& [build, probe] = from.tables;
+  from.expected = reference_join(build, probe);
+  check_result(from.name, from.expected.tuples, chosen.pool_bytes);
+  settings.build = &build;
+  settings.probe = &probe;
+  settings.expected = from.expected;
+  all.joins.push_back({{"input", from.name},
+                       {"build_tuples", build.tuples()},
+                       {"probe_tuples", probe.tuples()},
+                       {"tuples", from.expected.tuples},
+                       {"checksum", fmt::format("{:016x}", from.expected.checksum)}});
+  for (auto const& allocator : allocators)
+    for (auto const& made : chosen.on->join(allocator, settings)) {
+      all.results.push_back(made);
+      if (all.fault.empty() && !made.checked()) all.fault = fmt::format("{}: {}", made.allocator, made.fault);
+    }
+}
+
+/// How long a join takes with each allocator, as a part of what it takes with the first.
+void print_ratios(std::vector<bench::result> const& results) {
+  bench::result const* first = nullptr;
+  for (auto const& made : results) {
+    if (made.operation != "join") continue;
+    if (!first || made.parameters != first->parameters) first = &made;
+    if (first == &made || !made.checked() || !first->checked()) continue;
+    fmt::print("A join of {} and {} tuples with {} takes {:.3f} of one with {}.\n", made.parameters[0].second,
+               made.parameters[1].second, made.allocator, bench::median(made.times_us) / bench::median(first->times_us),
+               first->allocator);
+  }
+}
+
+}  // namespace
+
+int run_join(join_flags const& typed) {
+  auto flags = typed;
+  json_output output{flags.common.json};
+  auto allocators = split_off_direct(flags.common);
+  auto const chosen = choose(flags.common, host_pool);
+  for (auto& name : allocators)
+    if (name.empty()) name = chosen.allocators.front();
+  auto settings = parse_settings(flags, chosen);
+  bool const from_files = !flags.build.empty() || !flags.probe.empty();
+  outcome all;
+  {
+    progress_bar bar;
+    settings.report = bar.reporter();
+    auto const run = [&](input from) {
+      if (flags.partition_bits.empty()) settings.partition_bits = default_partition_bits(from.tables.build.tuples());
+      join(from, chosen, allocators, settings, all);
+    };
+    if (from_files) run(read_files(flags, *chosen.on));
+    else
+      for (auto const& recipe : parse_recipes(flags, chosen)) run({make_join_tables(recipe), name_of(recipe), {}});
+  }
+
+  auto document = new_document(*chosen.on);
+  document["backend"] = chosen.on->name();
+  document["seed"] = chosen.seed;
+  document["pool_bytes"] = chosen.pool_bytes;
+  document["verified"] = all.fault.empty();
+  document["joins"] = all.joins;
+  document["results"] = json::array();
+  auto table = result_table();
+  for (auto const& made : all.results) {
+    document["results"].push_back(json_of(made, chosen.on->name()));
+    add_row(table, made);
+  }
+  if (!output.owns_standard_output()) {
+    fmt::print("{}", table.text());
+    print_ratios(all.results);
+  }
+  output.write(document);
+  if (all.fault.empty()) return 0;
+  complain("join: " + all.fault);
+  return 1;
+}
+
+}  // namespace warpheap::tool
