@@ -103,6 +103,15 @@ class ledger {
     return run([&](launch_shape shape) { launch(shape, give_back{}, heap_.ref(), view(), step, threads_ / 2 + 1); });
   }
 
+  /// Bytes that were asked for of the blocks that are held.
+  u64 bytes() const {
+    auto const blocks = entries_.to_host();
+    u64 sum = 0;
+    for (u64 i = 0; i < blocks.size(); ++i)
+      if (blocks[i]) sum += draw_.of(i);
+    return sum;
+  }
+
   /// Stamps and looks at every block. Empty entries count as failures there.
   findings examine() const { return bench::examine<Allocator>(entries_, draw_); }
 

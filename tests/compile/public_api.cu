@@ -51,6 +51,19 @@ __global__ void call_throughput(warpheap::throughput_allocator heap, void** resu
   call_all(heap, results, counts, bytes);
 }
 
+__global__ void call_walks(warpheap::rw_allocator by_page, warpheap::rw_bitmap_allocator by_word,
+                           warpheap::corw_allocator together, void** results, unsigned long long* counts,
+                           warpheap::size_t bytes) {
+  call_all(by_page, results, counts, bytes);
+  call_all(by_word, results, counts, bytes);
+  call_all(together, results, counts, bytes);
+}
+
+__global__ void call_rw_malloc(warpheap::rw_malloc_allocator heap, void** results, unsigned long long* counts,
+                               warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
+}
+
 __global__ void call_toolkit(warpheap::toolkit_allocator heap, void** results, warpheap::size_t bytes) {
   call_common(heap, results, bytes);
 }

@@ -12,6 +12,7 @@
 #include "bench/policy_overhead.hpp"
 #include "bench/rcu_delegation.hpp"
 #include "bench/semaphore.hpp"
+#include "bench/utilisation.hpp"
 #include "bench/workers.hpp"
 #include "broken_allocators.hpp"
 #include "warpheap/warpheap.hpp"
@@ -73,7 +74,7 @@ TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
       EXPECT_GT(made.operations, 0);
     }
   }
-  EXPECT_EQ(found, 2u);
+  EXPECT_EQ(found, 3u);
 }
 
 TEST(Scenarios, FillTellsHowMuchOfThePoolWasUsedAndThatItServesAgain) {
@@ -363,6 +364,7 @@ TEST(BrokenAllocators, AreCaughtWhenBlocksOverlap) {
   expect_fault(bench::fill(broken<overlapping>(), asked), "blocks overlap another");
   asked.sizes = {64};
   expect_fault(bench::exhaust(broken<overlapping>(), asked), "blocks overlap another");
+  expect_fault(bench::utilisation(broken<overlapping>(), asked), "blocks overlap another");
   asked.sizes = {};
   asked.ranges = {{64, 64}};
   expect_fault(bench::churn(broken<overlapping>(), asked), "blocks overlap another");
@@ -385,6 +387,7 @@ TEST(BrokenAllocators, AreCaughtWhenTheyLoseBlocks) {
   auto asked = small_request();
   asked.sizes = {64};
   expect_fault(bench::exhaust(broken<leaking>(), asked), "blocks lost");
+  expect_fault(bench::utilisation(broken<leaking>(), asked), "blocks lost");
   asked.sizes = {};
   asked.workers = {40};
   expect_fault(bench::workers(broken<leaking>(), asked), "blocks lost");

@@ -88,7 +88,7 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
 /// The pool of a scenario, unless one was typed.
 u64 default_pool(choices const& chosen, std::string const& scenario) {
   bool const on_host = chosen.on->name() == "host";
-  if (on_host && (scenario == "fill" || scenario == "exhaust")) return host_pool_to_fill;
+  if (on_host && (scenario == "fill" || scenario == "exhaust" || scenario == "utilisation")) return host_pool_to_fill;
   bool const is_papers = scenario == "exhaust" || (scenario == "scaling" && !on_host);
   return is_papers ? paper_pool : chosen.pool_bytes;
 }

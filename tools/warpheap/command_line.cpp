@@ -77,32 +77,34 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn\n"
       "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to\n"
       "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together\n"
-      "for exactly the pool; failures count), latency (one lane), init (making and resetting a heap), workers (cycles\n"
-      "of one call by the number of threads that make it), policy_overhead (the composed allocator against its\n"
-      "creation policy called directly), two_phase (threads that rather allocate in even steps and rather free in odd\n"
-      "ones, a kernel a step or one for all), scaling (a burst by the number of threads), prefix_sum (a call a thread\n"
-      "against sizes, scan and one allocation). Of primitives, whatever the allocators: semaphore (a unit for every "
-      "thread,\n"
-      "made by the batch: counting against bulk semaphore), rcu_delegation (threads remove elements of a list that\n"
-      "others search: every barrier a wait of its own, against barriers that are delegated). Allocator 'null' is the\n"
+      "for exactly the pool; failures count), utilisation (bytes asked for and held at the first nullptr, by size),\n"
+      "latency (one lane), init (making and resetting a heap), workers (cycles of one call by the number of threads\n"
+      "that make it), policy_overhead (the composed allocator against its creation policy called directly), two_phase\n"
+      "(threads that rather allocate in even steps and rather free in odd ones, a kernel a step or one for all),\n"
+      "scaling (a burst by the number of threads), prefix_sum (a call a thread against sizes, scan and one\n"
+      "allocation). Of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch:\n"
+      "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every\n"
+      "barrier a wait of its own, against barriers that are delegated), random_walk (steps and time of a page by RW,\n"
+      "RW-BM, CoRW and a queue as free pages become few, beside theory). Allocator 'null' is the\n"
       "floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory operations that no\n"
       "free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that\n"
       "uses it.");
   to.add_option("scenarios", flags.scenarios,
-                "burst, mixed, churn, fill, exhaust, latency, init, workers, policy_overhead, two_phase, scaling, "
-                "prefix_sum, semaphore, rcu_delegation; all of them by default")
+                "burst, mixed, churn, fill, exhaust, utilisation, latency, init, workers, policy_overhead, two_phase, "
+                "scaling, prefix_sum, semaphore, rcu_delegation, random_walk; all of them by default")
       ->type_name("SCENARIO");
-  add_common_flags(to, flags.common, "256MiB, 8MiB for fill and exhaust");
+  add_common_flags(to, flags.common, "256MiB, 8MiB for fill, exhaust and utilisation");
   add_sizes(to, flags.sizes, flags.ranges,
-            "Sizes of burst, fill, exhaust, latency, workers, policy_overhead, two_phase and scaling",
-            "Ranges of sizes of mixed, churn, policy_overhead and prefix_sum");
+            "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase and scaling",
+            "Ranges of sizes of mixed, churn, utilisation, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
            "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
            "262144, fill 65536; on the host fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
-           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576) and "
-           "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152) and prefix_sum (1024, 32768, 1048576)",
+           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "
+           "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152), prefix_sum (1024, 32768, 1048576) and "
+           "random_walk (1024, 4096, ... 262144)",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,
            "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",

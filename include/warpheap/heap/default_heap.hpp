@@ -3,7 +3,9 @@
 
 #include "../policy/alignment/shrink.hpp"
 #include "../policy/creation/halloc.hpp"
+#include "../policy/creation/random_walk.hpp"
 #include "../policy/creation/ring_buffer.hpp"
+#include "../policy/creation/rw_malloc.hpp"
 #include "../policy/creation/scatter.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
 #include "../policy/creation/tbuddy.hpp"
@@ -42,6 +44,13 @@ using finely_aligned_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<8>>;
 using halloc_allocator = finely_aligned_allocator<creation::halloc<>>;
 using ring_buffer_allocator = plain_allocator<creation::ring_buffer<>>;
+/// Pages of 8 KiB found by random walks: by page, by word, and by the lanes of a warp together.
+inline constexpr creation::random_walk_config walk_by_page{.kind = creation::walk_kind::plain};
+inline constexpr creation::random_walk_config walk_together{.kind = creation::walk_kind::collaborative};
+using rw_allocator = plain_allocator<creation::random_walk<walk_by_page>>;
+using rw_bitmap_allocator = plain_allocator<creation::random_walk<>>;
+using corw_allocator = plain_allocator<creation::random_walk<walk_together>>;
+using rw_malloc_allocator = plain_allocator<creation::rw_malloc<>>;
 using scatter_allocator = plain_allocator<creation::scatter<>>;
 using tbuddy_allocator = plain_allocator<creation::tbuddy<>>;
 using ualloc_allocator = plain_allocator<creation::ualloc<>>;
@@ -62,6 +71,12 @@ using toolkit_heap = basic_heap<toolkit_allocator>;
 using halloc_heap = basic_heap<halloc_allocator>;
 /// Frames of 8 KiB behind a push and a pop index.
 using ring_buffer_heap = basic_heap<ring_buffer_allocator>;
+/// Pages of 8 KiB, found by random walks.
+using rw_heap = basic_heap<rw_allocator>;
+using rw_bitmap_heap = basic_heap<rw_bitmap_allocator>;
+using corw_heap = basic_heap<corw_allocator>;
+/// Runs of 16-byte units, found by random walks.
+using rw_malloc_heap = basic_heap<rw_malloc_allocator>;
 /// Powers of two of 4 KiB pages, split and merged.
 using tbuddy_heap = basic_heap<tbuddy_allocator>;
 /// UAlloc's bins alone: blocks of up to 1 KiB.

@@ -26,6 +26,7 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"churn", run_churn},
                                       {"fill", run_fill},
                                       {"exhaust", run_exhaust},
+                                      {"utilisation", run_utilisation},
                                       {"latency", run_latency},
                                       {"init", run_init},
                                       {"workers", run_workers},
@@ -34,7 +35,8 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"scaling", run_scaling},
                                       {"prefix_sum", run_prefix_sum, run_prefix_sum_floor},
                                       {"semaphore", nullptr, run_semaphore},
-                                      {"rcu_delegation", nullptr, run_rcu_delegation}};
+                                      {"rcu_delegation", nullptr, run_rcu_delegation},
+                                      {"random_walk", nullptr, run_random_walk}};
 
 scenario const& find_scenario(std::string const& name) {
   std::string names;

@@ -11,6 +11,7 @@ std::vector<bench::result> run_mixed(std::string const& allocator, bench::reques
 std::vector<bench::result> run_churn(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_fill(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_exhaust(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_utilisation(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_latency(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_init(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_workers(std::string const& allocator, bench::request const& asked);
@@ -22,6 +23,7 @@ std::vector<bench::result> run_prefix_sum_floor(bench::request const& asked);
 std::vector<bench::result> run_burst_floor(bench::request const& asked);
 std::vector<bench::result> run_mixed_floor(bench::request const& asked);
 std::vector<bench::result> run_semaphore(bench::request const& asked);
+std::vector<bench::result> run_random_walk(bench::request const& asked);
 std::vector<bench::result> run_rcu_delegation(bench::request const& asked);
 
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);

@@ -1,0 +1,184 @@
+// Pages of one size, found by looking at random places: no queue, no counter, no list that all threads share. A bit a page
+// says whether it is taken, and a free clears it. Three walks: RW looks at one page after the other, RW-BM at 32 with each
+// load, CoRW lets the lanes of a warp share what they find. A call costs the same whatever the crowd, and the more the fewer
+// pages are free: about 1 / (free share) looks for RW, a 32nd of that for the others.
+//
+// A request takes a page whatever its size; a larger one is refused. Who has walked for long looks at every word, so that
+// a refusal is certain. Cost: two bits a page; half a page or more of what requests smaller than one leave.
+//
+// Source: Pham et al. 2022, sections 3, 4.1 and 4.2. Differs: the walk ends: docs/design/random_walk.md.
+#pragma once
+
+#include "../../sync/warp_aggregate.hpp"
+#include "random_walk/inspection.hpp"
+#include "random_walk/step_count.hpp"
+#include "random_walk/walk_search.hpp"
+#include "report.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <stdexcept>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap. `Steps` is how words are
+/// changed: tests have others.
+template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
+class random_walk {
+  static_assert(
+      is_sound(Config),
+      "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, and so is epoch_counters");
+  static constexpr size_t page_bytes = Config.page_bytes;
+  static constexpr bool shares = Config.kind == walk_kind::collaborative;
+  using pages_type = walk_pages<Config>;
+  using search_type = walk_search<Config, Steps>;
+
+ public:
+  static constexpr char const* name = name_of(Config.kind);
+  static constexpr allocator_traits traits{.alignment = 16,
+                                           .self_aligned_up_to = pages_type::alignment,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = true,
+                                           .largest_bytes = page_bytes};
+  static constexpr bool tells_heaps_apart = true;
+
+  random_walk() = default;
+
+  /// A page; nullptr for 0 bytes, for more than a page has, and when every page is owned. Any lanes, converged or not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > page_bytes) return refuse();
+    if constexpr (shares || Config.counts_steps) return serve(company(simt::active_mask()));
+    else return serve(0);
+  }
+
+  /// The same at a multiple of `alignment`, a power of two; what pages are not aligned to is refused.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    return alignment <= pages_type::alignment || bytes == 0 ? create(bytes) : refuse();
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    bool const fits = bytes != 0 && bytes <= page_bytes;
+    u32 const together = simt::ballot(mask, fits);
+    if (!fits) return create(bytes);
+    if constexpr (shares || Config.counts_steps) return serve(company(together));
+    else return serve(0);
+  }
+
+  /// The paper's names for a page and its return.
+  WARPHEAP_DEVICE void* get_page() const { return create(page_bytes); }
+  WARPHEAP_DEVICE void free_page(void* page) const { destroy(page); }
+
+  /// Gives a page back. Any lane alone. nullptr does nothing; what is no owned page is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (!memory) return;
+    u32 const page = pages_.number_of(memory);
+    if (page == pages_type::none) return pages_.count(walk_count::foreign_frees);
+    u32 const bit = pages_type::bit_of(page);
+    walk_word const old = Steps::give_back(pages_.word(page / pages_type::word_pages), bit);
+    if (old.free(bit)) return pages_.count(walk_count::double_frees);
+    if (old.watched()) raise(pages_);  // K3
+  }
+
+  /// page_bytes of the owned page at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return owns(memory) ? page_bytes : 0; }
+
+  /// Whether `memory` is an owned page; and whether it lies in the pool.
+  WARPHEAP_DEVICE bool owns(void const* memory) const {
+    u32 const page = pages_.number_of(memory);
+    return page != pages_type::none && pages_.is_taken(page);
+  }
+  WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
+
+  /// Pages that could be allocated now; exact when the heap is quiet. Looks at every word: not for inner loops.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    if (bytes == 0 || bytes > page_bytes) return 0;
+    u64 free = 0;
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < pages_.words(); ++i) free += popcount(pages_.look_at(i).free(pages_type::valid));
+    return free;
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align them. Throws
+  /// std::invalid_argument if that is no page, or more than there may be.
+  static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static random_walk place(void* memory, size_t pool_bytes) {
+    random_walk made;
+    made.pages_ = pages_type::place(memory, pages_in(pool_bytes));
+    return made;
+  }
+
+  /// Makes every page free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const { pages_.initialize(on); }
+
+  size_t pool_bytes() const { return pages_.pool_bytes(); }
+  size_t metadata_bytes() const { return pages_.metadata_bytes(); }
+
+  heap_statistics statistics() const { return snapshot().statistics(); }
+  u64 available_slots_on_host(size_t bytes) const {
+    return bytes != 0 && bytes <= page_bytes ? snapshot().available() : 0;
+  }
+  invariant_report check_invariants() const { return snapshot().check_invariants(); }
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    snapshot().for_each_live(visit);
+  }
+
+  /// Steps of all calls since the last forget_steps(), of a quiet heap.
+  walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(pages_.steps()); }
+  void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(pages_.steps(), on); }
+#endif
+
+ private:
+#if !defined(__CUDACC_RTC__)
+  static u32 pages_in(size_t pool_bytes) {
+    size_t const pages = pool_bytes / page_bytes;
+    if (pages == 0 || pages > pages_type::max_pages)
+      throw std::invalid_argument{"random_walk: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(pages) +
+                                  " pages of " + std::to_string(page_bytes) + "; there may be 1 to " +
+                                  std::to_string(pages_type::max_pages)};
+    return static_cast<u32>(pages);
+  }
+  walk_snapshot<Config> snapshot() const { return walk_snapshot<Config>{pages_}; }
+#endif
+
+  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
+  WARPHEAP_DEVICE u32 company(u32 mask) const {
+    return simt::match_any(mask, reinterpret_cast<u64>(pages_.metadata()));
+  }
+
+  WARPHEAP_DEVICE void* refuse() const {
+    pages_.count(walk_count::failures);
+    return nullptr;
+  }
+
+  /// Off the common path: heaps that never were full have no watched words.
+  WARPHEAP_COLD static void raise(pages_type pages) { pages.vacancy().raise(); }
+
+  /// A page for the calling lane, as long as there are any. `together`: lanes that call with it, where that matters.
+  WARPHEAP_DEVICE void* serve(u32 together) const {
+    page_walk<Config, Steps> walk{pages_};
+    u32 page = search_type::none, steps = 0;
+    if constexpr (shares) page = walk.together(together);
+    else page = walk.alone();
+    steps = walk.steps();
+    while (page == search_type::none || page == search_type::again) {
+      auto const found = search_type::run(pages_, company(simt::active_mask()), walk.somewhere());
+      page = found.page;
+      steps += found.steps;
+      if (page == search_type::none) break;
+    }
+    if constexpr (Config.counts_steps) count_steps(pages_.steps(), together, steps);
+    return page != search_type::none ? pages_.address(page) : refuse();
+  }
+
+  pages_type pages_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,96 @@
+// The walks: a lane alone, at one page or at one word of them after the other, or the lanes of a warp together.
+//
+// A walk may end without a page, which says nothing: it takes a number of steps that grows as pages become few, and would
+// never end if there were none. It ends early where it sees a full word that somebody marked, after some steps: the heap was
+// full once, and a look at everything (walk_search.hpp) may have its answer already.
+//
+// Source: Pham et al. 2022, algorithms 1 to 4. Differs: docs/design/random_walk.md.
+#pragma once
+
+#include "../../../util/random.hpp"
+#include "page_deal.hpp"
+#include "walk_pages.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// One walk of one lane over the pages of a heap.
+template <creation::random_walk_config Config, class Steps>
+class page_walk {
+  using pages_type = walk_pages<Config>;
+  static constexpr u32 none = pages_type::none;
+  static constexpr bool by_page = Config.kind == creation::walk_kind::plain;
+
+ public:
+  WARPHEAP_DEVICE explicit page_walk(pages_type const& pages)
+      : pages_{pages}, random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
+
+  /// Steps that the lane looked at.
+  WARPHEAP_DEVICE u32 steps() const { return steps_; }
+
+  /// A word to begin a search at.
+  WARPHEAP_DEVICE u32 somewhere() { return random_.below(pages_.words()); }
+
+  /// A page for the calling lane; `none` says nothing. Any lane alone; lock-free.
+  WARPHEAP_DEVICE u32 alone() {
+    u32 const places = by_page ? pages_.pages() : pages_.words(), most = most_steps(places);
+    while (steps_ < most) {
+      u32 const place = random_.below(places), index = by_page ? place / pages_type::word_pages : place;
+      ++steps_;
+      u32 const wanted = by_page ? pages_type::bit_of(place) : pages_type::valid;
+      walk_word seen = pages_.look_at(index);
+      while (u32 const free = seen.free(wanted)) {
+        u32 const first = free & (0 - free);
+        seen = Steps::take(pages_.word(index), first);
+        if (seen.free(first)) return index * pages_type::word_pages + lowest_bit(first);
+      }
+      if (was_full_once(seen)) break;
+    }
+    return none;
+  }
+
+  /// A page for each lane of `company`, all of which call together with the same heap; `none` says nothing. All of them take
+  /// the same number of steps. A word that somebody else has locked is left alone.
+  WARPHEAP_DEVICE u32 together(u32 company) {
+    u32 const words = pages_.words(), most = most_steps(words);
+    u32 page = none;
+    for (u32 needing = company; needing != 0 && steps_ < most;) {
+      u32 const index = random_.below(words);
+      ++steps_;
+      walk_word seen = pages_.look_at(index);
+      bool mine = false;
+      if (!seen.locked() && seen.free(pages_type::valid)) {
+        seen = Steps::try_lock(pages_.word(index));
+        mine = !seen.locked();
+      }
+      page_deal const dealt{company, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages, page};
+      page = dealt.page;
+      if (mine) Steps::publish(pages_.word(index), dealt.taken);
+      needing = simt::ballot(company, page == none);
+      if (simt::ballot(company, was_full_once(seen)) != 0) break;
+    }
+    // Pages that others found for us are published, and what their old owners wrote happens before our return.
+    simt::sync_warp(company);
+    return page;
+  }
+
+ private:
+  static constexpr u32 least_steps = 8;
+
+  /// Steps after which everything is looked at: enough to find one page in a thousand, but no more than a few times what
+  /// there is.
+  WARPHEAP_HOST_DEVICE static u32 most_steps(u32 places) {
+    constexpr u32 most = Config.walk_steps != 0 ? Config.walk_steps : by_page ? 8192 : 512;
+    return 4 * u64{places} < most ? 4 * places : most;
+  }
+
+  /// Whether the walk had better end: the heap was full once, and may be again.
+  WARPHEAP_DEVICE bool was_full_once(walk_word seen) const {
+    return steps_ >= least_steps && seen.watched() && seen.free(pages_type::valid) == 0;
+  }
+
+  pages_type pages_;
+  random_sequence random_;
+  u32 steps_ = 0;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

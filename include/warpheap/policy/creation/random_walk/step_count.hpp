@@ -1,0 +1,45 @@
+// The two measures of Pham et al. 2022: TAS, the steps of a thread on average, and WAS, the mean over warps of the most steps
+// that one of their lanes took. Counted where a configuration asks for it, in words that the heap keeps.
+#pragma once
+
+#include "../../../sync/warp_aggregate.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Steps of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps / warps.
+struct walk_steps_taken {
+  u64 threads = 0;       ///< calls
+  u64 thread_steps = 0;  ///< words looked at by each, summed
+  u64 warps = 0;         ///< sets of lanes that called together
+  u64 warp_steps = 0;    ///< the most of each set, summed
+
+  WARPHEAP_HOST_DEVICE double tas() const { return threads ? static_cast<double>(thread_steps) / threads : 0; }
+  WARPHEAP_HOST_DEVICE double was() const { return warps ? static_cast<double>(warp_steps) / warps : 0; }
+};
+
+/// Adds the steps of the lanes of `company`, all of which call, to the four words.
+WARPHEAP_DEVICE inline void count_steps(u64* words, u32 company, u32 steps) {
+  u64 sum = 0, most = 0;
+  for (u32 rest = company; rest; rest &= rest - 1) {
+    u64 const theirs = simt::shuffle(company, steps, lowest_bit(rest));
+    sum += theirs;
+    most = theirs > most ? theirs : most;
+  }
+  auto const group = group_of(company);
+  if (!group.leads) return;
+  u64 const amounts[] = {group.size, sum, 1, most};
+  // relaxed: nobody reads it before the kernel ends.
+  for (u32 i = 0; i < 4; ++i) atomic_ref<u64>{words[i]}.fetch_add(amounts[i], order::relaxed);
+}
+
+#if !defined(__CUDACC_RTC__)
+/// What was counted; and forgets it, in order on stream `on`.
+inline walk_steps_taken read_steps(u64 const* words) {
+  walk_steps_taken taken;
+  backend::copy_bytes(&taken, words, sizeof taken);
+  return taken;
+}
+inline void reset_steps(u64* words, stream_view on) { backend::fill_bytes(words, 0, sizeof(walk_steps_taken), on); }
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,139 @@
+// The pages of a random_walk: where they and their words lie, and how they are taken and given back.
+//
+//   base - pages * page_bytes    page 0 | page 1 | ...     the pool, its start aligned to 4 KiB
+//   base                         counts                    128 bytes: what was refused, freed twice, no page
+//                                steps                     128 bytes: of threads and of warps, where they are counted
+//                                vacancy                   the epoch, and certificates
+//                                words                     8 bytes for word_pages pages
+//
+// Orders: the release of a free and the acquire of who takes the page meet in the word. All changes of a word are
+// read-modify-writes, so whoever reads a later value has acquired from every free before it.
+#pragma once
+
+#include "../../../platform/simt.hpp"
+#include "../report.hpp"
+#include "careful_walk.hpp"
+#include "config.hpp"
+#include "vacancy.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <string>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Counts that no invariant rests on.
+enum class walk_count : u32 { double_frees, foreign_frees, failures };
+
+/// What the first page's address is a multiple of.
+inline constexpr size_t walk_pool_alignment = 4096;
+
+/// View of a heap of pages; 16 bytes, trivially copyable, owns nothing.
+template <creation::random_walk_config Config>
+class walk_pages {
+ public:
+  static constexpr u32 none = ~0u;
+  static constexpr u32 max_pages = 1u << 30;
+  static constexpr u32 word_pages = Config.word_pages;
+  /// The pages of a word.
+  static constexpr u32 valid = low_mask32(word_pages);
+  /// What every page's address is a multiple of: the power of two in page_bytes, up to 4 KiB.
+  static constexpr size_t page_bytes = Config.page_bytes;
+  static constexpr size_t alignment =
+      (page_bytes & (0 - page_bytes)) < walk_pool_alignment ? page_bytes & (0 - page_bytes) : walk_pool_alignment;
+  using vacancy_type = vacancy_watch<Config.epoch_counters, 1>;
+
+  walk_pages() = default;
+  /// `base` is where the pool ends and the metadata begins.
+  WARPHEAP_HOST_DEVICE walk_pages(u8* base, u32 pages) : base_{base}, pages_{pages} {}
+
+  WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
+  WARPHEAP_HOST_DEVICE u32 words() const { return (pages_ + word_pages - 1) / word_pages; }
+  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} * page_bytes; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - padded_pool_bytes(pages_); }
+  WARPHEAP_HOST_DEVICE void* address(u32 page) const { return pool() + u64{page} * page_bytes; }
+  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return words_offset + 8 * u64{words()}; }
+
+  /// The number of the page that starts at `memory`; none if none does.
+  WARPHEAP_HOST_DEVICE u32 number_of(void const* memory) const {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
+    bool const starts_one = offset < pool_bytes() && offset % page_bytes == 0;
+    return starts_one ? static_cast<u32>(offset / page_bytes) : none;
+  }
+  WARPHEAP_HOST_DEVICE bool contains(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool()) < pool_bytes();
+  }
+
+  WARPHEAP_DEVICE atomic_ref<u64> word(u32 index) const {
+    return atomic_ref<u64>{reinterpret_cast<u64*>(base_ + words_offset)[index]};
+  }
+  /// What the word held lately: a hint.
+  WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
+  WARPHEAP_HOST_DEVICE static u32 bit_of(u32 page) { return 1u << page % word_pages; }
+
+  WARPHEAP_DEVICE bool is_taken(u32 page) const { return (look_at(page / word_pages).free() & bit_of(page)) == 0; }
+
+  WARPHEAP_HOST_DEVICE vacancy_type vacancy() const {
+    return vacancy_type{reinterpret_cast<u64*>(base_ + vacancy_offset)};
+  }
+
+  WARPHEAP_DEVICE void count(walk_count which) const {
+    // relaxed: nobody reads it before the kernel ends.
+    atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
+  }
+
+  WARPHEAP_HOST_DEVICE u64* steps() const { return reinterpret_cast<u64*>(base_ + steps_offset); }
+
+  // Offsets in the metadata.
+  static constexpr u64 steps_offset = 128;
+  static constexpr u64 vacancy_offset = 256;
+  static constexpr u64 words_offset = vacancy_offset + vacancy_type::bytes;
+  static_assert(words_offset % 128 == 0);
+
+#if !defined(__CUDACC_RTC__)
+  /// Memory for `pages` pages with their metadata, wherever it starts.
+  static u64 reserved_bytes(u32 pages) {
+    return padded_pool_bytes(pages) + walk_pages{nullptr, pages}.metadata_bytes() + walk_pool_alignment;
+  }
+
+  static walk_pages place(void* memory, u32 pages) {
+    u64 const start = align_up(reinterpret_cast<u64>(memory), walk_pool_alignment);
+    return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
+  }
+
+  /// Makes every page free, in order on stream `on`.
+  void initialize(stream_view on) const;
+#endif
+
+ private:
+  /// So that the metadata starts at a multiple of 128.
+  WARPHEAP_HOST_DEVICE static constexpr u64 padded_pool_bytes(u32 pages) {
+    return align_up(u64{pages} * page_bytes, 128);
+  }
+
+  u8* base_ = nullptr;
+  u32 pages_ = 0;
+};
+
+#if !defined(__CUDACC_RTC__)
+
+/// Kernel: sets the bits of pages that do not exist (K4).
+struct close_last_word {
+  template <class Table>
+  WARPHEAP_DEVICE void operator()(Table table) const {
+    u32 const rest = table.pages() % Table::word_pages;
+    // relaxed: the launch orders it.
+    if (rest != 0) table.word(table.words() - 1).fetch_or(Table::valid & ~low_mask32(rest), order::relaxed);
+  }
+};
+
+template <creation::random_walk_config Config>
+void walk_pages<Config>::initialize(stream_view on) const {
+  backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
+  launch(on, {1, 1}, close_last_word{}, *this);
+}
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

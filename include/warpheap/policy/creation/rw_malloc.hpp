@@ -1,0 +1,227 @@
+// Blocks of any size out of small units, found by looking at random places: a block is a run of consecutive units, and a bit
+// a unit says whether it is taken. The lanes of a warp look at a window of the bitmap together, a word each, and share out
+// the runs of free units that they find, also those that cross words. Lanes that want little ask as one, and each frees its
+// part alone.
+//
+// Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one size lie side by side. The
+// price is a search: longer the fuller the heap is, and for blocks larger than a window, or aligned to more than a unit,
+// always a look at the words in order. That look is also what makes a refusal certain. Cost: four bits a unit.
+//
+// Source: Pham et al. 2022, section 4.3. Differs: docs/design/rw_malloc.md.
+#pragma once
+
+#include "../../sync/warp_aggregate.hpp"
+#include "random_walk/step_count.hpp"
+#include "report.hpp"
+#include "rw_malloc/inspection.hpp"
+#include "rw_malloc/run_search.hpp"
+#include "rw_malloc/window_walk.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <stdexcept>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap. `Steps` is how a lane works:
+/// tests have others.
+template <rw_malloc_config Config = rw_malloc_config{}, class Steps = careful_runs>
+class rw_malloc {
+  static_assert(
+      is_sound(Config),
+      "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, epoch_counters a power "
+      "of two");
+  static constexpr size_t unit_bytes = Config.unit_bytes;
+  using table_type = unit_table<Config>;
+  using walk_type = window_walk<Config, Steps>;
+  using search_type = run_search<Config, Steps>;
+
+ public:
+  static constexpr char const* name = "rw_malloc";
+  static constexpr allocator_traits traits{.alignment = unit_bytes,
+                                           .self_aligned_up_to = unit_bytes,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = true,
+                                           .whole_pool = true};
+  static constexpr bool tells_heaps_apart = true;
+
+  rw_malloc() = default;
+
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is no run of as many units. Any lanes, converged or
+  /// not.
+  WARPHEAP_DEVICE void* create(size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > table_.pool_bytes()) return refuse();
+    return serve(company(simt::active_mask()), table_.wish(units_for(bytes), 1));
+  }
+
+  /// The same at a multiple of `alignment`, a power of two.
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    if (bytes > table_.pool_bytes()) return refuse();
+    return serve(company(simt::active_mask()), table_.wish(units_for(bytes), alignment));
+  }
+
+  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+    bool const fits = bytes != 0 && bytes <= table_.pool_bytes();
+    u32 const together = simt::ballot(mask, fits);
+    return fits ? serve(company(together), table_.wish(units_for(bytes), 1)) : create(bytes);
+  }
+
+  /// Gives a block back. Any lane alone. nullptr does nothing; what is no live block is counted and ignored.
+  WARPHEAP_DEVICE void destroy(void* memory) const {
+    if (!memory) return;
+    u64 const unit = table_.unit_at(memory);
+    if (unit == table_type::none) return table_.count(unit_count::foreign_frees);
+    unit_run const run = table_.disown(unit);
+    if (run.units == 0) return table_.count(unit_count::double_frees);
+    u64 seen = 0;
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < run.words(); ++i) {
+      u32 const part = run.part(i);
+      u64 const ours = part == full_mask ? ~table_type::others_bits : part;  // its extent too (U3)
+      seen |= Steps::give_back(table_.word(run.first_word() + i), ours).word;
+    }
+    if (walk_word{seen}.watched()) raise(table_);  // K3
+  }
+
+  /// Bytes of the live block at `memory`; 0 if it is none.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return table_.block_at(memory).units * unit_bytes; }
+
+  /// Whether `memory` is a live block; and whether it lies in the pool.
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.block_at(memory).units != 0; }
+  WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
+
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. Looks at every word: not for inner
+  /// loops.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
+    if (bytes == 0 || bytes > table_.pool_bytes()) return 0;
+    slot_count count{units_for(bytes)};
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < table_.words(); ++i) count.add_word(table_.look_at(i).free());
+    count.end_run();
+    return count.slots;
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes to reserve for a pool of `pool_bytes`: the units, their metadata, and room to align them. Throws
+  /// std::invalid_argument if that is no unit, or more than there may be.
+  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(units_in(pool_bytes)); }
+
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  static rw_malloc place(void* memory, size_t pool_bytes) {
+    rw_malloc made;
+    made.table_ = table_type::place(memory, units_in(pool_bytes));
+    return made;
+  }
+
+  /// Makes everything free, in order on stream `on`; does not wait.
+  void initialize(stream_view on) const { table_.initialize(on); }
+
+  size_t pool_bytes() const { return table_.pool_bytes(); }
+  size_t metadata_bytes() const { return table_.metadata_bytes(); }
+
+  heap_statistics statistics() const { return snapshot().statistics(); }
+  u64 available_slots_on_host(size_t bytes) const {
+    return bytes != 0 && bytes <= pool_bytes() ? snapshot().available(units_for(bytes)) : 0;
+  }
+  invariant_report check_invariants() const { return snapshot().check_invariants(); }
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    snapshot().for_each_live(visit);
+  }
+
+  /// Steps of all calls since the last forget_steps(), of a quiet heap: windows and, of searches, words.
+  walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(table_.steps()); }
+  void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }
+#endif
+
+  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
+
+ private:
+#if !defined(__CUDACC_RTC__)
+  static u64 units_in(size_t pool_bytes) {
+    size_t const units = pool_bytes / unit_bytes;
+    if (units == 0 || units > table_type::max_units)
+      throw std::invalid_argument{"rw_malloc: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(units) +
+                                  " units of " + std::to_string(unit_bytes) + "; there may be 1 to " +
+                                  std::to_string(table_type::max_units)};
+    return units;
+  }
+  unit_snapshot<Config> snapshot() const { return unit_snapshot<Config>{table_}; }
+#endif
+
+  WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }
+
+  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
+  WARPHEAP_DEVICE u32 company(u32 mask) const {
+    return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
+  }
+
+  WARPHEAP_DEVICE void* refuse() const {
+    table_.count(unit_count::failures);
+    return nullptr;
+  }
+
+  /// Off the common path: heaps that were never searched in order have no watched words.
+  WARPHEAP_COLD static void raise(table_type table) { table.vacancy().raise(); }
+
+  /// The lane's block, if there is one. All lanes of `together` call, each with its wish.
+  WARPHEAP_DEVICE void* serve(u32 together, run_wish wish) const {
+    walk_type walk{table_, together};
+    u64 unit = walk_for(walk, together, wish);
+    u32 steps = walk.steps();
+    while (unit == search_type::none || unit == search_type::again) {
+      auto const found = search_type::run(table_, company(simt::active_mask()), wish, walk.somewhere());
+      unit = found.unit;
+      steps += found.steps;
+      if (unit == search_type::none) break;
+    }
+    if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps);
+    if (unit == search_type::none) return refuse();
+    table_.template own<Steps>(unit, wish.units);
+    return table_.address(unit);
+  }
+
+  /// What a walk finds for the lanes: those that want little ask as one first.
+  WARPHEAP_DEVICE static u64 walk_for(walk_type& walk, u32 together, run_wish wish) {
+    bool const walks = wish.align == 1 && wish.units <= 32 * warp_lanes;
+    u32 const units = walks ? static_cast<u32>(wish.units) : 0;
+    u32 const parts = simt::ballot(together, units != 0 && units <= Config.aggregated_units);
+    u64 unit = walk_type::none;
+    if ((parts & (parts - 1)) != 0) unit = walk_as_one(walk, together, parts, units);
+    bool const needs = units != 0 && unit == walk_type::none;
+    if (simt::ballot(together, needs) != 0)
+      if (u64 const found = walk.run({needs ? units : 0, units != 0 ? units : 1}, Config.walk_windows); needs)
+        unit = found;
+    return unit;
+  }
+
+  /// One block for the lanes of `parts`, beside those of the others. Each of them gets its part.
+  WARPHEAP_DEVICE static u64 walk_as_one(walk_type& walk, u32 together, u32 parts, u32 units) {
+    bool const is_part = (parts >> simt::lane_id() & 1) != 0;
+    u32 const leader = lowest_bit(parts);
+    u32 before = 0, all = 0;  // units of the parts before ours, and of all
+    WARPHEAP_NO_UNROLL
+    for (u32 rest = parts; rest != 0; rest &= rest - 1) {
+      u32 const theirs = simt::shuffle(together, units, lowest_bit(rest));
+      if (lowest_bit(rest) < simt::lane_id()) before += theirs;
+      all += theirs;
+    }
+    u32 const alike = simt::ballot(together, is_part && units * popcount(parts) == all);
+    u32 const wanted = !is_part ? units : simt::lane_id() == leader ? all : 0;
+    u32 const grid = !is_part ? units : alike == parts ? units : 1;
+    u64 const unit = walk.run({wanted, grid != 0 ? grid : 1, is_part}, windows_as_one);
+    u64 const first = simt::shuffle(together, unit, leader);
+    if (!is_part) return unit;
+    return first != walk_type::none ? Steps::part_of(first, before) : first;
+  }
+  static constexpr u32 windows_as_one = 2;
+
+  table_type table_;
+};
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,134 @@
+// A rw_malloc's units counted: the slots for a length by any lane, everything else from a copy of the metadata on the host.
+#pragma once
+
+#include "unit_table.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <string>
+#include <vector>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Adds up, word after word, how many blocks of a length the free runs are good for: at multiples of the length, as they are
+/// placed as long as there are any; else one, in a run that has none of these and is long enough.
+struct slot_count {
+  u64 units;
+  u64 run = 0;  ///< free units right before `at`
+  u64 at = 0;   ///< units seen
+  u64 slots = 0;
+
+  WARPHEAP_HOST_DEVICE constexpr void add_word(u32 free) {
+    for (u32 bit = 0; bit < 32;) {
+      u32 const rest = free >> bit;  // the zeros shifted in end a run at the word's end
+      u32 const length = free_at_start(rest), taken = rest != 0 ? lowest_bit(rest) : 32 - bit;
+      if (length == 0) end_run();
+      run += length;
+      at += length + taken;
+      bit += length + taken;
+    }
+  }
+  WARPHEAP_HOST_DEVICE constexpr void end_run() {
+    u64 const pad = run_wish{units}.padding(at - run);
+    u64 const placed = run > pad ? (run - pad) / units : 0;
+    slots += placed != 0 ? placed : run / units;
+    run = 0;
+  }
+};
+
+#if !defined(__CUDACC_RTC__)
+
+template <creation::rw_malloc_config Config>
+class unit_snapshot {
+  using table_type = unit_table<Config>;
+
+ public:
+  explicit unit_snapshot(table_type const& table) : table_{table}, words_(table.metadata_bytes() / 8) {
+    backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
+  }
+
+  u64 available(u64 units) const {
+    slot_count count{units};
+    for (u32 i = 0; i < table_.words(); ++i) count.add_word(word(i).free());
+    count.end_run();
+    return count.slots;
+  }
+
+  heap_statistics statistics() const {
+    heap_statistics counted{.pool_bytes = table_.pool_bytes(), .metadata_bytes = table_.metadata_bytes()};
+    for_each_live([&](void*, size_t bytes) {
+      ++counted.live_blocks;
+      counted.live_bytes += bytes;
+    });
+    counted.double_frees = count(unit_count::double_frees);
+    counted.foreign_frees = count(unit_count::foreign_frees);
+    counted.failures = count(unit_count::failures);
+    return counted;
+  }
+
+  /// Calls visit(address, bytes) for every live block in address order.
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    u64 start = table_type::none;
+    for (u32 i = 0; i < table_.words(); ++i)
+      for (u64 rest = (marks(i) & full_mask) | marks(i) >> 32; rest != 0; rest &= rest - 1) {
+        u32 const bit = lowest_bit(rest);
+        u64 const unit = u64{32} * i + bit;
+        if (marks(i) >> bit & 1) start = unit;
+        if (!(marks(i) >> (32 + bit) & 1) || start == table_type::none) continue;
+        visit(table_.address(start), (unit - start + 1) * table_type::unit_bytes);
+        start = table_type::none;
+      }
+  }
+
+  /// One line for every invariant that does not hold.
+  invariant_report check_invariants() const {
+    invariant_report report;
+    bool inside = false;
+    u64 start = 0;
+    for (u64 unit = 0; unit < 32 * u64{table_.words()}; ++unit) {
+      u32 const i = static_cast<u32>(unit / 32), bit = unit % 32;
+      bool const starts = marks(i) >> bit & 1, ends = marks(i) >> (32 + bit) & 1;
+      std::string const where = " at unit " + std::to_string(unit);
+      if (bit == 0 && word(i).locked()) report.push_back("K2: a locked word" + where);
+      bool const taken = !(word(i).free() >> bit & 1);
+      if (unit >= table_.units()) {
+        if (!taken || starts || ends) report.push_back("K4: a unit that does not exist" + where);
+        continue;
+      }
+      if (starts && inside) report.push_back("U1: a block starts in another" + where);
+      if (starts) start = unit;
+      inside = inside || starts;
+      if (taken != inside) report.push_back(taken ? "U1: a lost unit" + where : "U1: a block's unit is free" + where);
+      if (ends && !inside) report.push_back("U1: an end without a start" + where);
+      if (ends) check_extents(unit_run{start, unit - start + 1}, report);
+      inside = inside && !ends;
+    }
+    if (inside) report.push_back("U1: a block without an end");
+    for (u32 i = 0; i < table_.words(); ++i)
+      if (extents_seen_.size() <= i || !extents_seen_[i])
+        if (table_.walk_word_extent(word(i)) != 0) report.push_back("U3: an extent at word " + std::to_string(i));
+    return report;
+  }
+
+ private:
+  void check_extents(unit_run run, invariant_report& report) const {
+    if (run.words() < 3) return;
+    extents_seen_.resize(table_.words());
+    extents_seen_[run.first_word() + 1] = true;
+    if (table_.walk_word_extent(word(run.first_word() + 1)) != run.words())
+      report.push_back("U3: the extent of the block at unit " + std::to_string(run.first));
+  }
+
+  walk_word word(u32 index) const { return walk_word{words_[table_type::words_offset / 8 + index]}; }
+  u64 marks(u32 index) const { return words_[table_type::words_offset / 8 + table_.words() + index]; }
+  u64 count(unit_count which) const { return words_[static_cast<u32>(which)]; }
+
+  table_type table_;
+  std::vector<u64> words_;
+  mutable std::vector<bool> extents_seen_;
+};
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

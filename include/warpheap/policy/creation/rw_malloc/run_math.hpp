@@ -1,0 +1,89 @@
+// Runs of free units within a word and across words: pure functions, tested without threads. A word has 32 units, bit i set
+// where unit i is free.
+#pragma once
+
+#include "../../../util/bits.hpp"
+
+namespace warpheap {
+
+/// Free units from the word's start on, and up to its end; 32 of a word that is all free.
+WARPHEAP_HOST_DEVICE constexpr u32 free_at_start(u32 free) { return free == full_mask ? 32 : lowest_bit(~free); }
+WARPHEAP_HOST_DEVICE constexpr u32 free_at_end(u32 free) { return free == full_mask ? 32 : 31 - highest_bit(~free); }
+
+/// Bit i set where `length` free units start at i, within the word; `length` is at least 1.
+WARPHEAP_HOST_DEVICE constexpr u32 run_starts(u32 free, u32 length) {
+  if (length > 32) return 0;
+  for (u32 covered = 1; covered < length;) {
+    u32 const step = covered < length - covered ? covered : length - covered;
+    free &= free >> step;
+    covered += step;
+  }
+  return free;
+}
+
+/// The units of `free` in runs of at least `least`, and those of the runs at both ends, which other words may continue.
+WARPHEAP_HOST_DEVICE constexpr u32 without_short_runs(u32 free, u32 least) {
+  if (least <= 1 || free == full_mask) return free;
+  u32 kept = run_starts(free, least);
+  for (u32 covered = 1; covered < least && covered < 32;) {
+    u32 const step = covered < least - covered ? covered : least - covered;
+    kept |= kept << step;
+    covered += step;
+  }
+  u32 const at_end = free_at_end(free);
+  return kept | low_mask32(free_at_start(free)) | (at_end != 0 ? full_mask << (32 - at_end) : 0);
+}
+
+/// The part of [from, to) in the 32 units from `base` on.
+WARPHEAP_HOST_DEVICE constexpr u32 part_of_word(u64 base, u64 from, u64 to) {
+  u64 const first = from > base ? from - base : 0, end = to > base ? to - base : 0;
+  u32 const low = first < 32 ? static_cast<u32>(first) : 32, high = end < 32 ? static_cast<u32>(end) : 32;
+  return low < high ? low_mask32(high) & ~low_mask32(low) : 0;
+}
+
+/// A block that is looked for.
+struct run_wish {
+  static constexpr u64 nowhere = ~u64{0};
+
+  u64 units;      ///< at least 1
+  u64 align = 1;  ///< the block starts at a multiple of it, in units; a power of two
+  u64 phase = 0;  ///< what is added to a unit's number first; less than align
+
+  /// The units before the first suitable place from `start` on: of those that need no alignment the next multiple of their
+  /// length, so that blocks of one length lie side by side with nothing between them.
+  WARPHEAP_HOST_DEVICE constexpr u64 padding(u64 start) const {
+    if (align != 1) return (0 - (start + phase)) & (align - 1);
+    u64 const beyond = start % units;
+    return beyond != 0 ? units - beyond : 0;
+  }
+
+  /// Where in a run of free units the block goes: at a suitable place, or, if `anywhere`, at any that is aligned.
+  WARPHEAP_HOST_DEVICE constexpr u64 place_in_run(u64 start, u64 length, bool anywhere) const {
+    if (length < units) return nowhere;
+    u64 const pad = padding(start);
+    if (pad <= length - units) return start + pad;
+    return anywhere && align == 1 ? start : nowhere;
+  }
+
+  /// The same within the word of the 32 units from `base` on.
+  WARPHEAP_HOST_DEVICE constexpr u64 place_in_word(u64 base, u32 free, bool anywhere) const {
+    u32 const starts = units <= 32 ? run_starts(free, static_cast<u32>(units)) : 0;
+    if (starts == 0) return nowhere;
+    u64 const step = align != 1 ? align : units;
+    for (u64 i = padding(base); i < 32; i += step)
+      if (starts >> i & 1) return base + i;
+    return anywhere && align == 1 ? base + lowest_bit(starts) : nowhere;
+  }
+};
+
+static_assert(free_at_start(0b1011) == 2 && free_at_end(0xc000'0000u) == 2 && free_at_end(1) == 0);
+static_assert(run_starts(0b0111'0110, 3) == 0b0001'0000 && run_starts(full_mask, 32) == 1 &&
+              run_starts(full_mask, 33) == 0);
+static_assert(without_short_runs(0b1000'0000'0000'0000'0000'1110'0110'0001, 3) ==
+              0b1000'0000'0000'0000'0000'1110'0000'0001);
+static_assert(part_of_word(64, 70, 200) == 0xffff'ffc0u && part_of_word(64, 0, 65) == 1 &&
+              part_of_word(64, 96, 97) == 0);
+static_assert(run_wish{5}.place_in_run(7, 8, false) == 10 && run_wish{5}.place_in_run(7, 7, true) == 7 &&
+              run_wish{4, 8, 3}.place_in_run(0, 8, true) == run_wish::nowhere);
+
+}  // namespace warpheap

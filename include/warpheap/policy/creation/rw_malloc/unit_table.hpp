@@ -1,0 +1,210 @@
+// The units of a rw_malloc: where they and their words lie, and what is known of a block.
+//
+//   base - units * unit_bytes    unit 0 | unit 1 | ...     the pool, its start aligned to 4 KiB
+//   base                         counts, steps, vacancy    as in a random_walk
+//                                words                     8 bytes for 32 units: which are taken (walk_word.hpp)
+//                                marks                     8 bytes for 32 units: where blocks start and end
+//
+//    63       34 33  32  31      0         63      32 31       0
+//   |  extent   | L | W |  taken  |       |   ends   |  starts  |
+//
+//   U1  a live block's first unit has a start mark and its last an end mark; there are no others. Marks are set by the block's
+//       owner, before it has the address, and cleared by who frees it, before the units are free.
+//   U2  whoever clears the start mark by a read-modify-write that found it set frees the block: nobody else does.
+//   U3  the extent of the second word of a block that touches three words or more is the number of words it touches; of all
+//       others 0. So a block's end is found with two loads however long it is.
+#pragma once
+
+#include "../random_walk/careful_walk.hpp"
+#include "../random_walk/vacancy.hpp"
+#include "../report.hpp"
+#include "config.hpp"
+#include "run_math.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <string>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// How a lane works with runs of units: what a twin of the algorithm would do otherwise.
+struct careful_runs : careful_walk {
+  /// The last unit of a block.
+  WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units - 1; }
+  /// Where the part of a lane starts, `before` units of others' parts after the start of all.
+  WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
+};
+
+/// Counts that no invariant rests on.
+enum class unit_count : u32 { double_frees, foreign_frees, failures };
+
+/// A block as its marks and words say.
+struct unit_run {
+  u64 first;
+  u64 units;
+
+  WARPHEAP_HOST_DEVICE u32 first_word() const { return static_cast<u32>(first / 32); }
+  WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>((first + units - 1) / 32) - first_word() + 1; }
+  /// Its units in its i-th word.
+  WARPHEAP_HOST_DEVICE u32 part(u32 i) const {
+    return part_of_word(u64{32} * (first_word() + i), first, first + units);
+  }
+  /// What the extent of its i-th word is to be (U3).
+  WARPHEAP_HOST_DEVICE u32 extent(u32 i) const { return i == 1 && words() > 2 ? words() : 0; }
+};
+
+/// View of a heap of units; 16 bytes, trivially copyable, owns nothing.
+template <creation::rw_malloc_config Config>
+class unit_table {
+ public:
+  static constexpr u64 none = run_wish::nowhere;
+  static constexpr u64 max_units = u64{1} << 34;
+  static constexpr size_t unit_bytes = Config.unit_bytes;
+  static constexpr size_t pool_alignment = 4096;
+  static constexpr u32 size_classes = 35;
+  using vacancy_type = vacancy_watch<Config.epoch_counters, size_classes>;
+
+  unit_table() = default;
+  /// `base` is where the pool ends and the metadata begins.
+  WARPHEAP_HOST_DEVICE unit_table(u8* base, u64 units) : base_{base}, units_{units} {}
+
+  WARPHEAP_HOST_DEVICE u64 units() const { return units_; }
+  WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>((units_ + 31) / 32); }
+  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return units_ * unit_bytes; }
+  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - padded_pool_bytes(units_); }
+  WARPHEAP_HOST_DEVICE void* address(u64 unit) const { return pool() + unit * unit_bytes; }
+  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return words_offset + 16 * u64{words()}; }
+
+  /// The unit that starts at `memory`; none if none does.
+  WARPHEAP_HOST_DEVICE u64 unit_at(void const* memory) const {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
+    return offset < pool_bytes() && offset % unit_bytes == 0 ? offset / unit_bytes : none;
+  }
+  WARPHEAP_HOST_DEVICE bool contains(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool()) < pool_bytes();
+  }
+  /// What a block of `units` units at a multiple of `alignment` bytes, a power of two, looks for.
+  WARPHEAP_HOST_DEVICE run_wish wish(u64 units, size_t alignment) const {
+    if (alignment <= unit_bytes) return run_wish{units};
+    u64 const align = alignment / unit_bytes;
+    return run_wish{units, align, reinterpret_cast<u64>(pool()) / unit_bytes & (align - 1)};
+  }
+
+  WARPHEAP_DEVICE atomic_ref<u64> word(u32 index) const { return atomic_ref<u64>{words_at()[index]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> marks(u32 index) const { return atomic_ref<u64>{words_at()[words() + index]}; }
+  /// What the word held lately: a hint.
+  WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
+
+  WARPHEAP_HOST_DEVICE vacancy_type vacancy() const {
+    return vacancy_type{reinterpret_cast<u64*>(base_ + vacancy_offset)};
+  }
+  WARPHEAP_HOST_DEVICE u64* steps() const { return reinterpret_cast<u64*>(base_ + steps_offset); }
+
+  WARPHEAP_DEVICE void count(unit_count which) const {
+    // relaxed: nobody reads it before the kernel ends.
+    atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
+  }
+
+  /// Marks a block whose units are the caller's (U1).
+  template <class Steps>
+  WARPHEAP_DEVICE void own(u64 unit, u64 units) const {
+    u64 const last = Steps::last_of(unit, units);
+    u64 const start_bit = u64{1} << unit % 32, end_bit = u64{1} << (32 + last % 32);
+    // relaxed: whoever frees the block was told of it by the caller. The old owner's marks went before its units were free.
+    bool const in_one = unit / 32 == last / 32;
+    marks(static_cast<u32>(unit / 32)).fetch_or(in_one ? start_bit | end_bit : start_bit, order::relaxed);
+    if (!in_one) marks(static_cast<u32>(last / 32)).fetch_or(end_bit, order::relaxed);
+  }
+
+  /// The live block that starts at `unit`, of whose first word the marks were `seen`, its start mark among them.
+  WARPHEAP_DEVICE unit_run run_at(u64 unit, u64 seen) const {
+    u32 const first = static_cast<u32>(unit / 32);
+    u32 const ends = static_cast<u32>(seen >> 32) & ~low_mask32(unit % 32);
+    if (ends != 0) return unit_run{unit, u64{32} * first + lowest_bit(ends) + 1 - unit};
+    // relaxed: U1 to U3 hold for a live block, of which its holder was told.
+    u32 const extent = walk_word_extent(look_at(first + 1)), ends_in = first + (extent != 0 ? extent - 1 : 1);
+    u32 const last = ends_in < words() ? ends_in : words() - 1;  // of a block that its holder is freeing just now
+    u32 const last_ends = static_cast<u32>(marks(last).load(order::relaxed) >> 32);
+    return unit_run{unit, u64{32} * last + (last_ends != 0 ? lowest_bit(last_ends) + 1 : 0) - unit};
+  }
+
+  /// The live block that starts at `memory`; of 0 units if none does.
+  WARPHEAP_DEVICE unit_run block_at(void const* memory) const {
+    u64 const unit = unit_at(memory);
+    if (unit == none) return unit_run{0, 0};
+    u64 const seen = marks(static_cast<u32>(unit / 32)).load(order::relaxed);  // relaxed: as in run_at()
+    return seen >> unit % 32 & 1 ? run_at(unit, seen) : unit_run{0, 0};
+  }
+
+  /// Ends the life of the block at `unit` and returns it; of 0 units if none starts there (U2).
+  WARPHEAP_DEVICE unit_run disown(u64 unit) const {
+    u32 const first = static_cast<u32>(unit / 32);
+    u64 const bit = u64{1} << unit % 32;
+    // relaxed: one read-modify-write alone finds the mark, and the words order the contents.
+    u64 const seen = marks(first).fetch_and(~bit, order::relaxed);
+    if ((seen & bit) == 0) return unit_run{0, 0};
+    unit_run const run = run_at(unit, seen);
+    u64 const last = run.first + run.units - 1;
+    marks(static_cast<u32>(last / 32)).fetch_and(~(u64{1} << (32 + last % 32)), order::relaxed);
+    return run;
+  }
+
+  WARPHEAP_HOST_DEVICE static u32 walk_word_extent(walk_word seen) {
+    return static_cast<u32>(seen.word >> extent_shift);
+  }
+  static constexpr u32 extent_shift = 34;
+  /// What a free leaves of a word that the block has to itself: the two bits that are no block's.
+  static constexpr u64 others_bits = walk_word::lock_bit | walk_word::watched_bit;
+
+  // Offsets in the metadata.
+  static constexpr u64 steps_offset = 128;
+  static constexpr u64 vacancy_offset = 256;
+  static constexpr u64 words_offset = vacancy_offset + vacancy_type::bytes;
+  static_assert(words_offset % 128 == 0);
+
+#if !defined(__CUDACC_RTC__)
+  /// Memory for `units` units with their metadata, wherever it starts.
+  static u64 reserved_bytes(u64 units) {
+    return padded_pool_bytes(units) + unit_table{nullptr, units}.metadata_bytes() + pool_alignment;
+  }
+
+  static unit_table place(void* memory, u64 units) {
+    u64 const start = align_up(reinterpret_cast<u64>(memory), pool_alignment);
+    return unit_table{reinterpret_cast<u8*>(start) + padded_pool_bytes(units), units};
+  }
+
+  /// Makes every unit free, in order on stream `on`.
+  void initialize(stream_view on) const;
+#endif
+
+ private:
+  /// So that the metadata starts at a multiple of 128.
+  WARPHEAP_HOST_DEVICE static constexpr u64 padded_pool_bytes(u64 units) { return align_up(units * unit_bytes, 128); }
+  WARPHEAP_HOST_DEVICE u64* words_at() const { return reinterpret_cast<u64*>(base_ + words_offset); }
+
+  u8* base_ = nullptr;
+  u64 units_ = 0;
+};
+
+#if !defined(__CUDACC_RTC__)
+
+/// Kernel: sets the bits of units that do not exist (K4).
+struct close_last_unit_word {
+  template <class Table>
+  WARPHEAP_DEVICE void operator()(Table table) const {
+    u32 const rest = table.units() % 32;
+    // relaxed: the launch orders it.
+    if (rest != 0) table.word(table.words() - 1).fetch_or(full_mask & ~low_mask32(rest), order::relaxed);
+  }
+};
+
+template <creation::rw_malloc_config Config>
+void unit_table<Config>::initialize(stream_view on) const {
+  backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
+  launch(on, {1, 1}, close_last_unit_word{}, *this);
+}
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

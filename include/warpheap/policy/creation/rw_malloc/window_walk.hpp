@@ -1,0 +1,156 @@
+// The walk of a warp whose lanes want runs of consecutive units: they look at a window of consecutive words from a random
+// place on, a word each, lock those that have free units, and share out the runs that they find, also those that go on from
+// one word into the next. What each lane took of its word it publishes with one operation, which opens the lock too.
+//
+// Runs too short for anybody are left out beforehand. Every run goes to the lowest lane whose block fits; a block starts at
+// a multiple of its length, so that blocks of one length leave no gaps that fit none.
+//
+// Source: Pham et al. 2022, section 4.3 and algorithm 5. Differs: docs/design/rw_malloc.md.
+#pragma once
+
+#include "../../../sync/warp_aggregate.hpp"
+#include "../../../util/random.hpp"
+#include "unit_table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// What a lane wants of a walk.
+struct window_wish {
+  u32 units;              ///< 0: nothing
+  u32 grid;               ///< the block starts at a multiple of it; at least 1
+  bool is_parts = false;  ///< several lanes', each a block of its own: without an extent (U3)
+};
+
+/// The walks of the lanes of `company`, which hold the same heap and call together whatever they call.
+template <creation::rw_malloc_config Config, class Steps>
+class window_walk {
+  using table_type = unit_table<Config>;
+
+ public:
+  static constexpr u64 none = table_type::none;
+
+  WARPHEAP_DEVICE window_walk(table_type const& table, u32 company)
+      : table_{table},
+        company_{company},
+        rank_{popcount(company & simt::lanes_below())},
+        random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
+
+  /// Windows that were looked at.
+  WARPHEAP_DEVICE u32 steps() const { return steps_; }
+
+  /// A word to begin a search at.
+  WARPHEAP_DEVICE u32 somewhere() { return random_.below(table_.words()); }
+
+  /// The first unit of a block for the calling lane; none says nothing. Ends after `most` windows in a row that had nothing
+  /// for anybody, or few if the heap was full once.
+  WARPHEAP_DEVICE u64 run(window_wish wish, u32 most) {
+    u32 const lanes = popcount(company_), words = table_.words();
+    if (wish.units > 32 * lanes) wish.units = 0;  // no window has that
+    u64 unit = none;
+    u32 needing = simt::ballot(company_, wish.units != 0);
+    for (u32 fruitless = 0; needing != 0 && fruitless < most;) {
+      ++steps_;
+      u32 first = words > lanes ? random_.below(words - lanes + 1) : 0;
+      first = simt::shuffle(company_, first, lowest_bit(company_));
+      u32 const place = look(first, needing, wish);
+      if (place != nowhere) {
+        unit = u64{32} * first + place;
+        wish.units = 0;
+      }
+      u32 const left = simt::ballot(company_, wish.units != 0);
+      fruitless = left == needing ? fruitless + 1 : 0;
+      needing = left;
+      if (fruitless >= least_fruitless && was_full_once_) break;
+    }
+    // Units that others locked for us: what their old owners wrote, and did to the marks, happens before our return.
+    simt::sync_warp(company_);
+    return unit;
+  }
+
+ private:
+  static constexpr u32 nowhere = ~u32{0};
+  static constexpr u32 least_fruitless = 2;
+
+  /// One window. Returns where in it the lane's block starts.
+  WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {
+    u32 const index = first + rank_;
+    bool const exists = index < table_.words();
+    walk_word seen = exists ? table_.look_at(index) : walk_word{full_mask};
+    was_full_once_ = simt::ballot(company_, exists && seen.watched()) != 0;
+    u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
+    u32 const least = lowest_bit(simt::reduce_or(company_, wanted));
+    u32 left = seen.locked() ? 0 : without_short_runs(seen.free(), least);
+    bool mine = false;
+    if (left != 0) {
+      seen = Steps::try_lock(table_.word(index));
+      mine = !seen.locked();
+      left = mine ? without_short_runs(seen.free(), least) : 0;
+    }
+    u64 taken = 0;
+    u32 const place = share(first, left, taken, wish);
+    if (mine) Steps::publish(table_.word(index), taken);
+    return place;
+  }
+
+  /// Shares out the runs that the lanes have `left`, the lowest first. Sets what is taken of the lane's word.
+  WARPHEAP_DEVICE u32 share(u32 first, u32 left, u64& taken, window_wish wish) const {
+    u32 place = nowhere;
+    u32 const phase = static_cast<u32>(u64{32} * first % wish.grid);
+    for (;;) {
+      u32 const needing = simt::ballot(company_, wish.units != 0 && place == nowhere);
+      u32 const having = simt::ballot(company_, left != 0);
+      if (needing == 0 || having == 0) return place;
+      auto const [start, length] = lowest_run(left, having);
+      u32 const beyond = (phase + start) % wish.grid, at = beyond != 0 ? start + wish.grid - beyond : start;
+      bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
+      u32 const fitting = simt::ballot(company_, fits);
+      bool in_parts = false;
+      u32 from = start + length, to = from;  // what is taken; nothing of a run that is for nobody
+      if (fitting != 0) {
+        u32 const served = lowest_bit(fitting);
+        from = simt::shuffle(company_, at, served);
+        u32 const theirs = simt::shuffle(company_, 2 * wish.units + (wish.is_parts ? 1 : 0), served);
+        to = from + theirs / 2;
+        in_parts = theirs % 2 != 0;
+        if (simt::lane_id() == served) place = from;
+      }
+      left &= ~part_of_word(32 * rank_, start, to);
+      unit_run const block{from, to - from};
+      if (to != from && rank_ >= block.first_word() && rank_ < block.first_word() + block.words()) {
+        u32 const i = rank_ - block.first_word();
+        taken |= block.part(i);
+        if (!in_parts) taken |= u64{block.extent(i)} << table_type::extent_shift;
+      }
+    }
+  }
+
+  struct run_found {
+    u32 start, length;  ///< units from the window's start; units
+  };
+
+  /// The lowest run that lanes have left, joined across words. Nothing lies before it: no lane below has anything left.
+  WARPHEAP_DEVICE run_found lowest_run(u32 left, u32 having) const {
+    u32 const giver = lowest_bit(having), lowest = left != 0 ? lowest_bit(left) : 0;
+    u32 const ahead = free_at_start(left >> lowest), length = ahead < 32 - lowest ? ahead : 32 - lowest;
+    u32 const above = company_ & ~low_mask32(giver + 1);
+    u32 const full = simt::ballot(company_, left == full_mask);
+    u32 const stopping = above & ~full, next = stopping != 0 ? lowest_bit(stopping) : giver;
+    u32 const theirs = simt::shuffle(company_, (32 * rank_ + lowest) << 8 | length, giver);
+    u32 const at_start = simt::shuffle(company_, free_at_start(left), next);
+    run_found found{theirs >> 8, theirs & 255};
+    if ((found.start + found.length) % 32 == 0) {
+      u32 const between = above & full & (stopping != 0 ? low_mask32(next) : full_mask);
+      found.length += 32 * popcount(between) + (stopping != 0 ? at_start : 0);
+    }
+    return found;
+  }
+
+  table_type table_;
+  u32 company_;
+  u32 rank_;
+  random_sequence random_;
+  u32 steps_ = 0;
+  bool was_full_once_ = false;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,108 @@
+// How many steps a search for a free page takes, in theory: N threads each take one of the A free pages among T, by a queue,
+// by looking at random pages (RW), at random words of w pages (RW-BM), or in warps of k lanes that share what they find in k
+// random words (CoRW). TAS is the mean over threads, WAS the mean over warps of the most that a lane takes.
+//
+// With x_j = (A - j)/T free after j pages were taken:
+//
+//   queue   TAS = (N+1)/2                                   WAS ~ k (N+1)/(k+1)
+//   RW      U   = (1/N) sum 1/x_j = (T/N) (H_A - H_{A-N})   V   = E max of k geometric(1-q), q = 1 - (A-N+1)/T
+//   RW-BM   U'  = (1/N) sum 1/(1 - (1-x_j)^w)               V'  = V with q^w
+//   CoRW    the steps until k w m random pages hold k free ones, in the mean over the warps; TAS = WAS
+//
+// U is exact whatever the threads do side by side. V and V' are bounds: q is the worst. U' is near: words do not forget that
+// they were emptied; simulation exceeds it by 0 to 2% at N = A/10, and by up to a half at N = A. The paper's theorem on U/U'
+// says w; what holds is 1 <= U/U' <= w, and that it tends to w as A/T vanishes.
+//
+// Source: Pham et al. 2022, equations (1) to (5); V as a sum over steps in place of the alternating one, which loses all its
+// digits at k = 32; A - N + 1 for the paper's A - N, by which the bound is infinite at N = A. CoRW: ours.
+#pragma once
+
+#include "../platform/types.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <cmath>
+
+namespace warpheap::walk_theory {
+
+/// Pages in all, free ones, and threads that take one each; threads <= free.
+struct pages {
+  double total, free, threads;
+};
+
+/// 1 + 1/2 + ... + 1/n.
+inline double harmonic(double n) {
+  if (n < 1) return 0;
+  if (n > 256) return std::log(n) + 0.5772156649015328606 + 1 / (2 * n) - 1 / (12 * n * n);
+  double sum = 0;
+  for (double i = n; i >= 1; --i) sum += 1 / i;
+  return sum;
+}
+
+/// The mean of the largest of `lanes` numbers of steps, each of which ends with every step with probability 1 - q.
+inline double largest_of(double q, u32 lanes) {
+  if (q <= 0) return 1;
+  if (-std::log(q) < 1e-3) return harmonic(lanes) / -std::log(q) + 0.5;  // the sum below, by Euler and Maclaurin
+  double sum = 0, power = 1;
+  for (double rest = 1; rest > 1e-13; power *= q) {
+    rest = -std::expm1(lanes * std::log1p(-power * (1 - 1e-16)));
+    sum += rest;
+  }
+  return sum;
+}
+
+inline double queue_thread_steps(double threads) { return (threads + 1) / 2; }
+inline double queue_warp_steps(double threads, u32 lanes = 32) { return lanes * (threads + 1) / (lanes + 1); }
+
+/// U, and the bound V.
+inline double page_thread_steps(pages of) {
+  return of.total / of.threads * (harmonic(of.free) - harmonic(of.free - of.threads));
+}
+inline double page_warp_steps(pages of, u32 lanes = 32) {
+  return largest_of(1 - (of.free - of.threads + 1) / of.total, lanes);
+}
+
+/// U', and the bound V'.
+inline double word_thread_steps(pages of, u32 word_pages = 32) {
+  double sum = 0;
+  for (double j = 0; j < of.threads; ++j) sum += 1 / -std::expm1(word_pages * std::log1p(-(of.free - j) / of.total));
+  return sum / of.threads;
+}
+inline double word_warp_steps(pages of, u32 word_pages = 32, u32 lanes = 32) {
+  return largest_of(std::pow(1 - (of.free - of.threads + 1) / of.total, word_pages), lanes);
+}
+
+/// The steps of a warp that looks at `lanes` random words together until it has found a page for each lane, of which a share
+/// of `free` is free.
+inline double together_steps_at(double free, u32 word_pages, u32 lanes) {
+  double steps = 0;
+  for (double looked = 0;; looked += lanes * word_pages) {
+    // P(fewer than `lanes` free ones among `looked`), term by term.
+    double term = looked * std::log1p(-free), fewer = 0;
+    for (u32 found = 0; found < lanes && found <= looked; ++found) {
+      fewer += std::exp(term);
+      term += std::log((looked - found) / (found + 1)) + std::log(free) - std::log1p(-free);
+    }
+    steps += fewer < 1 ? fewer : 1;
+    if (fewer < 1e-12) return steps;
+  }
+}
+
+/// The same for the warps of all threads one after the other.
+inline double together_steps(pages of, u32 word_pages = 32, u32 lanes = 32) {
+  double const warps = std::ceil(of.threads / lanes), sample = warps < 256 ? warps : 256;
+  double sum = 0;
+  for (double i = 0; i < sample; ++i) {
+    double const left = of.free - lanes * std::floor((i + 0.5) * warps / sample);
+    double const share = left / of.total;
+    sum += together_steps_at(share < 0.999999 ? share : 0.999999, word_pages, lanes);
+  }
+  return sum / sample;
+}
+
+/// Pairs of threads that look at one page at first; and at a free one.
+inline double colliding_pairs(pages of) { return of.threads * (of.threads - 1) / (2 * of.total); }
+inline double colliding_pairs_on_free_pages(pages of) { return colliding_pairs(of) * of.free / of.total; }
+
+}  // namespace warpheap::walk_theory
+
+#endif

@@ -1,0 +1,20 @@
+// Runs of units: on the CPU, where every word that a search looks at costs a lane's step, of so large units that the pools of
+// the suite have few; on a GPU of 16 bytes, as they are by default.
+#include "suite.hpp"
+#include "warpheap/warpheap.hpp"
+
+namespace {
+
+using namespace warpheap;
+
+#if defined(__CUDACC__)
+WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator);
+#else
+constexpr creation::rw_malloc_config large_units{
+    .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .epoch_counters = 2};
+using rw_malloc_of_256 = plain_allocator<creation::rw_malloc<large_units>>;
+
+WARPHEAP_CONFORMANCE(rw_malloc_256, rw_malloc_of_256, conformance::crowd::full, 50);
+#endif
+
+}  // namespace

@@ -1,0 +1,115 @@
+// random_walk as a heap: geometries at their limits, what is refused, marks that make frees tell of themselves, and steps.
+#include <stdexcept>
+
+#include "random_walk_pool.hpp"
+
+namespace warpheap::test {
+namespace {
+
+using creation::random_walk;
+
+constexpr creation::random_walk_config odd_pages{.page_bytes = 48};
+constexpr creation::random_walk_config large_pages{.page_bytes = 65536};
+static_assert(sizeof(random_walk<>) == 16);
+static_assert(random_walk<>::traits.self_aligned_up_to == 4096 && random_walk<>::traits.largest_bytes == 8192);
+static_assert(random_walk<odd_pages>::traits.self_aligned_up_to == 16);
+static_assert(random_walk<large_pages>::traits.self_aligned_up_to == 4096);
+
+template <class Walk>
+std::vector<void*> ask(walk_pool<Walk> const& pool, launch_shape shape, u64 bytes = 64) {
+  device_buffer<void*> got(u64{shape.blocks} * shape.threads);
+  launch(shape, walk_ask{}, pool.allocator(), got.data(), bytes);
+  synchronize();
+  return got.to_host();
+}
+
+template <class Walk>
+void expect_refusals() {
+  walk_pool<Walk> const pool{6};
+  for (u64 const bytes : {u64{0}, u64{65}, u64{1} << 32, ~u64{0}}) {
+    EXPECT_EQ(ask(pool, {1, 2}, bytes), (std::vector<void*>{nullptr, nullptr})) << bytes;
+    EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 0u) << bytes;
+  }
+  EXPECT_EQ(pool.allocator().statistics().failures, 6u) << "no bytes are no failure";
+  EXPECT_TRUE(pool.is_quiet(0));
+}
+
+TEST(RandomWalk, RefusesWhatIsLargerThanAPage) {
+  expect_refusals<random_walk<tiny_plain>>();
+  expect_refusals<random_walk<tiny_bitmap>>();
+  expect_refusals<random_walk<tiny_shared>>();
+}
+
+TEST(RandomWalk, TakesPoolsOfOneToABillionPages) {
+  EXPECT_THROW(random_walk<>::required_bytes(8191), std::invalid_argument);
+  EXPECT_THROW(random_walk<odd_pages>::required_bytes((size_t{1} << 30) * 48 + 48), std::invalid_argument);
+  size_t const large = size_t{141} << 30;  // the whole of the largest GPUs
+  EXPECT_LT(random_walk<>::required_bytes(large), large + large / 10'000);
+  for (u32 pages = 1; pages <= 40; ++pages) {
+    walk_pool<random_walk<tiny_bitmap>> const pool{pages};
+    EXPECT_EQ(pool.allocator().available_slots_on_host(1), pages);
+    auto got = ask(pool, {1, pages + 1});
+    EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 1) << pages;
+    EXPECT_TRUE(pool.is_quiet(pages));
+  }
+}
+
+TEST(RandomWalk, IsAHeapLikeOthers) {
+  rw_heap const by_page{size_t{1} << 20};
+  rw_bitmap_heap const by_word{size_t{1} << 20};
+  corw_heap const together{size_t{1} << 20};
+  EXPECT_EQ(by_page.available_slots(1) + by_word.available_slots(1) + together.available_slots(1), 3u * 128);
+  EXPECT_NE(by_page.info().find("creation rw"), std::string::npos);
+  EXPECT_NE(by_word.info().find("creation rw_bitmap"), std::string::npos);
+  EXPECT_NE(together.info().find("creation corw"), std::string::npos);
+}
+
+TEST(RandomWalk, CountsTheStepsOfThreadsAndWarps) {
+  constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
+  for_each_schedule(40, [] {
+    walk_pool<random_walk<plenty>> const pool{4096};
+    ask(pool, {2, 40});
+    auto const taken = pool.allocator().steps_taken();
+    EXPECT_EQ(taken.threads, 80u);
+    EXPECT_GE(taken.warps, 4u);
+    EXPECT_GE(taken.thread_steps, taken.threads);
+    EXPECT_GE(taken.warp_steps, taken.warps);
+    pool.allocator().forget_steps();
+    synchronize();
+    EXPECT_EQ(pool.allocator().steps_taken().threads, 0u);
+  });
+}
+
+TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
+#if !defined(__CUDACC__)
+  host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .masks = host::mask_policy::maximal}};
+#endif
+  constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
+  walk_pool<random_walk<plenty>> const pool{512};
+  ask(pool, {1, 480});  // most of it
+  pool.allocator().forget_steps();
+  synchronize();
+  ask(pool, {1, 32});
+  auto const taken = pool.allocator().steps_taken();
+  EXPECT_EQ(taken.threads, 32u);
+  EXPECT_EQ(taken.thread_steps, 32 * taken.warp_steps) << "TAS and WAS are one";
+}
+
+TEST(VacancySize, SaysWhatAnAnswerCovers) {
+  for (u64 const units : {u64{1}, u64{2}, u64{63}, u64{64}, u64{1} << 20, (u64{1} << 21) - 1, (u64{1} << 33) + 12345}) {
+    auto const published = vacancy_size::of_run(units, true);
+    if (published.rest >> vacancy_size::rest_bits != 0) continue;
+    u64 const word = u64{7} << vacancy_size::rest_bits | published.rest;
+    auto const smaller = vacancy_size::of_run(units - (units > 1), false),
+               larger = vacancy_size::of_run(2 * units - 1, false);
+    EXPECT_TRUE(larger.size_class != published.size_class || larger.covered_by(word)) << units;
+    EXPECT_TRUE(units == 1 || smaller.size_class != published.size_class || !smaller.covered_by(word)) << units;
+    EXPECT_FALSE(published.covered_by(0)) << "nobody has said anything";
+    if (units < u64{1} << 21) {
+      EXPECT_TRUE(vacancy_size::of_run(units, false).covered_by(word)) << units;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpheap::test

@@ -1,0 +1,150 @@
+// Broken twins of the random walks: a step left out or turned around must be seen by the test that guards it.
+#include <set>
+
+#include "random_walk_pool.hpp"
+
+namespace warpheap::test {
+namespace {
+
+using creation::random_walk;
+
+/// Whether lanes that ask at once for `pages` pages get each page once, and the others nothing.
+template <class Walk>
+bool serves_each_page_once(u32 pages, launch_shape shape) {
+  walk_pool<Walk> const pool{pages};
+  device_buffer<void*> const got(u64{shape.blocks} * shape.threads);
+  launch(shape, walk_ask{}, pool.allocator(), got.data(), u64{64});
+  synchronize();
+  auto blocks = got.to_host();
+  u64 const served = blocks.size() - static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
+  std::erase(blocks, nullptr);
+  std::set<void*> const distinct{blocks.begin(), blocks.end()};
+  if (served != std::min<u64>(pages, got.size()) || distinct.size() != served || !pool.is_quiet(served)) return false;
+  launch(shape, walk_free{}, pool.allocator(), got.data());
+  synchronize();
+  return pool.is_quiet(0) && pool.allocator().statistics().double_frees == 0;
+}
+
+/// Whether lanes that hold a page each at most are all served by as many pages, find what they wrote, and leave nothing.
+template <class Walk>
+bool serves_a_page_a_lane(launch_shape shape, u32 rounds) {
+  u32 const lanes = shape.blocks * shape.threads;
+  walk_pool<Walk> const pool{lanes};
+  device_buffer<walk_report> const report(1);
+  launch(shape, walk_churn{}, pool.allocator(), rounds, report.data());
+  synchronize();
+  auto const seen = report[0];
+  return seen.refused == 0 && seen.broken == 0 && seen.served == lanes * rounds && pool.is_quiet(0);
+}
+
+template <class Walk>
+void expect_sound() {
+  for_each_schedule(150, [] {
+    for (u32 const pages : {1u, 4u, 7u, 33u}) {
+      EXPECT_TRUE(serves_each_page_once<Walk>(pages, {1, 32}));
+      EXPECT_TRUE(serves_each_page_once<Walk>(pages, {2, 7}));
+    }
+    EXPECT_TRUE(serves_a_page_a_lane<Walk>({1, 1}, 3));
+    EXPECT_TRUE(serves_a_page_a_lane<Walk>({1, 13}, 4));
+    EXPECT_TRUE(serves_a_page_a_lane<Walk>({2, 33}, 2));
+    EXPECT_TRUE(serves_a_page_a_lane<Walk>({8, 1}, 12));
+    EXPECT_TRUE(serves_a_page_a_lane<Walk>({4, 2}, 12));
+  });
+}
+
+// Words of a page, and walks of a step.
+constexpr creation::random_walk_config one_plain = tiny_walk(walk_kind::plain, 1, 1);
+constexpr creation::random_walk_config one_bitmap = tiny_walk(walk_kind::bitmap, 1, 1);
+constexpr creation::random_walk_config two_shared = tiny_walk(walk_kind::collaborative, 2, 1);
+
+TEST(RandomWalk, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
+  expect_sound<random_walk<tiny_plain>>();
+  expect_sound<random_walk<one_plain>>();
+}
+TEST(RandomWalkBitmap, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
+  expect_sound<random_walk<tiny_bitmap>>();
+  expect_sound<random_walk<one_bitmap>>();
+}
+TEST(RandomWalkTogether, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
+  expect_sound<random_walk<tiny_shared>>();
+  expect_sound<random_walk<two_shared>>();
+}
+
+#if !defined(__CUDACC__)
+
+// A word is claimed by a store: what another lane claimed in between is lost.
+struct stores_words : careful_walk {
+  WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u32 wanted) {
+    u64 const old = word.load(order::acquire);
+    word.store(old | wanted, order::relaxed);
+    return {old};
+  }
+};
+
+// K2 left out: the lock is open before the bits are there.
+struct unlocks_first : careful_walk {
+  WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
+    u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
+    word.fetch_or(taken, order::relaxed);
+    return {old};
+  }
+};
+
+// A refusal without a look at everything.
+struct gives_up : careful_walk {
+  static constexpr bool searches = false;
+};
+
+// A word in somebody's hands counts as full.
+struct counts_locked_as_full : careful_walk {
+  static constexpr bool doubts_locked_words = false;
+};
+
+// What came free behind the search does not count.
+struct ignores_the_epoch : careful_walk {
+  WARPHEAP_DEVICE static bool may_refuse(bool saw_all_full, bool) { return saw_all_full; }
+};
+
+// K3 left out: nobody is told that a word must tell.
+struct marks_nothing : careful_walk {
+  WARPHEAP_DEVICE static walk_word mark(atomic_ref<u64> word) { return {word.load(order::acquire)}; }
+};
+
+template <class Walk>
+bool all_hold() {
+  // Lanes alone look at one word after the other: much happens behind them.
+  return serves_each_page_once<Walk>(7, {2, 7}) && serves_a_page_a_lane<Walk>({2, 7}, 4) &&
+         serves_a_page_a_lane<Walk>({2, 1}, 12) && serves_a_page_a_lane<Walk>({8, 1}, 12) &&
+         serves_a_page_a_lane<Walk>({4, 2}, 12);
+}
+
+template <class Walk>
+std::optional<u64> caught(u32 seeds = 1500) {
+  return find_failing_schedule(seeds, [] { return all_hold<Walk>(); });
+}
+
+TEST(RandomWalkTwin, ThatClaimsAWordByAStoreIsCaught) {
+  EXPECT_TRUE((caught<random_walk<tiny_plain, stores_words>>()));
+  EXPECT_TRUE((caught<random_walk<tiny_bitmap, stores_words>>()));
+}
+TEST(RandomWalkTwin, ThatUnlocksBeforeItPublishesIsCaught) {
+  EXPECT_TRUE((caught<random_walk<tiny_shared, unlocks_first>>()));
+}
+TEST(RandomWalkTwin, ThatGivesUpAfterItsWalkIsCaught) {
+  EXPECT_TRUE((caught<random_walk<tiny_plain, gives_up>>()));
+  EXPECT_TRUE((caught<random_walk<tiny_bitmap, gives_up>>()));
+  EXPECT_TRUE((caught<random_walk<tiny_shared, gives_up>>()));
+}
+TEST(RandomWalkTwin, ThatCountsALockedWordAsFullIsCaught) {
+  EXPECT_TRUE((caught<random_walk<two_shared, counts_locked_as_full>>()));
+}
+TEST(RandomWalkTwin, ThatIgnoresWhatCameFreeBehindItIsCaught) {
+  EXPECT_TRUE((caught<random_walk<one_plain, ignores_the_epoch>>()));
+  EXPECT_TRUE((caught<random_walk<one_bitmap, ignores_the_epoch>>()));
+  EXPECT_TRUE((caught<random_walk<one_bitmap, marks_nothing>>()));
+}
+
+#endif
+
+}  // namespace
+}  // namespace warpheap::test
