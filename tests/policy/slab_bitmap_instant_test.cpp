@@ -75,4 +75,40 @@ TEST(SlabBitmapInstant, TheEpochIsRaisedBeforeAFullSlabIsUnmarked) {
   EXPECT_GE(witnessed, 1u);
 }
 
+/// One thread frees a block of a full slab that is marked so; another takes it again, keeps it, and looks whether the mark goes.
+struct take_again_and_watch {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, void* block, u32* full, u32* unmarked) const {
+    if (global_thread_index() == 0) return heap.destroy(block);
+    for (u32 attempt = 0; attempt < 2000 && !heap.create(test::tiny_pool::slab_bytes / 2); ++attempt) simt::pause(1);
+    // Nobody frees any more.
+    if (!heap.table().load(0).hard()) return;
+    *full += 1;
+    for (u32 look = 0; look < 100; ++look) {
+      simt::pause(1);
+      if (heap.table().load(0).hard()) continue;
+      *unmarked += 1;
+      return;
+    }
+  }
+};
+
+// Searchers pass a marked slab by, and count on being told when it gets room: whoever unmarked it when it is full again would
+// let the next block be freed without a word.
+TEST(SlabBitmapInstant, AFullSlabKeepsItsMark) {
+  u32 watched = 0;
+  test::for_each_schedule(4000, [&] {
+    test::tiny_pool const pool{1};
+    device_buffer<void*> const last(1);
+    device_buffer<u64> const epoch(1);
+    device_buffer<u32> const counts(2);
+    launch({1, 1}, take_until_refused{}, pool.allocator(), last.data(), epoch.data());
+    synchronize();
+    launch({2, 1}, take_again_and_watch{}, pool.allocator(), last[0], counts.data(), counts.data() + 1);
+    synchronize();
+    watched += counts[0];
+    EXPECT_EQ(counts[1], 0u);
+  });
+  EXPECT_GE(watched, 1u);
+}
+
 }  // namespace slab_bitmap_instant_test

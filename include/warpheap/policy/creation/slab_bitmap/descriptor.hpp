@@ -19,7 +19,8 @@
 //   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
 //   D7  the words of a free slab, and of a live slab with used = 0, are zero. Tails are masked by class, never stored.
 //   D8  transients <= resident threads, so used < 2^20.
-//   D9  a step after which room may appear without a word raises the epoch first: H is lifted, a slab is made live.
+//   D9  a step after which room may appear without a word raises the epoch first: H is lifted, a slab is made live. H is lifted
+//       from the very word in which room was seen before that raise.
 #pragma once
 
 #include "../../../structure/size_class.hpp"

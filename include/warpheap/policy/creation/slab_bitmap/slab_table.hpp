@@ -6,8 +6,8 @@
 //   give back k                  that reserver                       the same subtracted, then settle
 //   free k                       the owners' leader                  fetch_sub, then settle
 //   unlist                       a reserver that reaches the limit   o = fetch_or(S); o live without S: toggle, settle
-//   settle: S, used <= relist    whoever left it so                  o = fetch_and(~S); o live with S: toggle
-//   settle: H, used < capacity   whoever left it so                  raise; o = fetch_and(~H); o live with H: toggle
+//   settle: S, used <= relist    whoever left it so                  compare-exchange of S from the word seen: toggle
+//   settle: H, used < capacity   whoever left it so                  raise; the same for H; if it fails, look again
 //   settle: used = 0             whoever left it so                  raise; note it as empty
 //
 // A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look. "Raise"
@@ -218,23 +218,29 @@ class slab_table {
   }
   /// Puts a live slab where it belongs after a change that left it as `now` (D4, D5).
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
+    WARPHEAP_NO_UNROLL
+    while (now.live() && may_need_settling(now) && !afresh().settle_once(warpheap::afresh(slab), now)) {
+    }
+  }
+  /// One attempt; false if the word is not `now` any more, which becomes what it is.
+  WARPHEAP_DEVICE bool settle_once(u32 slab, slab_state& now) const {
     slab_limits const limits{geometry_.capacity(now.size_class())};
     u64 const lifted = (now.soft() && now.used() <= limits.relist ? slab_state::soft_bit : 0) |
                        (now.hard() && now.used() < limits.capacity ? slab_state::hard_bit : 0);
     bool const empty = now.used() == 0;
     // D9, before H goes: from then on others may take the room that we left, return, and free again without a word, all
-    // before we return.
+    // before we return. And H goes from the very word in which we saw room: had the slab filled again in between, a search
+    // that began after our raise could have passed it by.
     if (empty || (lifted & slab_state::hard_bit)) raise_epoch();
-    slab_state old = now;  // the word that `lifted` was lifted from
-    // An empty slab's next blocks come in order again: one try to set `ever` back.
-    u64 const clean = now.word & ~lifted & (slab_state::ever_unit - 1);
-    bool const cleaned =
-        empty && clean != now.word && state(slab).compare_exchange(now.word, clean, order::relaxed, order::relaxed);
-    if (!cleaned && lifted) old.word = state(slab).fetch_and(~lifted, order::relaxed);
-    u64 const changed = old.live() ? old.word & lifted : 0;
-    if (changed & slab_state::soft_bit) index(listed(old.size_class())).toggle(slab);
-    if (changed & slab_state::hard_bit) index(scarce(old.size_class())).toggle(slab);
     if (empty) note_empty(slab);
+    // An empty slab's next blocks come in order again: `ever` is set back.
+    u64 wished = now.word & ~lifted;
+    if (empty) wished &= slab_state::ever_unit - 1;
+    if (wished != now.word && !state(slab).compare_exchange(now.word, wished, order::relaxed, order::relaxed))
+      return false;
+    if (lifted & slab_state::soft_bit) index(listed(now.size_class())).toggle(slab);
+    if (lifted & slab_state::hard_bit) index(scarce(now.size_class())).toggle(slab);
+    return true;
   }
 
   WARPHEAP_DEVICE void note_empty(u32 slab) const {
