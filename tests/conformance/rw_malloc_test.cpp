@@ -1,5 +1,6 @@
 // Runs of units: on the CPU, where every word that a search looks at costs a lane's step, of so large units that the pools of
-// the suite have few; on a GPU of 16 bytes, as they are by default.
+// the suite have few; on a GPU of 16 bytes, as they are by default, and with fewer lanes: blocks larger than a window are searched
+// for word by word.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 
@@ -8,7 +9,7 @@ namespace {
 using namespace warpheap;
 
 #if defined(__CUDACC__)
-WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator);
+WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::sparse);
 #else
 constexpr creation::rw_malloc_config large_units{
     .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .epoch_counters = 2};
