@@ -6,9 +6,10 @@
 //   give back k                  that reserver                       the same subtracted, then settle
 //   free k                       the owners' leader                  fetch_sub, then settle
 //   unlist                       a reserver that reaches the limit   o = fetch_or(S); o live without S: toggle, settle
-//   settle: S, used <= relist    whoever left it so                  compare-exchange of S from the word seen: toggle
-//   settle: H, used < capacity   whoever left it so                  raise; the same for H; if it fails, look again
-//   settle: used = 0             whoever left it so                  raise; note it as empty
+//   settle: S, used <= relist    whoever left it so                  o = fetch_and(~S); o live with S: toggle
+//   settle: H, used < capacity   whoever left it so                  raise; compare-exchange without H, and S, from the word
+//                                                                    seen: toggle; if it fails, look again
+//   settle: used = 0             whoever left it so                  raise; note it as empty; the same with `ever` at 0
 //
 // A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look. "Raise"
 // adds to an epoch counter: room has appeared for somebody who found none.
@@ -222,16 +223,25 @@ class slab_table {
     while (now.live() && may_need_settling(now) && !afresh().settle_once(warpheap::afresh(slab), now)) {
     }
   }
+  /// S goes from a slab that was seen to have so few blocks promised, whatever it has now: a guide, and no promise.
+  WARPHEAP_DEVICE void relist(u32 slab) const {
+    slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
+    if (old.live() && old.soft()) index(listed(old.size_class())).toggle(slab);
+  }
   /// One attempt; false if the word is not `now` any more, which becomes what it is.
   WARPHEAP_DEVICE bool settle_once(u32 slab, slab_state& now) const {
     slab_limits const limits{geometry_.capacity(now.size_class())};
     u64 const lifted = (now.soft() && now.used() <= limits.relist ? slab_state::soft_bit : 0) |
                        (now.hard() && now.used() < limits.capacity ? slab_state::hard_bit : 0);
     bool const empty = now.used() == 0;
+    if (!empty && (lifted & slab_state::hard_bit) == 0) {
+      if (lifted != 0) relist(slab);
+      return true;
+    }
     // D9, before H goes: from then on others may take the room that we left, return, and free again without a word, all
     // before we return. And H goes from the very word in which we saw room: had the slab filled again in between, a search
     // that began after our raise could have passed it by.
-    if (empty || (lifted & slab_state::hard_bit)) raise_epoch();
+    raise_epoch();
     if (empty) note_empty(slab);
     // An empty slab's next blocks come in order again: `ever` is set back.
     u64 wished = now.word & ~lifted;
