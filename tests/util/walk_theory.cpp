@@ -136,7 +136,7 @@ TEST(WalkTheory, SaysHowOftenAWarpLooksTogether) {
       for (u32 warp = 0; warp < threads / 32; ++warp) steps += pages.together_steps(32, 32);
     }
     theory::pages const of{total, static_cast<double>(free), static_cast<double>(threads)};
-    EXPECT_NEAR(steps / runs / (threads / 32) / theory::together_steps(of), 1, 0.05) << percent;
+    EXPECT_NEAR(32.0 * steps / runs / threads / theory::together_steps(of), 1, 0.05) << percent;
   }
 }
 
