@@ -65,7 +65,7 @@ TEST(RandomWalk, IsAHeapLikeOthers) {
 }
 
 TEST(RandomWalk, CountsTheStepsOfThreadsAndWarps) {
-  constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
+  static constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
   for_each_schedule(40, [] {
     walk_pool<random_walk<plenty>> const pool{4096};
     ask(pool, {2, 40});
@@ -84,7 +84,7 @@ TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
 #if !defined(__CUDACC__)
   host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .masks = host::mask_policy::maximal}};
 #endif
-  constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
+  static constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
   walk_pool<random_walk<plenty>> const pool{512};
   ask(pool, {1, 480});  // most of it
   pool.allocator().forget_steps();
