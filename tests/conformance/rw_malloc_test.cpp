@@ -9,7 +9,7 @@ namespace {
 using namespace warpheap;
 
 #if defined(__CUDACC__)
-WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::sparse);
+WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::full);
 #else
 constexpr creation::rw_malloc_config large_units{
     .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .epoch_counters = 2};

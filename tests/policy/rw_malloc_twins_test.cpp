@@ -49,7 +49,19 @@ TEST(RwMalloc, GivesEachUnitToOneLaneAndNullptrOnlyToTheRest) {
   for_each_schedule(150, [] { EXPECT_TRUE(all_hold<rw_malloc<tiny_units>>()); });
 }
 
+/// Whether three lanes always find room for their blocks of one length, of several words, where there are three such places.
+template <class Heap>
+bool keeps_three_places(u64 seed) {
+  return serves_a_block_a_lane<Heap>({3, 1}, 30, 96, false, seed);
+}
+
 #if !defined(__CUDACC__)
+
+TEST(RwMalloc, PutsBlocksOfOneLengthSideBySideWhileOthersAreFreed) {
+  for_each_schedule(400, [] {
+    EXPECT_TRUE(keeps_three_places<rw_malloc<tiny_units>>(host::current_execution().seed));
+  });
+}
 
 // K2 left out: the lock is open before the bits are there.
 struct opens_first : careful_runs {
@@ -82,6 +94,21 @@ struct forgets_the_epoch : careful_runs {
   WARPHEAP_DEVICE static bool may_refuse(bool saw_none, bool) { return saw_none; }
 };
 
+// What is noted of a group stays, although units of it came free.
+struct forgets_the_groups : careful_runs {
+  WARPHEAP_DEVICE static void disturb(atomic_ref<u64>) {}
+};
+
+// What was seen of a group is noted whatever came free since.
+struct notes_too_late : careful_runs {
+  WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64, u64 now) { group.store(now, order::relaxed); }
+};
+
+// A run that shows because a block before it is being freed serves at its beginning.
+struct begins_anywhere : careful_runs {
+  static constexpr bool looks_for_ends = false;
+};
+
 // The end of a run is marked one unit too far.
 struct misplaces_the_end : careful_runs {
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units; }
@@ -102,6 +129,12 @@ TEST(RwMallocTwin, ThatSharesLockedWordsIsCaught) { EXPECT_TRUE(caught<locks_not
 TEST(RwMallocTwin, ThatGivesUpAfterItsWalkIsCaught) { EXPECT_TRUE(caught<looks_nowhere>()); }
 TEST(RwMallocTwin, ThatCountsALockedWordAsFullIsCaught) { EXPECT_TRUE(caught<skips_locked_words>()); }
 TEST(RwMallocTwin, ThatIgnoresWhatCameFreeBehindItIsCaught) { EXPECT_TRUE(caught<forgets_the_epoch>()); }
+TEST(RwMallocTwin, ThatForgetsWhatCameFreeInAGroupIsCaught) { EXPECT_TRUE(caught<forgets_the_groups>()); }
+TEST(RwMallocTwin, ThatNotesWhatIsNoLongerSoIsCaught) { EXPECT_TRUE(caught<notes_too_late>()); }
+TEST(RwMallocTwin, ThatPlacesBlocksBehindHalfFreedOnesIsCaught) {
+  EXPECT_TRUE(find_failing_schedule(
+      6000, [] { return keeps_three_places<rw_malloc<tiny_units, begins_anywhere>>(host::current_execution().seed); }));
+}
 TEST(RwMallocTwin, ThatMisplacesTheEndOfARunIsCaught) { EXPECT_TRUE(caught<misplaces_the_end>()); }
 TEST(RwMallocTwin, WhosePartsOverlapIsCaught) { EXPECT_TRUE(caught<overlaps_parts>()); }
 

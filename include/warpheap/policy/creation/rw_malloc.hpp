@@ -5,7 +5,8 @@
 //
 // Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one size lie side by side. The
 // price is a search: longer the fuller the heap is, and for blocks larger than a window, or aligned to more than a unit,
-// always a look at the words in order. That look is also what makes a refusal certain. Cost: four bits a unit.
+// always a search, which passes over what it knows to have no such run. The search is also what makes a refusal certain. Cost: four
+// bits a unit, and 8 bytes for every 4,096.
 //
 // Source: Pham et al. 2022, section 4.3. Differs: docs/design/rw_malloc.md.
 #pragma once
@@ -30,8 +31,8 @@ template <rw_malloc_config Config = rw_malloc_config{}, class Steps = careful_ru
 class rw_malloc {
   static_assert(
       is_sound(Config),
-      "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, epoch_counters a power "
-      "of two");
+      "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, group_words a power "
+      "of two up to 128, epoch_counters a power of two");
   static constexpr size_t unit_bytes = Config.unit_bytes;
   using table_type = unit_table<Config>;
   using walk_type = window_walk<Config, Steps>;
@@ -77,14 +78,15 @@ class rw_malloc {
     if (unit == table_type::none) return table_.count(unit_count::foreign_frees);
     unit_run const run = table_.disown(unit);
     if (run.units == 0) return table_.count(unit_count::double_frees);
+    release_fence();  // for all give_back()
     u64 seen = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < run.words(); ++i) {
-      u32 const part = run.part(i);
-      u64 const ours = part == full_mask ? ~table_type::others_bits : part;  // its extent too (U3)
-      seen |= Steps::give_back(table_.word(run.first_word() + i), ours).word;
+    for (u32 i = 0; i < run.words(); i += words_at_once) {
+      u64 held[words_at_once];  // all on their way before the first arrives
+      for (u32 k = 0; k < words_at_once; ++k) held[k] = i + k < run.words() ? give_back(run, i + k) : 0;
+      for (u32 k = 0; k < words_at_once; ++k) seen |= held[k];
     }
-    if (walk_word{seen}.watched()) raise(table_);  // K3
+    if (walk_word{seen}.watched()) disturb(table_, run);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
@@ -165,23 +167,40 @@ class rw_malloc {
     return nullptr;
   }
 
-  /// Off the common path: heaps that were never searched in order have no watched words.
-  WARPHEAP_COLD static void raise(table_type table) { table.vacancy().raise(); }
+  /// Frees the units of a block in its i-th word; returns what the word held.
+  WARPHEAP_DEVICE u64 give_back(unit_run run, u32 i) const {
+    u32 const part = run.part(i);
+    u64 const ours = part == full_mask ? ~table_type::others_bits : part;  // its extent too (U3)
+    return Steps::give_back(table_.word(run.first_word() + i), ours).word;
+  }
+  static constexpr u32 words_at_once = 4;
+
+  /// Off the common path: heaps that were never searched have no watched words.
+  WARPHEAP_COLD static void disturb(table_type table, unit_run run) {
+    u64 const last = (run.first + run.units - 1) / table_type::group_units;
+    release_fence();  // for all disturb()
+    WARPHEAP_NO_UNROLL
+    for (u64 group = run.first / table_type::group_units; group <= last; ++group)
+      Steps::disturb(table.group(group));  // G1
+    table.vacancy().raise();               // K3
+  }
 
   /// The lane's block, if there is one. All lanes of `together` call, each with its wish.
   WARPHEAP_DEVICE void* serve(u32 together, run_wish wish) const {
     walk_type walk{table_, together};
     u64 unit = walk_for(walk, together, wish);
     u32 steps = walk.steps();
-    while (unit == search_type::none || unit == search_type::again) {
+    // Others may wait for the marks (run_take): nobody searches before its company has set its own.
+    if (unit != walk_type::none) table_.template own<Steps>(unit, wish.units);
+    bool const walked = unit != walk_type::none;
+    while (!walked) {
       auto const found = search_type::run(table_, company(simt::active_mask()), wish, walk.somewhere());
       unit = found.unit;
       steps += found.steps;
-      if (unit == search_type::none) break;
+      if (unit != search_type::again) break;
     }
     if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps);
     if (unit == search_type::none) return refuse();
-    table_.template own<Steps>(unit, wish.units);
     return table_.address(unit);
   }
 

@@ -4,6 +4,7 @@
 #include "unit_table.hpp"
 
 #if !defined(__CUDACC_RTC__)
+#include <algorithm>
 #include <string>
 #include <vector>
 #endif
@@ -86,32 +87,56 @@ class unit_snapshot {
     invariant_report report;
     bool inside = false;
     u64 start = 0;
-    for (u64 unit = 0; unit < 32 * u64{table_.words()}; ++unit) {
-      u32 const i = static_cast<u32>(unit / 32), bit = unit % 32;
-      bool const starts = marks(i) >> bit & 1, ends = marks(i) >> (32 + bit) & 1;
-      std::string const where = " at unit " + std::to_string(unit);
-      if (bit == 0 && word(i).locked()) report.push_back("K2: a locked word" + where);
-      bool const taken = !(word(i).free() >> bit & 1);
-      if (unit >= table_.units()) {
-        if (!taken || starts || ends) report.push_back("K4: a unit that does not exist" + where);
-        continue;
+    for (u32 i = 0; i < table_.words(); ++i) {
+      auto const say = [&](char const* what, u64 unit) { report.push_back(what + (" at unit " + std::to_string(unit))); };
+      if (word(i).locked()) say("K2: a locked word", u64{32} * i);
+      if (marks(i) == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;  // the most, of large heaps
+      for (u32 bit = 0; bit < 32; ++bit) {
+        u64 const unit = u64{32} * i + bit;
+        bool const starts = marks(i) >> bit & 1, ends = marks(i) >> (32 + bit) & 1;
+        bool const taken = !(word(i).free() >> bit & 1);
+        if (unit >= table_.units()) {
+          if (!taken || starts || ends) say("K4: a unit that does not exist", unit);
+          continue;
+        }
+        if (starts && inside) say("U1: a block starts in another", unit);
+        if (starts) start = unit;
+        inside = inside || starts;
+        if (taken != inside) say(taken ? "U1: a lost unit" : "U1: a block's unit is free", unit);
+        if (ends && !inside) say("U1: an end without a start", unit);
+        if (ends) check_extents(unit_run{start, unit - start + 1}, report);
+        inside = inside && !ends;
       }
-      if (starts && inside) report.push_back("U1: a block starts in another" + where);
-      if (starts) start = unit;
-      inside = inside || starts;
-      if (taken != inside) report.push_back(taken ? "U1: a lost unit" + where : "U1: a block's unit is free" + where);
-      if (ends && !inside) report.push_back("U1: an end without a start" + where);
-      if (ends) check_extents(unit_run{start, unit - start + 1}, report);
-      inside = inside && !ends;
     }
     if (inside) report.push_back("U1: a block without an end");
     for (u32 i = 0; i < table_.words(); ++i)
       if (extents_seen_.size() <= i || !extents_seen_[i])
         if (table_.walk_word_extent(word(i)) != 0) report.push_back("U3: an extent at word " + std::to_string(i));
+    for (u64 group = 0; group < table_.groups(); ++group) check_group(group, report);
     return report;
   }
 
  private:
+  void check_group(u64 group, invariant_report& report) const {
+    group_word const noted{words_[table_type::words_offset / 8 + 2 * u64{table_.words()} + group]};
+    if (!noted.noted()) return;
+    u64 const first = group * Config.group_words, end = first + table_.units_of_group(group) / 32;
+    u32 length = 0, longest = 0, at_start = 0;
+    bool watched = true, stopped = false;
+    for (u64 i = first; i < end; ++i) {
+      walk_word const seen = word(static_cast<u32>(i));
+      watched = watched && seen.watched();
+      for (u32 bit = 0; bit < 32; bit += seen.free() == 0 ? 32 : 1) {
+        length = seen.free() >> bit & 1 ? length + 1 : 0;
+        longest = std::max(longest, length);
+        stopped = stopped || length == 0;
+        if (!stopped) at_start = length;
+      }
+    }
+    if (!watched || longest > noted.longest() || at_start > noted.at_start() || length > noted.at_end())
+      report.push_back("G1: what is noted of group " + std::to_string(group));
+  }
+
   void check_extents(unit_run run, invariant_report& report) const {
     if (run.words() < 3) return;
     extents_seen_.resize(table_.words());

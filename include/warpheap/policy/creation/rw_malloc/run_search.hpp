@@ -1,22 +1,19 @@
-// The certain answer when a walk found no run: every word is looked at in order, by the lanes of a warp side by side, and
-// runs are joined across words and across what the lanes see at once. Also the way of blocks larger than a window, and of
-// those that are to be aligned.
+// The certain answer when a walk found no run: all words are looked at, by the lanes of a warp side by side, group by group
+// (group_word.hpp). Groups of which it is known that they have no run as long, nor a part of one, are passed over, hundreds at
+// a glance; in the others every word is looked at, and what was seen is noted for those who come later. Also the way of
+// blocks larger than a window, and of those that are to be aligned.
 //
 // One length at a time, the least that any lane wants: where there is no run for that, there is none for the others. A word
 // in somebody's hands counts as what it shows: its holder may take more of it, and gives nothing back, so a search that
-// sees no run in it misses none. A run that it sees it locks, word by word in ascending order, and only then believes.
+// sees no run in it misses none. A run that it sees it locks, and only then believes (run_take.hpp).
 //
-// Blocks go to multiples of their length first, so that those of one length leave no gaps that fit none; only when there is
-// no such place in the whole heap, anywhere.
-//
-// The search refuses only if it saw no run, marked each word (K3), and then saw the epoch as it was before its first look.
-//
-//   S1  who waits for a locked word holds only words below it. So lanes wait in no circle.
+// The search refuses only if it saw no run, each word was marked when it or who noted the group looked (K3, G1), and then saw
+// the epoch as it was before its first look.
 #pragma once
 
-#include "../../../platform/backoff.hpp"
 #include "../../../sync/warp_aggregate.hpp"
-#include "unit_table.hpp"
+#include "run_look.hpp"
+#include "run_take.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
@@ -24,6 +21,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 template <creation::rw_malloc_config Config, class Steps>
 class run_search {
   using table_type = unit_table<Config>;
+  using run_look_type = run_look<Config, Steps>;
 
  public:
   static constexpr u64 none = table_type::none;
@@ -32,8 +30,8 @@ class run_search {
 
   /// What a lane has of a search.
   struct answer {
-    u64 unit;   ///< the first of its block; none: at one instant of the call there was no run for it; or `again`
-    u32 steps;  ///< words it looked at
+    u64 unit;   ///< the first of its block, which has its marks; none: at one instant of the call there was no run for it; or `again`
+    u32 steps;  ///< times it looked, at up to eight words or groups a lane
   };
 
   /// All lanes of `company` call together, with the same heap and each with its wish.
@@ -66,14 +64,10 @@ class run_search {
  private:
   static constexpr u32 pause_nanoseconds = 128;
   static constexpr u32 steps_between_questions = 16;
-  static constexpr u32 lane_words = 8;  // consecutive words that a lane looks at, so that their loads overlap
+  static constexpr u32 lane_groups = 8;  // consecutive groups that a lane looks at, so that their loads overlap
 
   WARPHEAP_DEVICE run_search(table_type const& table, u32 company, run_wish wish)
-      : table_{table},
-        company_{company},
-        rank_{popcount(company & simt::lanes_below())},
-        lanes_{popcount(company)},
-        wish_{wish} {}
+      : table_{table}, company_{company}, look_{table, company}, wish_{wish} {}
 
   /// Whether it is known already that there is nothing for us.
   WARPHEAP_DEVICE void refuse_if_known(u64 number, u64 epoch) {
@@ -107,36 +101,52 @@ class run_search {
     return best;
   }
 
-  /// Looks at all words from `start` on, and around, for runs like the wish of lane `least`, until all lanes with that wish
-  /// have one, or some have one and it would take long until the others do, or somebody else has the answer. True if there
-  /// was no run.
+  /// Looks for runs like the wish of lane `least`, first at a few words from `start` on, then at all groups from there on, and
+  /// around, until all lanes with that wish have one, or some have one and it would take long until the others do, or
+  /// somebody else has the answer. True if there was no run.
   WARPHEAP_DEVICE bool look(u32 least, u32 start, u64 number) {
     run_wish const sought{simt::shuffle(company_, wish_.units, least), simt::shuffle(company_, wish_.align, least),
                           simt::shuffle(company_, wish_.phase, least)};
     bool const is_like = !refused_ && wish_.units == sought.units && wish_.align == sought.align;
-    if (!look_for(sought, is_like, start, number, sought.align != 1)) return false;
-    if (simt::ballot(company_, saw_other_places_) == 0) return true;
-    return look_for(sought, is_like, start, number, true);
+    unsure_ = false;
+    if (!glance(start, sought, is_like)) return false;
+    // The second time round up to where every run has been seen that goes beyond the start, or has a suitable place.
+    u64 const groups = table_.groups(), from = start / Config.group_words;
+    u64 const overlap = from + 2 * sought.units / table_type::group_units + 2;
+    return sweep(from, groups, sought, is_like, number) &&
+           (from == 0 || sweep(0, overlap < groups ? overlap : groups, sought, is_like, number)) && !unsure_;
   }
 
-  /// The same in one kind of places.
-  WARPHEAP_DEVICE bool look_for(run_wish sought, bool is_like, u32 start, u64 number, bool anywhere) {
-    unsure_ = saw_other_places_ = false;
-    anywhere_ = anywhere;
-    u64 const words = table_.words(), overlap = start + sought.units / 32 + 2;
-    // The second time round up to where every run has been seen that goes beyond the start.
-    return sweep(start, words, sought, is_like, number) &&
-           sweep(0, overlap < words ? overlap : words, sought, is_like, number) && !unsure_;
+  /// Some words from a random place on: crowds that all began at the first run of a group would meet there. False if the look
+  /// is to end.
+  WARPHEAP_DEVICE bool glance(u64 first, run_wish sought, bool is_like) {
+    u64 const words = u64{look_.lanes()} * run_look_type::lane_words;
+    if (sought.units > 32 * words) return true;
+    u64 const end = first + words < table_.words() ? first + words : table_.words();
+    WARPHEAP_NO_UNROLL
+    for (;;) {
+      ++steps_;
+      u64 const place = look_.at(first, end, sought, {32 * first, false}, false).place;
+      if (place == none || take(place, sought) != run_taken::done) return true;
+      if (!serve(place, is_like)) return false;
+    }
   }
 
-  /// The words of [from, to). False if the look is to end.
+  /// The groups of [from, to). False if the look is to end.
   WARPHEAP_DEVICE bool sweep(u64 from, u64 to, run_wish sought, bool is_like, u64 number) {
-    u64 carry = 0;  // free units up to where we look
+    open_run before{from * table_type::group_units, from == 0};
+    u64 certain = from;  // groups below are to be looked at, whatever is noted of them
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
-    for (u64 at = from; at < to; at += lanes_ * lane_words) {
+    for (u64 at = from; at < to;) {
       ++steps_;
-      if (!take_all_here(at, to, sought, is_like, carry)) return false;
+      bool const looks = at < certain || next_group(at, to, sought.units, before);
+      if (looks) {
+        u64 const next = visit(at, sought, is_like, before);
+        if (next == none) return false;
+        certain = next <= at && certain <= at ? at + 1 : certain;
+        at = next;
+      }
       if (++turn % steps_between_questions != 0) continue;
       if (simt::ballot(company_, unit_ != none) != 0) return false;
       bool const known = table_.vacancy().is_overtaken(vacancy_size::of_run(sought.units, false), number);
@@ -145,148 +155,137 @@ class run_search {
     return true;
   }
 
-  /// What a lane sees in its words.
-  struct view {
-    u64 at_start = 0;    ///< free units from the first word's start on
-    u64 at_end = 0;      ///< free units up to the last word's end
-    bool is_all = true;  ///< all of them are free
-    u64 place = none;    ///< where the block goes that runs between the two are good for
-  };
+  /// Goes on from group `at` to the first of the next groups, some for each lane, that may have a run of `units` or its end, and
+  /// returns true; or behind them all. `before` is the run at the start of `at`, then and now.
+  WARPHEAP_DEVICE bool next_group(u64& at, u64 to, u64 units, open_run& before) const {
+    u64 const first = at + look_.rank() * lane_groups;
+    u64 const base = first * table_type::group_units;
+    group_word noted[lane_groups];  // loads before their use
+    for (u32 i = 0; i < lane_groups; ++i) noted[i] = first + i < to ? noted_of(first + i) : group_word{0};
+    u64 head = base, tail = base;  // as in a look at words; units up to where we came
+    bool stops = false;
+    u32 hit = lane_groups;
+    u64 hit_opened = 0;  // where the run begins that is open there, if not before our groups
+    for (u32 i = 0; i < lane_groups; ++i) {
+      if (hit != lane_groups || first + i >= to) continue;
+      u64 const here = base + i * table_type::group_units;
+      u32 const all = table_.units_of_group(first + i);
+      u64 const joined = stops ? here + noted[i].at_start() - tail : 0;
+      if (!noted[i].noted() || noted[i].longest() >= units || joined >= units) {
+        hit = i;
+        hit_opened = stops ? tail : none;
+        continue;
+      }
+      if (!stops) head = here + noted[i].at_start();
+      if (noted[i].at_start() == all) continue;
+      stops = true;
+      tail = here + all - noted[i].at_end();
+    }
+    u32 const stopping = simt::ballot(company_, stops);
+    open_run const mine = look_.opened_below(stopping & simt::lanes_below(), tail, before);
+    if (first < to && head - mine.start >= units) {
+      hit = 0;  // the run from before is long enough, somewhere in our first groups
+      hit_opened = none;
+    }
+    u32 const hitting = simt::ballot(company_, hit != lane_groups);
+    if (hitting == 0) {
+      before = look_.opened_below(stopping, tail, before);
+      u64 const end = at + u64{look_.lanes()} * lane_groups;
+      at = end < to ? end : to;
+      return false;
+    }
+    u32 const lane = lowest_bit(hitting);
+    bool const in_lane = hit_opened != none;
+    u64 const start = simt::shuffle(company_, in_lane ? hit_opened : mine.start, lane);
+    before = {start, simt::shuffle(company_, u32{in_lane || mine.begins}, lane) != 0};
+    at = simt::shuffle(company_, first + hit, lane);
+    return true;
+  }
 
-  /// Takes the runs that end in the words from `at` on, some a lane, as long as somebody wants them. False if nobody does any
-  /// more.
-  WARPHEAP_DEVICE bool take_all_here(u64 at, u64 to, run_wish sought, bool is_like, u64& carry) {
-    u64 const first = at + rank_ * lane_words, end = first + lane_words < to ? first + lane_words : to;
+  WARPHEAP_DEVICE group_word noted_of(u64 group) const {
+    // acquire: pairs with the acq_rel in note_anew() (G1).
+    return group_word{table_.group(group).load(order::acquire)};
+  }
+
+  /// Looks at the words of a group, takes the runs that end there as long as somebody wants them, and notes what is left. Returns
+  /// the group to be looked at next; none if nobody wants any more. `before` is the run at its start, then at the start of
+  /// the next.
+  WARPHEAP_DEVICE u64 visit(u64 group, run_wish sought, bool is_like, open_run& before) {
+    u64 const first = group * Config.group_words, end = first + table_.units_of_group(group) / 32;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      view const seen = view_of(first, end, sought);
-      u32 const stopping = simt::ballot(company_, !seen.is_all);
-      u64 const before = free_before(seen, stopping & simt::lanes_below(), carry);
-      u64 place = place_in_run(sought, 32 * first - before, before + seen.at_start);
-      if (place == none) place = seen.place;
-      u32 const finding = simt::ballot(company_, place != none);
-      if (finding == 0) {
-        carry = free_after(seen, stopping, carry);
-        return true;
+      group_word const noted = note_anew(group);
+      auto const seen = look_.at(first, end, sought, before, true);
+      if (seen.place == none) {
+        note(group, noted, seen.runs);
+        before = seen.after;
+        return group + 1;
       }
-      place = simt::shuffle(company_, place, lowest_bit(finding));
-      bool const ours = take(unit_run{place, sought.units});
-      if (place < 32 * at) {
-        // What we know of the units before these words is no longer true.
-        carry = 0;
-        unsure_ = unsure_ || !ours;
+      run_taken const how = take(seen.place, sought);
+      if (how == run_taken::done) {
+        if (!serve(seen.place, is_like)) return none;
+        u64 const behind = seen.place + sought.units;
+        if (seen.place < 32 * first) before = {behind < 32 * first ? behind : 32 * first, true};
+      } else if (how == run_taken::moved || seen.place < 32 * first) {
+        // What is noted of the groups before is no longer true. We come back without knowing how the run there begins.
+        u64 const back = (seen.place - (how == run_taken::moved ? 1 : 0)) / table_type::group_units;
+        before = {back * table_type::group_units, back == 0};
+        unsure_ = true;
+        if (how == run_taken::moved) simt::pause(pause_nanoseconds);
+        return back;
       }
-      u32 const wanting = simt::ballot(company_, is_like && unit_ == none);
-      if (ours && simt::lane_id() == lowest_bit(wanting)) unit_ = place;
-      if (ours && (wanting & (wanting - 1)) == 0) return false;
     }
   }
 
-  /// The words of [first, end), which may be none.
-  WARPHEAP_DEVICE view view_of(u64 first, u64 end, run_wish sought) {
-    view seen;
-    if (first >= end) return view{0, 0, false, none};
-    u32 words[lane_words];  // loads before their use
-    for (u32 i = 0; i < lane_words; ++i) words[i] = first + i < end ? free_units(static_cast<u32>(first + i)) : 0;
-    for (u32 i = 0; i < lane_words; ++i) {
-      if (first + i >= end) continue;
-      u32 const free = words[i];
-      u64 const base = 32 * (first + i);
-      if (seen.place == none && !seen.is_all && seen.at_end != 0)
-        seen.place = place_in_run(sought, base - seen.at_end, seen.at_end + free_at_start(free));
-      if (seen.place == none) seen.place = place_in_word(sought, base, free);
-      if (seen.is_all) seen.at_start += free_at_start(free);
-      seen.at_end = free == full_mask ? seen.at_end + 32 : free_at_end(free);
-      seen.is_all = seen.is_all && free == full_mask;
+  /// The word of a group that is noted; of one that was not, from now on, if nobody else does that just now (G2).
+  WARPHEAP_DEVICE group_word note_anew(u64 group) const {
+    auto const lanes = group_of(company_);
+    group_word seen{0};
+    if (lanes.leads) {
+      seen = noted_of(group);
+      if (!seen.noted()) {
+        group_word const anew = seen.noted_anew(table_.units_of_group(group));
+        // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all who read this; pairs with
+        // the release in disturb(), and the acquire in noted_of().
+        seen = table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed) ? anew
+                                                                                                           : group_word{0};
+      }
     }
-    if (first + lane_words > end) {  // nothing comes after these
-      seen.is_all = false;
-      seen.at_end = 0;
-    }
+    seen.word = broadcast(lanes, seen.word);
+    simt::sync_warp(company_);  // what the leader acquired, all have
     return seen;
   }
 
-  /// Where the block goes, in the kind of places that we look for; notes that there are others.
-  WARPHEAP_DEVICE u64 place_in_run(run_wish sought, u64 start, u64 length) {
-    u64 const place = sought.place_in_run(start, length, anywhere_);
-    saw_other_places_ = saw_other_places_ || (place == none && length >= sought.units);
-    return place;
-  }
-  WARPHEAP_DEVICE u64 place_in_word(run_wish sought, u64 base, u32 free) {
-    if (free == 0 || sought.units > 32) return none;
-    u64 const place = sought.place_in_word(base, free, anywhere_);
-    saw_other_places_ = saw_other_places_ || (place == none && run_starts(free, static_cast<u32>(sought.units)) != 0);
-    return place;
+  /// Says what runs there were, unless something came free since `noted` was read (G2).
+  WARPHEAP_DEVICE void note(u64 group, group_word noted, free_span runs) const {
+    group_word const now = noted.with(runs);
+    if (!noted.noted() || now.word == noted.word || !group_of(company_).leads) return;
+    Steps::note(table_.group(group), noted.word, now.word);
   }
 
-  /// The free units of a word, which must tell from now on of what comes free (K3).
-  WARPHEAP_DEVICE u32 free_units(u32 index) const {
-    walk_word seen = table_.look_at(index);
-    if (!seen.watched()) seen = Steps::mark(table_.word(index));
-    return seen.locked() && !Steps::doubts_locked_words ? 0 : seen.free();
-  }
-
-  /// Free units right before the lane's words; `stopping` are the lanes below whose words are not all free.
-  WARPHEAP_DEVICE u64 free_before(view const& seen, u32 stopping, u64 carry) const {
-    u32 const nearest = stopping != 0 ? highest_bit(stopping) : simt::lane_id();
-    u64 const theirs = simt::shuffle(company_, seen.at_end, nearest);
-    if (stopping == 0) return carry + 32 * lane_words * rank_;
-    return theirs + 32 * lane_words * popcount(company_ & simt::lanes_below() & ~low_mask32(nearest + 1));
-  }
-
-  /// Free units right after the last lane's words.
-  WARPHEAP_DEVICE u64 free_after(view const& seen, u32 stopping, u64 carry) const {
-    u32 const nearest = stopping != 0 ? highest_bit(stopping) : simt::lane_id();
-    u64 const theirs = simt::shuffle(company_, seen.at_end, nearest);
-    if (stopping == 0) return carry + 32 * lane_words * lanes_;
-    return theirs + 32 * lane_words * popcount(company_ & ~low_mask32(nearest + 1));
-  }
-
-  /// Takes a run, whose words the lanes lock side by side: true if all of it was free.
-  WARPHEAP_DEVICE bool take(unit_run run) {
-    u32 const words = run.words();
-    u32 locked = 0;  // of its words, from the first on
-    bool free = true;
-    backoff nap;
-    WARPHEAP_NO_UNROLL
-    while (free && locked < words) {
-      u32 const i = locked + rank_;
-      bool const has = i < words;
-      u32 const index = run.first_word() + i;
-      // Only words below the first that somebody holds: crowds that lock what they cannot keep would never be done.
-      u32 const held = simt::ballot(company_, has && table_.look_at(index).locked());
-      bool const tries = has && (held == 0 || simt::lane_id() < lowest_bit(held));
-      walk_word const seen = tries ? Steps::try_lock(table_.word(index)) : walk_word{0};
-      bool const ours = tries && !seen.locked();
-      // What is taken while somebody else holds the word stays taken.
-      free = simt::ballot(company_, tries && (run.part(i) & ~seen.free()) != 0) == 0;
-      u32 const failing = simt::ballot(company_, has && !ours);
-      u32 const kept = failing != 0 ? company_ & low_mask32(lowest_bit(failing)) : company_;
-      bool const keeps = ours && (kept >> simt::lane_id() & 1) != 0;
-      if (ours && !keeps) Steps::publish(table_.word(index), 0);  // S1
-      locked += popcount(simt::ballot(company_, keeps));
-      if (failing != 0 && free) nap.pause();
+  /// Gives the lowest lane that wants it the block at `place`, which is ours. False if nobody wants another.
+  WARPHEAP_DEVICE bool serve(u64 place, bool is_like) {
+    u32 const wanting = simt::ballot(company_, is_like && unit_ == none);
+    if (simt::lane_id() == lowest_bit(wanting)) {
+      unit_ = place;
+      table_.template own<Steps>(place, wish_.units);
     }
-    WARPHEAP_NO_UNROLL
-    for (u32 i = rank_; i < locked; i += lanes_) {
-      u64 const taken = run.part(i) | u64{run.extent(i)} << table_type::extent_shift;
-      Steps::publish(table_.word(run.first_word() + i), free ? taken : 0);
-    }
-    // What one of us saw of the words, all of us see at the next look.
-    simt::sync_warp(company_);
-    return free;
+    return (wanting & (wanting - 1)) != 0;
+  }
+
+  /// A block at `place`, which was seen free.
+  WARPHEAP_DEVICE run_taken take(u64 place, run_wish sought) const {
+    bool const is_suitable = sought.padding(place) == 0;  // or else it is the beginning of a run without such a place
+    return run_take<Config, Steps>{table_, company_}(unit_run{place, sought.units}, !is_suitable);
   }
 
   table_type table_;
   u32 company_;
-  u32 rank_;
-  u32 lanes_;
+  run_look_type look_;
   run_wish wish_;
   u64 unit_ = none;
   bool refused_ = false;
   bool unsure_ = false;
-  bool anywhere_ = false;
-  bool saw_other_places_ = false;
   u32 steps_ = 0;
 };
 

@@ -4,6 +4,7 @@
 //   base                         counts, steps, vacancy    as in a random_walk
 //                                words                     8 bytes for 32 units: which are taken (walk_word.hpp)
 //                                marks                     8 bytes for 32 units: where blocks start and end
+//                                groups                    8 bytes for so many words: their runs (group_word.hpp)
 //
 //    63       34 33  32  31      0         63      32 31       0
 //   |  extent   | L | W |  taken  |       |   ends   |  starts  |
@@ -19,7 +20,7 @@
 #include "../random_walk/vacancy.hpp"
 #include "../report.hpp"
 #include "config.hpp"
-#include "run_math.hpp"
+#include "group_word.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <string>
@@ -33,6 +34,27 @@ struct careful_runs : careful_walk {
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units - 1; }
   /// Where the part of a lane starts, `before` units of others' parts after the start of all.
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
+
+  /// Notes the runs of a group, if its word is still `noted` (G2).
+  WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64 noted, u64 now) {
+    // relaxed: what was seen of the words happened after the acq_rel that set this turn, which the word's order goes on from.
+    group.compare_exchange(noted, now, order::relaxed, order::relaxed);
+  }
+
+  /// Whether a run must begin behind a block to serve one at its beginning.
+  static constexpr bool looks_for_ends = true;
+
+  /// Gives units of a word back; returns what it held. release_fence() came before.
+  WARPHEAP_DEVICE static walk_word give_back(atomic_ref<u64> word, u64 bits) {
+    // fenced: what the owner did to the block happens before its next owner; pairs with the acquire in try_lock().
+    return walk_word{word.fetch_and(~bits, order::fenced)};
+  }
+
+  /// Says that units of a group came free (G1). release_fence() came before.
+  WARPHEAP_DEVICE static void disturb(atomic_ref<u64> group) {
+    // fenced: the cleared bits happen before whoever sees the group so; pairs with the acq_rel in run_search::note_anew().
+    group.fetch_and(~group_word::noted_bit, order::fenced);
+  }
 };
 
 /// Counts that no invariant rests on.
@@ -62,6 +84,7 @@ class unit_table {
   static constexpr size_t unit_bytes = Config.unit_bytes;
   static constexpr size_t pool_alignment = 4096;
   static constexpr u32 size_classes = 35;
+  static constexpr u64 group_units = 32 * Config.group_words;
   using vacancy_type = vacancy_watch<Config.epoch_counters, size_classes>;
 
   unit_table() = default;
@@ -74,7 +97,13 @@ class unit_table {
   WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - padded_pool_bytes(units_); }
   WARPHEAP_HOST_DEVICE void* address(u64 unit) const { return pool() + unit * unit_bytes; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
-  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return words_offset + 16 * u64{words()}; }
+  WARPHEAP_HOST_DEVICE u64 groups() const { return (words() + Config.group_words - 1) / Config.group_words; }
+  /// Units of a group, also those that do not exist (K4).
+  WARPHEAP_HOST_DEVICE u32 units_of_group(u64 group) const {
+    u64 const words_from = words() - group * Config.group_words;
+    return 32 * static_cast<u32>(words_from < Config.group_words ? words_from : Config.group_words);
+  }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return words_offset + 16 * u64{words()} + 8 * groups(); }
 
   /// The unit that starts at `memory`; none if none does.
   WARPHEAP_HOST_DEVICE u64 unit_at(void const* memory) const {
@@ -93,8 +122,16 @@ class unit_table {
 
   WARPHEAP_DEVICE atomic_ref<u64> word(u32 index) const { return atomic_ref<u64>{words_at()[index]}; }
   WARPHEAP_DEVICE atomic_ref<u64> marks(u32 index) const { return atomic_ref<u64>{words_at()[words() + index]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> group(u64 index) const {
+    return atomic_ref<u64>{words_at()[2 * u64{words()} + index]};
+  }
   /// What the word held lately: a hint.
   WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
+
+  /// Whether a live block ends with the unit (U1): a hint.
+  WARPHEAP_DEVICE bool has_end(u64 unit) const {
+    return (marks(static_cast<u32>(unit / 32)).load(order::relaxed) >> (32 + unit % 32) & 1) != 0;
+  }
 
   WARPHEAP_HOST_DEVICE vacancy_type vacancy() const {
     return vacancy_type{reinterpret_cast<u64*>(base_ + vacancy_offset)};

@@ -1,0 +1,115 @@
+// How a warp takes a run that it saw: the lanes lock its words, some each, in ascending order, and only then believe that it is
+// free. So of two that want overlapping runs one gets all of its own.
+//
+//   S1  who waits for a locked word holds only words below it. So lanes wait in no circle.
+#pragma once
+
+#include "../../../platform/backoff.hpp"
+#include "unit_table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// What came of it.
+enum class run_taken : u32 {
+  done,   ///< the run is ours
+  lost,   ///< not all of it was free
+  moved,  ///< it was to begin where a block ends, and does not, or not yet: a run that is longer may have a better place
+};
+
+/// Takes runs for the lanes of `company`, which call together with the same heap.
+template <creation::rw_malloc_config Config, class Steps>
+class run_take {
+  using table_type = unit_table<Config>;
+
+ public:
+  WARPHEAP_DEVICE run_take(table_type const& table, u32 company)
+      : table_{table},
+        company_{company},
+        rank_{popcount(company & simt::lanes_below())},
+        lanes_{popcount(company)} {}
+
+  /// If all of the run is free, and, where it is to be `behind_block`, the unit before it is the last one of a block.
+  WARPHEAP_DEVICE run_taken operator()(unit_run run, bool behind_block) const {
+    u32 const words = run.words();
+    u32 locked = 0;  // of its words, from the first on
+    bool free = true;
+    backoff nap;
+    WARPHEAP_NO_UNROLL
+    while (free && locked < words) {
+      if (words <= lanes_) free = lock<1>(run, locked, nap);
+      else free = lock<lane_words>(run, locked, nap);
+    }
+    // What one of us saw of the words, all of us see from now on.
+    simt::sync_warp(company_);
+    bool const is_moved = Steps::looks_for_ends && free && behind_block && run.first != 0 && !table_.has_end(run.first - 1);
+    bool const ours = free && simt::ballot(company_, is_moved) == 0;
+    WARPHEAP_NO_UNROLL
+    for (u32 i = rank_; i < locked; i += lanes_) {
+      u64 const taken = run.part(i) | u64{run.extent(i)} << table_type::extent_shift;
+      Steps::publish(table_.word(run.first_word() + i), ours ? taken : 0);
+    }
+    if (ours) note_taken(run);
+    simt::sync_warp(company_);  // as above
+    return ours ? run_taken::done : free ? run_taken::moved : run_taken::lost;
+  }
+
+ private:
+  static constexpr u32 lane_words = 8;  ///< of a long run, that a lane locks at once
+
+  /// Locks the next words of the run, up to `Each` a lane, as far as nobody else holds them, and adds their number to `locked`.
+  /// False if one of them is not all free.
+  template <u32 Each>
+  WARPHEAP_DEVICE bool lock(unit_run run, u32& locked, backoff& nap) const {
+    u32 const base = locked + rank_ * Each, words = run.words();
+    u32 const ours = base >= words ? 0 : words - base < Each ? words - base : Each;
+    // Only words below the first that somebody holds: crowds that lock what they cannot keep would never be done.
+    u32 held = 0, got = 0;  // bit i: our i-th word
+    for (u32 i = 0; i < Each; ++i)
+      if (i < ours && table_.look_at(run.first_word() + base + i).locked()) held |= 1u << i;
+    u32 const first_held = lowest_or(held, ours);
+    u32 const holding = simt::ballot(company_, first_held < ours);
+    bool const above = (holding & simt::lanes_below()) != 0;
+    u32 const tries = above ? 0 : first_held;
+    bool free = true;
+    for (u32 i = 0; i < Each; ++i) {
+      if (i >= tries) continue;
+      walk_word const seen = Steps::try_lock(table_.word(run.first_word() + base + i));
+      if (!seen.locked()) got |= 1u << i;
+      // What is taken while somebody else holds the word stays taken.
+      free = free && (run.part(base + i) & ~seen.free()) == 0;
+    }
+    u32 const first_failed = lowest_or(~got & low_mask32(ours), ours);
+    u32 const failing = simt::ballot(company_, first_failed < ours);
+    u32 const kept = (failing & simt::lanes_below()) != 0 ? 0 : first_failed;
+    WARPHEAP_NO_UNROLL
+    for (u32 rest = got & ~low_mask32(kept); rest != 0; rest &= rest - 1)
+      Steps::publish(table_.word(run.first_word() + base + lowest_bit(rest)), 0);  // S1
+    u32 const last = failing != 0 ? lowest_bit(failing) : highest_bit(company_);
+    u32 const end = simt::shuffle(company_, base + kept, last);
+    locked = end < words ? end : words;
+    bool const all_free = simt::ballot(company_, !free) == 0;
+    if (failing != 0 && all_free) nap.pause();
+    return all_free;
+  }
+
+  WARPHEAP_DEVICE static u32 lowest_or(u32 bits, u32 otherwise) { return bits != 0 ? lowest_bit(bits) : otherwise; }
+
+  /// Groups that the run covers have nothing any more: nobody but us can free there before we return.
+  WARPHEAP_DEVICE void note_taken(unit_run run) const {
+    u64 const first = (run.first + table_type::group_units - 1) / table_type::group_units;
+    u64 const end = (run.first + run.units) / table_type::group_units;
+    WARPHEAP_NO_UNROLL
+    for (u64 group = first + rank_; group < end; group += lanes_) {
+      // relaxed: a hint, which the compare-exchange in note() checks.
+      group_word const seen{table_.group(group).load(order::relaxed)};
+      if (seen.noted()) Steps::note(table_.group(group), seen.word, seen.with({0, 0, 0}).word);
+    }
+  }
+
+  table_type table_;
+  u32 company_;
+  u32 rank_;
+  u32 lanes_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
