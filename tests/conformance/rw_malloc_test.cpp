@@ -1,6 +1,5 @@
 // Runs of units: on the CPU, where every word that a search looks at costs a lane's step, of so large units that the pools of
-// the suite have few; on a GPU of 16 bytes, as they are by default, and with fewer lanes: blocks larger than a window are searched
-// for word by word.
+// the suite have few, and in groups of few words; on a GPU of 16 bytes, as they are by default.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 
@@ -12,7 +11,7 @@ using namespace warpheap;
 WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::full);
 #else
 constexpr creation::rw_malloc_config large_units{
-    .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .epoch_counters = 2};
+    .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .group_words = 8, .epoch_counters = 2};
 using rw_malloc_of_256 = plain_allocator<creation::rw_malloc<large_units>>;
 
 WARPHEAP_CONFORMANCE(rw_malloc_256, rw_malloc_of_256, conformance::crowd::full, 50);

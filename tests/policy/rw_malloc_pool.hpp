@@ -12,8 +12,12 @@
 
 namespace warpheap::test {
 
-constexpr creation::rw_malloc_config tiny_units{
-    .unit_bytes = 16, .aggregated_units = 4, .walk_windows = 1, .group_words = 4, .epoch_counters = 2, .counts_steps = true};
+constexpr creation::rw_malloc_config tiny_units{.unit_bytes = 16,
+                                                .aggregated_units = 4,
+                                                .walk_windows = 1,
+                                                .group_words = 4,
+                                                .epoch_counters = 2,
+                                                .counts_steps = true};
 
 /// Owns the memory of a heap of `units` units of 16 bytes.
 template <class Heap>

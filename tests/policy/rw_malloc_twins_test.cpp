@@ -58,9 +58,8 @@ bool keeps_three_places(u64 seed) {
 #if !defined(__CUDACC__)
 
 TEST(RwMalloc, PutsBlocksOfOneLengthSideBySideWhileOthersAreFreed) {
-  for_each_schedule(400, [] {
-    EXPECT_TRUE(keeps_three_places<rw_malloc<tiny_units>>(host::current_execution().seed));
-  });
+  for_each_schedule(400,
+                    [] { EXPECT_TRUE(keeps_three_places<rw_malloc<tiny_units>>(host::current_execution().seed)); });
 }
 
 // K2 left out: the lock is open before the bits are there.

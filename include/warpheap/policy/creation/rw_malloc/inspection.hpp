@@ -88,7 +88,9 @@ class unit_snapshot {
     bool inside = false;
     u64 start = 0;
     for (u32 i = 0; i < table_.words(); ++i) {
-      auto const say = [&](char const* what, u64 unit) { report.push_back(what + (" at unit " + std::to_string(unit))); };
+      auto const say = [&](char const* what, u64 unit) {
+        report.push_back(what + (" at unit " + std::to_string(unit)));
+      };
       if (word(i).locked()) say("K2: a locked word", u64{32} * i);
       if (marks(i) == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;  // the most, of large heaps
       for (u32 bit = 0; bit < 32; ++bit) {

@@ -12,7 +12,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// The run that goes on up to where a look begins, or has come to.
 struct open_run {
-  u64 start;        ///< its first unit; where the look begins if there is none
+  u64 start;           ///< its first unit; where the look begins if there is none
   bool begins = true;  ///< the unit before it was seen taken, or there is none
 };
 
@@ -33,10 +33,7 @@ class run_look {
   };
 
   WARPHEAP_DEVICE run_look(table_type const& table, u32 company)
-      : table_{table},
-        company_{company},
-        rank_{popcount(company & simt::lanes_below())},
-        lanes_{popcount(company)} {}
+      : table_{table}, company_{company}, rank_{popcount(company & simt::lanes_below())}, lanes_{popcount(company)} {}
 
   WARPHEAP_DEVICE u32 rank() const { return rank_; }
   WARPHEAP_DEVICE u32 lanes() const { return lanes_; }
@@ -45,7 +42,8 @@ class run_look {
   /// `watches` (K3). All lanes call alike.
   WARPHEAP_DEVICE outcome at(u64 first, u64 end, run_wish sought, open_run before, bool watches) const {
     u64 const each = (end - first + lanes_ - 1) / lanes_;
-    view const seen = view_of(at_most(first + rank_ * each, end), at_most(first + (rank_ + 1) * each, end), sought, watches);
+    view const seen =
+        view_of(at_most(first + rank_ * each, end), at_most(first + (rank_ + 1) * each, end), sought, watches);
     u32 const stopping = simt::ballot(company_, seen.stops);
     open_run const mine = opened_below(stopping & simt::lanes_below(), seen.tail, before);
     u64 place = sought.place_in_run(mine.start, seen.head - mine.start, seen.stops && mine.begins);

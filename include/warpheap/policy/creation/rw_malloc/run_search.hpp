@@ -30,7 +30,7 @@ class run_search {
 
   /// What a lane has of a search.
   struct answer {
-    u64 unit;   ///< the first of its block, which has its marks; none: at one instant of the call there was no run for it; or `again`
+    u64 unit;  ///< the first of its block, which has its marks; none: at one instant of the call there was no run for it; or `again`
     u32 steps;  ///< times it looked, at up to eight words or groups a lane
   };
 
@@ -121,7 +121,7 @@ class run_search {
   /// is to end.
   WARPHEAP_DEVICE bool glance(u64 first, run_wish sought, bool is_like) {
     u64 const words = u64{look_.lanes()} * run_look_type::lane_words;
-    if (sought.units > 32 * words) return true;
+    if (sought.units > 32 * words) return glance_at_places(first, sought, is_like);
     u64 const end = first + words < table_.words() ? first + words : table_.words();
     WARPHEAP_NO_UNROLL
     for (;;) {
@@ -131,6 +131,25 @@ class run_search {
       if (!serve(place, is_like)) return false;
     }
   }
+
+  /// The same for a run that we cannot see as a whole: some places that look free where they begin.
+  WARPHEAP_DEVICE bool glance_at_places(u64 first, run_wish sought, bool is_like) {
+    u64 place = 32 * first;
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < places_at_a_glance; ++i) {
+      ++steps_;
+      place += sought.padding(place);
+      if (place + sought.units > table_.units()) return true;
+      walk_word const begin = table_.look_at(static_cast<u32>(place / 32));
+      bool const seems_free = !begin.locked() && (begin.free() >> place % 32 & 1) != 0;
+      if (simt::ballot(company_, seems_free) == company_ && take(place, sought) == run_taken::done &&
+          !serve(place, is_like))
+        return false;
+      place += sought.units;
+    }
+    return true;
+  }
+  static constexpr u32 places_at_a_glance = 4;
 
   /// The groups of [from, to). False if the look is to end.
   WARPHEAP_DEVICE bool sweep(u64 from, u64 to, run_wish sought, bool is_like, u64 number) {
@@ -247,8 +266,9 @@ class run_search {
         group_word const anew = seen.noted_anew(table_.units_of_group(group));
         // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all who read this; pairs with
         // the release in disturb(), and the acquire in noted_of().
-        seen = table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed) ? anew
-                                                                                                           : group_word{0};
+        seen = table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed)
+                   ? anew
+                   : group_word{0};
       }
     }
     seen.word = broadcast(lanes, seen.word);

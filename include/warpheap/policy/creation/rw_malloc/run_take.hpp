@@ -23,10 +23,7 @@ class run_take {
 
  public:
   WARPHEAP_DEVICE run_take(table_type const& table, u32 company)
-      : table_{table},
-        company_{company},
-        rank_{popcount(company & simt::lanes_below())},
-        lanes_{popcount(company)} {}
+      : table_{table}, company_{company}, rank_{popcount(company & simt::lanes_below())}, lanes_{popcount(company)} {}
 
   /// If all of the run is free, and, where it is to be `behind_block`, the unit before it is the last one of a block.
   WARPHEAP_DEVICE run_taken operator()(unit_run run, bool behind_block) const {
@@ -41,7 +38,8 @@ class run_take {
     }
     // What one of us saw of the words, all of us see from now on.
     simt::sync_warp(company_);
-    bool const is_moved = Steps::looks_for_ends && free && behind_block && run.first != 0 && !table_.has_end(run.first - 1);
+    bool const is_moved =
+        Steps::looks_for_ends && free && behind_block && run.first != 0 && !table_.has_end(run.first - 1);
     bool const ours = free && simt::ballot(company_, is_moved) == 0;
     WARPHEAP_NO_UNROLL
     for (u32 i = rank_; i < locked; i += lanes_) {
@@ -65,7 +63,7 @@ class run_take {
     // Only words below the first that somebody holds: crowds that lock what they cannot keep would never be done.
     u32 held = 0, got = 0;  // bit i: our i-th word
     for (u32 i = 0; i < Each; ++i)
-      if (i < ours && table_.look_at(run.first_word() + base + i).locked()) held |= 1u << i;
+      if (i < ours && glance<Each>(run.first_word() + base + i).locked()) held |= 1u << i;
     u32 const first_held = lowest_or(held, ours);
     u32 const holding = simt::ballot(company_, first_held < ours);
     bool const above = (holding & simt::lanes_below()) != 0;
@@ -94,15 +92,24 @@ class run_take {
 
   WARPHEAP_DEVICE static u32 lowest_or(u32 bits, u32 otherwise) { return bits != 0 ? lowest_bit(bits) : otherwise; }
 
-  /// Groups that the run covers have nothing any more: nobody but us can free there before we return.
+  /// A word before we lock it. The words of a long run are watched from now on, so that it can be noted that they are taken.
+  template <u32 Each>
+  WARPHEAP_DEVICE walk_word glance(u32 index) const {
+    return Each == 1 ? table_.look_at(index) : Steps::mark(table_.word(index));
+  }
+
+  /// Notes of groups that a long run covers that nothing is free there: nobody but us can free there before we return.
   WARPHEAP_DEVICE void note_taken(unit_run run) const {
+    if (run.words() <= lanes_) return;
     u64 const first = (run.first + table_type::group_units - 1) / table_type::group_units;
     u64 const end = (run.first + run.units) / table_type::group_units;
     WARPHEAP_NO_UNROLL
     for (u64 group = first + rank_; group < end; group += lanes_) {
-      // relaxed: a hint, which the compare-exchange in note() checks.
-      group_word const seen{table_.group(group).load(order::relaxed)};
-      if (seen.noted()) Steps::note(table_.group(group), seen.word, seen.with({0, 0, 0}).word);
+      // relaxed: a hint, which the compare-exchange checks.
+      group_word seen{table_.group(group).load(order::relaxed)};
+      group_word const now = (seen.noted() ? seen : seen.noted_anew(table_.units_of_group(group))).with({0, 0, 0});
+      // release: our marks happen before whoever reads that it is noted; pairs with the acquire in run_search::noted_of().
+      table_.group(group).compare_exchange(seen.word, now.word, order::release, order::relaxed);
     }
   }
 

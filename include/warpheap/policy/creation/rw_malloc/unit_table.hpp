@@ -69,6 +69,7 @@ struct unit_run {
   WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>((first + units - 1) / 32) - first_word() + 1; }
   /// Its units in its i-th word.
   WARPHEAP_HOST_DEVICE u32 part(u32 i) const {
+    if (i != 0 && i + 1 < words()) return full_mask;  // of long runs the most
     return part_of_word(u64{32} * (first_word() + i), first, first + units);
   }
   /// What the extent of its i-th word is to be (U3).
