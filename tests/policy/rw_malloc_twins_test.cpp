@@ -49,10 +49,14 @@ TEST(RwMalloc, GivesEachUnitToOneLaneAndNullptrOnlyToTheRest) {
   for_each_schedule(150, [] { EXPECT_TRUE(all_hold<rw_malloc<tiny_units>>()); });
 }
 
-/// Whether three lanes always find room for their blocks of one length, of several words, where there are three such places.
+/// Whether lanes always find room for their blocks of one length, of several words, where there is such a place for each.
 template <class Heap>
 bool keeps_three_places(u64 seed) {
   return serves_a_block_a_lane<Heap>({3, 1}, 30, 96, false, seed);
+}
+template <class Heap>
+bool keeps_six_places(u64 seed) {
+  return serves_a_block_a_lane<Heap>({6, 1}, 6, 160, false, seed);
 }
 
 #if !defined(__CUDACC__)
@@ -103,6 +107,11 @@ struct notes_too_late : careful_runs {
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64, u64 now) { group.store(now, order::relaxed); }
 };
 
+// What is noted is read without what came free before it was.
+struct reads_notes_carelessly : careful_runs {
+  WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) { return group_word{group.load(order::relaxed)}; }
+};
+
 // A run that shows because a block before it is being freed serves at its beginning.
 struct begins_anywhere : careful_runs {
   static constexpr bool looks_for_ends = false;
@@ -130,6 +139,11 @@ TEST(RwMallocTwin, ThatCountsALockedWordAsFullIsCaught) { EXPECT_TRUE(caught<ski
 TEST(RwMallocTwin, ThatIgnoresWhatCameFreeBehindItIsCaught) { EXPECT_TRUE(caught<forgets_the_epoch>()); }
 TEST(RwMallocTwin, ThatForgetsWhatCameFreeInAGroupIsCaught) { EXPECT_TRUE(caught<forgets_the_groups>()); }
 TEST(RwMallocTwin, ThatNotesWhatIsNoLongerSoIsCaught) { EXPECT_TRUE(caught<notes_too_late>()); }
+TEST(RwMallocTwin, ThatReadsNotesWithoutWhatCameBeforeIsCaught) {
+  EXPECT_TRUE(find_failing_schedule(6000, [] {
+    return keeps_six_places<rw_malloc<tiny_units, reads_notes_carelessly>>(host::current_execution().seed);
+  }));
+}
 TEST(RwMallocTwin, ThatPlacesBlocksBehindHalfFreedOnesIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       6000, [] { return keeps_three_places<rw_malloc<tiny_units, begins_anywhere>>(host::current_execution().seed); }));

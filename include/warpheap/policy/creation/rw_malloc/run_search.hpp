@@ -180,7 +180,8 @@ class run_search {
     u64 const first = at + look_.rank() * lane_groups;
     u64 const base = first * table_type::group_units;
     group_word noted[lane_groups];  // loads before their use
-    for (u32 i = 0; i < lane_groups; ++i) noted[i] = first + i < to ? noted_of(first + i) : group_word{0};
+    for (u32 i = 0; i < lane_groups; ++i)
+      noted[i] = first + i < to ? Steps::read_note(table_.group(first + i)) : group_word{0};
     u64 head = base, tail = base;  // as in a look at words; units up to where we came
     bool stops = false;
     u32 hit = lane_groups;
@@ -221,11 +222,6 @@ class run_search {
     return true;
   }
 
-  WARPHEAP_DEVICE group_word noted_of(u64 group) const {
-    // acquire: pairs with the acq_rel in note_anew() (G1).
-    return group_word{table_.group(group).load(order::acquire)};
-  }
-
   /// Looks at the words of a group, takes the runs that end there as long as somebody wants them, and notes what is left. Returns
   /// the group to be looked at next; none if nobody wants any more. `before` is the run at its start, then at the start of
   /// the next.
@@ -261,11 +257,11 @@ class run_search {
     auto const lanes = group_of(company_);
     group_word seen{0};
     if (lanes.leads) {
-      seen = noted_of(group);
+      seen = Steps::read_note(table_.group(group));
       if (!seen.noted()) {
         group_word const anew = seen.noted_anew(table_.units_of_group(group));
         // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all who read this; pairs with
-        // the release in disturb(), and the acquire in noted_of().
+        // the release in disturb(), and the acquire in read_note().
         seen = table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed)
                    ? anew
                    : group_word{0};

@@ -108,7 +108,7 @@ class run_take {
       // relaxed: a hint, which the compare-exchange checks.
       group_word seen{table_.group(group).load(order::relaxed)};
       group_word const now = (seen.noted() ? seen : seen.noted_anew(table_.units_of_group(group))).with({0, 0, 0});
-      // release: our marks happen before whoever reads that it is noted; pairs with the acquire in run_search::noted_of().
+      // release: our marks happen before whoever reads that it is noted; pairs with the acquire in read_note().
       table_.group(group).compare_exchange(seen.word, now.word, order::release, order::relaxed);
     }
   }

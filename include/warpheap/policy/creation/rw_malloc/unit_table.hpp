@@ -35,6 +35,13 @@ struct careful_runs : careful_walk {
   /// Where the part of a lane starts, `before` units of others' parts after the start of all.
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
 
+  /// What is noted of a group.
+  WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) {
+    // acquire: whoever looks at the words next sees what came free before they were noted in this turn (G2); pairs with the
+    // acq_rel in run_search::note_anew().
+    return group_word{group.load(order::acquire)};
+  }
+
   /// Notes the runs of a group, if its word is still `noted` (G2).
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64 noted, u64 now) {
     // relaxed: what was seen of the words happened after the acq_rel that set this turn, which the word's order goes on from.
