@@ -116,7 +116,15 @@ class halloc_snapshot {
   }
 
   creation::halloc_work work() const {
-    return {counted_words(count::replacements), counted_words(count::probes), counted_words(count::searches)};
+    return {.replacements = counted_words(count::replacements),
+            .probes = counted_words(count::probes),
+            .searches = counted_words(count::searches),
+            .dry_rows = counted_words(count::dry_rows),
+            .waits = counted_words(count::waits),
+            .replacing_cycles = counted_words(count::replacing),
+            .longest_replacing_cycles = counted_words(count::longest_replacing),
+            .caching_cycles = counted_words(count::caching),
+            .longest_caching_cycles = counted_words(count::longest_caching)};
   }
 
   /// Calls visit(address, bytes) for every live block in address order, those of a slab in place of the slab.
@@ -137,7 +145,7 @@ class halloc_snapshot {
     for (u32 which = 0; which < slab_geometry::sets; ++which)
       if (!slab_set::is_upper_bound(set(which), geometry_.slabs())) say(report, "S3: set ", which, "is not summed up");
     for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-      if (row(entry)[4] >> 32 != 0) say(report, "P4: row ", entry, "is locked");
+      if (row(entry)[Table::lock_word] >= Table::row_lock) say(report, "P5: row ", entry, "is locked");
     for (auto const& line : table_.large().check_invariants()) report.push_back("pages: " + line);
     return report;
   }
@@ -214,7 +222,7 @@ class halloc_snapshot {
     if (now.head()) {
       bool known = false;
       for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-        known = known || Table::head_of(*row(entry)) == slab + 1 || row(entry)[4] == slab + 1;
+        known = known || Table::head_of(*row(entry)) == slab + 1 || is_next(row(entry), slab);
       if (!known) wrong("P4: a head of no row");
       return;
     }
@@ -223,6 +231,11 @@ class halloc_snapshot {
     for (u32 length = 0; length < 4; ++length)
       listed = listed || set_has(Table::normal(size_of(now.kind(), length)), slab);
     if (!listed) wrong("A7: in no set");
+  }
+
+  static bool is_next(u64 const* row, u32 slab) {
+    u64 const* const next = row + Table::next_word;
+    return std::find(next, next + Table::most_ahead, slab + 1) != next + Table::most_ahead;
   }
 
   bool set_has(u32 which, u32 slab) const { return slab_set::contains(set(which), slab); }
