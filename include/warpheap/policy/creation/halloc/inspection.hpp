@@ -88,6 +88,37 @@ inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const&
   return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2, slabs < 256 ? 0 : 4), large, split};
 }
 
+/// What a heap counted of its work; and makes it count anew.
+template <class Table>
+class work_counts {
+ public:
+  explicit work_counts(Table const& table) : first_{table.metadata() + table.geometry().counts_offset()} {}
+
+  creation::halloc_work read() const {
+    u64 words[count_kinds];
+    backend::copy_bytes(words, first_, sizeof words);
+    auto const counted = [&](count which) { return words[static_cast<u32>(which)]; };
+    return {.replacements = counted(count::replacements),
+            .probes = counted(count::probes),
+            .searches = counted(count::searches),
+            .dry_rows = counted(count::dry_rows),
+            .waits = counted(count::waits),
+            .replacing_cycles = counted(count::replacing),
+            .longest_replacing_cycles = counted(count::longest_replacing),
+            .caching_cycles = counted(count::caching),
+            .longest_caching_cycles = counted(count::longest_caching)};
+  }
+
+  void clear(stream_view on) const {
+    // Refused and misused calls are statistics, not work.
+    constexpr size_t kept = 8 * static_cast<size_t>(count::replacements);
+    backend::fill_bytes(first_ + kept, 0, 8 * count_kinds - kept, on);
+  }
+
+ private:
+  u8* first_;
+};
+
 template <class Table>
 class halloc_snapshot {
  public:
@@ -113,18 +144,6 @@ class halloc_snapshot {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab)
       if (!used[slab]) ++(state(slab).live() ? counted.empty_slabs : counted.free_slabs);
     return counted;
-  }
-
-  creation::halloc_work work() const {
-    return {.replacements = counted_words(count::replacements),
-            .probes = counted_words(count::probes),
-            .searches = counted_words(count::searches),
-            .dry_rows = counted_words(count::dry_rows),
-            .waits = counted_words(count::waits),
-            .replacing_cycles = counted_words(count::replacing),
-            .longest_replacing_cycles = counted_words(count::longest_replacing),
-            .caching_cycles = counted_words(count::caching),
-            .longest_caching_cycles = counted_words(count::longest_caching)};
   }
 
   /// Calls visit(address, bytes) for every live block in address order, those of a slab in place of the slab.
