@@ -140,7 +140,7 @@ class slab_supply {
     }
     u32 next = take_next(entry, size);
     bool const dry = next == 0;
-    if (dry) next = find(size) + 1;
+    if (dry) next = find(table(), size, false) + 1;
     // No head at all is better than one without room: a crowd would promise itself blocks of it, and take them back.
     // relaxed: whoever uses it asks the slab. Only the low part changes: it comes to be `next` exactly.
     table().head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
@@ -185,7 +185,7 @@ class slab_supply {
       u32 there = 0;
       for (u32 i = 0; i < wanted; ++i) there += table().next_head(entry, i).load(order::relaxed) != 0;
       if (there == wanted || (there != 0 && !is_roomy())) return;
-      u32 const slab = find_ahead(size);
+      u32 const slab = find(table(), size, true);
       if (slab == none) return;
       if (!give_next(entry, slab, wanted)) return retire(slab);
     }
@@ -225,24 +225,19 @@ class slab_supply {
            now.room(table().geometry().capacity(kind), length) != 0;
   }
 
-  /// A head for the size; `none` if we saw none, which is not to say that there is none.
-  WARPHEAP_DEVICE u32 find(u32 size) const {
+  /// A head for the size; `none` if we saw none, which is not to say that there is none. Ahead of time only what costs others
+  /// nothing. A call: two copies of it would be four thousand instructions.
+  WARPHEAP_COLD static u32 find(Table table, u32 size, bool ahead) { return slab_supply{table}.find(size, ahead); }
+  WARPHEAP_DEVICE u32 find(u32 size, bool ahead) const {
     u32 const kind = kind_of(size);
-    u32 slab = take(Table::normal(size), size, table().busy_limit(kind));
-    if (slab == none) slab = take(Table::sparse(kind), size, table().sparse_limit(kind));
+    u32 slab = none;
+    WARPHEAP_NO_UNROLL
+    for (u32 turn = 0; turn < 2 && slab == none; ++turn)
+      slab = take(turn == 0 ? Table::normal(size) : Table::sparse(kind), size,
+                  turn == 0 ? table().busy_limit(kind) : table().sparse_limit(kind));
     if (slab == none) slab = take_free(size);
-    if (slab == none) slab = make(size);
-    if (slab == none) slab = take(Table::busy(kind), size, table().geometry().capacity(kind));
-    return slab;
-  }
-
-  /// The same ahead of time: only what costs others nothing.
-  WARPHEAP_DEVICE u32 find_ahead(u32 size) const {
-    u32 const kind = kind_of(size);
-    u32 slab = take(Table::normal(size), size, table().busy_limit(kind));
-    if (slab == none) slab = take(Table::sparse(kind), size, table().sparse_limit(kind));
-    if (slab == none) slab = take_free(size);
-    if (slab == none && is_plenty()) slab = make(size);
+    if (slab == none && (!ahead || is_plenty())) slab = make(size);
+    if (slab == none && !ahead) slab = take(Table::busy(kind), size, table().geometry().capacity(kind));
     return slab;
   }
 
