@@ -2,7 +2,7 @@
 // together for so many that each row takes four heads (`threads` says otherwise).
 //
 //   first_burst, burst    one kernel; on a fresh heap, whose slabs come from TBuddy, and on one where they are free
-//   first_waves, waves    kernels of half a head's blocks for each row, all of which are kept
+//   first_waves, waves    kernels of a quarter of a head's blocks for each row, all of which are kept
 //   waves_in_place        the same kernels, but each wave is given back before the next: no head is ever replaced
 //
 // So the two kinds of waves make the same calls in the same kernels, and what one takes longer than the other is the price that
@@ -38,6 +38,9 @@ inline constexpr std::array<replacement_way, 5> replacement_ways = {{{"first_bur
                                                                      {"waves", false, true, true},
                                                                      {"waves_in_place", false, true, false}}};
 
+/// Small, so that a wave comes to all multiprocessors and no row gets the part of several.
+inline constexpr u32 wave_thread_block = 64;
+
 /// How many ask at a time.
 struct replacement_plan {
   u64 bytes, rows, blocks_of_head, threads, wave;
@@ -48,7 +51,7 @@ struct replacement_plan {
     u32 const size = chunks::size_for(static_cast<u32>(bytes));
     u64 const each = geometry.capacity(chunks::kind_of(size)) >> chunks::length_of(size), head = geometry.rows() * each;
     u64 const threads = asked_threads ? asked_threads : on_gpu ? 4 * head : std::min<u64>(4 * head, 1 << 12);
-    return {bytes, geometry.rows(), each, threads, std::min(threads, std::max<u64>(head / 2, 1))};
+    return {bytes, geometry.rows(), each, threads, std::min(threads, std::max<u64>(head / 4, 1))};
   }
 
   u64 waves() const { return (threads + wave - 1) / wave; }
@@ -67,7 +70,8 @@ class head_replacement_at {
     watch_.mark();
     for (u64 first = 0; first < plan_.threads; first += each) {
       u64 const here = std::min(each, plan_.threads - first);
-      launch(shape_for(here), allocate_once{}, heap_.ref(), draw_, blocks_.data() + first, here);
+      launch(shape_for(here, how.in_waves ? wave_thread_block : 256), allocate_once{}, heap_.ref(), draw_,
+             blocks_.data() + first, here);
       watch_.mark();
       if (!how.keeps) give_back(first, here);
       watch_.mark();

@@ -45,11 +45,11 @@ TEST(HeadReplacement, ReplacesHeadsButInPlace) {
     EXPECT_THAT(row.parameters, Contains(Pair("blocks_of_head", blocks)));
     EXPECT_THAT(row.parameters, Contains(Pair("threads", 4 * blocks))) << "four heads";
     if (i % 5 < 2) EXPECT_THAT(row.parameters, Not(Contains(Key("waves"))));
-    else EXPECT_THAT(row.parameters, Contains(Pair("waves", 8u)));
+    else EXPECT_THAT(row.parameters, Contains(Pair("waves", 16u)));
     EXPECT_EQ(figures.count("ratio"), i % 5 == 2 || i % 5 == 3);
     EXPECT_GT(figures["cycles_per_us"], 0);
     if (i % 5 == 4) {
-      EXPECT_EQ(figures["replacements"], 0) << "half a head is not 83.5% of it";
+      EXPECT_EQ(figures["replacements"], 0) << "a quarter of a head is not 83.5% of it";
       EXPECT_EQ(figures["replacing_us"], 0);
       continue;
     }
@@ -66,7 +66,7 @@ TEST(HeadReplacement, TakesAsManyThreadsAsAsked) {
   asked.threads = 100;
   auto const rows = make_host_backend()->bench("head_replacement", "halloc", asked);
   ASSERT_THAT(rows, SizeIs(5));
-  EXPECT_THAT(rows[3].parameters, Contains(Pair("waves", 20u))) << "ten blocks a head, five a wave";
+  EXPECT_THAT(rows[3].parameters, Contains(Pair("waves", 50u))) << "ten blocks a head, two a wave";
   for (auto const& row : rows) EXPECT_EQ(row.operations, 100);
 }
 
