@@ -56,6 +56,32 @@ TEST(SlabSet, FindsTheNextOneAround) {
     }
 }
 
+struct add_a_run {
+  WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* answers) const {
+    slab_set const set{words, slabs};
+    set.add_all(3, u64{0b1011} << 60);
+    set.add_all(4, 0);
+    answers[0] = set.count_near(3 * 64 + 7);
+    answers[1] = set.count_near(4 * 64);
+    u32 i = 2;
+    for (u32 slab = set.find(0); slab != slab_set::none; slab = set.find(0)) {
+      answers[i++] = slab;
+      set.remove(slab);
+    }
+    answers[i] = set.count_near(3 * 64);
+  }
+};
+
+TEST(SlabSet, AddsARunByOneOperation) {
+  device_buffer<u64> const words(slab_set::words_for(9000));
+  device_buffer<u32> const answers(6);
+  launch({1, 1}, add_a_run{}, words.data(), 9000u, answers.data());
+  synchronize();
+  EXPECT_EQ(answers.to_host(), (std::vector<u32>{3, 0, 3 * 64 + 60, 3 * 64 + 61, 3 * 64 + 63, 0}));
+  auto const left = words.to_host();
+  EXPECT_TRUE(std::all_of(left.begin(), left.end(), [](u64 word) { return word == 0; }));
+}
+
 /// Every lane takes a slab out, holds it alone for a moment, and puts it back.
 struct take_and_put {
   WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32 rounds, u32* owners, u32* counts) const {

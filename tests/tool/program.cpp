@@ -167,6 +167,22 @@ TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
   EXPECT_EQ(document["results"][2]["parameters"]["writers"], 10);
 }
 
+TEST_F(Program, BenchOfHeadReplacementSkipsWhoHasNone) {
+  auto const made =
+      run("bench head_replacement --backend host --pool 2MiB --sizes 1024 --threads 200 --allocator halloc,scatter "
+          "--repeat 2 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const rows = json::parse(made.out)["results"];
+  ASSERT_EQ(rows.size(), 5u + 1);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(rows[i]["checked"], true);
+    EXPECT_EQ(rows[i]["times_us"].size(), 2u);
+    EXPECT_EQ(rows[i]["parameters"]["threads"], 200);
+    EXPECT_EQ(rows[i]["replacements"] == 0, i == 4);
+  }
+  EXPECT_THAT(rows[5]["skipped"].get<std::string>(), HasSubstr("scatter replaces no heads"));
+}
+
 TEST_F(Program, BenchOfWavesTakesItsOptions) {
   auto const made = run(
       "bench two_phase scaling prefix_sum --backend host --pool 4MiB --threads 100 --rounds 4 --sizes 32 --workers 64 "

@@ -81,7 +81,8 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "latency (one lane), init (making and resetting a heap), workers (cycles of one call by the number of threads\n"
       "that make it), policy_overhead (the composed allocator against its creation policy called directly), two_phase\n"
       "(threads that rather allocate in even steps and rather free in odd ones, a kernel a step or one for all),\n"
-      "scaling (a burst by the number of threads), prefix_sum (a call a thread against sizes, scan and one\n"
+      "scaling (a burst by the number of threads), head_replacement (of halloc alone: bursts whose slabs are replaced\n"
+      "meanwhile, and as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one\n"
       "allocation). Of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch:\n"
       "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every\n"
       "barrier a wait of its own, against barriers that are delegated), random_walk (steps and time of a page by RW,\n"
@@ -91,15 +92,16 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "uses it.");
   to.add_option("scenarios", flags.scenarios,
                 "burst, mixed, churn, fill, exhaust, utilisation, latency, init, workers, policy_overhead, two_phase, "
-                "scaling, prefix_sum, semaphore, rcu_delegation, random_walk; all of them by default")
+                "scaling, head_replacement, prefix_sum, semaphore, rcu_delegation, random_walk; all of them by default")
       ->type_name("SCENARIO");
   add_common_flags(to, flags.common, "256MiB, 8MiB for fill, exhaust and utilisation");
   add_sizes(to, flags.sizes, flags.ranges,
-            "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase and scaling",
+            "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling and "
+            "head_replacement",
             "Ranges of sizes of mixed, churn, utilisation, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
            "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
-           "262144, fill 65536; on the host fewer)",
+           "262144, fill 65536, head_replacement four slabs' blocks for each of halloc's rows; on the host fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
            "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "

@@ -34,6 +34,13 @@ class slab_set {
     if (old == 0) raise(slab / 64);
   }
 
+  /// Puts several slabs in, bit i of `which` for slab 64 * word + i, by one operation. Any lane alone.
+  WARPHEAP_DEVICE void add_all(u32 at, u64 which) const {
+    // release: as in add().
+    u64 const old = word(at).fetch_or(which, order::release);
+    if (old == 0 && which != 0) raise(at);
+  }
+
   /// Takes a slab out. True if it was in, and we took it. Any lane alone.
   WARPHEAP_DEVICE bool remove(u32 slab) const {
     u32 const at = slab / 64;
@@ -64,6 +71,11 @@ class slab_set {
       at = at - at % 64 + 64;
     }
     return none;
+  }
+
+  /// How many of the slabs of the word that `slab` lies in are in the set: a hint.
+  WARPHEAP_DEVICE u32 count_near(u32 slab) const {
+    return static_cast<u32>(popcount(word(slab / 64).load(order::relaxed)));
   }
 
   /// For those who write the words of a quiet set themselves.

@@ -17,6 +17,7 @@ std::vector<bench::result> run_init(std::string const& allocator, bench::request
 std::vector<bench::result> run_workers(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_policy_overhead(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_two_phase(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_head_replacement(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_scaling(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_prefix_sum(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_prefix_sum_floor(bench::request const& asked);

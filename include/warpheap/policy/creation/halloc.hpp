@@ -136,7 +136,9 @@ class halloc {
 
   heap_statistics statistics() const { return snapshot().statistics(pool_bytes(), metadata_bytes()); }
   /// What a heap whose configuration says counts_work has done.
-  halloc_work work() const { return snapshot().work(); }
+  halloc_work work() const { return chunks::work_counts{table_}.read(); }
+  /// Makes that count from 0, in order on stream `on`; does not wait.
+  void clear_work(stream_view on) const { chunks::work_counts{table_}.clear(on); }
   u64 available_slots_on_host(size_t bytes) const {
     device_buffer<u64> const slots(1);
     launch({1, 1}, chunks::count_slots{}, *this, bytes, slots.data());

@@ -153,7 +153,11 @@ class block_search {
       backoff nap;
       while (asked == 0 && is_known(number, epoch) == 0) {
         asked = !moving.is_locked() && moving.try_lock();
-        if (asked == 0) nap.pause();
+        if (asked != 0) break;
+        nap.pause();
+        // Our row has come by a head: we look again, and need not wait in line for a slab of our own. Not by asking the row: a
+        // crowd that promises itself what it does not find would keep everybody from being sure.
+        if (supply_type{table()}.serves(table().my_entry(size()))) break;
       }
       if (asked != 0) {
         slab = supply_type{table()}.make_alone();

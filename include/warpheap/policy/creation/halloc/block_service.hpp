@@ -177,11 +177,21 @@ class block_service {
     place_rule const rule = table_.rule(entry);
     backoff nap{64, 1024};
     WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; turn < most_turns; ++turn) {
-      // relaxed: a hint, as the next one; the promise checks.
+    for (u32 turn = 0, naps = 0, in_vain = 0; turn - naps < most_turns && naps < most_naps; ++turn) {
+      // relaxed: hints, as the next one; the promise checks.
+      bool const held = (table_.lock_of(entry).load(order::relaxed) & Table::row_lock) != 0;
       u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
       // A row without a head found none when it looked; the others need not know what the epoch is, which takes long.
-      if (head == 0 && turn % 8 == 0 && block_search<Table>::is_certified(table_, size)) return lead::none();
+      if (head == 0 && (turn % 8 == 0 || in_vain != 0) && block_search<Table>::is_certified(table_, size))
+        return lead::none();
+      if (head == 0 && naps != 0 && !held) {
+        // Who replaced it while we waited found none, and is about to search. We wait for its answer, and not in line for a
+        // try of our own.
+        if (++in_vain == most_in_vain) return {};
+        ++naps;
+        nap.pause();
+        continue;
+      }
       if (head != 0) {
         slab_state const now = table_.load(head - 1);
         if (now.serves(kind) && now.room(rule.capacity, length) != 0 && !now.has_no_room(length)) {
@@ -192,11 +202,15 @@ class block_service {
       }
       auto const outcome = slab_supply<Table>::replace(table_, entry, head);
       if (outcome == replaced::none_found) return {};
-      if (outcome == replaced::by_others) nap.pause();
+      if (outcome != replaced::by_others) continue;
+      // Who replaces the head runs, and may have to wait for TBuddy. Not to wait for it would cost a slab a warp.
+      ++naps;
+      nap.pause();
+      table_.add_work(count::waits, 1);
     }
     return {};
   }
-  static constexpr u32 most_turns = 64;
+  static constexpr u32 most_turns = 64, most_naps = 1024, most_in_vain = 16;
 
   Table table_;
 };

@@ -27,6 +27,11 @@ struct halloc_work {
   u64 replacements = 0;  ///< heads replaced
   u64 probes = 0;        ///< places tried in vain
   u64 searches = 0;      ///< of all slabs
+  u64 dry_rows = 0;      ///< replacements of rows in use for which no next head was ready
+  u64 waits = 0;         ///< naps of groups while others replaced their head
+  /// Cycles of who replaced a head, in all and the longest: from when it had the row to when the row was in service again, and
+  /// to when the next head was found as well.
+  u64 replacing_cycles = 0, longest_replacing_cycles = 0, caching_cycles = 0, longest_caching_cycles = 0;
 };
 
 /// Whether every part of the allocator can work with `config`; static_assert tells which rule is broken.

@@ -88,6 +88,37 @@ inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const&
   return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2, slabs < 256 ? 0 : 4), large, split};
 }
 
+/// What a heap counted of its work; and makes it count anew.
+template <class Table>
+class work_counts {
+ public:
+  explicit work_counts(Table const& table) : first_{table.metadata() + table.geometry().counts_offset()} {}
+
+  creation::halloc_work read() const {
+    u64 words[count_kinds];
+    backend::copy_bytes(words, first_, sizeof words);
+    auto const counted = [&](count which) { return words[static_cast<u32>(which)]; };
+    return {.replacements = counted(count::replacements),
+            .probes = counted(count::probes),
+            .searches = counted(count::searches),
+            .dry_rows = counted(count::dry_rows),
+            .waits = counted(count::waits),
+            .replacing_cycles = counted(count::replacing),
+            .longest_replacing_cycles = counted(count::longest_replacing),
+            .caching_cycles = counted(count::caching),
+            .longest_caching_cycles = counted(count::longest_caching)};
+  }
+
+  void clear(stream_view on) const {
+    // Refused and misused calls are statistics, not work.
+    constexpr size_t kept = 8 * static_cast<size_t>(count::replacements);
+    backend::fill_bytes(first_ + kept, 0, 8 * count_kinds - kept, on);
+  }
+
+ private:
+  u8* first_;
+};
+
 template <class Table>
 class halloc_snapshot {
  public:
@@ -115,10 +146,6 @@ class halloc_snapshot {
     return counted;
   }
 
-  creation::halloc_work work() const {
-    return {counted_words(count::replacements), counted_words(count::probes), counted_words(count::searches)};
-  }
-
   /// Calls visit(address, bytes) for every live block in address order, those of a slab in place of the slab.
   template <class Visitor>
   void for_each_live(Visitor visit) const {
@@ -137,7 +164,7 @@ class halloc_snapshot {
     for (u32 which = 0; which < slab_geometry::sets; ++which)
       if (!slab_set::is_upper_bound(set(which), geometry_.slabs())) say(report, "S3: set ", which, "is not summed up");
     for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-      if (row(entry)[4] >> 32 != 0) say(report, "P4: row ", entry, "is locked");
+      if (row(entry)[Table::lock_word] >= Table::row_lock) say(report, "P5: row ", entry, "is locked");
     for (auto const& line : table_.large().check_invariants()) report.push_back("pages: " + line);
     return report;
   }
@@ -214,7 +241,7 @@ class halloc_snapshot {
     if (now.head()) {
       bool known = false;
       for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-        known = known || Table::head_of(*row(entry)) == slab + 1 || row(entry)[4] == slab + 1;
+        known = known || Table::head_of(*row(entry)) == slab + 1 || is_next(row(entry), slab);
       if (!known) wrong("P4: a head of no row");
       return;
     }
@@ -223,6 +250,11 @@ class halloc_snapshot {
     for (u32 length = 0; length < 4; ++length)
       listed = listed || set_has(Table::normal(size_of(now.kind(), length)), slab);
     if (!listed) wrong("A7: in no set");
+  }
+
+  static bool is_next(u64 const* row, u32 slab) {
+    u64 const* const next = row + Table::next_word;
+    return std::find(next, next + Table::most_ahead, slab + 1) != next + Table::most_ahead;
   }
 
   bool set_has(u32 which, u32 slab) const { return slab_set::contains(set(which), slab); }

@@ -6,7 +6,9 @@
 // state that fits: that is its lock. What does not fit goes to the set where it belongs.
 //
 // A head is replaced when it is 83.5% full, by who brought it there; meanwhile others take the rest of it. The next head was
-// found ahead of time, so that only two atomics come before others may go on, and the search for one more is after that.
+// found ahead of time, so that the row is locked for a few atomics only, and the search for one more is after that, by as
+// many at a time as have replaced a head. A row that was found without a next head while it was in use has one more of them
+// from then on, four at most: a crowd takes a slab of large blocks in less time than a search needs.
 //
 //   P1  who leaves a slab empty raises the slab epoch after that, before its call returns.
 //   P2  who makes a slab live raises the slab epoch before that: it may be empty, and nobody watches it, so who leaves room in
@@ -14,7 +16,8 @@
 //   P3  slabs come from TBuddy and go back under a mutex, by which they are in sight again, locked or TBuddy's, and said in the
 //       epoch. So who holds it and finds nothing at TBuddy knows that no slab is on its way. In the epoch also, after it: who
 //       frees a large block.
-//   P4  head bit => some row has the slab as its head or as its next one, or a call in progress is about to.
+//   P4  head bit => some row has the slab as its head or as one of its next ones, or a call in progress is about to, or was.
+//   P5  a row's head changes under its lock, and a next head is taken under it; to a place that has none, anyone gives one.
 //
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
 #pragma once
@@ -60,18 +63,24 @@ class slab_supply {
     table().state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
   }
 
-  /// A slab that was TBuddy's until now, locked; `none` if it has none and no free slab came up meanwhile. While there are plenty
-  /// it takes some more at a time, which are free then: one block of TBuddy takes as long as eight.
+  /// A slab that was TBuddy's until now, or one that is free by now, locked; `none` if TBuddy has none. While there are plenty it
+  /// takes some more at a time, which are free then: one block of TBuddy takes as long as sixty-four.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
-    scoped_lock const alone{table().moving()};  // P3
-    return make_alone();
+    spin_mutex const moving = table().moving();  // P3
+    for (backoff nap; moving.is_locked() || !moving.try_lock();) {
+      nap.pause();
+      // What the holder has brought is enough for us too.
+      if (u32 const spare = take_spare(); spare != none) return spare;
+    }
+    u32 const made = make_alone();
+    moving.unlock();
+    return made;
   }
   /// The same for who holds the mutex.
   WARPHEAP_DEVICE u32 make_alone() const {
     if constexpr (Table::config.split_percent != 0) return none;
-    u32 const spare = table().set(Table::free_slabs).find(scattered(table().slabs()));
-    if (spare != none && lock_free(spare)) return spare;
+    if (u32 const spare = take_spare(); spare != none) return spare;
     large_heap const large = table().large();
     u32 const order = table().slab_order();
     u32 more = slabs_at_a_time_log2();
@@ -80,14 +89,22 @@ class slab_supply {
     else more = 0, memory = large.create_order(order);
     if (!memory) return none;
     u32 const first = static_cast<u32>(table().slab_at(table().offset_of(memory)));
+    WARPHEAP_NO_UNROLL
     for (u32 slab = first; slab != first + (1u << more); ++slab) {
       // relaxed: the slab is ours by TBuddy, which orders us after who gave it back; unlock_free() and publish() release.
       table().role(slab).store(1, order::relaxed);
       table().state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
     }
     table().raise_slabs();
-    for (u32 slab = first + 1; slab != first + (1u << more); ++slab) table().unlock_free(slab);
+    // Aligned to what it is, the run lies in one word of the set.
+    if (more != 0) table().unlock_free(first + 1, first + (1u << more));
     return first;
+  }
+
+  /// Whether a row's head has room for a block of the size.
+  WARPHEAP_DEVICE bool serves(u32 entry) const {
+    u32 const head = Table::head_of(table().head(entry).load(order::relaxed)), size = entry % sizes;
+    return head != 0 && fits(table().load(head - 1), size, table().geometry().capacity(kind_of(size)));
   }
 
   /// Gives a locked slab back to TBuddy.
@@ -108,36 +125,82 @@ class slab_supply {
  private:
   WARPHEAP_DEVICE replaced replace(u32 entry, u32 seen) const {
     u32 const size = entry % sizes;
-    // acquire: the next head as its finder left it; pairs with the release below.
-    u64 const ahead = table().next_head(entry).fetch_or(Table::next_lock, order::acquire);
-    if (ahead & Table::next_lock) return replaced::by_others;
-    // relaxed: changes under our lock alone, but for the counter.
+    atomic_ref<u64> const lock = table().lock_of(entry);
+    // relaxed: a hint, so that a crowd's attempts do not keep who has the lock from its row.
+    if (lock.load(order::relaxed) & Table::row_lock) return replaced::by_others;
+    // acquire: the row as who had it left it; pairs with the release in unlock().
+    u64 const more_ahead = lock.fetch_or(Table::row_lock, order::acquire);
+    if (more_ahead & Table::row_lock) return replaced::by_others;
+    u64 const began = Table::work_clock();
+    // relaxed: changes under our lock alone (P5), but for the counter.
     u32 const head = Table::head_of(table().head(entry).load(order::relaxed));
     if (Table::steps::rechecks_head && head != seen) {
-      unlock(entry, static_cast<u32>(ahead));
+      unlock(entry, more_ahead);
       return replaced::done;
     }
-    u32 next = static_cast<u32>(ahead);
-    if (next == 0 || !may_serve(next - 1, size)) {
-      if (next != 0) retire(next - 1);
-      next = find(size) + 1;
-    }
+    u32 next = take_next(entry, size);
+    bool const dry = next == 0;
+    if (dry) next = find(table(), size, false) + 1;
     // No head at all is better than one without room: a crowd would promise itself blocks of it, and take them back.
     // relaxed: whoever uses it asks the slab. Only the low part changes: it comes to be `next` exactly.
     table().head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
-    if (head != 0) retire(head - 1);
-    if (next == 0) {
-      unlock(entry, 0);
-      return replaced::none_found;
+    u64 const wanted = dry && head != 0 && more_ahead + 1 < Table::most_ahead ? more_ahead + 1 : more_ahead;
+    unlock(entry, wanted);
+    if (next != 0) {
+      table().add_cycles(count::replacing, began);
+      table().add_work(count::replacements, 1);
+      table().add_work(count::dry_rows, dry && head != 0);
     }
-    table().add_work(count::replacements, 1);
-    unlock(entry, find_ahead(size) + 1);
+    if (head != 0) retire(head - 1);
+    if (next == 0) return replaced::none_found;
+    fill_ahead(entry, size, static_cast<u32>(1 + wanted));
+    table().add_cycles(count::caching, began);
     return replaced::done;
   }
 
-  WARPHEAP_DEVICE void unlock(u32 entry, u32 next) const {
+  WARPHEAP_DEVICE void unlock(u32 entry, u64 more_ahead) const {
     // release: pairs with the acquire in replace().
-    table().next_head(entry).store(next, order::release);
+    table().lock_of(entry).store(more_ahead, order::release);
+  }
+
+  /// One of the row's next heads, + 1; 0 if we saw none that may serve. For who holds the row.
+  WARPHEAP_DEVICE u32 take_next(u32 entry, u32 size) const {
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < Table::most_ahead; ++i) {
+      atomic_ref<u64> const place = table().next_head(entry, i);
+      if (place.load(order::relaxed) == 0) continue;
+      // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0: nobody else takes (P5).
+      u32 const next = static_cast<u32>(place.exchange(0, order::acquire));
+      if (may_serve(next - 1, size)) return next;
+      retire(next - 1);
+    }
+    return 0;
+  }
+
+  /// Finds next heads until the row has `wanted`, two at most: others are at it, too. What is more than one only while free slabs
+  /// are many.
+  WARPHEAP_DEVICE void fill_ahead(u32 entry, u32 size, u32 wanted) const {
+    WARPHEAP_NO_UNROLL
+    for (u32 turn = 0; turn < 2; ++turn) {
+      u32 there = 0;
+      for (u32 i = 0; i < wanted; ++i) there += table().next_head(entry, i).load(order::relaxed) != 0;
+      if (there == wanted || (there != 0 && !is_roomy())) return;
+      u32 const slab = find(table(), size, true);
+      if (slab == none) return;
+      if (!give_next(entry, slab, wanted)) return retire(slab);
+    }
+  }
+
+  /// Makes a head one of the row's next ones, if there are not so many (P5).
+  WARPHEAP_DEVICE bool give_next(u32 entry, u32 slab, u32 wanted) const {
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < wanted; ++i) {
+      atomic_ref<u64> const place = table().next_head(entry, i);
+      u64 there = Table::steps::gives_to_empty_places ? 0 : place.load(order::relaxed);
+      // release: pairs with the acquire in take_next().
+      if (place.compare_exchange(there, u64{slab} + 1, order::release, order::relaxed)) return true;
+    }
+    return false;
   }
 
   /// Whether a slab that was found ahead of time may still be what it was found for; others may have taken it for another kind.
@@ -162,24 +225,19 @@ class slab_supply {
            now.room(table().geometry().capacity(kind), length) != 0;
   }
 
-  /// A head for the size; `none` if we saw none, which is not to say that there is none.
-  WARPHEAP_DEVICE u32 find(u32 size) const {
+  /// A head for the size; `none` if we saw none, which is not to say that there is none. Ahead of time only what costs others
+  /// nothing. A call: two copies of it would be four thousand instructions.
+  WARPHEAP_COLD static u32 find(Table table, u32 size, bool ahead) { return slab_supply{table}.find(size, ahead); }
+  WARPHEAP_DEVICE u32 find(u32 size, bool ahead) const {
     u32 const kind = kind_of(size);
-    u32 slab = take(Table::normal(size), size, table().busy_limit(kind));
-    if (slab == none) slab = take(Table::sparse(kind), size, table().sparse_limit(kind));
+    u32 slab = none;
+    WARPHEAP_NO_UNROLL
+    for (u32 turn = 0; turn < 2 && slab == none; ++turn)
+      slab = take(turn == 0 ? Table::normal(size) : Table::sparse(kind), size,
+                  turn == 0 ? table().busy_limit(kind) : table().sparse_limit(kind));
     if (slab == none) slab = take_free(size);
-    if (slab == none) slab = make(size);
-    if (slab == none) slab = take(Table::busy(kind), size, table().geometry().capacity(kind));
-    return slab;
-  }
-
-  /// The same ahead of time: only what costs others nothing.
-  WARPHEAP_DEVICE u32 find_ahead(u32 size) const {
-    u32 const kind = kind_of(size);
-    u32 slab = take(Table::normal(size), size, table().busy_limit(kind));
-    if (slab == none) slab = take(Table::sparse(kind), size, table().sparse_limit(kind));
-    if (slab == none) slab = take_free(size);
-    if (slab == none && is_plenty()) slab = make(size);
+    if (slab == none && (!ahead || is_plenty())) slab = make(size);
+    if (slab == none && !ahead) slab = take(Table::busy(kind), size, table().geometry().capacity(kind));
     return slab;
   }
 
@@ -189,7 +247,12 @@ class slab_supply {
   }
   WARPHEAP_DEVICE u32 slabs_at_a_time_log2() const {
     u32 const share = log2_floor(table().slabs()), most = share > 5 ? share - 5 : 0;
-    return most != 0 && is_plenty() ? (most < 3 ? most : 3) : 0;
+    return most != 0 && is_plenty() ? (most < 6 ? most : 6) : 0;
+  }
+  /// Whether of some slabs drawn at random a quarter are free, or TBuddy has plenty.
+  WARPHEAP_DEVICE bool is_roomy() const {
+    u32 const slabs = table().slabs(), drawn = slabs < 64 ? slabs : 64;
+    return table().set(Table::free_slabs).count_near(scattered(slabs)) >= (drawn + 3) / 4 || is_plenty();
   }
 
   /// A head of at most `most_used` chunks from a set. Some tries: what does not fit comes to a set where it does.
@@ -220,6 +283,12 @@ class slab_supply {
       if (table().state(slab).compare_exchange(now.word, wished, order::acquire, order::relaxed)) return true;
     }
     return false;
+  }
+
+  /// A free slab, locked; `none` if we saw none or others were faster.
+  WARPHEAP_DEVICE u32 take_spare() const {
+    u32 const spare = table().set(Table::free_slabs).find(scattered(table().slabs()));
+    return spare != none && lock_free(spare) ? spare : none;
   }
 
   WARPHEAP_DEVICE u32 take_free(u32 size) const {

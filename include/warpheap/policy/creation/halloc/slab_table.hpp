@@ -2,8 +2,8 @@
 //
 //   pool                       slab 0 | slab 1 | ... | rest    the pool: TBuddy's, of which slabs are blocks; or, of a split
 //                                                              pool, the part that is slabs alone
-//   base                       rows                            128 bytes a row and size: head and counter, the next head, and
-//                                                              where in a slab blocks are looked for
+//   base                       rows                            128 bytes a row and size: head and counter, its lock, where
+//                                                              in a slab blocks are looked for, the next heads
 //                              record 0 | record 1 | ...       a slab's state, 128 bytes; its words of 32 chunks
 //                              roles                           what free reads: 1 + the kind of a slab's chunks, and 0 if it is
 //                                                              TBuddy's memory. A free slab keeps its last kind
@@ -41,6 +41,8 @@ struct careful_steps {
   static constexpr bool locks_free_slabs = true;
   /// Whether somebody who found no room looks whether some appeared meanwhile.
   static constexpr bool compares_epochs = true;
+  /// Whether who found a next head puts it where none is (P5).
+  static constexpr bool gives_to_empty_places = true;
   /// Between two looks of a search, and between the two steps of a free: tests are slow there.
   WARPHEAP_DEVICE static void linger_in_search() {}
   WARPHEAP_DEVICE static void linger_in_free() {}
@@ -56,9 +58,22 @@ struct alignas(16) place_rule {
 };
 static_assert(sizeof(place_rule) == 32);
 
-/// Counts that no invariant rests on.
-enum class count : u32 { double_frees, foreign_frees, failures, replacements, probes, searches };
-inline constexpr u32 count_kinds = 6;
+/// Counts that no invariant rests on. Cycles are followed by those of the longest.
+enum class count : u32 {
+  double_frees,
+  foreign_frees,
+  failures,
+  replacements,
+  probes,
+  searches,
+  dry_rows,
+  waits,
+  replacing,
+  longest_replacing,
+  caching,
+  longest_caching
+};
+inline constexpr u32 count_kinds = 12;
 
 /// Everything's place, from a base and one word.
 ///
@@ -156,12 +171,17 @@ class slab_table {
   WARPHEAP_DEVICE u32 my_entry(u32 size) const { return entry_of(simt::sm_id() & (geometry_.rows() - 1), size); }
   /// Counter * 2^24 + head slab + 1; 0 in the low part: no head.
   WARPHEAP_DEVICE atomic_ref<u64> head(u32 entry) const { return atomic_ref<u64>{*row_words(entry)}; }
-  /// The next head + 1, with next_lock while somebody replaces the head.
-  WARPHEAP_DEVICE atomic_ref<u64> next_head(u32 entry) const { return atomic_ref<u64>{row_words(entry)[4]}; }
+  /// Set while somebody replaces the head: row_lock; beside it, how many next heads the row wants to have beyond the first.
+  WARPHEAP_DEVICE atomic_ref<u64> lock_of(u32 entry) const { return atomic_ref<u64>{row_words(entry)[lock_word]}; }
+  /// One of the next heads, + 1; 0: none.
+  WARPHEAP_DEVICE atomic_ref<u64> next_head(u32 entry, u32 i) const {
+    return atomic_ref<u64>{row_words(entry)[next_word + i]};
+  }
   WARPHEAP_DEVICE place_rule const& rule(u32 entry) const {
     return *reinterpret_cast<place_rule const*>(row_words(entry) + 8);
   }
-  static constexpr u64 next_lock = u64{1} << 32;
+  static constexpr u32 lock_word = 4, next_word = 12, most_ahead = 4;
+  static constexpr u64 row_lock = u64{1} << 32;
   static constexpr u32 head_bits = 24;
   WARPHEAP_HOST_DEVICE static constexpr u32 head_of(u64 entry) { return static_cast<u32>(entry & 0xff'ffff); }
   WARPHEAP_HOST_DEVICE static constexpr u32 number_of(u64 entry) { return static_cast<u32>(entry >> head_bits); }
@@ -230,6 +250,19 @@ class slab_table {
   WARPHEAP_DEVICE void add_work(count which, u64 more) const {
     if constexpr (config.counts_work) add_count(which, more);
   }
+  WARPHEAP_DEVICE static u64 work_clock() { return config.counts_work ? simt::clock() : 0; }
+  /// Cycles of this multiprocessor since `began`, a work_clock(): into a sum, and into the count after it if none took longer.
+  WARPHEAP_DEVICE void add_cycles(count which, u64 began) const {
+    if constexpr (config.counts_work) {
+      u64 const taken = simt::clock() - began;
+      add_count(which, taken);
+      auto const longest = at(geometry_.counts_offset(), static_cast<u32>(which) + 1);
+      // relaxed: as in add_count().
+      u64 seen = longest.load(order::relaxed);
+      while (seen < taken && !longest.compare_exchange(seen, taken, order::relaxed, order::relaxed)) {
+      }
+    }
+  }
 
   WARPHEAP_HOST_DEVICE u64* row_words(u32 entry) const {
     return reinterpret_cast<u64*>(base_ + u64{entry} * slab_geometry::spacing);
@@ -251,6 +284,16 @@ class slab_table {
     set(free_slabs).add(slab);  // A8
     // release: what we know of the slab is known to who locks it; pairs with the acquire in lock_free().
     state(slab).fetch_sub(slab_state::of(slab_phase::locked) - slab_state::of(slab_phase::free), order::release);
+  }
+
+  /// The same of all in [first, end), which the set has in one word.
+  WARPHEAP_DEVICE void unlock_free(u32 first, u32 end) const {
+    set(free_slabs).add_all(first / 64, low_mask(end - first) << first % 64);  // A8
+    release_fence();
+    // fenced: as above, by one fence for all of them.
+    WARPHEAP_NO_UNROLL
+    for (u32 slab = first; slab != end; ++slab)
+      state(slab).fetch_sub(slab_state::of(slab_phase::locked) - slab_state::of(slab_phase::free), order::fenced);
   }
 
  private:
