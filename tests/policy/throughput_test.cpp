@@ -7,7 +7,6 @@ namespace warpheap::test {
 namespace {
 
 using creation::throughput;
-using creation::ualloc_config;
 
 using tight_throughput = throughput<tight>;
 using wide_throughput = throughput<tight_and_wide>;
