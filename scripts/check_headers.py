@@ -6,8 +6,9 @@ their compiler. Each header is included twice, because the second time must do n
 
 Alone is expensive: most of what a compiler reads is the standard library, for each header again. But a header that comes
 after those that it includes anyhow sees no more than it does alone. So the headers are made chains, each header of which
-includes all before it, and a compiler reads a chain at once: as few as there can be. Includes under an #if do not count. Of a
-chain that fails each header is compiled alone, to say which it is.
+includes all before it, and a compiler reads a chain at once: as few as there can be. Includes under an #if do not count. For g++ the
+header that most include is precompiled once, for those that include it. Of a chain that fails each header is compiled alone,
+to say which it is.
 """
 
 import pathlib
@@ -16,6 +17,8 @@ import sys
 import tempfile
 
 import compilers
+
+MOST_INCLUDED = "platform/simt.hpp"
 
 
 def headers(base, nvcc):
@@ -83,18 +86,27 @@ def chains(below):
     return made
 
 
-def compile_in_order(base, lists, nvcc):
-    """Returns {list of headers: what the compiler said} of those lists that do not compile."""
+def compile_in_order(base, lists, nvcc, precompiled=()):
+    """Returns {list of headers: what the compiler said} of those lists that do not compile. Those of which all headers are in
+    `precompiled` have MOST_INCLUDED before them."""
     with tempfile.TemporaryDirectory() as directory:
+        folder = pathlib.Path(directory)
+        first = folder / "first.hpp"
+        first.write_text(f'#include "{base}/{MOST_INCLUDED}"\n')
+        has_first = any(set(names) <= set(precompiled) for names in lists) and compilers.compile(
+            [*compilers.GXX, "-x", "c++-header", "-o", f"{first}.gch", str(first)]
+        )[0]
         commands = {}
         for number, names in enumerate(lists):
-            source = pathlib.Path(directory) / (f"{number}.cu" if nvcc else f"{number}.cpp")
+            source = folder / (f"{number}.cu" if nvcc else f"{number}.cpp")
             source.write_text("".join(f'#include "{base}/{name}"\n' * 2 for name in names))
             if nvcc:
                 # -ptx stops after the device code; its front end has seen the host code too.
                 how = [*nvcc, "-arch=sm_90", "-Werror=all-warnings", "-ptx", "-o", "/dev/null"]
             else:
                 how = [*compilers.GXX, "-Werror", "-fsyntax-only"]
+                if has_first and set(names) <= set(precompiled):
+                    how += ["-include", str(first)]
             commands[tuple(names)] = [*how, str(source)]
         results = compilers.compile_all(commands)
     return {names: said for names, (good, said, _) in results.items() if not good}
@@ -103,7 +115,13 @@ def compile_in_order(base, lists, nvcc):
 def check(base, nvcc):
     """Returns (headers compiled, {header: what the compiler said} of those that failed)."""
     names = headers(base, nvcc)
-    broken = compile_in_order(base, chains(below_each(base, names)), nvcc)
+    below = below_each(base, names)
+    precompiled = [] if nvcc else [name for name in names if MOST_INCLUDED in below[name]]
+    lists = []
+    for chain in chains(below):
+        apart = [name for name in chain if name not in precompiled]  # the lower part
+        lists += [part for part in (apart, chain[len(apart):]) if part]
+    broken = compile_in_order(base, lists, nvcc, precompiled)
     alone = compile_in_order(base, [[name] for chain in broken for name in chain], nvcc)
     failed = {chain[0]: said for chain, said in alone.items()}
     for chain, said in broken.items():
@@ -125,15 +143,20 @@ def self_test(nvcc):
         "lowest.hpp": "#pragma once\n",
         "good.hpp": vector,
         "good_above.hpp": '#pragma once\n#include "good.hpp"\nstd::vector<int> k();\n',
+        MOST_INCLUDED: vector,
+        "above_most.hpp": f'#pragma once\n#include "{MOST_INCLUDED}"\nstd::vector<int> m();\n',
+        "lacks_most.hpp": f'#pragma once\n#if 0\n#include "{MOST_INCLUDED}"\n#endif\nstd::vector<int> n();\n',
+        "above_most_lacks.hpp": f'#pragma once\n#include "{MOST_INCLUDED}"\nstd::map<int, int> o();\n',
         "round.hpp": '#pragma once\n#include "about.hpp"\n',
         "about.hpp": '#pragma once\n#include "round.hpp"\n',
     }
     with tempfile.TemporaryDirectory() as directory:
         base = pathlib.Path(directory)
         for name, text in planted.items():
+            (base / name).parent.mkdir(exist_ok=True)
             (base / name).write_text(text)
         _, failed = check(base, nvcc)
-    expected = ["lacks.hpp", "lacks_above.hpp", "lacks_perhaps.hpp", "twice.hpp"]
+    expected = ["above_most_lacks.hpp", "lacks.hpp", "lacks_above.hpp", "lacks_most.hpp", "lacks_perhaps.hpp", "twice.hpp"]
     if sorted(failed) != expected:
         print(f"of {len(planted)} planted headers, {len(expected)} with faults, these failed: {sorted(failed)}")
         return 1
