@@ -45,3 +45,23 @@ function(warpheap_drop_host_only name)
     set(${name} "${${name}}" PARENT_SCOPE)
   endif()
 endfunction()
+
+# Compiles sources of a target together: those whose names begin alike, by each of the given FAMILIES, a regular expression. They
+# are templates over the same heaps, which a compiler then makes once a family: half of its work. Names in them must differ.
+# WARPHEAP_UNITY off compiles each alone, which is quicker for who works on one of them. nvcc compiles each alone anyhow.
+option(WARPHEAP_UNITY "Compile sources that share templates together" ON)
+function(warpheap_compile_together target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;FAMILIES")
+  if(NOT WARPHEAP_UNITY)
+    return()
+  endif()
+  set_target_properties(
+    ${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP UNITY_BUILD_CODE_BEFORE_INCLUDE
+                                                               "// NOLINTNEXTLINE(bugprone-suspicious-include)")
+  foreach(family IN LISTS arg_FAMILIES)
+    set(members ${arg_SOURCES})
+    list(FILTER members INCLUDE REGEX "/(${family})[^/]*$")
+    string(MAKE_C_IDENTIFIER "${family}" name)
+    set_source_files_properties(${members} PROPERTIES UNITY_GROUP ${name})
+  endforeach()
+endfunction()

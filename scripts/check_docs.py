@@ -20,22 +20,22 @@ def dead_links(page):
     return [f"{page}: no {target}" for target in targets if not (page.parent / target).exists()]
 
 
-def broken_programs(page, nvcc):
-    faults = []
-    for name, text in PROGRAM.findall(page.read_text()):
-        with tempfile.TemporaryDirectory() as directory:
-            source = pathlib.Path(directory) / name
-            source.write_text(text)
-            if name.endswith(".cpp"):
-                good, said, _ = compilers.compile([*compilers.GXX, "-fsyntax-only", str(source)])
-            elif nvcc:
-                good, said, _ = compilers.compile([*nvcc, "-arch=sm_90", "-ptx", "-o", "/dev/null", str(source)])
-            else:
-                continue
+def broken_programs(pages, nvcc):
+    with tempfile.TemporaryDirectory() as directory:
+        commands = {}
+        for page in pages:
+            for name, text in PROGRAM.findall(page.read_text()):
+                source = pathlib.Path(directory) / str(len(commands)) / name
+                source.parent.mkdir()
+                source.write_text(text)
+                if name.endswith(".cpp"):
+                    commands[len(commands), page, name] = [*compilers.GXX, "-fsyntax-only", str(source)]
+                elif nvcc:
+                    commands[len(commands), page, name] = [*nvcc, "-arch=sm_90", "-ptx", "-o", "/dev/null", str(source)]
+        results = compilers.compile_all(commands)
+    for (_, page, name), (good, _, _) in results.items():
         print(f"{page.name}: {name} {'compiles' if good else 'does not compile'}")
-        if not good:
-            faults.append(f"{page}: {name}\n{said}")
-    return faults
+    return [f"{page}: {name}\n{said}" for (_, page, name), (good, said, _) in results.items() if not good]
 
 
 def self_test():
@@ -45,7 +45,7 @@ def self_test():
             "[gone](nowhere.md) [here](page.md) [far](https://example.org/x)\n"
             "```cpp\n// good.cpp\nint main() {}\n```\n```cpp\n// bad.cpp\nint main() { return x; }\n```\n"
         )
-        links, programs = dead_links(page), broken_programs(page, None)
+        links, programs = dead_links(page), broken_programs([page], None)
     if len(links) != 1 or "nowhere.md" not in links[0] or len(programs) != 1 or "bad.cpp" not in programs[0]:
         print(f"of one dead link and one broken program, these were caught: {links} {programs}")
         return 1
@@ -59,7 +59,7 @@ def main():
     root = compilers.ROOT
     pages = [*root.glob("*.md"), *(path for name in ("docs", "include", "bench") for path in (root / name).rglob("*.md"))]
     nvcc = compilers.find_nvcc()
-    faults = [fault for page in sorted(pages) for fault in dead_links(page) + broken_programs(page, nvcc)]
+    faults = [fault for page in sorted(pages) for fault in dead_links(page)] + broken_programs(sorted(pages), nvcc)
     print("\n".join(faults) or f"{len(pages)} pages: links and programs are good")
     return 1 if faults else 0
 

@@ -11,50 +11,6 @@ namespace {
 
 static_assert(sizeof(small_halloc) == 40);
 
-struct answer {
-  u64 address, usable;
-};
-
-/// One thread asks for sizes (with alignments, if there are any) one after the other, keeping each.
-struct ask_for {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u64 const* bytes, u64 const* alignments, u32 count,
-                                  answer* answers) const {
-    for (u32 i = 0; i < count; ++i) {
-      void* const memory = alignments ? heap.create_aligned(alignments[i], bytes[i]) : heap.create(bytes[i]);
-      answers[i] = {reinterpret_cast<u64>(memory), heap.usable_size(memory)};
-    }
-  }
-};
-
-template <class Allocator>
-std::vector<answer> ask(halloc_pool<Allocator> const& pool, std::vector<u64> const& bytes,
-                        std::vector<u64> const& alignments = {}) {
-  device_buffer<u64> const sizes{bytes}, starts{alignments.empty() ? bytes : alignments};
-  device_buffer<answer> const answers(bytes.size());
-  launch({1, 1}, ask_for{}, pool.allocator(), static_cast<u64 const*>(sizes.data()),
-         alignments.empty() ? nullptr : static_cast<u64 const*>(starts.data()), static_cast<u32>(bytes.size()),
-         answers.data());
-  synchronize();
-  return answers.to_host();
-}
-
-/// One thread frees addresses, one after the other.
-struct free_all {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u64 const* addresses, u32 count) const {
-    for (u32 i = 0; i < count; ++i) heap.destroy(reinterpret_cast<void*>(addresses[i]));
-  }
-};
-
-template <class Allocator>
-void free_addresses(halloc_pool<Allocator> const& pool, std::vector<u64> const& addresses) {
-  device_buffer<u64> const list{addresses};
-  launch({1, 1}, free_all{}, pool.allocator(), static_cast<u64 const*>(list.data()),
-         static_cast<u32>(addresses.size()));
-  synchronize();
-}
-
 u64 slab_of(halloc_pool<> const& pool, u64 address) {
   return pool.allocator().table().slab_at(pool.allocator().table().offset_of(reinterpret_cast<void*>(address)));
 }

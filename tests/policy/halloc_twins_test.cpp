@@ -54,21 +54,8 @@ struct believes_at_once : slow_steps {
 template <class Steps>
 using twin = creation::halloc<few_slabs, Steps>;
 
-/// The first of `seeds` schedules under which `body` returns false or throws. Who hangs is stopped after few steps.
-template <class Body>
-std::optional<u64> find_failing_short_schedule(unsigned seeds, Body body) {
-  for (u64 seed = 0; seed < seeds; ++seed) {
-    auto run = schedule_of(seed);
-    run.step_cap = 2'000'000;
-    host::scoped_execution const use{run};
-    try {
-      if (!body()) return seed;
-    } catch (std::exception const&) {
-      return seed;
-    }
-  }
-  return std::nullopt;
-}
+/// After which who hangs is stopped.
+constexpr u64 few_steps = 2'000'000;
 
 /// Blocks of all kinds in a few slabs, which change their kind all the time.
 template <class Steps>
@@ -141,26 +128,32 @@ TEST(HallocTwins, TheAllocatorItselfSurvives) {
 }
 
 TEST(HallocTwins, ASlabLockedWithBlocksInItIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(100, [] { return survives_changes<locks_what_is_not_empty>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      100, [] { return survives_changes<locks_what_is_not_empty>(); }, few_steps));
 }
 TEST(HallocTwins, AFreeSlabTakenWithoutItsLockIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(300, [] { return survives_changes<takes_free_slabs_unlocked>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      300, [] { return survives_changes<takes_free_slabs_unlocked>(); }, few_steps));
 }
 TEST(HallocTwins, AHeadReplacedTwiceIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(100, [] { return replaces_a_head_once<replaces_any_head>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      100, [] { return replaces_a_head_once<replaces_any_head>(); }, few_steps));
 }
 TEST(HallocTwins, ACountLoweredBeforeItsBitsAreClearedIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(300, [] { return finds_what_was_freed<subtracts_first>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      300, [] { return finds_what_was_freed<subtracts_first>(); }, few_steps));
 }
 // What the order is not for: a clear that comes when the slab has another life clears bits that nobody could take meanwhile.
 TEST(HallocTwins, ALateClearIntoARecycledSlabHurtsNobody) {
   for_each_schedule(100, [] { EXPECT_TRUE(survives_changes<subtracts_first>()); });
 }
 TEST(HallocTwins, ABlockFreedWithoutItsLengthIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(5, [] { return survives_changes<ignores_lengths>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      5, [] { return survives_changes<ignores_lengths>(); }, few_steps));
 }
 TEST(HallocTwins, ASearchThatIsBelievedAtOnceIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(600, [] { return refuses_nobody<believes_at_once>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      600, [] { return refuses_nobody<believes_at_once>(); }, few_steps));
 }
 
 #endif

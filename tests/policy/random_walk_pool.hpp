@@ -1,13 +1,9 @@
 // A random_walk heap of a few words of a few pages, so that a few lanes can fill it, empty it and fight over it.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "support/schedules.hpp"
-#include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
+#include "quiet_pool.hpp"
 
 namespace warpheap::test {
 
@@ -28,48 +24,10 @@ constexpr creation::random_walk_config tiny_shared = tiny_walk(walk_kind::collab
 
 /// Owns the memory of a heap of `pages` pages of 64 bytes.
 template <class Walk>
-class walk_pool {
+class walk_pool : public quiet_pool<Walk> {
  public:
   static constexpr u64 page_bytes = 64;
-
-  explicit walk_pool(u32 pages)
-      : memory_{Walk::required_bytes(pages * page_bytes) + 24},
-        allocator_{Walk::place(memory_.data() + 24, pages * page_bytes)} {
-    allocator_.initialize({});
-    synchronize();
-  }
-
-  Walk const& allocator() const { return allocator_; }
-
-  /// Every invariant holds, and `live` pages are there.
-  bool is_quiet(u64 live) const {
-    return allocator_.check_invariants().empty() && allocator_.statistics().live_blocks == live;
-  }
-
- private:
-  device_buffer<u8> memory_;
-  Walk allocator_;
-};
-
-/// Kernel: every thread asks once.
-struct walk_ask {
-  template <class Walk>
-  WARPHEAP_DEVICE void operator()(Walk heap, void** got, u64 bytes) const {
-    got[global_thread_index()] = heap.create(bytes);
-  }
-};
-
-/// Kernel: every thread frees what it got.
-struct walk_free {
-  template <class Walk>
-  WARPHEAP_DEVICE void operator()(Walk heap, void** got) const {
-    heap.destroy(got[global_thread_index()]);
-  }
-};
-
-/// What a churn reports.
-struct walk_report {
-  u32 served, refused, broken;
+  explicit walk_pool(u32 pages) : quiet_pool<Walk>{pages * page_bytes} {}
 };
 
 /// Every lane takes a page, writes its tag, waits a little, finds it, and frees the page; again and again. Every lane holds
@@ -78,7 +36,7 @@ struct walk_churn {
   static constexpr u32 words = 16;
 
   template <class Walk>
-  WARPHEAP_DEVICE void operator()(Walk heap, u32 rounds, walk_report* report) const {
+  WARPHEAP_DEVICE void operator()(Walk heap, u32 rounds, lanes_report* report) const {
     u32 const tag = static_cast<u32>(global_thread_index()) + 1;
     for (u32 round = 0; round < rounds; ++round) {
       auto* const page = static_cast<u32*>(heap.create(64));

@@ -16,18 +16,10 @@ static_assert(random_walk<odd_pages>::traits.self_aligned_up_to == 16);
 static_assert(random_walk<large_pages>::traits.self_aligned_up_to == 4096);
 
 template <class Walk>
-std::vector<void*> ask(walk_pool<Walk> const& pool, launch_shape shape, u64 bytes = 64) {
-  device_buffer<void*> got(u64{shape.blocks} * shape.threads);
-  launch(shape, walk_ask{}, pool.allocator(), got.data(), bytes);
-  synchronize();
-  return got.to_host();
-}
-
-template <class Walk>
 void expect_refusals() {
   walk_pool<Walk> const pool{6};
   for (u64 const bytes : {u64{0}, u64{65}, u64{1} << 32, ~u64{0}}) {
-    EXPECT_EQ(ask(pool, {1, 2}, bytes), (std::vector<void*>{nullptr, nullptr})) << bytes;
+    EXPECT_EQ(allocate(pool, {1, 2}, bytes), (std::vector<void*>{nullptr, nullptr})) << bytes;
     EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 0u) << bytes;
   }
   EXPECT_EQ(pool.allocator().statistics().failures, 6u) << "no bytes are no failure";
@@ -48,7 +40,7 @@ TEST(RandomWalk, TakesPoolsOfOneToABillionPages) {
   for (u32 pages = 1; pages <= 40; ++pages) {
     walk_pool<random_walk<tiny_bitmap>> const pool{pages};
     EXPECT_EQ(pool.allocator().available_slots_on_host(1), pages);
-    auto got = ask(pool, {1, pages + 1});
+    auto got = allocate(pool, {1, pages + 1}, 64);
     EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 1) << pages;
     EXPECT_TRUE(pool.is_quiet(pages));
   }
@@ -68,7 +60,7 @@ TEST(RandomWalk, CountsTheStepsOfThreadsAndWarps) {
   static constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
   for_each_schedule(40, [] {
     walk_pool<random_walk<plenty>> const pool{4096};
-    ask(pool, {2, 40});
+    allocate(pool, {2, 40}, 64);
     auto const taken = pool.allocator().steps_taken();
     EXPECT_EQ(taken.threads, 80u);
     EXPECT_GE(taken.warps, 4u);
@@ -86,10 +78,10 @@ TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
 #endif
   static constexpr auto plenty = tiny_walk(walk_kind::collaborative, 32, 64);
   walk_pool<random_walk<plenty>> const pool{512};
-  ask(pool, {1, 480});  // most of it
+  allocate(pool, {1, 480}, 64);  // most of it
   pool.allocator().forget_steps();
   synchronize();
-  ask(pool, {1, 32});
+  allocate(pool, {1, 32}, 64);
   auto const taken = pool.allocator().steps_taken();
   EXPECT_EQ(taken.threads, 32u);
   EXPECT_EQ(taken.thread_steps, 32 * taken.warp_steps) << "TAS and WAS are one";

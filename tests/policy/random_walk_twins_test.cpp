@@ -12,17 +12,14 @@ using creation::random_walk;
 template <class Walk>
 bool serves_each_page_once(u32 pages, launch_shape shape) {
   walk_pool<Walk> const pool{pages};
-  device_buffer<void*> const got(u64{shape.blocks} * shape.threads);
-  launch(shape, walk_ask{}, pool.allocator(), got.data(), u64{64});
-  synchronize();
-  auto blocks = got.to_host();
+  auto const got = allocate(pool, shape, 64);
+  auto blocks = got;
   u64 const served = blocks.size() - static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
   std::erase(blocks, nullptr);
   std::set<void*> const distinct{blocks.begin(), blocks.end()};
   if (served != std::min<u64>(pages, got.size()) || distinct.size() != served || !pool.is_quiet(served)) return false;
-  launch(shape, walk_free{}, pool.allocator(), got.data());
-  synchronize();
-  return pool.is_quiet(0) && pool.allocator().statistics().double_frees == 0;
+  release(pool, got, shape);
+  return pool.is_quiet(0);
 }
 
 /// Whether lanes that hold a page each at most are all served by as many pages, find what they wrote, and leave nothing.
@@ -30,7 +27,7 @@ template <class Walk>
 bool serves_a_page_a_lane(launch_shape shape, u32 rounds) {
   u32 const lanes = shape.blocks * shape.threads;
   walk_pool<Walk> const pool{lanes};
-  device_buffer<walk_report> const report(1);
+  device_buffer<lanes_report> const report(1);
   launch(shape, walk_churn{}, pool.allocator(), rounds, report.data());
   synchronize();
   auto const seen = report[0];

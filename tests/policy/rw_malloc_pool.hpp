@@ -1,14 +1,10 @@
 // A rw_malloc heap of a few words, so that a few lanes can fill it, empty it and fight over it.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <set>
 
-#include "support/schedules.hpp"
-#include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
+#include "quiet_pool.hpp"
 
 namespace warpheap::test {
 
@@ -21,24 +17,9 @@ constexpr creation::rw_malloc_config tiny_units{.unit_bytes = 16,
 
 /// Owns the memory of a heap of `units` units of 16 bytes.
 template <class Heap>
-class unit_pool {
+class unit_pool : public quiet_pool<Heap> {
  public:
-  explicit unit_pool(u64 units)
-      : memory_{Heap::required_bytes(units * 16) + 24}, allocator_{Heap::place(memory_.data() + 24, units * 16)} {
-    allocator_.initialize({});
-    synchronize();
-  }
-
-  Heap const& allocator() const { return allocator_; }
-
-  /// Every invariant holds, and `live` blocks are there.
-  bool is_quiet(u64 live) const {
-    return allocator_.check_invariants().empty() && allocator_.statistics().live_blocks == live;
-  }
-
- private:
-  device_buffer<u8> memory_;
-  Heap allocator_;
+  explicit unit_pool(u64 units) : quiet_pool<Heap>{units * 16} {}
 };
 
 /// Kernel: thread i asks for units[i] units, at a multiple of `alignment` where it is not 0.
@@ -47,14 +28,6 @@ struct ask_for_units {
   WARPHEAP_DEVICE void operator()(Heap heap, u64 const* units, u64 alignment, void** got) const {
     u64 const i = global_thread_index(), bytes = 16 * units[i];
     got[i] = alignment ? heap.create_aligned(alignment, bytes) : heap.create(bytes);
-  }
-};
-
-/// Kernel: thread i frees what it got.
-struct free_units {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, void** got) const {
-    heap.destroy(got[global_thread_index()]);
   }
 };
 
@@ -68,18 +41,7 @@ std::vector<void*> ask(unit_pool<Heap> const& pool, launch_shape shape, std::vec
   return got.to_host();
 }
 
-template <class Heap>
-void release(unit_pool<Heap> const& pool, std::vector<void*> const& blocks) {
-  if (blocks.empty()) return;
-  device_buffer<void*> got{blocks};
-  launch({1, static_cast<u32>(blocks.size())}, free_units{}, pool.allocator(), got.data());
-  synchronize();
-}
-
-/// What a churn reports.
-struct unit_report {
-  u32 served, refused, broken;
-};
+using unit_report = lanes_report;
 
 /// Every lane takes a block of a random length, writes its tag into the first and last word of each unit, waits a little, finds
 /// the tags, and frees the block; again and again. Every lane holds one block at most.

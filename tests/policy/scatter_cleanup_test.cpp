@@ -21,12 +21,11 @@ void expect_clean_churn(churn_case shape, unsigned seeds) {
   u64 seed = 0;
   for_each_schedule(seeds, [&] {
     scatter_pool<Allocator> const pool{shape.pages};
-    device_buffer<scatter_report> report(1);
-    scatter_churn const body{shape.rounds, shape.min_bytes, shape.max_bytes, 1000 * ++seed};
-    launch({shape.blocks, shape.threads}, body, pool.allocator(), report.data());
-    synchronize();
-    EXPECT_EQ(report[0].broken, 0u);
-    EXPECT_GT(report[0].served, 0u);
+    tagged_churn<sizes_between> const body{
+        .rounds = shape.rounds, .sizes = {shape.min_bytes, shape.max_bytes}, .seed = ++seed};
+    auto const report = report_of(pool, {shape.blocks, shape.threads}, body);
+    EXPECT_EQ(report.broken, 0u);
+    EXPECT_GT(report.served, 0u);
     pool.expect_empty();
   });
 }
@@ -49,8 +48,7 @@ constexpr scatter_config large{.page_bytes = 65536, .region_pages = 1};
 using large_scatter = scatter<large>;
 TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_churn<large_scatter>({1, 3, 40, 8, 16, 4000}, 150); }
 
-constexpr scatter_config kept{.reset_freed_pages = false};
-using kept_scatter = scatter<kept>;
+using kept_scatter = scatter<keeping_sizes>;
 TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<kept_scatter>({4, 2, 33, 8, 16, 600}, 200); }
 
 /// Every lane takes and gives back one chunk of the only page, again and again; sizes by lane, so that the page changes its
@@ -58,7 +56,7 @@ TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<kept_scatter>(
 struct take_and_give_back {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 least, u32 sizes, u32* owners,
-                                  scatter_report* report) const {
+                                  lanes_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
     u32 const bytes = least << me % sizes;
     for (u32 round = 0; round < rounds; ++round) {
@@ -80,7 +78,7 @@ void expect_one_owner(launch_shape shape, u32 least, u32 sizes, unsigned seeds) 
   for_each_schedule(seeds, [&] {
     scatter_pool<scatter<>> const pool{1};
     device_buffer<u32> owners(256);
-    device_buffer<scatter_report> report(1);
+    device_buffer<lanes_report> report(1);
     launch(shape, take_and_give_back{}, pool.allocator(), u32{6}, least, sizes, owners.data(), report.data());
     synchronize();
     EXPECT_EQ(report[0].broken, 0u);

@@ -88,8 +88,7 @@ TEST(ScatterPages, WithoutWasteSizesAreAlignedToThemselves) {
     }
 }
 
-constexpr scatter_config kept{.reset_freed_pages = false};
-using kept_scatter = scatter<kept>;
+using kept_scatter = scatter<keeping_sizes>;
 TEST(ScatterPages, WithoutResetAnEmptiedPageKeepsItsSize) {
   static_assert(!kept_scatter::traits.exact_out_of_memory && scatter<>::traits.exact_out_of_memory);
   scatter_pool<kept_scatter> const pool{1};

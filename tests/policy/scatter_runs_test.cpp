@@ -56,7 +56,7 @@ TEST(ScatterRuns, AreFreedOnceAndAsAWhole) {
     scatter_pool<scatter<>> const pool{12};
     auto const run = allocate(pool, {1, 1}, 5 * page).front();
     device_buffer<void*> const list{std::vector<void*>(40, run)};
-    launch({2, 20}, scatter_free{}, pool.allocator(), list.data());
+    launch({2, 20}, destroy_each{}, pool.allocator(), list.data());
     synchronize();
     auto const counts = pool.allocator().statistics();
     EXPECT_EQ(counts.double_frees + counts.foreign_frees, 39u);
@@ -68,7 +68,7 @@ TEST(ScatterRuns, AreFreedOnceAndAsAWhole) {
 /// Lanes of a warp with runs of several lengths, against lanes with chunks.
 struct mixed_traffic {
   template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, scatter_report* report) const {
+  WARPHEAP_DEVICE void operator()(Allocator heap, lanes_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
     for (u32 round = 0; round < 5; ++round) {
       u32 const kind = (me + round) % 4, bytes = kind == 0 ? 64 : kind == 1 ? 4096 : kind == 2 ? 8192 : 12288;
@@ -90,11 +90,9 @@ TEST(ScatterRuns, AndChunksShareAPool) {
   for (u32 const pages : {4u, 21u})
     for_each_schedule(300, [&] {
       scatter_pool<scatter<>> const pool{pages};
-      device_buffer<scatter_report> report(1);
-      launch({2, 19}, mixed_traffic{}, pool.allocator(), report.data());
-      synchronize();
-      EXPECT_EQ(report[0].broken, 0u);
-      EXPECT_GT(report[0].served, 0u);
+      auto const report = report_of(pool, {2, 19}, mixed_traffic{});
+      EXPECT_EQ(report.broken, 0u);
+      EXPECT_GT(report.served, 0u);
       pool.expect_empty();
     });
 }

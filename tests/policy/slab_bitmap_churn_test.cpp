@@ -1,7 +1,4 @@
 // slab_bitmap under contention on a pool of a few slabs: nothing overlaps, nothing is lost, every invariant holds at rest.
-#include <gtest/gtest.h>
-
-#include "support/schedules.hpp"
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {
@@ -11,25 +8,16 @@ struct churn_case {
   u32 slabs, blocks, threads, rounds, min_bytes, max_bytes;
 };
 
-void expect_clean(tiny_pool const& pool, u32 slabs) {
-  for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
-  auto const counts = pool.allocator().statistics();
-  EXPECT_EQ(counts.live_blocks, 0u);
-  EXPECT_EQ(counts.double_frees + counts.foreign_frees, 0u);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(tiny_pool::slab_bytes), slabs);
-}
-
 void expect_churn_is_clean(churn_case shape, unsigned seeds) {
   u64 seed = 0;
   for_each_schedule(seeds, [&] {
     tiny_pool const pool{shape.slabs};
-    device_buffer<churn_report> report(1);
-    churn const body{shape.rounds, shape.min_bytes, shape.max_bytes, 1000 * ++seed};
-    launch({shape.blocks, shape.threads}, body, pool.allocator(), report.data());
-    synchronize();
-    EXPECT_EQ(report[0].broken, 0u);
-    EXPECT_GT(report[0].served, 0u);
-    expect_clean(pool, shape.slabs);
+    tagged_churn<sizes_between> const body{
+        .rounds = shape.rounds, .sizes = {shape.min_bytes, shape.max_bytes}, .seed = ++seed};
+    auto const report = report_of(pool, {shape.blocks, shape.threads}, body);
+    EXPECT_EQ(report.broken, 0u);
+    EXPECT_GT(report.served, 0u);
+    pool.expect_empty();
   });
 }
 
@@ -46,15 +34,11 @@ TEST(SlabBitmapChurn, ManyWarpsOnEightSlabs) { expect_churn_is_clean({8, 6, 64, 
 TEST(SlabBitmapChurn, WarpsThatOverrunAHintedSlabAreNotPromisedWhatIsNotThere) {
   for_each_schedule(150, [&] {
     tiny_pool const pool{12};
-    device_buffer<void*> blocks(1024);
     for (int round = 0; round < 2; ++round) {
-      launch({1, 1024}, allocate_each{}, pool.allocator(), blocks.data(), u64{112});
-      synchronize();
-      EXPECT_EQ(pool.allocator().statistics().live_blocks, 1024u);
-      for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
-      launch({1, 1024}, free_each{}, pool.allocator(), blocks.data());
-      synchronize();
-      expect_clean(pool, 12);
+      auto const blocks = allocate(pool, {1, 1024}, 112);
+      pool.expect_quiet(1024);
+      release(pool, blocks);
+      pool.expect_empty();
     }
   });
 }

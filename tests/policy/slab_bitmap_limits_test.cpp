@@ -1,6 +1,4 @@
 // When a slab leaves the index of its class and when it comes back.
-#include <gtest/gtest.h>
-
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {

@@ -1,6 +1,4 @@
 // What happens to an empty slab whose bitmap is not zero after all: it is left as it is, whoever asks.
-#include <gtest/gtest.h>
-
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {
@@ -21,10 +19,7 @@ struct recycle_with_a_stray_bit {
 
 TEST(SlabBitmapRecycling, LeavesASlabWhoseWordsAreNotZero) {
   tiny_pool const pool{1};
-  device_buffer<void*> block(1);
-  launch({1, 1}, allocate_each{}, pool.allocator(), block.data(), u64{64});
-  launch({1, 1}, free_each{}, pool.allocator(), block.data());
-  synchronize();
+  release(pool, allocate(pool, {1, 1}, 64));
   device_buffer<u64> result(4);
   u64 const stray = 0x100;
   launch({1, 1}, recycle_with_a_stray_bit{}, pool.allocator().table(), stray, size_class_of(1024), result.data());
@@ -36,9 +31,7 @@ TEST(SlabBitmapRecycling, LeavesASlabWhoseWordsAreNotZero) {
 
 TEST(SlabBitmapRecycling, GivesACleanSlabToAnotherClass) {
   tiny_pool const pool{1};
-  device_buffer<void*> block(1);
-  launch({1, 1}, allocate_each{}, pool.allocator(), block.data(), u64{64});
-  launch({1, 1}, free_each{}, pool.allocator(), block.data());
+  release(pool, allocate(pool, {1, 1}, 64));
   device_buffer<u64> result(4);
   launch({1, 1}, recycle_with_a_stray_bit{}, pool.allocator().table(), u64{0}, size_class_of(1024), result.data());
   synchronize();

@@ -1,7 +1,5 @@
 // A crowd that allocates and frees blocks of one size for a while: no slab may get lost on the way between live, full, empty
 // and listed. What is empty at the end must be in the index of its class, or nobody finds it again.
-#include <gtest/gtest.h>
-
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {
@@ -21,8 +19,9 @@ class SlabBitmapStress : public testing::TestWithParam<u32> {};
 
 TEST_P(SlabBitmapStress, EverySlabEndsEmptyAndListed) {
   heap const owner{pool_bytes};
-  device_buffer<churn_report> report(1);
-  launch(crowd, churn{rounds, GetParam(), GetParam(), 7}, owner.ref().creation(), report.data());
+  device_buffer<lanes_report> const report(1);
+  tagged_churn<sizes_between> const body{.rounds = rounds, .sizes = {GetParam(), GetParam()}, .seed = 7};
+  launch(crowd, body, owner.ref().creation(), report.data());
   synchronize();
   EXPECT_GT(report[0].served, 0u);
   EXPECT_EQ(report[0].broken, 0u);

@@ -13,33 +13,6 @@ constexpr u64 page_bytes = tbuddy_pool::page_bytes;
 
 static_assert(sizeof(small_tbuddy) == 16 && sizeof(tbuddy_allocator) == 16);
 
-struct answer {
-  u64 address, usable;
-};
-
-/// One thread asks for sizes (with alignments, if there are any) one after the other, keeping each.
-struct ask_for {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u64 const* bytes, u64 const* alignments, u32 count,
-                                  answer* answers) const {
-    for (u32 i = 0; i < count; ++i) {
-      void* const memory = alignments ? heap.create_aligned(alignments[i], bytes[i]) : heap.create(bytes[i]);
-      answers[i] = {reinterpret_cast<u64>(memory), heap.usable_size(memory)};
-    }
-  }
-};
-
-std::vector<answer> ask(tbuddy_pool const& pool, std::vector<u64> const& bytes,
-                        std::vector<u64> const& alignments = {}) {
-  device_buffer<u64> const sizes{bytes}, starts{alignments.empty() ? bytes : alignments};
-  device_buffer<answer> const answers(bytes.size());
-  launch({1, 1}, ask_for{}, pool.allocator(), static_cast<u64 const*>(sizes.data()),
-         alignments.empty() ? nullptr : static_cast<u64 const*>(starts.data()), static_cast<u32>(bytes.size()),
-         answers.data());
-  synchronize();
-  return answers.to_host();
-}
-
 TEST(Tbuddy, RoundsUpToAPowerOfTwoOfPagesAndAlignsToIt) {
   tbuddy_pool const pool{1024};
   std::vector<u64> const bytes{1, 63, 64, 65, 128, 129, 200, 256, 257, 1000, 1024, 1025, 4096, 5000, 8192, 8193};
@@ -122,15 +95,10 @@ TEST(Tbuddy, LetsLanesOfAWarpShareABlock) {
   EXPECT_EQ(pool.allocator().available_slots_on_host(2 * page_bytes), 24u) << "no buddies were freed";
 }
 
-/// Everything that a churn of random sizes reports.
-struct churn_report {
-  u32 served, refused, broken;
-};
-
 /// Every lane keeps up to three blocks of random sizes, writes a tag into both ends of each, and checks the tags before it
 /// frees. All are freed at the end.
 struct churn {
-  WARPHEAP_DEVICE void operator()(small_tbuddy heap, u32 rounds, u32 most_bytes, u64 seed, churn_report* report) const {
+  WARPHEAP_DEVICE void operator()(small_tbuddy heap, u32 rounds, u32 most_bytes, u64 seed, lanes_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
     random_sequence random{seed + me};
     u32* held[3] = {};
@@ -164,7 +132,7 @@ TEST(Tbuddy, SurvivesAChurnThatRunsOut) {
     for (launch_shape const shape : {launch_shape{1, 1}, {1, 31}, {1, 33}, {2, 40}})
       for_each_schedule(30, [&] {
         tbuddy_pool const pool{pages};
-        device_buffer<churn_report> const report(1);
+        device_buffer<lanes_report> const report(1);
         launch(shape, churn{}, pool.allocator(), 6u, 700u, u64{pages}, report.data());
         synchronize();
         EXPECT_GT(report[0].served, 0u);
@@ -236,20 +204,6 @@ TEST(Tbuddy, ServesWhatAnyOfTheLanesThatAskTogetherKnowsToBeFree) {
   });
 }
 
-/// One thread frees addresses, one after the other.
-struct free_all {
-  WARPHEAP_DEVICE void operator()(small_tbuddy heap, u64 const* addresses, u32 count) const {
-    for (u32 i = 0; i < count; ++i) heap.destroy(reinterpret_cast<void*>(addresses[i]));
-  }
-};
-
-void free_addresses(tbuddy_pool const& pool, std::vector<u64> const& addresses) {
-  device_buffer<u64> const list{addresses};
-  launch({1, 1}, free_all{}, pool.allocator(), static_cast<u64 const*>(list.data()),
-         static_cast<u32>(addresses.size()));
-  synchronize();
-}
-
 TEST(Tbuddy, KnowsABlockFromItsParts) {
   tbuddy_pool const pool{16};
   u64 const whole = ask(pool, {8 * page_bytes})[0].address;
@@ -259,10 +213,10 @@ TEST(Tbuddy, KnowsABlockFromItsParts) {
   auto const counts = pool.allocator().statistics();
   EXPECT_EQ(counts.double_frees, 7u) << "where a page starts, but no block";
   EXPECT_EQ(counts.foreign_frees, inside.size() - 7);
-  pool.expect_quiet(1);
+  pool.expect_quiet(1, inside.size());
   free_addresses(pool, {whole, whole, 0});
   EXPECT_EQ(pool.allocator().statistics().double_frees, 8u);
-  EXPECT_TRUE(pool.is_as_new());
+  EXPECT_TRUE(pool.is_as_new(inside.size() + 1));
 }
 
 /// One thread takes a block, makes it four, and gives back all but the second.

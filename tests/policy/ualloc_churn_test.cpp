@@ -10,59 +10,24 @@ using creation::ualloc_config;
 
 using tight_ualloc = ualloc<tight>;
 
-struct churn_case {
-  u32 chunks, blocks, threads, rounds, least, doublings;
-};
+TEST(UallocChurn, OneChunkServesEverySize) { expect_clean_churn<tight_ualloc>({1, 2, 16, 8, 16, 6}, 250); }
+TEST(UallocChurn, LargeBlocksEmptyTheirBinsAllTheTime) { expect_clean_churn<tight_ualloc>({1, 2, 17, 8, 256, 2}, 250); }
+TEST(UallocChurn, OneSizeAlone) { expect_clean_churn<tight_ualloc>({1, 2, 33, 6, 1024, 0}, 150); }
+TEST(UallocChurn, TailsBelongToTheirBins) { expect_clean_churn<tight_ualloc>({1, 2, 33, 6, 64, 1}, 100); }
+TEST(UallocChurn, SeveralArenasShareThePool) { expect_clean_churn<tight_ualloc>({8, 4, 17, 6, 128, 3}, 150); }
+TEST(UallocChurn, OneLane) { expect_clean_churn<tight_ualloc>({1, 1, 1, 40, 16, 6}, 30); }
 
-template <class Allocator = tight_ualloc>
-void expect_clean_churn(churn_case shape, unsigned seeds) {
-  u64 seed = 0;
-  for_each_schedule(seeds, [&] {
-    bin_pool<Allocator> const pool{shape.chunks << Allocator::config.chunk_log2};
-    device_buffer<bin_report> report(1);
-    bin_churn const body{shape.rounds, shape.least, shape.doublings, 1000 * ++seed};
-    launch({shape.blocks, shape.threads}, body, pool.allocator(), report.data());
-    synchronize();
-    EXPECT_EQ(report[0].broken, 0u);
-    EXPECT_GT(report[0].served, 0u);
-    pool.expect_quiet(0);
-  });
-}
-
-TEST(UallocChurn, OneChunkServesEverySize) { expect_clean_churn({1, 2, 16, 8, 16, 6}, 250); }
-TEST(UallocChurn, LargeBlocksEmptyTheirBinsAllTheTime) { expect_clean_churn({1, 2, 17, 8, 256, 2}, 250); }
-TEST(UallocChurn, OneSizeAlone) { expect_clean_churn({1, 2, 33, 6, 1024, 0}, 150); }
-TEST(UallocChurn, TailsBelongToTheirBins) { expect_clean_churn({1, 2, 33, 6, 64, 1}, 100); }
-TEST(UallocChurn, SeveralArenasShareThePool) { expect_clean_churn({8, 4, 17, 6, 128, 3}, 150); }
-TEST(UallocChurn, OneLane) { expect_clean_churn({1, 1, 1, 40, 16, 6}, 30); }
-
-constexpr ualloc_config keeping{.chunk_log2 = 15, .idle_bins = 2};
 using keeping_ualloc = ualloc<keeping>;
 TEST(UallocChurn, BinsThatAreKeptComeBackForOthers) { expect_clean_churn<keeping_ualloc>({2, 2, 17, 8, 128, 3}, 80); }
 
-constexpr ualloc_config wide{.chunk_log2 = 17, .wide_bins = true, .idle_bins = 0};
-using wide_ualloc = ualloc<wide>;
-TEST(UallocChurn, BinsOfSeveralPages) { expect_clean_churn<wide_ualloc>({1, 2, 17, 8, 256, 3}, 150); }
+using wide_ualloc = ualloc<tight_and_wide>;
+TEST(UallocChurn, BinsOfSeveralPages) { expect_clean_churn<wide_ualloc>({4, 2, 17, 8, 256, 3}, 150); }
 
 constexpr ualloc_config bytewise{.chunk_log2 = 15, .least_bytes = 8, .idle_bins = 0};
 using bytewise_ualloc = ualloc<bytewise>;
 TEST(UallocChurn, BlocksOfEightBytes) { expect_clean_churn<bytewise_ualloc>({1, 2, 33, 6, 8, 1}, 60); }
 
-/// As many bins as lanes, each of which holds one block at most: whatever arena a bin is of, whatever class it was, and wherever
-/// on its way back it is, nobody is ever refused.
-template <class Allocator>
-void expect_no_refusal(u32 chunks, launch_shape shape, u64 least, u32 step_log2, u32 sizes, unsigned seeds) {
-  for_each_schedule(seeds, [&] {
-    bin_pool<Allocator> const pool{chunks * small_chunk};
-    device_buffer<bin_report> report(1);
-    launch(shape, take_one_and_give_it_back{}, pool.allocator(), u32{5}, least, step_log2, sizes, report.data());
-    synchronize();
-    EXPECT_EQ(report[0].refused, 0u);
-    EXPECT_EQ(report[0].served, 5 * shape.blocks * shape.threads);
-    pool.expect_quiet(0);
-  });
-}
-
+// As many bins as lanes, or as many blocks.
 TEST(UallocChurn, NobodyIsRefusedWhileABinIsFree) { expect_no_refusal<tight_ualloc>(1, {7, 1}, 16, 1, 7, 500); }
 TEST(UallocChurn, NobodyIsRefusedWhileABlockIsFree) { expect_no_refusal<tight_ualloc>(1, {3, 7}, 1024, 0, 1, 1000); }
 TEST(UallocChurn, NobodyIsRefusedWhileAnotherArenaHasABin) {

@@ -1,92 +1,53 @@
-// A heap of bins over a handful of chunks, so that a few lanes can fill it, empty it and fight over it.
+// A heap of bins over a handful of chunks, and what lanes do in one that come and go.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include "support/schedules.hpp"
-#include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
+#include "quiet_pool.hpp"
 
 namespace warpheap::test {
 
 /// The smallest chunks, whose seven bins go back at once when they are empty; as many arenas as the pool has room for.
 inline constexpr creation::ualloc_config tight{.chunk_log2 = 15, .idle_bins = 0};
+/// Two empty bins of a class are kept.
+inline constexpr creation::ualloc_config keeping{.chunk_log2 = 15, .idle_bins = 2};
+/// Bins as wide as their class wants, in chunks that hold some.
+inline constexpr creation::ualloc_config tight_and_wide{.chunk_log2 = 17, .wide_bins = true, .idle_bins = 0};
 inline constexpr u64 small_chunk = u64{1} << 15;
 
 /// Owns the memory of a pool; `Allocator` is a creation policy.
 template <class Allocator>
-class bin_pool {
+class bin_pool : public quiet_pool<Allocator> {
  public:
-  explicit bin_pool(u64 bytes)
-      : memory_{Allocator::required_bytes(bytes) + 40}, allocator_{Allocator::place(memory_.data() + 40, bytes)} {
-    allocator_.initialize({});
-    synchronize();
-  }
-
-  Allocator const& allocator() const { return allocator_; }
-
-  /// Whether every invariant holds and `live` blocks are there, and nobody freed what he did not have.
-  bool is_quiet(u64 live) const {
-    auto const counts = allocator_.statistics();
-    return allocator_.check_invariants().empty() && counts.live_blocks == live &&
-           counts.double_frees + counts.foreign_frees == 0;
-  }
-  void expect_quiet(u64 live) const {
-    for (auto const& line : allocator_.check_invariants()) ADD_FAILURE() << line;
-    auto const counts = allocator_.statistics();
-    EXPECT_EQ(counts.live_blocks, live);
-    EXPECT_EQ(counts.double_frees + counts.foreign_frees, 0u);
-  }
-
- private:
-  device_buffer<u8> memory_;
-  Allocator allocator_;
+  explicit bin_pool(u64 bytes) : quiet_pool<Allocator>{bytes, 40} {}
 };
 
-/// What lanes saw.
-struct bin_report {
-  u32 served = 0;
-  u32 refused = 0;
-  u32 broken = 0;  ///< blocks in which somebody else wrote
+/// A churn in chunks of 32 KiB, of `least` doubled up to `doublings` times.
+struct bin_churn_case {
+  u32 chunks, blocks, threads, rounds, least, doublings;
 };
 
-/// Every lane keeps up to `held_max` blocks of random powers of two in [least, least << doublings], writes a tag into both ends
-/// of each, and checks the tags before it frees. All are freed at the end.
-struct bin_churn {
-  static constexpr u32 held_max = 3;
-  u32 rounds, least, doublings;
-  u64 seed;
-
-  template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, bin_report* report) const {
-    u32 const me = static_cast<u32>(global_thread_index());
-    random_sequence random{seed + me};
-    u32* held[held_max] = {};
-    u32 words[held_max] = {};
-    for (u32 round = 0; round < rounds + held_max; ++round) {
-      u32 const slot = round % held_max, tag = me * 64 + slot + 1;
-      if (held[slot]) {
-        if (held[slot][0] != tag || held[slot][words[slot] - 1] != tag)
-          atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
-        heap.destroy(held[slot]);
-      }
-      held[slot] = nullptr;
-      if (round >= rounds || random.below(4) == 0) continue;
-      words[slot] = (least << random.below(doublings + 1)) / 4;
-      held[slot] = static_cast<u32*>(heap.create(words[slot] * 4));
-      atomic_ref<u32>{held[slot] ? report->served : report->refused}.fetch_add(1, order::relaxed);
-      if (!held[slot]) continue;
-      held[slot][0] = tag;
-      held[slot][words[slot] - 1] = tag;
+template <class Allocator>
+void expect_clean_churn(bin_churn_case shape, unsigned seeds) {
+  u64 seed = 0;
+  for_each_schedule(seeds, [&] {
+    bin_pool<Allocator> const pool{shape.chunks * small_chunk};
+    tagged_churn<doubled_sizes> const body{
+        .rounds = shape.rounds, .sizes = {shape.least, shape.doublings}, .seed = ++seed};
+    auto const report = report_of(pool, {shape.blocks, shape.threads}, body);
+    EXPECT_EQ(report.broken, 0u);
+    EXPECT_GT(report.served, 0u);
+    pool.expect_quiet(0);
+    u64 const bytes = pool.allocator().pool_bytes();
+    if (is_power_of_two(bytes) && bytes <= Allocator::traits.largest_bytes) {
+      EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 1u);
     }
-  }
-};
+  });
+}
 
 /// Every lane takes one block of one of `sizes` sizes and gives it back, again and again; nobody holds two.
 struct take_one_and_give_it_back {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u64 least, u32 step_log2, u32 sizes,
-                                  bin_report* report) const {
+                                  lanes_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
     for (u32 round = 0; round < rounds; ++round) {
       u64 const bytes = least << (me + round) * 7 % sizes * step_log2;
@@ -97,36 +58,19 @@ struct take_one_and_give_it_back {
   }
 };
 
-/// Kernel: every thread asks once, or frees once.
-struct create_each {
-  template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, u64 bytes, void** blocks) const {
-    blocks[global_thread_index()] = heap.create(bytes);
-  }
-};
-struct destroy_each {
-  template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, void** blocks) const {
-    heap.destroy(blocks[global_thread_index()]);
-  }
-};
-
-#if !defined(__CUDACC__)
-/// The first of `seeds` schedules under which `body` returns false or throws. Who hangs is stopped after few steps.
-template <class Body>
-std::optional<u64> find_failing_short_schedule(unsigned seeds, Body body) {
-  for (u64 seed = 0; seed < seeds; ++seed) {
-    auto run = schedule_of(seed);
-    run.step_cap = 400'000;
-    host::scoped_execution const use{run};
-    try {
-      if (!body()) return seed;
-    } catch (std::exception const&) {
-      return seed;
-    }
-  }
-  return std::nullopt;
+/// Room for as many as there are lanes, each of which holds one block at most: whatever arena memory is of, whatever class it
+/// was, and wherever on its way back it is, nobody is ever refused.
+template <class Allocator>
+void expect_no_refusal(u32 chunks, launch_shape shape, u64 least, u32 step_log2, u32 sizes, unsigned seeds) {
+  for_each_schedule(seeds, [&] {
+    bin_pool<Allocator> const pool{chunks * small_chunk};
+    device_buffer<lanes_report> const report(1);
+    launch(shape, take_one_and_give_it_back{}, pool.allocator(), u32{5}, least, step_log2, sizes, report.data());
+    synchronize();
+    EXPECT_EQ(report[0].refused, 0u);
+    EXPECT_EQ(report[0].served, 5 * shape.blocks * shape.threads);
+    pool.expect_quiet(0);
+  });
 }
-#endif
 
 }  // namespace warpheap::test

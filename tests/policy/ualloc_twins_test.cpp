@@ -41,30 +41,28 @@ using with_mistaken_tails = ualloc<tight, mistaken_tails>;
 
 /// Whether lanes that come and go leave the heap as it was, find what they wrote, and end at all.
 template <class Allocator>
-bool survives_churn(u32 chunks, launch_shape shape, bin_churn body) {
+bool survives_churn(u32 chunks, launch_shape shape, tagged_churn<doubled_sizes> body) {
   bin_pool<Allocator> const pool{chunks * small_chunk};
-  device_buffer<bin_report> report(1);
-  launch(shape, body, pool.allocator(), report.data());
-  synchronize();
-  return report[0].broken == 0 && report[0].served != 0 && pool.is_quiet(0);
+  auto const report = report_of(pool, shape, body);
+  return report.broken == 0 && report.served != 0 && pool.is_quiet(0);
 }
 
 template <class Allocator>
 bool survives_large_blocks() {
-  return survives_churn<Allocator>(1, {3, 11}, {8, 256, 2, 7});
+  return survives_churn<Allocator>(1, {3, 11}, {.rounds = 8, .sizes = {256, 2}, .seed = 7});
 }
 template <class Allocator>
 bool survives_tails() {
-  return survives_churn<Allocator>(1, {2, 33}, {6, 64, 1, 7});
+  return survives_churn<Allocator>(1, {2, 33}, {.rounds = 6, .sizes = {64, 1}, .seed = 7});
 }
 
 /// The first thread walks a list again and again and stays long; what it stands on is to be a bin of that list's class all the
 /// time. The others come and go.
 struct stand_on_bins {
-  bin_churn churn;
+  tagged_churn<doubled_sizes> churn;
 
   template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, bin_report* report) const {
+  WARPHEAP_DEVICE void operator()(Allocator heap, lanes_report* report) const {
     if (global_thread_index() != 0) return churn(heap, report);
     auto const& table = heap.table();
     bins::bin_list<layout, bins::known_place> const list{table, 0, size_class};
@@ -87,10 +85,8 @@ struct stand_on_bins {
 template <class Allocator>
 bool stays_what_readers_stand_on() {
   bin_pool<Allocator> const pool{2 * small_chunk};
-  device_buffer<bin_report> report(1);
-  launch({3, 5}, stand_on_bins{{10, 512, 1, 7}}, pool.allocator(), report.data());
-  synchronize();
-  return report[0].broken == 0 && report[0].served != 0 && pool.is_quiet(0);
+  auto const report = report_of(pool, {3, 5}, stand_on_bins{{.rounds = 10, .sizes = {512, 1}, .seed = 7}});
+  return report.broken == 0 && report.served != 0 && pool.is_quiet(0);
 }
 
 TEST(UallocTwins, TheAllocatorItselfSurvives) {
@@ -103,7 +99,7 @@ TEST(UallocTwins, TheAllocatorItselfSurvives) {
 struct claim_and_give_back {
   bool counts_first;
 
-  WARPHEAP_DEVICE void operator()(bins::bin_header* header, u32 rounds, u32* owners, bin_report* report) const {
+  WARPHEAP_DEVICE void operator()(bins::bin_header* header, u32 rounds, u32* owners, lanes_report* report) const {
     bins::bin_view const bin{header};
     for (u32 round = 0; round < rounds; ++round) {
       bool exhausted = false;
@@ -138,7 +134,7 @@ bool finds_what_was_counted(bool counts_first) {
   empty.state = 3;
   backend::copy_bytes(bin.data(), &empty, sizeof empty);
   device_buffer<u32> owners(3);
-  device_buffer<bin_report> report(1);
+  device_buffer<lanes_report> report(1);
   launch({4, 2}, claim_and_give_back{counts_first}, bin.data(), u32{6}, owners.data(), report.data());
   synchronize();
   bins::bin_header const left = bin.to_host()[0];
@@ -151,17 +147,24 @@ TEST(UallocTwins, WhoLoweredTheCountFindsABit) {
 }
 
 #if !defined(__CUDACC__)
+/// After which who hangs is stopped.
+constexpr u64 few_steps = 400'000;
+
 TEST(UallocTwins, ABinReclaimedWithoutItsUnitsIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(100, [] { return survives_large_blocks<without_units>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      100, [] { return survives_large_blocks<without_units>(); }, few_steps));
 }
 TEST(UallocTwins, ABinReclaimedUnderAReaderIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(100, [] { return stays_what_readers_stand_on<without_barrier>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      100, [] { return stays_what_readers_stand_on<without_barrier>(); }, few_steps));
 }
 TEST(UallocTwins, ATailOfAnotherBinIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(20, [] { return survives_tails<with_mistaken_tails>(); }));
+  EXPECT_TRUE(find_failing_schedule(
+      20, [] { return survives_tails<with_mistaken_tails>(); }, few_steps));
 }
 TEST(UallocTwins, ACountLoweredAfterTheBitIsNoticed) {
-  EXPECT_TRUE(find_failing_short_schedule(200, [] { return finds_what_was_counted(false); }));
+  EXPECT_TRUE(find_failing_schedule(
+      200, [] { return finds_what_was_counted(false); }, few_steps));
 }
 #endif
 

@@ -82,11 +82,14 @@ void for_each_schedule(unsigned seeds, Body body) {
   detail::run_guarded(body);
 }
 
-/// The first of `seeds` schedules under which `body` returns false or throws; for broken twins that must be caught.
+/// The first of `seeds` schedules under which `body` returns false or throws; for broken twins that must be caught. A twin that
+/// hangs is stopped after `most_steps`.
 template <class Body>
-std::optional<u64> find_failing_schedule(unsigned seeds, Body body) {
+std::optional<u64> find_failing_schedule(unsigned seeds, Body body, u64 most_steps = step_cap) {
   for (u64 seed = 0; seed < seeds; ++seed) {
-    host::scoped_execution const use{schedule_of(seed)};
+    auto run = schedule_of(seed);
+    run.step_cap = most_steps;
+    host::scoped_execution const use{run};
     try {
       if (!body()) return seed;
     } catch (std::exception const&) {

@@ -74,13 +74,13 @@ program const full{op::unlink, op::push,         op::announce, op::lock,   op::c
 
 constexpr u32 most_lanes = 5;
 
-struct lane_state {
+struct lane_step {
   u8 at = 0;     // step
   u8 side = 0;   // of a reader; of a barrier the one it waits for
   u8 node = 0;   // held by a reader, unlinked by a writer; 0 is none
   u8 batch = 0;  // nodes that we detached, a bit each
   u8 idle = 0;   // a barrier that found no batch, and need not wait
-  auto operator<=>(lane_state const&) const = default;
+  auto operator<=>(lane_step const&) const = default;
 };
 
 struct model_state {
@@ -88,7 +88,7 @@ struct model_state {
   u8 place = 1;  // node behind the pointer
   u8 queue = 0, reclaimed = 0;
   u8 pending = 0, mutex = 0, running = 0;
-  lane_state lanes[most_lanes];
+  lane_step lanes[most_lanes];
   auto operator<=>(model_state const&) const = default;
 };
 
@@ -189,7 +189,7 @@ class explorer {
     return true;
   }
 
-  void reclaim(model_state& now, lane_state& self) {
+  void reclaim(model_state& now, lane_step& self) {
     broken_ = broken_ || (now.reclaimed & self.batch);
     for (u32 lane = 0; lane < programs_.size(); ++lane) {
       bool const reads = programs_[lane].front() == op::guess;

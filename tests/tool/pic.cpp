@@ -145,16 +145,16 @@ TEST(Pic, NoticesAPusherThatBreaksWhatIsConserved) {
 }
 
 /// Loses what some warps free.
-class leaking : public creation::slab_bitmap<> {
+class forgetting : public creation::slab_bitmap<> {
  public:
-  leaking() = default;
+  forgetting() = default;
   void destroy(void* block) const {
     if (global_thread_index() / warp_lanes % 8 != 3) slab_bitmap<>::destroy(block);
   }
-  static leaking place(void* memory, size_t bytes) { return leaking{slab_bitmap<>::place(memory, bytes)}; }
+  static forgetting place(void* memory, size_t bytes) { return forgetting{slab_bitmap<>::place(memory, bytes)}; }
 
  private:
-  explicit leaking(slab_bitmap<> sound) : slab_bitmap<>{sound} {}
+  explicit forgetting(slab_bitmap<> sound) : slab_bitmap<>{sound} {}
 };
 
 template <class Creation>
@@ -165,7 +165,7 @@ std::string fault_over() {
 }
 
 TEST(Pic, NoticesAnAllocatorThatLosesBlocks) {
-  EXPECT_THAT(fault_over<leaking>(), HasSubstr("live blocks, and the lists have"));
+  EXPECT_THAT(fault_over<forgetting>(), HasSubstr("live blocks, and the lists have"));
 }
 
 TEST(Pic, SaysWhatFoundNoMemoryAndLosesNothing) {

@@ -16,7 +16,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr u64 host_pool = u64{256} << 20;
+constexpr u64 bench_host_pool = u64{256} << 20;
 /// Filling a heap takes time in proportion, so a pool that nobody asked for is small.
 constexpr u64 host_pool_to_fill = u64{8} << 20;
 /// The papers': that of exhaust, from which up fewer threads ask, and of scaling.
@@ -112,7 +112,7 @@ std::vector<bench::result> measure(choices const& chosen, std::vector<std::strin
 
 int run_bench(bench_flags const& flags) {
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, host_pool);
+  auto const chosen = choose(flags.common, bench_host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
   auto const results = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
 

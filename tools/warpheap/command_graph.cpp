@@ -18,7 +18,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr u64 host_pool = u64{1} << 30;
+constexpr u64 graph_host_pool = u64{1} << 30;
 
 /// The input and what became of it.
 struct source {
@@ -132,7 +132,7 @@ void print(source const& input, std::vector<graph_outcome> const& outcomes, std:
 
 int run_graph(graph_flags const& flags) {
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, host_pool);
+  auto const chosen = choose(flags.common, graph_host_pool);
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
   if (!flags.batch_size.empty()) settings.batch_size = parse_count("--batch-size", flags.batch_size, 1, u64{1} << 30);

@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "backend/join_tuple.hpp"
-#include "bench_rows.hpp"
 #include "choices.hpp"
+#include "comparison.hpp"
 #include "csv_table.hpp"
 #include "join_tables.hpp"
 #include "json_output.hpp"
@@ -18,9 +17,7 @@ namespace warpheap::tool {
 
 namespace {
 
-using json = nlohmann::ordered_json;
-
-constexpr u64 host_pool = u64{256} << 20;
+constexpr u64 join_host_pool = u64{256} << 20;
 constexpr u64 most_tuples = u64{1} << 30;
 constexpr u64 most_page_bytes = u64{1} << 24;
 constexpr u32 most_partition_bits = 16;
@@ -125,44 +122,20 @@ join_settings parse_settings(join_flags const& flags, choices const& chosen) {
   return settings;
 }
 
-/// Everything measured, of which joins, and the first thing that is wrong with it.
-struct outcome {
-  json joins = json::array();
-  std::vector<bench::result> results;
-  std::string fault;
-};
-
 void join(input& from, choices const& chosen, std::vector<std::string> const& allocators, join_settings settings,
-          outcome& all) {
+          comparison& all) {
   auto const& [build, probe] = from.tables;
   from.expected = reference_join(build, probe);
   check_result(from.name, from.expected.tuples, chosen.pool_bytes);
   settings.build = &build;
   settings.probe = &probe;
   settings.expected = from.expected;
-  all.joins.push_back({{"input", from.name},
-                       {"build_tuples", build.tuples()},
-                       {"probe_tuples", probe.tuples()},
-                       {"tuples", from.expected.tuples},
-                       {"checksum", fmt::format("{:016x}", from.expected.checksum)}});
-  for (auto const& allocator : allocators)
-    for (auto const& made : chosen.on->join(allocator, settings)) {
-      all.results.push_back(made);
-      if (all.fault.empty() && !made.checked()) all.fault = fmt::format("{}: {}", made.allocator, made.fault);
-    }
-}
-
-/// How long a join takes with each allocator, as a part of what it takes with the first.
-void print_ratios(std::vector<bench::result> const& results) {
-  bench::result const* first = nullptr;
-  for (auto const& made : results) {
-    if (made.operation != "join") continue;
-    if (!first || made.parameters != first->parameters) first = &made;
-    if (first == &made || !made.checked() || !first->checked()) continue;
-    fmt::print("A join of {} and {} tuples with {} takes {:.3f} of one with {}.\n", made.parameters[0].second,
-               made.parameters[1].second, made.allocator, bench::median(made.times_us) / bench::median(first->times_us),
-               first->allocator);
-  }
+  all.about["joins"].push_back({{"input", from.name},
+                                {"build_tuples", build.tuples()},
+                                {"probe_tuples", probe.tuples()},
+                                {"tuples", from.expected.tuples},
+                                {"checksum", fmt::format("{:016x}", from.expected.checksum)}});
+  for (auto const& allocator : allocators) all.add(chosen.on->join(allocator, settings));
 }
 
 }  // namespace
@@ -171,12 +144,13 @@ int run_join(join_flags const& typed) {
   auto flags = typed;
   json_output output{flags.common.json};
   auto allocators = split_off_direct(flags.common);
-  auto const chosen = choose(flags.common, host_pool);
+  auto const chosen = choose(flags.common, join_host_pool);
   for (auto& name : allocators)
     if (name.empty()) name = chosen.allocators.front();
   auto settings = parse_settings(flags, chosen);
   bool const from_files = !flags.build.empty() || !flags.probe.empty();
-  outcome all;
+  comparison all;
+  all.about["joins"] = nlohmann::ordered_json::array();
   {
     progress_bar bar;
     settings.report = bar.reporter();
@@ -189,26 +163,12 @@ int run_join(join_flags const& typed) {
       for (auto const& recipe : parse_recipes(flags, chosen)) run({make_join_tables(recipe), name_of(recipe), {}});
   }
 
-  auto document = new_document(*chosen.on);
-  document["backend"] = chosen.on->name();
-  document["seed"] = chosen.seed;
-  document["pool_bytes"] = chosen.pool_bytes;
-  document["verified"] = all.fault.empty();
-  document["joins"] = all.joins;
-  document["results"] = json::array();
-  auto table = result_table();
-  for (auto const& made : all.results) {
-    document["results"].push_back(json_of(made, chosen.on->name()));
-    add_row(table, made);
-  }
-  if (!output.owns_standard_output()) {
-    fmt::print("{}", table.text());
-    print_ratios(all.results);
-  }
-  output.write(document);
-  if (all.fault.empty()) return 0;
-  complain("join: " + all.fault);
-  return 1;
+  std::vector<std::string> lines;
+  for (auto const& [made, first, of_first] : ratios(all.results, "join"))
+    lines.push_back(fmt::format("A join of {} and {} tuples with {} takes {:.3f} of one with {}.\n",
+                                made.parameters[0].second, made.parameters[1].second, made.allocator, of_first,
+                                first.allocator));
+  return report("join", chosen, all, output, lines);
 }
 
 }  // namespace warpheap::tool

@@ -2,11 +2,8 @@
 // particle.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
-#include "bench_rows.hpp"
 #include "choices.hpp"
+#include "comparison.hpp"
 #include "json_output.hpp"
 #include "numbers.hpp"
 #include "progress_bar.hpp"
@@ -15,9 +12,7 @@ namespace warpheap::tool {
 
 namespace {
 
-using json = nlohmann::ordered_json;
-
-constexpr u64 host_pool = u64{64} << 20;
+constexpr u64 pic_host_pool = u64{64} << 20;
 constexpr u64 most_cells_of_a_side = 4096, most_species = 64;
 /// What a frame's header and a warp's particles take.
 constexpr u64 least_frame_bytes = 16 + 32 * 20;
@@ -59,84 +54,45 @@ pic_settings parse_settings(pic_flags const& flags, choices const& chosen) {
   return settings;
 }
 
-/// Everything measured, and the first thing that is wrong with it.
-struct outcome {
-  std::vector<bench::result> results;
-  std::string state, fault;
-};
-
-std::string fault_of(std::vector<bench::result> const& results) {
-  for (auto const& made : results)
-    if (!made.checked()) return fmt::format("{}: {}", made.allocator, made.fault);
-  return {};
-}
-
-outcome simulate(choices const& chosen, pic_settings const& settings) {
-  outcome all;
+comparison simulate(choices const& chosen, pic_settings const& settings) {
+  comparison all;
+  std::string first_state;
   for (auto const& allocator : chosen.allocators) {
     auto const made = chosen.on->pic(allocator, settings);
-    all.results.insert(all.results.end(), made.results.begin(), made.results.end());
+    all.add(made.results);
     auto const state = fmt::format("{:016x}", made.state);
-    if (all.fault.empty()) all.fault = fault_of(made.results);
-    if (all.state.empty()) all.state = state;
-    if (all.fault.empty() && state != all.state)
+    if (first_state.empty()) first_state = state;
+    if (all.fault.empty() && state != first_state)
       all.fault =
           fmt::format("{}: the particles end in another state than with {}", allocator, chosen.allocators.front());
   }
+  all.about["state"] = first_state;
   return all;
 }
 
-outcome find_capacity(choices const& chosen, pic_settings const& settings) {
-  outcome all;
-  for (auto const& allocator : chosen.allocators)
-    for (auto const& made : chosen.on->pic_capacity(allocator, settings)) all.results.push_back(made);
-  all.fault = fault_of(all.results);
+comparison find_capacity(choices const& chosen, pic_settings const& settings) {
+  comparison all;
+  for (auto const& allocator : chosen.allocators) all.add(chosen.on->pic_capacity(allocator, settings));
   return all;
-}
-
-/// How long a step takes with each allocator, as a part of what it takes with the first.
-void print_ratios(std::vector<bench::result> const& results) {
-  for (auto const& made : results) {
-    auto const& first = results.front();
-    if (made.operation != "step" || made.allocator == first.allocator || !made.checked() || !first.checked()) continue;
-    fmt::print("A step with {} takes {:.3f} of one with {}.\n", made.allocator,
-               bench::median(made.times_us) / bench::median(first.times_us), first.allocator);
-  }
 }
 
 }  // namespace
 
 int run_pic(pic_flags const& flags) {
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, host_pool);
+  auto const chosen = choose(flags.common, pic_host_pool);
   auto settings = parse_settings(flags, chosen);
-  outcome all;
+  comparison all;
   {
     progress_bar bar;
     settings.report = bar.reporter();
     all = flags.find_capacity ? find_capacity(chosen, settings) : simulate(chosen, settings);
   }
-
-  auto document = new_document(*chosen.on);
-  document["backend"] = chosen.on->name();
-  document["seed"] = chosen.seed;
-  document["pool_bytes"] = chosen.pool_bytes;
-  document["verified"] = all.fault.empty();
-  if (!flags.find_capacity) document["state"] = all.state;
-  document["results"] = json::array();
-  auto table = result_table();
-  for (auto const& made : all.results) {
-    document["results"].push_back(json_of(made, chosen.on->name()));
-    add_row(table, made);
-  }
-  if (!output.owns_standard_output()) {
-    fmt::print("{}", table.text());
-    print_ratios(all.results);
-  }
-  output.write(document);
-  if (all.fault.empty()) return 0;
-  complain("pic: " + all.fault);
-  return 1;
+  std::vector<std::string> lines;
+  for (auto const& [made, first, of_first] : ratios(all.results, "step"))
+    lines.push_back(
+        fmt::format("A step with {} takes {:.3f} of one with {}.\n", made.allocator, of_first, first.allocator));
+  return report("pic", chosen, all, output, lines);
 }
 
 }  // namespace warpheap::tool

@@ -16,7 +16,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr u64 host_pool = u64{8} << 20;
+constexpr u64 verify_host_pool = u64{8} << 20;
 
 bench::request parse_request(verify_flags const& flags, choices const& chosen, progress_bar& bar) {
   bench::request asked;
@@ -65,7 +65,7 @@ void add_row(text_table& table, verification const& made) {
 
 int run_verify(verify_flags const& flags) {
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, host_pool);
+  auto const chosen = choose(flags.common, verify_host_pool);
   std::vector<verification> all;
   {
     progress_bar bar;

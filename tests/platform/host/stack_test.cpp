@@ -19,7 +19,7 @@ constexpr host::execution all_resident{.mode = host::execution_mode::determinist
                                        .sm_count = crowd.blocks,
                                        .blocks_per_sm = 1};
 
-struct count {
+struct count_each {
   void operator()(u32* counter) const { atomic_ref<u32>{*counter}.fetch_add(1, order::relaxed); }
 };
 
@@ -44,7 +44,7 @@ TEST(Stack, AnOverflowWithoutAGuardPageIsSeenWhenTheLaneEnds) {
     EXPECT_THAT(error.what(), HasSubstr("thread block 19 thread 5 (warp 0 lane 5) overflowed its stack"));
   }
   EXPECT_EQ(guarded[0], 0u);
-  launch(crowd, count{}, counter.data());  // the backend works, and blames nobody for what that lane left
+  launch(crowd, count_each{}, counter.data());  // the backend works, and blames nobody for what that lane left
   EXPECT_EQ(counter[0], crowd.blocks * crowd.threads);
 }
 

@@ -62,7 +62,7 @@ struct update_lists {
 };
 
 /// Kernel: frees every list.
-struct drop_lists {
+struct drop_neighbour_lists {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, u32 vertices, graph_tally* total) const {
     u64 const vertex = global_thread_index();
@@ -127,7 +127,8 @@ class graph_on final : public dynamic_graph {
 
   void clear() override {
     seconds_ += 1e-6 * watch_.microseconds([&] {
-      launch(shape_for(lists_.size(), 128), drop_lists{}, heap_.ref(), lists_.data(), vertices(), tally_.data());
+      launch(shape_for(lists_.size(), 128), drop_neighbour_lists{}, heap_.ref(), lists_.data(), vertices(),
+             tally_.data());
     });
   }
 

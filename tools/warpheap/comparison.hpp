@@ -1,0 +1,37 @@
+// One job that is done with every allocator that was chosen: what was measured, whether all of it is right, and how the
+// others compare with the first.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "choices.hpp"
+#include "json_output.hpp"
+
+namespace warpheap::tool {
+
+struct comparison {
+  std::vector<bench::result> results;
+  std::string fault;                                                ///< the first thing that is wrong
+  nlohmann::ordered_json about = nlohmann::ordered_json::object();  ///< what else the document says
+
+  void add(std::vector<bench::result> const& made);
+};
+
+/// `made` takes `of_first` of the time of `first`, which has the same parameters.
+struct ratio {
+  bench::result const& made;
+  bench::result const& first;
+  double of_first;
+};
+
+/// Of all results of an operation, but the first of each set of parameters, and those that are wrong.
+std::vector<ratio> ratios(std::vector<bench::result> const& results, std::string const& operation);
+
+/// The table, with `lines` below it, and the document; returns the exit status, and says on standard error why it is not 0.
+int report(char const* command, choices const& chosen, comparison const& all, json_output& output,
+           std::vector<std::string> const& lines);
+
+}  // namespace warpheap::tool
