@@ -2,8 +2,8 @@
 // place on, a word each, lock those that have free units, and share out the runs that they find, also those that go on from
 // one word into the next. What each lane took of its word it publishes with one operation, which opens the lock too.
 //
-// Runs too short for anybody are left out beforehand. Every run goes to the lowest lane whose block fits; a block starts at
-// a multiple of its length, so that blocks of one length leave no gaps that fit none.
+// Runs too short for anybody are left out beforehand. Every run goes to the lowest lane whose block fits, and to those that
+// want as much; a block starts at a multiple of its length, so that blocks of one length leave no gaps that fit none.
 //
 // Source: Pham et al. 2022, section 4.3 and algorithm 5. Differs: docs/design/rw_malloc.md.
 #pragma once
@@ -104,24 +104,32 @@ class window_walk {
       u32 const beyond = (phase + start) % wish.grid, at = beyond != 0 ? start + wish.grid - beyond : start;
       bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
       u32 const fitting = simt::ballot(company_, fits);
-      bool in_parts = false;
-      u32 from = start + length, to = from;  // what is taken; nothing of a run that is for nobody
-      if (fitting != 0) {
-        u32 const served = lowest_bit(fitting);
-        from = simt::shuffle(company_, at, served);
-        u32 const theirs = simt::shuffle(company_, 2 * wish.units + (wish.is_parts ? 1 : 0), served);
-        to = from + theirs / 2;
-        in_parts = theirs % 2 != 0;
-        if (simt::lane_id() == served) place = from;
+      if (fitting == 0) {
+        left &= ~part_of_word(32 * rank_, start, start + length);  // nothing for anybody
+        continue;
       }
+      // The lowest lane whose block fits, and all that want the same, as far as the run goes.
+      u32 const served = lowest_bit(fitting), mine = 2 * wish.units + (wish.is_parts ? 1 : 0);
+      u32 const theirs = simt::shuffle(company_, mine, served), units = theirs / 2;
+      u32 const from = simt::shuffle(company_, at, served), room = (start + length - from) / units;
+      u32 const alike = simt::ballot(company_, fits && mine == theirs);
+      u32 const blocks = popcount(alike) < room ? popcount(alike) : room, to = from + blocks * units;
+      u32 const turn = popcount(alike & simt::lanes_below());
+      if ((alike >> simt::lane_id() & 1) != 0 && turn < blocks) place = from + turn * units;
       left &= ~part_of_word(32 * rank_, start, to);
-      unit_run const block{from, to - from};
-      if (to != from && rank_ >= block.first_word() && rank_ < block.first_word() + block.words()) {
-        u32 const i = rank_ - block.first_word();
-        taken |= block.part(i);
-        if (!in_parts) taken |= u64{block.extent(i)} << table_type::extent_shift;
-      }
+      taken |= part_of_word(32 * rank_, from, to);
+      if (theirs % 2 == 0) taken |= u64{extent_of_second_word(from, units, blocks)} << table_type::extent_shift;
     }
+  }
+
+  /// U3 for the lane's word, of blocks that lie side by side from a unit of the window on.
+  WARPHEAP_DEVICE u32 extent_of_second_word(u32 from, u32 units, u32 blocks) const {
+    u32 const base = 32 * rank_;
+    if (units <= 33 || base < 32 || from + blocks * units <= base)
+      return 0;  // of two words at most, or none that are before
+    u32 const before = base - 32 > from ? base - 32 - from : 0, index = (before + units - 1) / units;
+    unit_run const block{from + index * units, units};  // the first that begins in the word before or after it
+    return index < blocks && block.first_word() + 1 == rank_ ? block.extent(1) : 0;
   }
 
   struct run_found {
