@@ -190,4 +190,19 @@ lanes_report report_of(quiet_pool<Allocator> const& pool, launch_shape shape, Bo
   return report[0];
 }
 
+/// A churn in the pools of `make_pool()` under many schedules, in which lanes are served and meet nobody in their blocks;
+/// `expect_after(pool)` says what must hold then.
+template <class MakePool, class Sizes, class ExpectAfter>
+void expect_clean_churn(unsigned seeds, MakePool make_pool, launch_shape shape, u32 rounds, Sizes sizes,
+                        ExpectAfter expect_after) {
+  u64 seed = 0;
+  for_each_schedule(seeds, [&] {
+    auto const pool = make_pool();
+    auto const report = report_of(pool, shape, tagged_churn<Sizes>{.rounds = rounds, .sizes = sizes, .seed = ++seed});
+    EXPECT_EQ(report.broken, 0u);
+    EXPECT_GT(report.served, 0u);
+    expect_after(pool);
+  });
+}
+
 }  // namespace warpheap::test

@@ -18,16 +18,10 @@ struct churn_case {
 
 template <class Allocator = scatter<>>
 void expect_clean_churn(churn_case shape, unsigned seeds) {
-  u64 seed = 0;
-  for_each_schedule(seeds, [&] {
-    scatter_pool<Allocator> const pool{shape.pages};
-    tagged_churn<sizes_between> const body{
-        .rounds = shape.rounds, .sizes = {shape.min_bytes, shape.max_bytes}, .seed = ++seed};
-    auto const report = report_of(pool, {shape.blocks, shape.threads}, body);
-    EXPECT_EQ(report.broken, 0u);
-    EXPECT_GT(report.served, 0u);
-    pool.expect_empty();
-  });
+  using pool_type = scatter_pool<Allocator>;
+  test::expect_clean_churn(
+      seeds, [&] { return pool_type{shape.pages}; }, {shape.blocks, shape.threads}, shape.rounds,
+      sizes_between{shape.min_bytes, shape.max_bytes}, [](pool_type const& pool) { pool.expect_empty(); });
 }
 
 TEST(ScatterCleanup, OneChunkAPageComesAndGoes) { expect_clean_churn({1, 2, 16, 10, 2050, 4096}, 400); }

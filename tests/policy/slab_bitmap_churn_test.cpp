@@ -9,16 +9,9 @@ struct churn_case {
 };
 
 void expect_churn_is_clean(churn_case shape, unsigned seeds) {
-  u64 seed = 0;
-  for_each_schedule(seeds, [&] {
-    tiny_pool const pool{shape.slabs};
-    tagged_churn<sizes_between> const body{
-        .rounds = shape.rounds, .sizes = {shape.min_bytes, shape.max_bytes}, .seed = ++seed};
-    auto const report = report_of(pool, {shape.blocks, shape.threads}, body);
-    EXPECT_EQ(report.broken, 0u);
-    EXPECT_GT(report.served, 0u);
-    pool.expect_empty();
-  });
+  expect_clean_churn(
+      seeds, [&] { return tiny_pool{shape.slabs}; }, {shape.blocks, shape.threads}, shape.rounds,
+      sizes_between{shape.min_bytes, shape.max_bytes}, [](tiny_pool const& pool) { pool.expect_empty(); });
 }
 
 TEST(SlabBitmapChurn, SmallBlocksOfOneClassInOneSlab) { expect_churn_is_clean({1, 2, 33, 6, 16, 16}, 200); }

@@ -27,20 +27,17 @@ struct bin_churn_case {
 
 template <class Allocator>
 void expect_clean_churn(bin_churn_case shape, unsigned seeds) {
-  u64 seed = 0;
-  for_each_schedule(seeds, [&] {
-    bin_pool<Allocator> const pool{shape.chunks * small_chunk};
-    tagged_churn<doubled_sizes> const body{
-        .rounds = shape.rounds, .sizes = {shape.least, shape.doublings}, .seed = ++seed};
-    auto const report = report_of(pool, {shape.blocks, shape.threads}, body);
-    EXPECT_EQ(report.broken, 0u);
-    EXPECT_GT(report.served, 0u);
-    pool.expect_quiet(0);
-    u64 const bytes = pool.allocator().pool_bytes();
-    if (is_power_of_two(bytes) && bytes <= Allocator::traits.largest_bytes) {
-      EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 1u);
-    }
-  });
+  using pool_type = bin_pool<Allocator>;
+  expect_clean_churn(
+      seeds, [&] { return pool_type{shape.chunks * small_chunk}; }, {shape.blocks, shape.threads}, shape.rounds,
+      doubled_sizes{shape.least, shape.doublings},
+      [](pool_type const& pool) {
+        pool.expect_quiet(0);
+        u64 const bytes = pool.allocator().pool_bytes();
+        if (is_power_of_two(bytes) && bytes <= Allocator::traits.largest_bytes) {
+          EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 1u);
+        }
+      });
 }
 
 /// Every lane takes one block of one of `sizes` sizes and gives it back, again and again; nobody holds two.
