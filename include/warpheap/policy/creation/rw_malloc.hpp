@@ -204,13 +204,15 @@ class rw_malloc {
     return table_.address(unit);
   }
 
-  /// What a walk finds for the lanes: those that want little ask as one first.
+  /// What a walk finds for the lanes: those that want little, and not all the same, ask as one first.
   WARPHEAP_DEVICE static u64 walk_for(walk_type& walk, u32 together, run_wish wish) {
     bool const walks = wish.align == 1 && wish.units <= 32 * warp_lanes;
     u32 const units = walks ? static_cast<u32>(wish.units) : 0;
     u32 const parts = simt::ballot(together, units != 0 && units <= Config.aggregated_units);
     u64 unit = walk_type::none;
-    if ((parts & (parts - 1)) != 0) unit = walk_as_one(walk, together, parts, units);
+    u32 const first = simt::shuffle(together, units, lowest_bit(parts != 0 ? parts : together));
+    if (simt::ballot(together, units != first && (parts >> simt::lane_id() & 1) != 0) != 0)
+      unit = walk_as_one(walk, together, parts, units);
     bool const needs = units != 0 && unit == walk_type::none;
     if (simt::ballot(together, needs) != 0)
       if (u64 const found = walk.run({needs ? units : 0, units != 0 ? units : 1}, Config.walk_windows); needs)
@@ -229,10 +231,8 @@ class rw_malloc {
       if (lowest_bit(rest) < simt::lane_id()) before += theirs;
       all += theirs;
     }
-    u32 const alike = simt::ballot(together, is_part && units * popcount(parts) == all);
     u32 const wanted = !is_part ? units : simt::lane_id() == leader ? all : 0;
-    u32 const grid = !is_part ? units : alike == parts ? units : 1;
-    u64 const unit = walk.run({wanted, grid != 0 ? grid : 1, is_part}, windows_as_one);
+    u64 const unit = walk.run({wanted, is_part || units == 0 ? 1 : units, is_part}, windows_as_one);
     u64 const first = simt::shuffle(together, unit, leader);
     if (!is_part) return unit;
     return first != walk_type::none ? Steps::part_of(first, before) : first;

@@ -10,7 +10,7 @@ namespace creation {
 struct rw_malloc_config {
   /// What sizes are rounded up to; a power of two from 16 to 4,096.
   size_t unit_bytes = 16;
-  /// Requests of up to so many units are made one for the lanes of a warp.
+  /// Requests of up to so many units that differ are made one for the lanes of a warp.
   u32 aggregated_units = 8;
   /// Windows in a row that have nothing for anybody, after which a walk ends and everything is looked at in order.
   u32 walk_windows = 32;
