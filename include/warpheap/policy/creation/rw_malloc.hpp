@@ -1,12 +1,12 @@
 // Blocks of any size out of small units, found by looking at random places: a block is a run of consecutive units, and a bit
 // a unit says whether it is taken. The lanes of a warp look at a window of the bitmap together, a word each, and share out
-// the runs of free units that they find, also those that cross words. Lanes that want little ask as one, and each frees its
-// part alone.
+// the runs of free units that they find, also those that cross words. Lanes that want little, and not all the same, ask as one,
+// and each frees its part alone.
 //
 // Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one size lie side by side. The
-// price is a search: longer the fuller the heap is, and for blocks larger than a window, or aligned to more than a unit,
-// always a search, which passes over what it knows to have no such run. The search is also what makes a refusal certain. Cost: four
-// bits a unit, and 8 bytes for every 4,096.
+// price is a search, longer the fuller the heap is, and always for blocks larger than a window, or aligned to more than a
+// unit. It passes over what it knows to have no such run, and makes a refusal certain. Cost: four bits a unit, and 8 bytes
+// for every 4,096.
 //
 // Source: Pham et al. 2022, section 4.3. Differs: docs/design/rw_malloc.md.
 #pragma once
