@@ -19,9 +19,12 @@ help: ## List the targets
 setup: ## Install what is missing (Debian, as root), or say what is
 	@scripts/setup
 
+# Where the demo runs: compiling for a GPU that is not there takes a quarter of an hour.
+DEMO = $(if $(and $(NVCC),$(shell nvidia-smi -L 2>/dev/null)),cuda,host)
 .PHONY: demo
-demo: build ## Build a dynamic graph on the heap, on a GPU if there is one
-	build/$(if $(NVCC),cuda,host)/bin/warpheap graph
+demo: setup ## Build a dynamic graph on the heap, on a GPU if there is one
+	@scripts/build $(DEMO) warpheap_cli
+	build/$(DEMO)/bin/warpheap graph
 
 .PHONY: build
 build: setup ## The tool: build/host/bin/warpheap, and build/cuda/bin/warpheap where nvcc is
