@@ -192,16 +192,19 @@ class rw_malloc {
     u32 steps = walk.steps();
     // Others may wait for the marks (run_take): nobody searches before its company has set its own.
     if (unit != walk_type::none) table_.template own<Steps>(unit, wish.units);
-    bool const walked = unit != walk_type::none;
-    while (!walked) {
-      auto const found = search_type::run(table_, company(simt::active_mask()), wish, walk.somewhere());
-      unit = found.unit;
-      steps += found.steps;
-      if (unit != search_type::again) break;
-    }
+    else unit = search_for(walk, wish, steps);
     if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps);
     if (unit == search_type::none) return refuse();
     return table_.address(unit);
+  }
+
+  /// What a search finds for the lane, with its marks; none if there is nothing.
+  WARPHEAP_DEVICE u64 search_for(walk_type& walk, run_wish wish, u32& steps) const {
+    for (;;) {
+      auto const found = search_type::run(table_, company(simt::active_mask()), wish, walk.somewhere());
+      steps += found.steps;
+      if (found.unit != search_type::again) return found.unit;
+    }
   }
 
   /// What a walk finds for the lanes: those that want little, and not all the same, ask as one first.
