@@ -120,6 +120,25 @@ TEST(BitmapIndex, SearchPassesOverSummaryBitsWithNothingBelow) {
 
 // --- toggle ---------------------------------------------------------------------------------------------------------
 
+/// Toggles items one after the other, and says what each saw around it. One lane.
+struct toggle_in_order {
+  WARPHEAP_DEVICE void operator()(u64* words, u32 items, u32 const* order_of, u32 toggles, u64* seen) const {
+    for (u32 i = 0; i < toggles; ++i) seen[i] = bitmap_index{words, items}.toggle(order_of[i]);
+  }
+};
+
+TEST(BitmapIndex, ToggleTellsWhatWasAroundTheItem) {
+  u32 const items = 40'000;
+  // Words that become empty and come back, so that the levels above change too.
+  device_buffer<u32> const order_of(std::vector<u32>{64, 127, 64, 65, 127, 65, 5, 64, 39'999});
+  device_buffer<u64> const words(bitmap_index::words_for(items)), seen(order_of.size());
+  launch({1, 1}, toggle_in_order{}, words.data(), items, static_cast<u32 const*>(order_of.data()),
+         static_cast<u32>(order_of.size()), seen.data());
+  synchronize();
+  u64 const first = 1, second = 2, last = u64{1} << 63;
+  EXPECT_EQ(seen.to_host(), (std::vector<u64>{0, first, first | last, last, second | last, second, 0, 0, 0}));
+}
+
 /// Lanes put items in and out, `flags` saying whose turn it is, and toggle the index after the flag, however late.
 template <class Index>
 struct toggle_by_flag {

@@ -58,14 +58,17 @@ class bitmap_index {
 
   WARPHEAP_HOST_DEVICE constexpr bitmap_index(u64* words, u32 items) : words_{words}, items_{items} {}
 
-  /// Puts `item` in if it is out, and out if it is in. Any lane alone.
-  WARPHEAP_DEVICE void toggle(u32 item) const {
+  /// Puts `item` in if it is out, and out if it is in. Returns the word of `item` as it was: bit i is item i of the 64 around.
+  /// Any lane alone.
+  WARPHEAP_DEVICE u64 toggle(u32 item) const {
+    u64 around = 0;
     WARPHEAP_NO_UNROLL
     for (level at = bottom();; at = above(at), item /= 64) {
       // relaxed: parity needs atomicity alone (X1, X2), and find() is a hint.
       auto const old = at.word_of(item).fetch_xor(bit_of(item), order::relaxed);
+      if (at.depth == 0) around = old;
       auto const crossed_zero = old == 0 || old == bit_of(item);
-      if (!crossed_zero || is_top(at)) return;
+      if (!crossed_zero || is_top(at)) return around;
     }
   }
 

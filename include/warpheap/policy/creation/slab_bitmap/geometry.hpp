@@ -78,8 +78,8 @@ struct slab_geometry {
     return indexes_offset() + align_up(index_count() * index_words() * 8, 128);
   }
   /// Epoch counters 128 bytes apart, then one certificate a class, the run certificate and 5 more words, the count of
-  /// searches, and one fruitless search a class.
-  WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return 128 * epochs() + 8 * (2 * u64{classes()} + 16); }
+  /// searches, and one fruitless search and one count of wishes a class.
+  WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return 128 * epochs() + 8 * (3 * u64{classes()} + 16); }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return control_offset() + control_bytes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
 };

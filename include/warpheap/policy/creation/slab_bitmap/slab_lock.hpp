@@ -2,7 +2,8 @@
 // come and go, and nobody is promised anything.
 //
 //   transition                   by                                  operation
-//   free or empty -> locked      a taker                             compare-exchange; toggles off where listed
+//   free or empty -> locked      a taker                             compare-exchange; toggles off where listed (before it,
+//                                                                    and back, where slabs are to be spared)
 //   locked -> live, run, free    who locked it                       fetch_add of the difference; toggles on
 //
 // An empty slab is handed over word by word: free clears bits and subtracts by two atomics on different words, which
@@ -39,14 +40,20 @@ class slab_lock {
 
   /// Locks a free slab on the way to `size_class`.
   WARPHEAP_DEVICE static bool take_free(slab_table const& table, u32 slab, u32 size_class) {
-    slab_state was = table.load(slab);
-    if (was.kind() != slab_kind::free) return false;
-    // D1: transients stay in the count; each takes its own part back from both fields.
-    u64 const locked = slab_state::of(slab_kind::locked, size_class).word + slab_state::promise(was.used());
-    // acquire: the last owner's writes happen before ours; pairs with the release in unlock().
-    if (!table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
+    if (!lock_free(table, slab, size_class)) return false;
     table.index(slab_table::free_slabs).toggle(slab);
     return true;
+  }
+
+  /// The same, if that leaves `spare` of the 64 slabs around it free. A crowd that looked at the index at once would all see
+  /// enough of them; so each takes its slab off the index first, and counts by what was there. (Two who come for one slab put
+  /// it back for a moment, in which a third may count it.)
+  WARPHEAP_DEVICE static bool take_spare(slab_table const& table, u32 slab, u32 size_class, u32 spare) {
+    auto const free_slabs = table.index(slab_table::free_slabs);
+    u64 const around = free_slabs.toggle(slab);
+    if (popcount(around) > spare && lock_free(table, slab, size_class)) return true;
+    free_slabs.toggle(slab);  // toggles commute (D4): back as it was, whatever others did meanwhile
+    return false;
   }
 
   /// Locks an empty slab of another class, or of the same, on the way to `size_class`.
@@ -82,6 +89,15 @@ class slab_lock {
   }
 
  private:
+  WARPHEAP_DEVICE static bool lock_free(slab_table const& table, u32 slab, u32 size_class) {
+    slab_state was = table.load(slab);
+    if (was.kind() != slab_kind::free) return false;
+    // D1: transients stay in the count; each takes its own part back from both fields.
+    u64 const locked = slab_state::of(slab_kind::locked, size_class).word + slab_state::promise(was.used());
+    // acquire: the last owner's writes happen before ours; pairs with the release in unlock().
+    return table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed);
+  }
+
   WARPHEAP_DEVICE static bool try_take_empty(slab_table const& table, u32 slab, u32 size_class) {
     slab_state was = table.load(slab);
     if (!was.live() || was.used() != 0) return false;

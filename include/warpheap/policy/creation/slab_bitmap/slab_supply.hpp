@@ -4,8 +4,13 @@
 // Every row (one of a few of a multiprocessor) keeps a hint for each class: the slab it uses, and the demand that found no
 // room. Who takes that slab to its soft limit finds the row another one; those who find it full before that take blocks
 // of any listed slab. Where none is listed, demand is a ticket: of every slab's worth of blocks demanded since the hint
-// changed, one caller makes a slab and the others wait for it a little, then help themselves. A request for a good part
-// of a slab goes by no hint: the index is as near.
+// changed, one caller makes a slab and the others wait for it a little, then share what is listed. A request for a good
+// part of a slab goes by no hint: the index is as near.
+//
+// Memory buys speed, but not all of it: a slab that was made for one class is lost to the others until it is empty. So what
+// is made early (a row's first slab, another one while listed slabs have room) leaves a share of the slabs free; and who is
+// not the one to make a slab counts its wish with those of all others of the class, and makes one only for a slab's worth
+// of wishes. A crowd whose members each decided by what they saw took a whole pool for a quarter of its bytes.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -68,20 +73,21 @@ class slab_supply {
     u32 const named = lead.is(slab_lead::named) ? lead.slab_plus_1() - 1 : none;
     u32 tried = lead.is(slab_lead::promised) ? lead.slab_plus_1() : 0;  // the hint that has no room
     u32 const entry = entry_for(wanted, lead.row());
-    bool const by_hint = entry != slab_table::no_hint;
-    bool provides = false;
+    standing_of standing = hintless;
     slab_reservation taken;
     if (named == none) {
       taken = reserve_at_once(wanted, entry, tried, old);
       if (taken.blocks() != 0 || is_certified()) return taken;
-      provides = by_hint && is_provider(demand(entry, wanted), wanted);
+      if (entry != slab_table::no_hint) standing = standing_in_row(entry, wanted, tried);
     }
     // Turn by turn, so that lanes that provide go before lanes of their warp that wait.
     WARPHEAP_NO_UNROLL
     for (u32 where = named == none ? fresh : relisted; taken.blocks() == 0 && where != nowhere; ++where) {
-      if (where == awaited) {
-        if (by_hint && !provides) taken = afresh().await(wanted, entry, tried);
-      } else if (where != fresh || ((provides || !by_hint) && free_slabs_are_plenty())) {
+      if (where == fresh) {
+        if (standing != waiting) taken = afresh().take_early(wanted, entry, standing);
+      } else if (where == awaited) {
+        if (standing == waiting) taken = afresh().await(wanted, entry, tried);
+      } else if (where != shared || standing != providing) {
         taken = afresh().take_any(where, named, wanted, entry);
       }
     }
@@ -89,7 +95,7 @@ class slab_supply {
   }
 
   /// Finds another slab for a row whose slab `left` was brought to its soft limit by a request of `wanted` blocks: a
-  /// listed one at most half full, or a free one while there are plenty.
+  /// listed one at most half full, or a free one while half of them are.
   WARPHEAP_DEVICE void move_on(u32 wanted, u32 left, u32 row) const {
     u32 const entry = entry_for(wanted, row);
     if (entry == slab_table::no_hint || hint(entry).current() != left + 1) return;
@@ -102,9 +108,7 @@ class slab_supply {
       slab_state const now = table_.load(slab);
       if (now.serves(size_class_) && now.used() < roomy) return table_.set_hint(entry, slab);
     }
-    if (!free_slabs_are_plenty()) return;
-    u32 const slab = find(slab_table::free_slabs);
-    if (slab != none && slab_lock::take_free(table_, slab, size_class_))
+    if (u32 const slab = lock_spare(half_of_around); slab != none)
       slab_lock::publish(table_, slab, size_class_, 0, entry);
   }
 
@@ -114,14 +118,28 @@ class slab_supply {
   static constexpr u32 hint_serves = 8;  // requests that a slab must serve to be worth a hint
   // Attempts at slabs that an index names: few where another may know better, many before every slab is looked at.
   static constexpr u32 few = 8, many = 32;
-  static constexpr u32 turns_to_wait = 16;  // pauses for a slab that somebody else is making
+  static constexpr u32 turns_to_wait = 16;               // pauses for a slab that somebody else is making
+  static constexpr u32 turns_a_wish = 4;                 // looks at listed slabs between two wishes for another
+  static constexpr u32 sharing_pause_nanoseconds = 512;  // a slab takes 2 us to be made
+  static constexpr u32 lanes_a_first_slab = 4;
+  // Of the 64 slabs around one, how many are left free by who takes it early.
+  static constexpr u32 quarter_of_around = 16, half_of_around = 32, most_of_around = 48;
   static constexpr u32 pause_nanoseconds = 128;
+
+  /// Who a request is among those of its class that find no room at once.
+  enum standing_of : u32 {
+    hintless,   ///< goes by no hint
+    waiting,    ///< somebody else makes a slab for the row
+    providing,  ///< is the one to make it
+    beginning   ///< the same, and the row never had one
+  };
 
   /// Where room may be, in the order in which it is looked for.
   enum place : u32 {
-    fresh,     ///< free slabs for who provides or goes by no hint, while there are plenty: memory buys speed
+    fresh,     ///< free slabs for who provides or goes by no hint, while enough of them are left
     awaited,   ///< the slab that somebody else provides for the row
     listed,    ///< listed slabs
+    shared,    ///< listed slabs, for longer, for who is not the one to make another
     unused,    ///< free slabs
     emptied,   ///< empty slabs of any class
     scarce,    ///< slabs of the class that are not known to be full
@@ -130,7 +148,7 @@ class slab_supply {
   };
 
   WARPHEAP_DEVICE u32 index_of(u32 where) const {
-    if (where == listed || where == relisted) return slab_table::listed(size_class_);
+    if (where == listed || where == shared || where == relisted) return slab_table::listed(size_class_);
     if (where == scarce) return slab_table::scarce(size_class_);
     return where == emptied ? slab_table::empty_slabs : slab_table::free_slabs;
   }
@@ -150,11 +168,12 @@ class slab_supply {
     // relaxed: a hint.
     return {table_.hint(entry).fetch_add(slab_hint::demand_of(blocks), order::relaxed)};
   }
-  /// Whether who demanded `blocks` when the hint was `seen` is the one to make a slab.
-  WARPHEAP_DEVICE bool is_provider(slab_hint seen, u32 blocks) const {
+  /// What a request by a hint is that found no room, not in slab `tried` - 1 either.
+  WARPHEAP_DEVICE standing_of standing_in_row(u32 entry, u32 wanted, u32 tried) const {
     u32 const round = 1u << log2_floor(table_.geometry().capacity(size_class_));
-    u32 const before = seen.demand() % round;
-    return before == 0 || before + blocks > round;
+    u32 const before = demand(entry, wanted).demand() % round;
+    if (before != 0 && before + wanted <= round) return waiting;
+    return begins(entry, tried) ? beginning : providing;
   }
 
   /// Whether nothing was found for the class and no room has appeared since.
@@ -216,15 +235,52 @@ class slab_supply {
     return {};
   }
 
+  /// A promise of a slab that is made although listed ones may have room. Leaves the more slabs free, the less is known of
+  /// the need for it: a row's first one, where many classes begin at once, may serve one request and no other.
+  WARPHEAP_DEVICE slab_reservation take_early(u32 wanted, u32 entry, standing_of standing) const {
+    u32 const capacity = table_.geometry().capacity(size_class_);
+    u32 spare = half_of_around;
+    if (standing == beginning) {
+      if (!is_time_for_one(wanted, lanes_a_first_slab)) return {};
+      spare = most_of_around;
+    } else if (standing == hintless) {
+      // Half a slab or more: of a crowd that comes to a listed slab one is served. Else as many make one as fill half of it.
+      if (2 * wanted >= capacity) spare = quarter_of_around;
+      else if (scale_below(slab_search::random_bits(), capacity) >= 2 * wanted) return {};
+    }
+    u32 const slab = lock_spare(spare);
+    return slab == none ? slab_reservation{} : slab_lock::publish(table_, slab, size_class_, wanted, entry);
+  }
+
+  /// Adds a wish for `wanted` blocks to those of the class. True for one caller of every `blocks_a_slab` blocks wished for,
+  /// and for the first.
+  WARPHEAP_DEVICE bool is_time_for_one(u32 wanted, u32 blocks_a_slab) const {
+    // relaxed: a count alone.
+    u32 const before = static_cast<u32>(table_.wishes(size_class_).fetch_add(wanted, order::relaxed));
+    return before == 0 || before % blocks_a_slab + wanted >= blocks_a_slab;
+  }
+
+  /// The same for a whole slab's blocks.
+  WARPHEAP_DEVICE bool is_time_for_one(u32 wanted) const {
+    return is_time_for_one(wanted, table_.geometry().capacity(size_class_));
+  }
+
   /// A promise of the slab `named`, or of one found at `where`, after a look: blind promises of a crowd that found one
-  /// slab keep one another out.
+  /// slab keep one another out. Who shares waits for slabs to be listed, unless there are no free ones to be made so, or so
+  /// much was wished for in the class that the caller is to make one.
   WARPHEAP_DEVICE slab_reservation take_any(u32 where, u32 named, u32 wanted, u32 entry) const {
+    u32 const turns = where == shared || where == unused || where == relisted ? many : few;
     WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; turn < (where == unused || where == relisted ? many : few); ++turn) {
+    for (u32 turn = 0; turn < turns; ++turn) {
+      if (where == shared && turn % turns_a_wish == 0 && afresh().is_time_for_one(wanted)) break;
       u32 const slab = named == none ? find(index_of(where)) : named;
-      if (slab == none) break;
-      slab_reservation const taken = afresh().take_room(where, slab, wanted, entry);
-      if (taken.blocks() != 0) return taken;
+      if (slab != none) {
+        slab_reservation const taken = afresh().take_room(where, slab, wanted, entry);
+        if (taken.blocks() != 0) return taken;
+      } else {
+        if (where != shared || find(slab_table::free_slabs) == none) break;
+        simt::pause(sharing_pause_nanoseconds);
+      }
       if (named != none) break;
     }
     return {};
@@ -245,11 +301,15 @@ class slab_supply {
     return locked ? slab_lock::publish(table_, slab, size_class_, wanted, entry) : slab_reservation{};
   }
 
-  /// Whether at least half of 64 slabs around a random place are free.
-  WARPHEAP_DEVICE bool free_slabs_are_plenty() const {
-    u64 const word =
-        atomic_ref<u64>{table_.index_words(slab_table::free_slabs)[random_slab() / 64]}.load(order::relaxed);
-    return popcount(word) >= 32;
+  /// Locks a free slab near a random place, if that leaves `spare` of the 64 around it free; `none` if it does not.
+  WARPHEAP_DEVICE u32 lock_spare(u32 spare) const {
+    u32 const near = random_slab();
+    // relaxed: a hint, which spares the toggles.
+    u64 const around = atomic_ref<u64>{table_.index_words(slab_table::free_slabs)[near / 64]}.load(order::relaxed);
+    if (popcount(around) <= spare) return none;
+    u32 const ahead = lowest_bit(rotate_left(around, 0 - near));
+    u32 const slab = near - near % 64 + (near + ahead) % 64;
+    return slab_lock::take_spare(table_, slab, size_class_, spare) ? slab : none;
   }
 
   slab_table table_;

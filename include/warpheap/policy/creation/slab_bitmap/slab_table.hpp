@@ -190,6 +190,10 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u64> fruitless(u32 size_class) const {
     return certificate(geometry_.classes() + 16 + size_class);
   }
+  /// Blocks of a class that were wished for where no slab was known to have room.
+  WARPHEAP_DEVICE atomic_ref<u64> wishes(u32 size_class) const {
+    return certificate(2 * geometry_.classes() + 16 + size_class);
+  }
   /// The same as a certificate for runs, with the length.
   WARPHEAP_DEVICE atomic_ref<u64> run_certificate() const { return certificate(geometry_.classes()); }
   WARPHEAP_DEVICE atomic_ref<u64> run_mutex() const { return certificate(geometry_.classes() + 1); }
