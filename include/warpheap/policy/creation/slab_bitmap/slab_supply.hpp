@@ -95,7 +95,7 @@ class slab_supply {
   }
 
   /// Finds another slab for a row whose slab `left` was brought to its soft limit by a request of `wanted` blocks: a
-  /// listed one at most half full, or a free one while half of them are.
+  /// listed one at most half full, or a free one while enough of them are left.
   WARPHEAP_DEVICE void move_on(u32 wanted, u32 left, u32 row) const {
     u32 const entry = entry_for(wanted, row);
     if (entry == slab_table::no_hint || hint(entry).current() != left + 1) return;
@@ -108,7 +108,7 @@ class slab_supply {
       slab_state const now = table_.load(slab);
       if (now.serves(size_class_) && now.used() < roomy) return table_.set_hint(entry, slab);
     }
-    if (u32 const slab = lock_spare(half_of_around); slab != none)
+    if (u32 const slab = lock_spare(spared_by_demand); slab != none)
       slab_lock::publish(table_, slab, size_class_, 0, entry);
   }
 
@@ -122,8 +122,8 @@ class slab_supply {
   static constexpr u32 turns_a_wish = 4;                 // looks at listed slabs between two wishes for another
   static constexpr u32 sharing_pause_nanoseconds = 512;  // a slab takes 2 us to be made
   static constexpr u32 lanes_a_first_slab = 4;
-  // Of the 64 slabs around one, how many are left free by who takes it early.
-  static constexpr u32 quarter_of_around = 16, half_of_around = 32, most_of_around = 48;
+  // Of the 64 slabs around one, how many are left free by who takes it early: for a row's first one, by chance, for demand.
+  static constexpr u32 spared_by_beginners = 40, spared_by_chance = 32, spared_by_demand = 16;
   static constexpr u32 pause_nanoseconds = 128;
 
   /// Who a request is among those of its class that find no room at once.
@@ -239,14 +239,15 @@ class slab_supply {
   /// the need for it: a row's first one, where many classes begin at once, may serve one request and no other.
   WARPHEAP_DEVICE slab_reservation take_early(u32 wanted, u32 entry, standing_of standing) const {
     u32 const capacity = table_.geometry().capacity(size_class_);
-    u32 spare = half_of_around;
+    u32 spare = spared_by_demand;
     if (standing == beginning) {
       if (!is_time_for_one(wanted, lanes_a_first_slab)) return {};
-      spare = most_of_around;
+      spare = spared_by_beginners;
     } else if (standing == hintless) {
       // Half a slab or more: of a crowd that comes to a listed slab one is served. Else as many make one as fill half of it.
-      if (2 * wanted >= capacity) spare = quarter_of_around;
-      else if (scale_below(slab_search::random_bits(), capacity) >= 2 * wanted) return {};
+      bool const by_chance = 2 * wanted < capacity;
+      if (by_chance && scale_below(slab_search::random_bits(), capacity) >= 2 * wanted) return {};
+      if (by_chance) spare = spared_by_chance;
     }
     u32 const slab = lock_spare(spare);
     return slab == none ? slab_reservation{} : slab_lock::publish(table_, slab, size_class_, wanted, entry);
