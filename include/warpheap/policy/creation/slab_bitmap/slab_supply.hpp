@@ -10,7 +10,7 @@
 // Memory buys speed, but not all of it: a slab that was made for one class is lost to the others until it is empty. So what
 // is made early (a row's first slab, another one while listed slabs have room) leaves a share of the slabs free; and who is
 // not the one to make a slab counts its wish with those of all others of the class, and makes one only for a slab's worth
-// of wishes. A crowd whose members each decided by what they saw took a whole pool for a quarter of its bytes.
+// of wishes. A crowd whose members each decided by what they saw took all of a pool for half of its bytes.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
