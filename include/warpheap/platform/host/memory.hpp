@@ -77,6 +77,17 @@ inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}
 /// Copies between any two places, after all earlier work of the default stream.
 inline void copy_bytes(void* to, void const* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
+/// There is one device.
+inline int current_device() { return 0; }
+
+class device_scope {
+ public:
+  explicit device_scope(int) noexcept {}
+  device_scope(device_scope const&) = delete;
+  device_scope& operator=(device_scope const&) = delete;
+  ~device_scope() {}
+};
+
 /// Multiprocessors that kernels see now.
 inline u32 multiprocessors() { return current_execution().sm_count; }
 
