@@ -27,6 +27,7 @@ class device_memory;
 class external;
 class host_memory;
 class toolkit_limit;
+class zeroed_memory;
 }  // namespace reserve_pool
 #endif
 
@@ -34,6 +35,11 @@ class toolkit_limit;
 template <class Creation>
 using plain_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
+
+/// The default one for programs that are right by what CUDA's heap happens to do: memory is zero until a block had it, and no
+/// two blocks share a sector of 32 bytes, the least that a cache holds.
+using forgiving_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
+                                      reserve_pool::zeroed_memory, alignment::shrink<32>>;
 
 using default_allocator = plain_allocator<creation::slab_bitmap<>>;
 using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,

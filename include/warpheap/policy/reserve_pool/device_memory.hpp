@@ -33,6 +33,23 @@ class device_memory {
   void* memory_ = nullptr;
 };
 
+/// The same, all zero at first. Creation policies that write nothing into their pool, like slab_bitmap, then hand out zeros
+/// where no block was before.
+class zeroed_memory {
+ public:
+  static constexpr char const* name = "zeroed_memory";
+
+  /// As device_memory's. The heap waits for the default stream before it is there for others.
+  void* acquire(size_t bytes) {
+    void* const memory = memory_.acquire(bytes);
+    backend::fill_bytes(memory, 0, bytes);
+    return memory;
+  }
+
+ private:
+  device_memory memory_;
+};
+
 }  // namespace reserve_pool
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 
