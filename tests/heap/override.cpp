@@ -239,6 +239,7 @@ TEST(OverrideHeap, UnbindsAUnitThatCameWhileItLived) {
   pretended_unit::start();
   auto made = std::make_unique<override_heap>(1_MiB);
   detail::override_unit const late{"late.cu", pretended_unit::allocator(), pretended_unit::variable};
+  EXPECT_TRUE(pretended_unit::is_bound());
   made.reset();
   EXPECT_FALSE(pretended_unit::is_bound());
 }
@@ -257,6 +258,24 @@ TEST(OverrideHeap, SaysWhenAskedWhyAUnitThatCameLaterIsNotBound) {
   pretended_unit::refuses = false;
   made.bind();
   EXPECT_TRUE(pretended_unit::is_bound());
+}
+
+/// Whether `memory` lies in memory that the backend gave somebody.
+bool is_allocated(void const* memory) {
+#if defined(__CUDACC__)
+  cudaPointerAttributes found{};
+  return cudaPointerGetAttributes(&found, memory) == cudaSuccess && found.type == cudaMemoryTypeDevice;
+#else
+  return host::detail::describe_address(reinterpret_cast<u64>(memory)).starts_with("buffer");
+#endif
+}
+
+TEST(OverrideHeap, GivesItsMemoryBack) {
+  auto made = std::make_unique<override_heap>(64_MiB);
+  void const* const block = ask()[0];
+  EXPECT_TRUE(is_allocated(block));
+  made.reset();
+  EXPECT_FALSE(is_allocated(block));
 }
 
 TEST(OverrideHeap, TakesNoMemoryIfAUnitCannotBeBound) {
