@@ -1,11 +1,12 @@
-// bounds: what __launch_bounds__ makes of kernels that allocate. The same calls under five bounds: none, (1024), (1024, 1),
-// (256, 4) and (256, 8). `malloc` and `free` are a burst, a call a thread of the first of `sizes`; `churn` is rounds of churn
-// with sizes of the first of `ranges`. Thread blocks have 256 threads. Always of the default allocator: a bound means registers, and
-// those are the allocator's.
+// bounds: what __launch_bounds__ makes of kernels that allocate. The same calls under five bounds:
+// none, (1024), (1024, 1), (256, 4) and (256, 8). `malloc` and `free` are a burst, a call a thread
+// of the first of `sizes`; `churn` is rounds of churn with sizes of the first of `ranges`. Thread
+// blocks have 256 threads. Always of the default allocator: a bound means registers, and those are
+// the allocator's.
 //
-// Figures: the kernel's registers a thread, its stack in bytes, and the threads that fit on a multiprocessor. Blocks of the
-// burst are stamped and looked at; the heap must be whole after all was freed. On the host backend a bound means nothing, and
-// only the row without one is measured.
+// Figures: the kernel's registers a thread, its stack in bytes, and the threads that fit on a
+// multiprocessor. Blocks of the burst are stamped and looked at; the heap must be whole after all
+// was freed. On the host backend a bound means nothing, and only the row without one is measured.
 #pragma once
 
 #include "churn.hpp"
@@ -107,7 +108,8 @@ class bounded_calls {
     device_buffer<void*> const blocks(threads);
     auto const shape = shape_for(threads, bounds_thread_block);
     result asking = blueprint("malloc", {bytes, bytes}, threads), freeing = blueprint("free", {bytes, bytes}, threads);
-    // Looking at the blocks writes all of them: it comes first, and what is timed runs on warm caches.
+    // Looking at the blocks writes all of them: it comes first, and what is timed runs on warm
+    // caches.
     for (u32 round = 0; round <= warm_up_rounds + asked_.repeat && asking.checked(); ++round) {
       auto const malloc_us =
           watch_.microseconds([&] { ask::launch_on(shape, heap_.ref(), draw, blocks.data(), threads); });

@@ -1,4 +1,5 @@
-// forgiving_allocator: memory that no block held reads as zeros, and no two blocks share a sector of 32 bytes.
+// forgiving_allocator: memory that no block held reads as zeros, and no two blocks share a sector
+// of 32 bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -25,8 +26,8 @@ struct tally {
   u64 misplaced = 0;  ///< blocks that share a sector with what is beside them
 };
 
-/// Kernel: every thread asks for blocks of random sizes until it has `most` or gets nullptr, looks at each, writes it full,
-/// and keeps it.
+/// Kernel: every thread asks for blocks of random sizes until it has `most` or gets nullptr, looks
+/// at each, writes it full, and keeps it.
 struct look_and_write {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 seed, u32 most, u64 largest, tally* found) const {

@@ -1,4 +1,5 @@
-// A heap that is made too early, by a static object of the program's first file, where device code is linked.
+// A heap that is made too early, by a static object of the program's first file, where device code
+// is linked.
 #include "early_heap.hpp"
 
 #include "warpheap/heap/override.hpp"

@@ -1,6 +1,7 @@
-// A heap that is a static object of this file. Built twice: as the first file of a program whose files are device programs
-// of their own, so that static objects of the others, which tell of their device code, are made later; and with -rdc=true
-// as the last file, beside files that know nothing of it.
+// A heap that is a static object of this file. Built twice: as the first file of a program whose
+// files are device programs of their own, so that static objects of the others, which tell of their
+// device code, are made later; and with -rdc=true as the last file, beside files that know nothing
+// of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -53,7 +54,8 @@ TEST(StaticHeap, EndsTheProgramWithItsReasonWhenItCannotBeMade) {
       testing::KilledBySignal(SIGABRT), "heap of 1 bytes: the least is 1048576");
 }
 
-// The last one: what others hold on the device is lost. The heap is destroyed when the program ends.
+// The last one: what others hold on the device is lost. The heap is destroyed when the program
+// ends.
 TEST(StaticHeap, OutlivesAResetOfTheDevice) {
   {
     device_buffer<node*> const lists(threads);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "bench/bounds.hpp"
 #include "bench/burst.hpp"
 #include "bench/churn.hpp"
 #include "bench/exhaust.hpp"
@@ -77,28 +76,6 @@ TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
     }
   }
   EXPECT_EQ(found, 3u);
-}
-
-TEST(Scenarios, BoundsMeasuresTheDefaultAllocatorAndOnTheHostWithoutABound) {
-  auto const on = make_host_backend();
-  auto asked = small_request();
-  asked.sizes = {100};
-  asked.ranges = {{16, 300}};
-  EXPECT_FALSE(on->measures_allocators("bounds"));
-  auto const rows = on->bench_floor("bounds", asked);
-  ASSERT_THAT(rows, SizeIs(3 + 4));
-  char const* const operations[] = {"malloc", "free", "churn"};
-  for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(rows[i].operation, operations[i]);
-    EXPECT_EQ(rows[i].allocator, "slab_bitmap");
-    EXPECT_THAT(rows[i].fault, IsEmpty());
-    EXPECT_THAT(rows[i].times_us, SizeIs(2));
-    EXPECT_EQ(rows[i].failures, 0u);
-    EXPECT_THAT(rows[i].parameters, testing::Contains(std::pair{std::string{"most_bytes"}, u64{i < 2 ? 100u : 300u}}));
-  }
-  EXPECT_EQ(rows[0].operations, 500);
-  EXPECT_GT(rows[2].operations, 500);
-  for (size_t i = 3; i < rows.size(); ++i) EXPECT_THAT(rows[i].skipped, HasSubstr("no registers to bound"));
 }
 
 TEST(Scenarios, FillTellsHowMuchOfThePoolWasUsedAndThatItServesAgain) {
@@ -385,7 +362,6 @@ TEST(Scenarios, UnknownNamesAreUsageErrors) {
 TEST(BrokenAllocators, AreCaughtWhenBlocksOverlap) {
   auto asked = small_request();
   expect_fault(bench::burst(broken<overlapping>(), asked), "blocks overlap another");
-  expect_fault(bench::bounds(broken<overlapping>(), asked), "blocks overlap another");
   expect_fault(bench::fill(broken<overlapping>(), asked), "blocks overlap another");
   asked.sizes = {64};
   expect_fault(bench::exhaust(broken<overlapping>(), asked), "blocks overlap another");
@@ -400,7 +376,6 @@ TEST(BrokenAllocators, AreCaughtWhenBlocksOverlap) {
 
 TEST(BrokenAllocators, AreCaughtWhenBlocksAreMisaligned) {
   expect_fault(bench::burst(broken<misaligning>(), small_request()), "500 blocks are not aligned");
-  expect_fault(bench::bounds(broken<misaligning>(), small_request()), "500 blocks are not aligned");
   expect_fault(bench::churn(broken<misaligning>(), small_request()), "blocks are not aligned");
   expect_fault(bench::workers(broken<misaligning>(), small_request()), "blocks are not aligned");
   expect_fault(bench::policy_overhead(broken<misaligning>(), small_request()), "500 blocks are not aligned");
@@ -408,7 +383,6 @@ TEST(BrokenAllocators, AreCaughtWhenBlocksAreMisaligned) {
 
 TEST(BrokenAllocators, AreCaughtWhenTheyLoseBlocks) {
   expect_fault(bench::burst(broken<leaking>(), small_request()), "blocks lost");
-  expect_fault(bench::bounds(broken<leaking>(), small_request()), "blocks lost");
   expect_fault(bench::churn(broken<leaking>(), small_request()), "blocks lost");
   expect_fault(bench::fill(broken<leaking>(), small_request()), "blocks lost");
   auto asked = small_request();

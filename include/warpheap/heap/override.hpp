@@ -73,21 +73,23 @@ static override_unit const this_unit{
 
 }  // namespace detail
 
-/// The heap behind device code's malloc, free, new and delete, of the device that is current when it is made: made, it is
-/// bound in all units of the process that include this header; destroyed, it waits for the device's kernels, and is
-/// unbound. Make and destroy it when no kernel runs that calls these names.
+/// The heap behind malloc, free, new and delete of device code, for the device that is current when
+/// it is made. Made, it is bound in all units of the process that include this header; destroyed, it
+/// waits for the device's kernels and is unbound. Make and destroy it when no kernel runs that calls
+/// these names.
 ///
-/// O1  All units are bound to the one that lives, those too that come while it lives, or all are unbound. Only a unit that
-///     came meanwhile and cannot be bound stays unbound until bind() has said why.
+/// O1  All units are bound to the one that lives, or all are unbound. A unit that comes while it lives
+///     is bound as it comes; if it cannot be, it stays unbound, and bind() says why.
 /// O2  At most one lives: it claims that before it takes memory, and gives the claim back last.
 /// O3  All units are for one allocator when it is made, or none is bound.
-/// O4  A device that was reset has taken the pool back: no unit holds the binding any more, and the pool is not freed again,
-///     since its address may be another's by then.
+/// O4  A device that was reset has taken the pool back. Then no unit holds the binding any more, and
+///     the pool is not freed: its address may be another's by then.
 template <class Allocator>
 class basic_override_heap {
  public:
-  /// As basic_heap's; throws std::logic_error too if there is an override_heap or a unit was compiled for another
-  /// allocator, and backend_error if the device cannot run a unit's code, or CUDA does not know it yet.
+  /// As basic_heap's. Throws std::logic_error too if there is an override_heap, or a unit was compiled
+  /// for another allocator; backend_error if the device cannot run a unit's code, or CUDA does not know
+  /// it yet.
   explicit basic_override_heap(size_t bytes) {
     detail::override_unit::expect_all_bindable(nothing());  // before memory is taken
     heap_ = std::make_unique<basic_heap<Allocator>>(bytes);
@@ -112,7 +114,8 @@ class basic_override_heap {
     if (reset) (void)heap_.release();  // O4: its own bytes are lost to the host, a few hundred
   }
 
-  /// Binds once more, to hear why a unit of a library that was loaded since could not be bound. Throws as the constructor.
+  /// Binds once more. Throws what the constructor throws of units: so a program hears why a library
+  /// that was loaded since could not be bound.
   void bind() { detail::override_unit::bind_all(binding_); }
 
   /// The heap itself: statistics, invariants, reset, and its ref() for kernels that take one.

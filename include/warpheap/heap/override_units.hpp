@@ -1,11 +1,14 @@
-// The translation units whose device code has its malloc from us, so that a heap can be bound in each of them.
+// The translation units whose device code has its malloc from us, so that a heap can be bound in
+// each of them.
 //
-// Without -rdc=true a unit's device code is a program of its own with variables of its own, which only host code of the same
-// unit can name. So each unit brings a function that writes its variable, and puts it on a list of the process before main.
-// With -rdc=true units work the same, and need no case of their own.
+// Without -rdc=true a unit's device code is a program of its own with variables of its own, which
+// only host code of the same unit can name. So each unit brings a function that writes its
+// variable, and puts it on a list of the process before main. With -rdc=true units work the same,
+// and need no case of their own.
 //
-// Units come one after the other: static objects of one are made before another's are, and libraries are loaded later. A
-// unit that comes while a heap is bound is bound to it there and then.
+// Units come one after the other: static objects of one are made before another's are, and
+// libraries are loaded later. A unit that comes while a heap is bound is bound to it there and
+// then.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -25,14 +28,15 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace detail {
 
-/// How a unit's variable is reached: copies of a heap's binding, of the type that the unit's allocator names. Both throw
-/// what the backend says if they cannot.
+/// How a unit's variable is reached: copies of a heap's binding, of the type that the unit's
+/// allocator names. Both throw what the backend says if they cannot.
 struct override_variable {
   void (*write)(void const* binding);
   void (*read)(void* binding);
 };
 
-/// What units are bound to: the `size` bytes at `bytes`, for one allocator and one device. It outlives its being bound.
+/// What units are bound to: the `size` bytes at `bytes`, for one allocator and one device. It
+/// outlives its being bound.
 struct override_binding {
   std::string_view allocator;
   int device;
@@ -40,11 +44,12 @@ struct override_binding {
   size_t size;
 };
 
-/// A unit that includes override.hpp. On the list as long as it lives: from before main, or from the loading of its
-/// library to the unloading.
+/// A unit that includes override.hpp. On the list as long as it lives: from before main, or from
+/// the loading of its library to the unloading.
 class override_unit {
  public:
-  /// Bound at once if a heap is, and this unit can be; else it stays unbound, and bind_all() says why.
+  /// Bound at once if a heap is, and this unit can be; else it stays unbound, and bind_all() says
+  /// why.
   override_unit(char const* source, char const* allocator, override_variable variable)
       : source_{source}, allocator_{allocator}, variable_{variable} {
     std::lock_guard const lock{mutex()};
@@ -62,8 +67,9 @@ class override_unit {
     *link = next_;
   }
 
-  /// Binds all units, and those that come until unbind_all(). Throws std::logic_error if one was compiled for another
-  /// allocator, and backend_error with the unit's name if one cannot be bound; then some are bound and some are not.
+  /// Binds all units, and those that come until unbind_all(). Throws std::logic_error if one was
+  /// compiled for another allocator, and backend_error with the unit's name if one cannot be bound;
+  /// then some are bound and some are not.
   static void bind_all(override_binding const& to) {
     std::lock_guard const lock{mutex()};
     write_all(to);
@@ -83,7 +89,8 @@ class override_unit {
     for (auto const* unit = first(); unit; unit = unit->next_) unit->try_write(nothing);
   }
 
-  /// Whether any unit holds this binding: false when the device was reset since, and the variables are as at the start.
+  /// Whether any unit holds this binding: false when the device was reset since, and the variables
+  /// are as at the start.
   static bool any_holds(override_binding const& to) noexcept {
     std::lock_guard const lock{mutex()};
     for (auto const* unit = first(); unit; unit = unit->next_)

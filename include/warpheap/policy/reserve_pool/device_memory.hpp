@@ -11,7 +11,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace reserve_pool {
 
-/// Owns one range of device memory. Movable; gives the memory back when destroyed, quietly if the runtime is unloading.
+/// Owns one range of device memory. Movable; gives the memory back when destroyed, quietly if the
+/// runtime is unloading.
 class device_memory {
  public:
   static constexpr char const* name = "device_memory";
@@ -33,8 +34,8 @@ class device_memory {
   void* memory_ = nullptr;
 };
 
-/// The same, all zero at first. Creation policies that write nothing into their pool, like slab_bitmap, then hand out zeros
-/// where no block was before.
+/// The same, all zero at first. Creation policies that write nothing into their pool, like
+/// slab_bitmap, then hand out zeros where no block was before.
 class zeroed_memory {
  public:
   static constexpr char const* name = "zeroed_memory";
