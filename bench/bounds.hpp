@@ -75,18 +75,16 @@ class bounded_kernel {
 #endif
 };
 
-/// All calls under one bound.
+/// All calls under one bound. Before each that is timed, the heap is made new and warmed up: where
+/// warps then find their slabs is a matter of chance, and stays for as long as the heap is not reset.
 template <class Allocator, launch_bound Bound>
 class bounded_calls {
  public:
   bounded_calls(basic_heap<Allocator>& heap, std::string const& name, request const& asked)
       : heap_{heap}, name_{name}, asked_{asked} {}
 
-  /// Every part on a heap as it was made: what the one before left is not to favour a bound.
   std::vector<result> measure() {
-    heap_.reset();
     burst();
-    heap_.reset();
     if (rows_.front().checked()) churn();
     return rows_;
   }
@@ -111,19 +109,23 @@ class bounded_calls {
     device_buffer<void*> const blocks(threads);
     auto const shape = shape_for(threads, bounds_thread_block);
     result asking = blueprint("malloc", {bytes, bytes}, threads), freeing = blueprint("free", {bytes, bytes}, threads);
-    // Looking at the blocks writes all of them: it comes first, and what is timed runs on warm
-    // caches.
-    for (u32 round = 0; round <= warm_up_rounds + asked_.repeat && asking.checked(); ++round) {
+    auto const call = [&](bool looks) {
       auto const malloc_us =
           watch_.microseconds([&] { ask::launch_on(shape, heap_.ref(), draw, blocks.data(), threads); });
-      if (round == 0) {
+      if (looks) {
         auto const found = examine<Allocator>(blocks, draw);
         asking.failures = found.failures;
         asking.fault = freeing.fault = found.fault();
       }
       auto const free_us =
           watch_.microseconds([&] { give_back::launch_on(shape, heap_.ref(), blocks.data(), threads); });
-      if (round <= warm_up_rounds) continue;
+      return std::pair{malloc_us, free_us};
+    };
+    call(true);
+    for (u32 round = 0; round < asked_.repeat && asking.checked(); ++round) {
+      heap_.reset();
+      for (u32 warm_up = 0; warm_up < warm_up_rounds; ++warm_up) call(false);
+      auto const [malloc_us, free_us] = call(false);
       asking.times_us.push_back(malloc_us);
       freeing.times_us.push_back(free_us);
     }
@@ -138,12 +140,16 @@ class bounded_calls {
     device_buffer<churn_tally> const tallies(threads);
     result made = blueprint("churn", range, threads);
     made.parameters.emplace_back("rounds", asked_.rounds);
-    for (u32 round = 0; round <= asked_.repeat; ++round) {
-      auto const time = watch_.microseconds([&] {
+    auto const call = [&] {
+      return watch_.microseconds([&] {
         rounds::launch_on(shape_for(threads, bounds_thread_block), heap_.ref(), draw, asked_.rounds, tallies.data(),
                           threads);
       });
-      if (round > 0) made.times_us.push_back(time);
+    };
+    for (u32 round = 0; round < asked_.repeat; ++round) {
+      heap_.reset();
+      call();
+      made.times_us.push_back(call());
     }
     auto const total = total_of(tallies);
     made.failures = total.found.failures;
