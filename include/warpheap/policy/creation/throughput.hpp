@@ -34,8 +34,8 @@ class buddy_chunks {
  public:
   WARPHEAP_HOST_DEVICE explicit buddy_chunks(far_table<Layout> const& table) : table_{table} {}
 
-  WARPHEAP_DEVICE void* create_chunk() const { return buddy().create_order(order()); }
-  WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_alone(memory); }
+  WARPHEAP_DEVICE void* create_chunk() const { return buddy().create_kept(order()); }
+  WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_kept(memory); }
   WARPHEAP_DEVICE u64 chunks_available() const { return buddy().available_slots(table_.chunk().bytes()); }
 
   /// There is nothing to open: TBuddy makes itself ready.
