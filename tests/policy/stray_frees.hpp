@@ -2,6 +2,7 @@
 // free together what is no longer theirs, and pointers that reach another lane by a way that orders nothing.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "quiet_pool.hpp"
@@ -95,6 +96,59 @@ std::string fault_after_misuse(quiet_pool<Allocator> const& pool, u64 bytes) {
   return {};
 }
 
+/// A misuse: what lanes ask for, and how many they are.
+struct misuse {
+  launch_shape shape;
+  sizes_between sizes;
+};
+
+template <class MakePool>
+void expect_whole_after_lanes(MakePool make_pool, misuse const& of, u64 seed) {
+  auto const pool = make_pool();
+  launch(of.shape, frees_twice{.rounds = 10, .sizes = of.sizes, .seed = seed}, pool.allocator());
+  synchronize();
+  EXPECT_EQ(fault_after_misuse(pool, of.sizes.least), "");
+}
+
+/// A heap of `make_pool()` is whole after lanes freed twice under traffic.
+template <class MakePool>
+void expect_whole_after_lanes(unsigned seeds, MakePool make_pool, misuse const& of) {
+  u64 seed = 0;
+  for_each_schedule(seeds, [&] { expect_whole_after_lanes(make_pool, of, seed++); });
+}
+
+/// The same after warps did together.
+template <class MakePool>
+void expect_whole_after_warps(unsigned seeds, MakePool make_pool, misuse const& of) {
+  constexpr u32 places = 24;
+  u64 seed = 0;
+  for_each_schedule(seeds, [&] {
+    auto const pool = make_pool();
+    device_buffer<u64> const board(places);
+    launch(of.shape, warps_free_twice{.rounds = 6, .sizes = of.sizes, .seed = seed++}, pool.allocator(), board.data(),
+           places);
+    synchronize();
+    EXPECT_EQ(fault_after_misuse(pool, of.sizes.least), "");
+  });
+}
+
+#if !defined(__CUDACC__)
+
+/// As expect_whole_after_lanes(), under the schedules of some seeds, at which the heap once was not.
+template <class MakePool>
+void replay(std::initializer_list<u64> seeds, MakePool make_pool, misuse const& of) {
+  for (u64 const seed : seeds) {
+    auto run = schedule_of(seed);
+    run.step_cap = 20'000'000;
+    SCOPED_TRACE(host::describe(run));
+    host::scoped_execution const use{run};
+    auto const body = [&] { expect_whole_after_lanes(make_pool, of, seed); };
+    detail::run_guarded(body);
+  }
+}
+
+#endif
+
 /// How a pointer reaches the lane that frees it.
 enum class hand_over { by_shuffle, by_shuffle_and_barrier, by_relaxed_mailbox, by_release_and_acquire };
 
@@ -131,14 +185,23 @@ struct frees_what_another_got {
   }
 };
 
-/// Whether a block that another lane got is known by its size and freed.
-template <class Pool>
-bool frees_what_came(Pool const& pool, hand_over how, u64 bytes) {
-  bool const in_warp = how == hand_over::by_shuffle || how == hand_over::by_shuffle_and_barrier;
-  device_buffer<u64> const mailbox(1), usable(1);
-  launch({in_warp ? 1u : 2u, 2}, frees_what_another_got{how, bytes}, pool.allocator(), mailbox.data(), usable.data());
-  synchronize();
-  return usable[0] >= bytes && pool.is_quiet(0);
+/// Blocks of `bytes` that another lane got are known by their size and freed, whichever way they came.
+template <class MakePool>
+void expect_frees_what_came(unsigned seeds, MakePool make_pool, u64 bytes) {
+  for (auto const how : {hand_over::by_shuffle, hand_over::by_shuffle_and_barrier, hand_over::by_relaxed_mailbox,
+                         hand_over::by_release_and_acquire}) {
+    SCOPED_TRACE(std::to_string(bytes) + " bytes, way " + std::to_string(static_cast<int>(how)));
+    bool const in_warp = how == hand_over::by_shuffle || how == hand_over::by_shuffle_and_barrier;
+    for_each_schedule(seeds, [&] {
+      auto const pool = make_pool();
+      device_buffer<u64> const mailbox(1), usable(1);
+      launch({in_warp ? 1u : 2u, 2}, frees_what_another_got{how, bytes}, pool.allocator(), mailbox.data(),
+             usable.data());
+      synchronize();
+      EXPECT_GE(usable[0], bytes);
+      pool.expect_quiet(0);
+    });
+  }
 }
 
 }  // namespace warpheap::test
