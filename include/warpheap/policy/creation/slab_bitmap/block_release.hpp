@@ -6,8 +6,8 @@
 //
 //   F1  a free is counted as foreign or double only after a look at the newest word of the slab, and an attempt by what it says.
 //   F2  lanes that act as one have read one role: what holds for the leader's holds for all.
-//   F3  a free that cleared bits of another class than it meant learns it as it subtracts, and sets them again if nobody has
-//       claimed them meanwhile.
+//   F3  a free that cleared the bit of another class learns it as it subtracts. If there is a block where it points, which it frees
+//       then, it sets that bit again, unless somebody has claimed it meanwhile.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -25,16 +25,16 @@ class block_release {
     u64 const offset = offset_of(memory);
     slab_role const role = seen_role(offset);
     block_address const at = locate(offset, role);
-    bool freed = false;
+    outcome what = missed;
     if (at.kind == block_address::block) {
       u32 const company = simt::active_mask();
       // With a constant where it is a whole warp, as it mostly is: of lanes that name a constant mask the compiler need not find
       // out which of them name which.
       shared_release const shared =
           company == full_mask ? release_together(full_mask, at, role) : release_together(company, at, role);
-      freed = finish(company, memory, at, role, shared);
+      what = finish(company, memory, at, role, shared);
     }
-    if (!freed) look_again(table_, memory, role);
+    if (what != freed) look_again(table_, memory, role, what);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none. Looks again before it says so.
@@ -88,6 +88,13 @@ class block_release {
     return {index != slab_role::no_block ? block_address::block : block_address::none, slab, index};
   }
 
+  /// What came of one lane's free.
+  enum outcome : u32 {
+    freed,
+    missed,  ///< nothing was there to clear
+    misled  ///< the bit was that of a block of another class, elsewhere: only the first block begins where it does in any class
+  };
+
   /// What the lanes of a group did together.
   struct shared_release {
     u64 cleared;     ///< the leader's: bits that were set in the word of its block
@@ -121,41 +128,28 @@ class block_release {
     return shared;
   }
 
-  /// Settles what the lanes of `company` did together. Returns to each whether it freed its block.
-  WARPHEAP_DEVICE bool finish(u32 company, void const* memory, block_address const& at, slab_role role,
-                              shared_release shared) const {
+  /// Settles what the lanes of `company` did together. Returns to each what came of its free.
+  WARPHEAP_DEVICE outcome finish(u32 company, void const* memory, block_address const& at, slab_role role,
+                                 shared_release const& shared) const {
     lane_group const group = group_of(shared.mask);
-    bool freed = true;
+    outcome mine = freed;
     if (!shared.suffices) {
-      if (group.leads && shared.cleared != 0 && shared.now.size_class() != role.size_class()) {
-        shared.now = put_back(table_, at.slab, shared.now.size_class(), at.index / 64, shared.cleared);
-        shared.cleared = 0;
-      }
+      bool const is_strange = shared.cleared != 0 && shared.now.size_class() != role.size_class();
+      u32 const strange = simt::ballot(company, group.leads && is_strange);
       u64 const cleared = simt::shuffle(company, shared.cleared, group.leader);
       // Of lanes that freed one block together, one did.
       u32 const same = simt::match_any(company, reinterpret_cast<u64>(memory)) & group.mask;
-      freed = ((cleared >> (at.index % 64)) & 1) && group_of(same).leads;
+      if (!((cleared >> (at.index % 64)) & 1) || !group_of(same).leads) mine = missed;
+      else if (((strange >> group.leader) & 1) && at.index != 0) mine = misled;
     }
     if (group.leads && !shared.now.is_settled(role.size_class())) table_.settle(at.slab, shared.now);
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
-    return freed;
+    return mine;
   }
 
-  /// Sets bits again that were cleared though the slab serves `size_class`, as far as nobody has claimed the blocks since (F3).
-  /// settle() must follow, with the result.
-  WARPHEAP_COLD static slab_state put_back(slab_table table, u32 slab, u32 size_class, u32 word, u64 bits) {
-    u32 const wanted = popcount(bits);
-    slab_state const old = table.promise(slab, wanted);
-    bool const has_room = old.serves(size_class) && old.used() + wanted <= table.geometry().capacity(size_class);
-    // relaxed: whose blocks they are is nothing to us.
-    u64 const set = has_room ? table.blocks(slab).try_claim(word, bits, order::relaxed) : 0;
-    return table.subtract(slab, 0, wanted - popcount(set));
-  }
-
-  /// A free whose first look, at the role that it `tried`, found no block to free: a run, or a misuse, or a look that was old. Any
-  /// lane alone.
-  WARPHEAP_COLD static void look_again(slab_table table, void const* memory, slab_role tried) {
+  /// A free whose first look, at the role that it `tried`, freed nothing: a run, or a misuse, or a look that was old. Any lane alone.
+  WARPHEAP_COLD static void look_again(slab_table table, void const* memory, slab_role tried, outcome came_of_it) {
     block_release const self{table};
     u64 const offset = self.offset_of(memory);
     if (offset >= table.geometry().pool_bytes()) return table.add_count(count::foreign_frees, 1);
@@ -167,25 +161,36 @@ class block_release {
       if (slab_runs::try_destroy(table, slab, role)) return;
       is_start = true;
     }
-    self.release_newest(offset, tried, is_start);
+    self.release_newest(offset, tried, came_of_it == misled, is_start);
   }
 
-  /// Frees the block that starts at `offset` by the newest word of its slab, if the class is another than was `tried` (F1). Counts
-  /// what is none; `is_start` says whether something started there by an older word.
-  WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_start) const {
+  /// Frees the block that starts at `offset` by the newest word of its slab, if the class is another than was `tried` (F1), and
+  /// gives back the one that we took for it (F3). Counts what is none; `is_start`: something started there by an older word.
+  WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_misled, bool is_start) const {
     u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
     // A promise: while we hold it, the slab keeps its class (D3).
     slab_state const now = table_.promise(slab, 1);
-    u32 freed = 0;
+    u32 freed = 0, promised = 1;
     if (now.live()) {
       u32 const index = block_index(now.size_class(), inside);
       bool const starts = index * class_bytes(now.size_class()) == inside;
       is_start = is_start || starts;
-      if (starts && !tried.is_of(now.size_class()))
-        freed = popcount(table_.blocks(slab).release(index / 64, u64{1} << (index % 64)));
+      if (starts && !tried.is_of(now.size_class())) freed = popcount(release_bit(slab, index));
+      // Our promise becomes that of the other block: it has room, since ours is free and not subtracted yet.
+      u32 const other = tried.index_at(inside);
+      if (freed != 0 && is_misled && other < table_.geometry().capacity(now.size_class()))
+        promised -= popcount(restore_bit(slab, other));
     }
     if (freed == 0) table_.add_count(is_start ? count::double_frees : count::foreign_frees, 1);
-    table_.settle(slab, table_.subtract(slab, freed, 1));
+    table_.settle(slab, table_.subtract(slab, freed, promised));
+  }
+
+  WARPHEAP_DEVICE u64 release_bit(u32 slab, u32 index) const {
+    return table_.blocks(slab).release(index / 64, u64{1} << (index % 64));
+  }
+  WARPHEAP_DEVICE u64 restore_bit(u32 slab, u32 index) const {
+    // relaxed: whose block it is is nothing to us.
+    return table_.blocks(slab).try_claim(index / 64, u64{1} << (index % 64), order::relaxed);
   }
 
   slab_table table_;
