@@ -105,6 +105,7 @@ __global__ void call_atomics(counters* all) {
   count_by(all->p, 1);
 }
 
+#if !defined(__CUDACC_RTC__)
 // The host's side, so that it is compiled too.
 unsigned long long use_heap() {
   using namespace warpheap::literals;
@@ -115,3 +116,4 @@ unsigned long long use_heap() {
   heap.for_each_live([&](auto, auto bytes) { slots += bytes; });
   return slots + heap.info().size() + heap.handle();
 }
+#endif

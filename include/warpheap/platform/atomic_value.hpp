@@ -67,15 +67,27 @@ struct word_of_bytes<true> {
 template <class T>
 using atomic_word = typename word_of_bytes<sizeof(T) == 8>::type;
 
+/// The bits of `from` as another type of the same size.
+template <class To, class From>
+WARPHEAP_HOST_DEVICE inline To same_bits(From from) {
+#if defined(__CUDA_ARCH__)  // before CUDA 12.4 device code has no bit cast
+  To to;
+  memcpy(&to, &from, sizeof(To));
+  return to;
+#else
+  return __builtin_bit_cast(To, from);
+#endif
+}
+
 // What is refused has no word. The refusal is said once, below, and these say nothing.
 template <class T>
 WARPHEAP_HOST_DEVICE inline atomic_word<T> to_word([[maybe_unused]] T value) {
-  if constexpr (atomic_value<T>) return __builtin_bit_cast(atomic_word<T>, value);
+  if constexpr (atomic_value<T>) return same_bits<atomic_word<T>>(value);
   else return {};
 }
 template <class T>
 WARPHEAP_HOST_DEVICE inline T from_word([[maybe_unused]] atomic_word<T> word) {
-  if constexpr (atomic_value<T>) return __builtin_bit_cast(T, word);
+  if constexpr (atomic_value<T>) return same_bits<T>(word);
   else return {};
 }
 
