@@ -41,6 +41,7 @@ using backend::release_fence;
 
 #if !defined(__CUDACC_RTC__)
 using backend::launch;
+using backend::set_device_variable;
 using backend::stream;
 using backend::stream_view;
 using backend::synchronize;
