@@ -2,6 +2,8 @@
 // NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard headers, so nothing is included here.
 #pragma once
 
+#include "language.hpp"
+
 /// A device function off the common path: a call, so that its registers are not the caller's. Takes everything by value:
 /// a reference would put the caller's objects into local memory, for whose stores every release then waits.
 #define WARPHEAP_COLD WARPHEAP_DEVICE __attribute__((noinline))

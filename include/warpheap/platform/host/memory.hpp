@@ -77,6 +77,13 @@ inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}
 /// Copies between any two places, after all earlier work of the default stream.
 inline void copy_bytes(void* to, void const* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
+/// Sets a variable that kernels see, for those that are launched from now on.
+template <class T>
+void set_device_variable(T& variable, T const& value) {
+  static_assert(__is_trivially_copyable(T), "set_device_variable copies bits");
+  variable = value;
+}
+
 /// Multiprocessors that kernels see now.
 inline u32 multiprocessors() { return current_execution().sm_count; }
 

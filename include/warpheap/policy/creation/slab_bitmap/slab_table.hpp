@@ -271,7 +271,7 @@ class slab_table {
     if (!((word >> (slab % 64)) & 1)) index(empty_slabs).set(slab);
   }
 
-  u8* base_;
+  u8* base_ = nullptr;
   slab_geometry geometry_;
 };
 
