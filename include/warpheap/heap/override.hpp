@@ -29,7 +29,9 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// This unit's own. Not `inline`: without -rdc=true units cannot share a variable, and with it every unit's is bound to the
 /// same heap, so it does not matter from which of them the linker takes malloc.
-#if defined(__CUDACC__)
+#if defined(__CUDACC_RDC__)
+static __device__ bound_heap<override_allocator<>::type> device_heap;
+#elif defined(__CUDACC__)
 static __constant__ bound_heap<override_allocator<>::type> device_heap;
 #else
 static bound_heap<override_allocator<>::type> device_heap;
@@ -111,7 +113,7 @@ using override_heap = basic_override_heap<override_allocator<>::type>;
 // Inline, which C++ leaves open for new and delete: the copies of several units are one, with -rdc=true. There also `used`,
 // so that a unit without a kernel of its own serves those that do not know this header.
 #if defined(__CUDACC_RDC__)
-#define WARPHEAP_DEVICE_NAME inline __attribute__((used)) __device__
+#define WARPHEAP_DEVICE_NAME inline __attribute__((used)) __device__ WARPHEAP_LINKED
 #else
 #define WARPHEAP_DEVICE_NAME inline __device__
 #endif

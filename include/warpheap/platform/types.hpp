@@ -2,9 +2,18 @@
 // NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard headers, so nothing is included here.
 #pragma once
 
+/// With -rdc=true: a function that is called rather than inlined uses at most 32 registers. The linker keeps one copy of
+/// it for all units, so ptxas cannot fit it to the bound of a kernel that calls it, and refuses a kernel with a lower one.
+/// 32 is the lowest bound that a kernel has in use, and what callers of malloc rely on: heap/override.hpp, A2.
+#if defined(__CUDACC_RDC__)
+#define WARPHEAP_LINKED __attribute__((local_maxnreg(32)))
+#else
+#define WARPHEAP_LINKED
+#endif
+
 /// A device function off the common path: a call, so that its registers are not the caller's. Takes everything by value:
 /// a reference would put the caller's objects into local memory, for whose stores every release then waits.
-#define WARPHEAP_COLD WARPHEAP_DEVICE __attribute__((noinline))
+#define WARPHEAP_COLD WARPHEAP_DEVICE __attribute__((noinline)) WARPHEAP_LINKED
 
 /// Before a loop off the common path: copies of its body would only be longer to fetch.
 #if defined(__CUDA_ARCH__)
