@@ -117,7 +117,7 @@ std::vector<result> exhaust(contender<Allocator> const& who, request const& aske
   };
   std::vector<result> results;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    asked.report("exhaust, " + who.name, i, sizes.size());
+    if (!asked.proceed("exhaust, " + who.name, i, sizes.size())) break;
     auto const size = planned(sizes[i]);
     result row{.scenario = "exhaust", .allocator = who.name, .operation = "malloc"};
     row.parameters = {{"bytes", size.bytes}, {"threads", size.threads}, {"pool_bytes", size.pool_bytes}};

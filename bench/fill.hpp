@@ -104,7 +104,7 @@ std::vector<result> fill(contender<Allocator> const& who, request const& asked) 
     fill_at_size<Allocator> at_size{who, asked, bytes};
     bool sound = true;
     for (u32 round = 0; round <= asked.repeat && sound; ++round) {
-      asked.report("fill, " + who.name, done++, sizes.size() * (asked.repeat + 1));
+      if (!asked.proceed("fill, " + who.name, done++, sizes.size() * (asked.repeat + 1))) return results;
       sound = at_size.round(round > 0, asked.pool_bytes);
     }
     at_size.append_to(results);

@@ -225,7 +225,7 @@ std::vector<result> head_replacement(contender<Allocator> const& who, request co
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 64, 256, 1024, 3072} : asked.sizes;
   std::vector<result> rows;
   for (u64 const bytes : sizes) {
-    asked.report("head_replacement, " + who.name, rows.size() / replacement_ways.size(), sizes.size());
+    if (!asked.proceed("head_replacement, " + who.name, rows.size() / replacement_ways.size(), sizes.size())) break;
     result const refused{.scenario = "head_replacement",
                          .allocator = who.name,
                          .operation = "burst",

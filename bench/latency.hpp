@@ -52,7 +52,7 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
   stopwatch watch;
   std::vector<result> results;
   for (u64 const bytes : sizes) {
-    asked.report("latency, " + who.name, results.size() / 2, sizes.size());
+    if (!asked.proceed("latency, " + who.name, results.size() / 2, sizes.size())) break;
     result asking{.scenario = "latency", .allocator = who.name, .operation = "malloc"};
     asking.parameters = {{"bytes", bytes}, {"threads", 1}, {"calls", calls}, {"pool_bytes", asked.pool_bytes}};
     asking.operations = calls;

@@ -53,7 +53,7 @@ void for_each_prefix_sum(request const& asked, std::string const& name, Measure 
   u64 done = 0;
   for (auto const range : ranges)
     for (u64 const threads : numbers) {
-      asked.report("prefix_sum, " + name, done++, ranges.size() * numbers.size());
+      if (!asked.proceed("prefix_sum, " + name, done++, ranges.size() * numbers.size())) return;
       result row{.scenario = "prefix_sum", .operation = "malloc"};
       row.parameters = {{"least_bytes", range.least}, {"most_bytes", range.most}, {"threads", threads}};
       row.operations = static_cast<double>(threads);

@@ -185,7 +185,7 @@ std::vector<result> workers(contender<Allocator> const& who, request const& aske
   std::vector<result> results;
   for (u64 const bytes : sizes)
     for (u64 const number : numbers) {
-      asked.report("workers, " + who.name, results.size() / 2, sizes.size() * numbers.size());
+      if (!asked.proceed("workers, " + who.name, results.size() / 2, sizes.size() * numbers.size())) return results;
       crowd_of_workers<Allocator> crowd{heap, bytes, number, asked.seed};
       crowd.measure(asked.repeat);
       result blueprint{.scenario = "workers", .allocator = who.name};

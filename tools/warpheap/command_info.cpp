@@ -7,6 +7,7 @@
 #include "json_output.hpp"
 #include "machine.hpp"
 #include "numbers.hpp"
+#include "standard_output.hpp"
 #include "text_table.hpp"
 
 namespace warpheap::tool {
@@ -39,11 +40,11 @@ int run_info(common_flags const& flags) {
                  fmt::format("{}", device.multiprocessors), device.compute_capability});
   }
   if (!output.owns_standard_output()) {
-    fmt::print("warpheap {} (commit {})\n", version(), commit());
-    fmt::print("backends: {}; default here: {}\n\n{}\n", fmt::join(backend_names(), ", "), on->name(),
-               allocators.text());
-    if (on->devices().empty()) fmt::print("no CUDA device in use\n");
-    else fmt::print("{}", devices.text());
+    print_output("warpheap {} (commit {})\n", version(), commit());
+    print_output("backends: {}; default here: {}\n\n{}\n", fmt::join(backend_names(), ", "), on->name(),
+                 allocators.text());
+    if (on->devices().empty()) print_output("no CUDA device in use\n");
+    else print_output("{}", devices.text());
   }
   output.write(document);
   return 0;

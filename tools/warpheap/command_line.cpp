@@ -1,12 +1,17 @@
 #include "command_line.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <new>
 #include <stdexcept>
 
 #include "choices.hpp"
 #include "commands.hpp"
+#include "interruption.hpp"
 #include "machine.hpp"
+#include "standard_output.hpp"
 #include "warpheap/platform/errors.hpp"
 
 namespace warpheap::tool {
@@ -231,7 +236,10 @@ int dispatch(int count, char const* const* arguments) {
 
 }  // namespace
 
-int run(int count, char const* const* arguments) {
+namespace {
+
+/// The exit status of what was typed. Every error is one line on standard error.
+int run_typed(int count, char const* const* arguments) {
   try {
     return dispatch(count, arguments);
   } catch (usage_error const& error) {
@@ -247,6 +255,25 @@ int run(int count, char const* const* arguments) {
     return bad_result;
   }
   return bad_usage;
+}
+
+/// Descriptors 0, 1 and 2 that the parent closed: a file that is opened later must not be taken for standard output.
+void reserve_standard_descriptors() {
+  int made = 0;
+  while (made >= 0 && made <= STDERR_FILENO) made = open("/dev/null", O_RDONLY);
+  if (made >= 0) close(made);
+}
+
+}  // namespace
+
+int run(int count, char const* const* arguments) {
+  reserve_standard_descriptors();
+  handle_signals();
+  int const status = run_typed(count, arguments);
+  auto const fault = output_fault();
+  if (fault.empty()) return status;
+  complain(fault);
+  return status ? status : bad_usage;
 }
 
 }  // namespace warpheap::tool

@@ -8,6 +8,7 @@
 #include "json_output.hpp"
 #include "numbers.hpp"
 #include "progress_bar.hpp"
+#include "standard_output.hpp"
 #include "text_table.hpp"
 
 namespace warpheap::tool {
@@ -30,7 +31,10 @@ bench::request parse_request(verify_flags const& flags, choices const& chosen, p
   }
   if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
   asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
-  asked.report = bar.reporter();
+  asked.proceed = [&bar](std::string const& task, u64 done, u64 total) {
+    bar.show(task, done, total);
+    return true;
+  };
   return asked;
 }
 
@@ -89,7 +93,7 @@ int run_verify(verify_flags const& flags) {
     document["results"].push_back(json_of(made));
     add_row(table, made);
   }
-  if (!output.owns_standard_output()) fmt::print("{}", table.text());
+  if (!output.owns_standard_output()) print_output("{}", table.text());
   output.write(document);
   if (failed == all.end()) return 0;
   complain(fmt::format("verify: {}: {}", failed->allocator, failed->fault));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench_rows.hpp"
+#include "standard_output.hpp"
 
 namespace warpheap::tool {
 
@@ -42,7 +43,7 @@ int report(char const* command, choices const& chosen, comparison const& all, js
     document["results"].push_back(json_of(made, chosen.on->name()));
     add_row(table, made);
   }
-  if (!output.owns_standard_output()) fmt::print("{}{}", table.text(), fmt::join(lines, ""));
+  if (!output.owns_standard_output()) print_output("{}{}", table.text(), fmt::join(lines, ""));
   output.write(document);
   if (all.fault.empty()) return 0;
   complain(fmt::format("{}: {}", command, all.fault));
