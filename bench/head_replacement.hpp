@@ -191,11 +191,11 @@ std::vector<result> head_replacement_of(contender<Allocator> const& who, request
                       {"rows", plan.rows},
                       {"blocks_of_head", plan.blocks_of_head},
                       {"pool_bytes", asked.pool_bytes}};
-    row.operations = static_cast<double>(plan.threads);
     head_replacement_at<Allocator> here{heap, plan};
     auto const found = here.look();
     fault = found.fault();
     row.failures = found.failures;
+    row.operations = served(plan.threads, found.failures);
     for (auto const& how : replacement_ways) {
       row.operation = how.name;
       rows.push_back(row);

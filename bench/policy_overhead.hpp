@@ -52,7 +52,7 @@ class policy_overhead_at {
 
   /// Four rows. `blueprint` has scenario, allocator and parameters.
   void append_to(std::vector<result>& results, result blueprint) const {
-    blueprint.operations = static_cast<double>(blocks_.size());
+    blueprint.operations = served(blocks_.size(), failures_);  // and as many frees
     blueprint.fault = fault_;
     auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures) {
       blueprint.operation = operation;

@@ -63,7 +63,7 @@ std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::st
   auto const known = on.scenarios();
   for (auto const& name : typed)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw usage_error{fmt::format("bench: no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
+      throw usage_error{fmt::format("no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
   return typed.empty() ? known : typed;
 }
 
@@ -130,10 +130,10 @@ measured measure(choices const& chosen, std::vector<std::string> const& scenario
                             json const& document) {
   if (output.owns_standard_output()) output.write(document);
   auto const fault = output_fault();
-  if (!fault.empty()) complain(fault);
+  if (!fault.empty()) complain("bench", fault);
   bool const spares_file = !path.empty() && !output.owns_standard_output();
-  complain(fmt::format("bench: interrupted with {} row{} finished{}", rows, rows == 1 ? "" : "s",
-                       spares_file ? fmt::format("; {} is as it was", path) : ""));
+  complain("bench", fmt::format("interrupted with {} row{} finished{}", rows, rows == 1 ? "" : "s",
+                                spares_file ? fmt::format("; {} is as it was", path) : ""));
   die_of(signal);
 }
 
@@ -150,17 +150,13 @@ int run_bench(bench_flags const& flags) {
   document["seed"] = chosen.seed;
   if (signal) document["interrupted"] = true;
   document["results"] = json::array();
-  auto table = result_table();
-  for (auto const& made : results) {
-    document["results"].push_back(json_of(made, chosen.on->name()));
-    add_row(table, made);
-  }
-  if (!output.owns_standard_output() && !results.empty()) print_output("{}", table.text());
+  for (auto const& made : results) document["results"].push_back(json_of(made, chosen.on->name()));
+  if (!output.owns_standard_output() && !results.empty()) print_output("{}", tables_of(results));
   if (signal) end_early(signal, results.size(), flags.common.json, output, document);
   output.write(document);
   for (auto const& made : results) {
     if (made.checked()) continue;
-    complain(fmt::format("bench: {}: {}: {}", made.scenario, made.subject(), made.fault));
+    complain("bench", fmt::format("{}: {}: {}", made.scenario, made.subject(), made.fault));
     return 1;
   }
   return 0;

@@ -11,6 +11,7 @@
 #include "numbers.hpp"
 #include "progress_bar.hpp"
 #include "standard_output.hpp"
+#include "text_file.hpp"
 #include "text_table.hpp"
 
 namespace warpheap::tool {
@@ -42,7 +43,7 @@ void check_memory(std::string const& name, u64 vertices, u64 edges, backend cons
 source make_source(graph_flags const& flags, choices const& chosen, bench::progress const& report) {
   source made;
   if (!flags.input.empty()) {
-    made.name = flags.input;
+    made.name = input_name(flags.input);
     made.graph = read_matrix_market(flags.input, {report, "reading " + made.name, 2});
     check_memory(made.name, made.graph.vertices, made.graph.edges.size(), *chosen.on);
     return made;
@@ -136,7 +137,7 @@ void print_table(source const& input, std::vector<graph_outcome> const& outcomes
                fmt::format("{}", made.counts.frees), fmt::format("{}", made.counts.failures),
                fmt::format("{}", made.counts.live_bytes), fmt::format("{}", made.peak_bytes),
                fmt::format("{:.4f}", made.counts.seconds)});
-  print_output("{}", table.text());
+  print_output("{}", table.text("graph"));
 }
 
 }  // namespace
@@ -164,7 +165,7 @@ int run_graph(graph_flags const& flags) {
   output.write(document_of(chosen, flags, input, outcomes));
   for (auto const& made : outcomes) {
     if (made.verified()) continue;
-    complain(fmt::format("graph: {}: {}", made.allocator, made.fault));
+    complain("graph", fmt::format("{}: {}", made.allocator, made.fault));
     return 1;
   }
   return 0;

@@ -227,7 +227,7 @@ edge_list parse_matrix_market(std::string const& name, std::string_view text, pa
 }
 
 edge_list read_matrix_market(std::string const& path, parallel_work work) {
-  return parse_matrix_market(path, read_text_file(path), std::move(work));
+  return parse_matrix_market(input_name(path), read_text_file(path, "graph --input -"), std::move(work));
 }
 
 }  // namespace warpheap::tool
