@@ -158,7 +158,8 @@ int run_graph(graph_flags const& flags) {
     if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
     for (auto const& name : chosen.allocators) {
       settings.allocator = name;
-      outcomes.push_back(build_graph(*chosen.on, input.graph, input.keys, settings, bar.reporter()));
+      outcomes.push_back(build_graph(chosen.on->make_graph(name, chosen.pool_bytes, input.graph.vertices), input.graph,
+                                     input.keys, settings, bar.reporter()));
     }
   }
   if (!output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 
 #include "choices.hpp"
@@ -295,7 +296,10 @@ int dispatch(int count, char const* const* arguments, std::string& command_name)
   try {
     app.parse(count, arguments);
   } catch (CLI::Success const& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    int const shown = app.exit(help, text, text);
+    write_output(text.str());
+    return shown;
   } catch (CLI::ParseError const& error) {
     throw usage_error{sentence_of(error, app, command_name)};
   }

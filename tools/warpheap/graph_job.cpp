@@ -15,14 +15,14 @@ namespace {
 
 class graph_job {
  public:
-  graph_job(backend const& on, edge_list const& graph, entry_keys const& keys, graph_settings const& settings,
-            bench::progress const& report)
+  graph_job(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
+            graph_settings const& settings, bench::progress const& report)
       : graph_{graph},
         keys_{keys},
         settings_{settings},
         report_{report},
         random_{settings.seed},
-        dynamic_{on.make_graph(settings.allocator, settings.pool_bytes, graph_.vertices)} {
+        dynamic_{std::move(dynamic)} {
     batches_ = (graph_.edges.size() + settings.batch_size - 1) / settings.batch_size + 2 * u64{settings.rounds};
     outcome_.allocator = settings.allocator;
   }
@@ -159,9 +159,9 @@ class graph_job {
 
 }  // namespace
 
-graph_outcome build_graph(backend const& on, edge_list const& graph, entry_keys const& keys,
+graph_outcome build_graph(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
                           graph_settings const& settings, bench::progress const& report) {
-  return graph_job{on, graph, keys, settings, report}.run();
+  return graph_job{std::move(dynamic), graph, keys, settings, report}.run();
 }
 
 }  // namespace warpheap::tool

@@ -70,6 +70,7 @@ void parallel_work::pass(u64 tasks, std::function<void(u64 task)> const& work) {
   pass.take_tasks([&](u64 done) { show(done, tasks); });
   for (auto& helper : helpers) helper.join();
   pass.rethrow();
+  if (tasks) show(tasks, tasks);  // the last task may have been another thread's
   ++passed_;
 }
 

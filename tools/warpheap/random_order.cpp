@@ -12,7 +12,6 @@ namespace {
 /// About as many items are in a bucket: 128 KiB.
 constexpr u64 items_of_bucket = u64{1} << 14;
 constexpr u32 most_bucket_bits = 14;
-constexpr u64 least_chunk = u64{1} << 16;
 
 /// The buckets that items draw.
 class bucket_draw {
@@ -35,7 +34,7 @@ class bucket_draw {
 
 edges_array random_order(edges_array const& items, u64 size, u64 seed, parallel_work& work) {
   bucket_draw const bucket_of{items.size(), seed};
-  auto const chunks = chunked::for_threads(items.size(), least_chunk);
+  auto const chunks = chunked::for_threads(items.size(), usual_chunk);
   std::vector<std::vector<u64>> places(chunks.count(), std::vector<u64>(bucket_of.buckets()));
   work.pass(chunks.count(), [&](u64 chunk) {
     for (u64 i = chunks.first(chunk); i < chunks.last(chunk); ++i) ++places[chunk][bucket_of(i)];

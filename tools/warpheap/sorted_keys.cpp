@@ -11,7 +11,6 @@ namespace {
 
 /// So many places are written in turn; they fit the second-level cache and its address translation.
 constexpr u32 most_digit_bits = 11;
-constexpr u64 least_chunk = u64{1} << 16;
 
 u32 bits_of(u64 limit) { return static_cast<u32>(std::bit_width(std::max<u64>(limit, 2) - 1)); }
 u32 digits_of_half(u64 limit) { return (bits_of(limit) + most_digit_bits - 1) / most_digit_bits; }
@@ -30,7 +29,7 @@ void counts_to_places(std::vector<std::vector<u64>>& counts) {
 
 /// Moves `from` to `to`, ordered by `bits` bits from `shift` up, equal ones as they were.
 void sort_by_digit(entry_keys const& from, entry_keys& to, u32 shift, u32 bits, parallel_work& work) {
-  auto const chunks = chunked::for_threads(from.size(), least_chunk);
+  auto const chunks = chunked::for_threads(from.size(), usual_chunk);
   u64 const mask = (u64{1} << bits) - 1;
   std::vector<std::vector<u64>> places(chunks.count(), std::vector<u64>(mask + 1));
   // Plain pointers: through vectors the compiler loads them anew after every store.
