@@ -107,7 +107,7 @@ void expect_whole_after_lanes(MakePool make_pool, misuse const& of, u64 seed) {
   auto const pool = make_pool();
   launch(of.shape, frees_twice{.rounds = 10, .sizes = of.sizes, .seed = seed}, pool.allocator());
   synchronize();
-  EXPECT_EQ(fault_after_misuse(pool, of.sizes.least), "");
+  EXPECT_EQ(fault_after_misuse(pool, of.sizes.most), "");
 }
 
 /// A heap of `make_pool()` is whole after lanes freed twice under traffic.
@@ -128,7 +128,7 @@ void expect_whole_after_warps(unsigned seeds, MakePool make_pool, misuse const& 
     launch(of.shape, warps_free_twice{.rounds = 6, .sizes = of.sizes, .seed = seed++}, pool.allocator(), board.data(),
            places);
     synchronize();
-    EXPECT_EQ(fault_after_misuse(pool, of.sizes.least), "");
+    EXPECT_EQ(fault_after_misuse(pool, of.sizes.most), "");
   });
 }
 

@@ -20,18 +20,31 @@ auto pages(u32 count) {
   return [count] { return tbuddy_pool{count}; };
 }
 
+#if !defined(__CUDACC__)
+
+// A free that found its block in a bin which became another class's before it counted it: units without blocks, lanes that wait for
+// a clear bit for ever.
+TEST(UallocMisuse, SeedsAtWhichADoubleFreeCountedForAnotherBin) {
+  replay({2, 5, 11, 14, 23}, chunks<ualloc<tight>>(2), {{3, 8}, {16, 512}});
+  replay({65, 85, 111, 143}, chunks<ualloc<tight>>(2), {{3, 2}, {16, 512}});
+  replay({2, 5, 23, 39}, chunks<ualloc<tight_and_wide>>(4), {{3, 5}, {128, 2048}});
+  replay({20, 32}, chunks<throughput<tight>>(3), {{3, 8}, {16, 8192}});
+}
+
+#endif
+
 TEST(UallocMisuse, DoubleFreesUnderTrafficLeaveTheHeapWhole) {
-  expect_whole_after_lanes(100, chunks<ualloc<tight>>(2), {{3, 8}, {16, 512}});
-  expect_whole_after_lanes(200, chunks<ualloc<tight>>(2), {{3, 2}, {16, 512}});
-  expect_whole_after_lanes(200, chunks<ualloc<tight>>(1), {{6, 1}, {256, 1024}});
-  expect_whole_after_lanes(40, chunks<ualloc<keeping>>(2), {{1, 33}, {64, 1024}});
-  expect_whole_after_lanes(60, chunks<ualloc<tight_and_wide>>(4), {{3, 5}, {128, 2048}});
+  expect_whole_after_lanes(60, chunks<ualloc<tight>>(2), {{3, 8}, {16, 512}});
+  expect_whole_after_lanes(150, chunks<ualloc<tight>>(2), {{3, 2}, {16, 512}});
+  expect_whole_after_lanes(100, chunks<ualloc<tight>>(1), {{6, 1}, {256, 1024}});
+  expect_whole_after_lanes(20, chunks<ualloc<keeping>>(2), {{1, 33}, {64, 1024}});
+  expect_whole_after_lanes(40, chunks<ualloc<tight_and_wide>>(4), {{3, 5}, {128, 2048}});
 }
 
 TEST(UallocMisuse, DoubleFreesBetweenBinsAndPagesLeaveTheHeapWhole) {
   expect_whole_after_lanes(200, chunks<throughput<tight>>(2), {{4, 2}, {256, 8192}});
-  expect_whole_after_lanes(60, chunks<throughput<tight>>(3), {{3, 8}, {16, 8192}});
-  expect_whole_after_lanes(60, chunks<throughput<tight_and_wide>>(8), {{3, 5}, {128, 8192}});
+  expect_whole_after_lanes(40, chunks<throughput<tight>>(3), {{3, 8}, {16, 8192}});
+  expect_whole_after_lanes(20, chunks<throughput<tight_and_wide>>(8), {{3, 5}, {128, 8192}});
 }
 
 TEST(UallocMisuse, DoubleFreesOfPagesLeaveTheHeapWhole) {
@@ -40,9 +53,9 @@ TEST(UallocMisuse, DoubleFreesOfPagesLeaveTheHeapWhole) {
 }
 
 TEST(UallocMisuse, WarpsThatFreeTheSameBlocksTogetherLeaveTheHeapWhole) {
-  expect_whole_after_warps(60, chunks<ualloc<tight>>(2), {{2, 8}, {16, 512}});
-  expect_whole_after_warps(40, chunks<ualloc<tight>>(2), {{1, 31}, {64, 1024}});
-  expect_whole_after_warps(40, chunks<throughput<tight>>(2), {{1, 33}, {256, 4096}});
+  expect_whole_after_warps(30, chunks<ualloc<tight>>(2), {{2, 8}, {16, 512}});
+  expect_whole_after_warps(20, chunks<ualloc<tight>>(2), {{1, 31}, {64, 1024}});
+  expect_whole_after_warps(20, chunks<throughput<tight>>(2), {{1, 33}, {256, 4096}});
   expect_whole_after_warps(60, pages(32), {{2, 40}, {64, 256}});
 }
 

@@ -246,16 +246,17 @@ class throughput {
   /// Whether `memory` is no block of a bin.
   WARPHEAP_DEVICE bool may_be_large(void const* memory) const {
     u64 const address = reinterpret_cast<u64>(memory);
-    return address % bins::page_bytes == 0 || (address % large_page_bytes == 0 && !lies_in_chunk(memory));
+    return address % bins::page_bytes == 0 || (address % large_page_bytes == 0 && !lies_in_chunk(table_, memory));
   }
 
   /// Whether `memory` lies in a chunk.
-  WARPHEAP_DEVICE bool lies_in_chunk(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
+  template <class Table>
+  WARPHEAP_DEVICE static bool lies_in_chunk(Table const& table, void const* memory) {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
     // A read-modify-write reads the newest: the pointer may have come by a shuffle or relaxed. relaxed: of a block that is
     // somebody's it stays as it was when he got it.
-    return offset < table_.pool_bytes() &&
-           table_.arena_of_chunk(static_cast<u32>(offset >> table_.chunk().log2)).fetch_or(0, order::relaxed) != 0;
+    return offset < table.pool_bytes() &&
+           table.arena_of_chunk(static_cast<u32>(offset >> table.chunk().log2)).fetch_or(0, order::relaxed) != 0;
   }
 
   WARPHEAP_DEVICE void* create_large(size_t bytes) const {
@@ -335,7 +336,7 @@ class throughput {
 
   /// Gives a block of TBuddy back, and tells who searches for pages.
   WARPHEAP_DEVICE void destroy_large(void* memory) const {
-    if (!large_.try_destroy(memory)) return count_misuse(table_, large_, memory);
+    if (!large_.try_destroy(memory)) return count_misuse(table_.far(), memory);
     lane_group const group = group_by(simt::active_mask(), small().key_of(0));
     simt::sync_warp(group.mask);
     if (group.leads) {
@@ -348,12 +349,10 @@ class throughput {
   }
 
   /// Counts a pointer that is no live block of TBuddy: what lies in a chunk never was a caller's.
-  WARPHEAP_COLD static void count_misuse(table_type table, large_type large, void const* memory) {
-    if (throughput{large, table}.lies_in_chunk(memory)) table.count(bins::bin_count::foreign_frees, 1);
-    else large.count_misuse(memory);
+  WARPHEAP_COLD static void count_misuse(far_type table, void const* memory) {
+    if (lies_in_chunk(table, memory)) table.count(bins::bin_count::foreign_frees, 1);
+    else supply_type{table}.buddy().count_misuse(memory);
   }
-
-  WARPHEAP_DEVICE throughput(large_type const& large, table_type const& table) : large_{large}, table_{table} {}
 
   large_type large_;
   table_type table_;

@@ -26,10 +26,6 @@ struct block_address {
   u32 page;
   u32 index;
   bin_role role;
-
-  WARPHEAP_DEVICE bool operator==(block_address const& other) const {
-    return kind == other.kind && page == other.page && index == other.index && role.word == other.role.word;
-  }
 };
 
 /// How free looks at what may change: at what it may have known before, or at the newest.
@@ -60,32 +56,13 @@ class bin_allocator {
 
   /// Gives back the blocks of lanes that are here together. Not nullptr.
   WARPHEAP_DEVICE void destroy(void* memory) const {
-    block_address const at = locate<look::hint>(memory);
-    if (at.kind != block_address::block || !destroy_together(at)) destroy_anew(table_, memory, at);
-  }
-
-  /// What block starts at `memory`, be it somebody's or not.
-  template <look How>
-  WARPHEAP_DEVICE block_address locate(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
-    if (offset >= table_.pool_bytes()) return {block_address::foreign, 0, 0, {}};
-    u32 const chunk = static_cast<u32>(offset >> table_.chunk().log2);
-    u32 const owner = read<How>(table_.arena_of_chunk(chunk));
-    if (owner == 0) return {block_address::foreign, 0, 0, {}};
-    place const at =
-        head_of<How>(chunk, Layout::place_of(table_.chunk(), static_cast<u32>(offset) & (table_.chunk().bytes() - 1)));
-    if (at.page == place::none) return {block_address::foreign, 0, 0, {}};
-    u32 const page = table_.first_page(chunk) + at.page;
-    bin_role const role = bin_life::role_of(read<How>(table_.bin(page).life()));
-    if (!table_.is_role_in(role, owner)) return {block_address::foreign, 0, 0, {}};
-    u32 const index = Layout::block_at(role.size_class(), at.offset);
-    if (index == Layout::no_block) return {block_address::foreign, 0, 0, {}};
-    return {role.is_live() ? block_address::block : block_address::was_block, page, index, role};
+    block_address const at = locate<look::hint>(table_, memory);
+    if (at.kind != block_address::block || !destroy_together(at)) destroy_anew(table_.far(), memory);
   }
 
   /// Bytes of the block at `memory` if it is somebody's, else 0.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    block_address const at = locate<look::newest>(memory);
+    block_address const at = locate<look::newest>(table_, memory);
     if (at.kind != block_address::block) return 0;
     u64 const word = read<look::newest>(table_.bin(at.page).bits(at.index / 64));
     return word >> (at.index % 64) & 1 ? Layout::class_bytes(at.role.size_class()) : 0;
@@ -131,28 +108,6 @@ class bin_allocator {
     for (u32 word = 0; word < 2; ++word)
       bins += page_store<Layout, Supply>::runs_in(page_bits::unusable(table_.chunk(), word), pages);
     return bins;
-  }
-
-  template <look How, class Word>
-  WARPHEAP_DEVICE static Word read(atomic_ref<Word> const& word) {
-    // relaxed: of a block that is somebody's all of it stays as it was when he got it.
-    return How == look::hint ? word.load(order::relaxed) : word.fetch_or(0, order::relaxed);
-  }
-
-  /// The same place, counted from the first page of its bin.
-  template <look How>
-  WARPHEAP_DEVICE place head_of(u32 chunk, place at) const {
-    if constexpr (Layout::config.wide_bins) {
-      if (at.page == place::none) return at;
-      u32 const word = at.page / 64;
-      u64 const below = read<How>(table_.heads(chunk, word)) & low_mask(at.page % 64 + 1);
-      u32 const head = below != 0 ? word * 64 + highest_bit(below) : place::none;
-      // A tail is that of the bin that begins with its page.
-      if (head == place::none || (at.offset >= page_bytes && head != at.page)) return {place::none, 0};
-      return {head, at.offset + (at.page - head) * page_bytes};
-    } else {
-      return at;
-    }
   }
 
   /// Blocks chosen in one word of a bin's bitmap.
@@ -256,6 +211,47 @@ class bin_allocator {
     return nullptr;
   }
 
+  /// What block starts at `memory`, be it somebody's or not.
+  template <look How, class Place>
+  WARPHEAP_DEVICE static block_address locate(basic_arena_table<Layout, Place> const& table, void const* memory) {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
+    if (offset >= table.pool_bytes()) return {block_address::foreign, 0, 0, {}};
+    u32 const chunk = static_cast<u32>(offset >> table.chunk().log2);
+    u32 const owner = read<How>(table.arena_of_chunk(chunk));
+    if (owner == 0) return {block_address::foreign, 0, 0, {}};
+    place const at = head_of<How>(
+        table, chunk, Layout::place_of(table.chunk(), static_cast<u32>(offset) & (table.chunk().bytes() - 1)));
+    if (at.page == place::none) return {block_address::foreign, 0, 0, {}};
+    u32 const page = table.first_page(chunk) + at.page;
+    bin_role const role = bin_life::role_of(read<How>(table.bin(page).life()));
+    if (!table.is_role_in(role, owner)) return {block_address::foreign, 0, 0, {}};
+    u32 const index = Layout::block_at(role.size_class(), at.offset);
+    if (index == Layout::no_block) return {block_address::foreign, 0, 0, {}};
+    return {role.is_live() ? block_address::block : block_address::was_block, page, index, role};
+  }
+
+  template <look How, class Word>
+  WARPHEAP_DEVICE static Word read(atomic_ref<Word> const& word) {
+    // relaxed: of a block that is somebody's all of it stays as it was when he got it.
+    return How == look::hint ? word.load(order::relaxed) : word.fetch_or(0, order::relaxed);
+  }
+
+  /// The same place, counted from the first page of its bin.
+  template <look How, class Place>
+  WARPHEAP_DEVICE static place head_of(basic_arena_table<Layout, Place> const& table, u32 chunk, place at) {
+    if constexpr (Layout::config.wide_bins) {
+      if (at.page == place::none) return at;
+      u32 const word = at.page / 64;
+      u64 const below = read<How>(table.heads(chunk, word)) & low_mask(at.page % 64 + 1);
+      u32 const head = below != 0 ? word * 64 + highest_bit(below) : place::none;
+      // A tail is that of the bin that begins with its page.
+      if (head == place::none || (at.offset >= page_bytes && head != at.page)) return {place::none, 0};
+      return {head, at.offset + (at.page - head) * page_bytes};
+    } else {
+      return at;
+    }
+  }
+
   /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation. False if ours was nobody's, or a lower
   /// lane's too.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
@@ -278,9 +274,7 @@ class bin_allocator {
   /// Clears `bits` of one bitmap word and counts what was set. Returns which were somebody's. Any lane alone.
   WARPHEAP_DEVICE u64 give_back(block_address const& at, u64 bits) const {
     u64 const cleared = table_.bin(at.page).give_back(at.index / 64, bits);
-    if (cleared == 0 || recycler_type::try_free(table_, at.page, at.role, popcount(cleared))) return cleared;
-    recycler_type::take_back(table_.far(), at.page, at.index / 64, cleared);
-    return 0;
+    return cleared != 0 && recycler_type::try_free(table_, at.page, at.role, {at.index / 64, cleared}) ? cleared : 0;
   }
 
   /// Whether our block is among those that the leader of `mask` freed, and no lower lane's too. All lanes of the mask call.
@@ -293,12 +287,16 @@ class bin_allocator {
     return ours;
   }
 
-  /// For a pointer that was no block by `seen`: by what is newest, if that is something else. Else it is counted.
-  WARPHEAP_COLD static void destroy_anew(table_type table, void* memory, block_address seen) {
-    bin_allocator const self{table};
-    block_address const at = self.template locate<look::newest>(memory);
-    bool const may_be = at.kind == block_address::block && !(at == seen);
-    if (may_be && self.give_back(at, u64{1} << at.index % 64) != 0) return;
+  /// For a pointer that was no block by a hint: by what is newest. What is none then is counted.
+  WARPHEAP_COLD static void destroy_anew(far_table<Layout> table, void* memory) {
+    block_address const at = locate<look::newest>(table, memory);
+    if (at.kind == block_address::block) {
+      u32 const word = at.index / 64;
+      u64 const bit = u64{1} << at.index % 64;
+      if (table.bin(at.page).give_back(word, bit) != 0 &&
+          recycler_type::free_and_keep(table, at.page, at.role, {word, bit}))
+        return;
+    }
     table.count(at.kind == block_address::foreign ? bin_count::foreign_frees : bin_count::double_frees, 1);
   }
 

@@ -48,13 +48,11 @@ class bin_list {
   WARPHEAP_DEVICE bool put(u32 page, u32 blocks) const {
     scoped_lock const guard{mutex()};
     bin_view const bin = table_.bin(page);
-    u32 const role = bin_role{arena_, size_class_}.word;
-    // relaxed: as in try_take(). N6: a role that does not fit is seen by the exchange, if not before.
-    u64 seen = bin.life().load(order::relaxed);
-    do {
-      if (bin_life::role_of(seen).word != role) seen = bin.life().fetch_or(0, order::relaxed);
-      if (bin_life::role_of(seen).word != role) return false;
-    } while (!bin.life().compare_exchange(seen, seen + blocks * bin_life::one_block, order::relaxed, order::relaxed));
+    bin_role const role{arena_, size_class_};
+    // relaxed: as in try_take(). N6: the exchange is by our role, so it fails if the bin has another.
+    u64 seen = bin_life::of(role, bin_life::free_blocks(bin.life().load(order::relaxed)));
+    while (!bin.life().compare_exchange(seen, seen + blocks * bin_life::one_block, order::relaxed, order::relaxed))
+      if (bin_life::role_of(seen).word != role.word) return false;
     link(bin, page);  // it has some: the list is not without it, and K2 is kept by who takes the last
     return true;
   }

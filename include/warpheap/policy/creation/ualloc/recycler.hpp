@@ -31,38 +31,44 @@ struct careful_steps {
   }
 };
 
+/// Bits of one bitmap word of a bin, which their owners have cleared and not yet counted.
+struct cleared_blocks {
+  u32 word;
+  u64 bits;
+
+  WARPHEAP_DEVICE u32 count() const { return popcount(bits); }
+};
+
 template <class Layout, class Supply, class Steps>
 class recycler {
  public:
   using table_type = far_table<Layout>;
   using list_type = bin_list<Layout, far_place>;
 
-  /// Gives back `blocks` blocks of a bin, whose bits the caller has cleared. False if the bin is not of that role (any more): then
-  /// the caller frees what is not his, and take_back() must follow (N6). Any lane alone.
-  WARPHEAP_DEVICE static bool try_free(arena_table<Layout> const& table, u32 page, bin_role role, u32 blocks) {
+  /// Gives back blocks of a bin of that role. If the bin is not of that role, or not any more, what was cleared is not the
+  /// caller's: it is set again, and the answer is false (N6). Any lane alone.
+  WARPHEAP_DEVICE static bool try_free(arena_table<Layout> const& table, u32 page, bin_role role,
+                                       cleared_blocks blocks) {
     u32 const size_class = role.size_class();
     bin_view const bin = table.bin(page);
     // relaxed: the bits were released, and the signal releases the count.
     u64 seen = bin.life().load(order::relaxed);
     while (bin_life::role_of(seen).word == role.word &&
-           bin_life::stays_listed(seen, blocks, Layout::capacity(size_class))) {
-      if (bin.life().compare_exchange(seen, seen + blocks * bin_life::one_block, order::relaxed, order::relaxed)) {
-        signal(table, role.arena(), size_class, blocks);
+           bin_life::stays_listed(seen, blocks.count(), Layout::capacity(size_class))) {
+      if (bin.life().compare_exchange(seen, seen + blocks.count() * bin_life::one_block, order::relaxed,
+                                      order::relaxed)) {
+        signal(table, role.arena(), size_class, blocks.count());
         return true;
       }
     }
     return free_at_the_ends(table.far(), page, role, blocks);
   }
 
-  /// Sets `bits` again, which a caller cleared who took the bin for another. Blocks that others have claimed meanwhile stay theirs, and
-  /// are counted as freed. Any lane alone.
-  WARPHEAP_COLD static void take_back(table_type table, u32 page, u32 word, u64 bits) {
-    // N6: of a bin that is live the role stays, for as long as we have cleared bits of it.
-    bin_role const role = table.newest_role(page);
-    if (!role.is_live()) return;  // no bin, and what was cleared there was no block
-    // acquire, release: as claim() and give_back(), whose places in the chain we have taken.
-    u32 const claimed = popcount(table.bin(page).bits(word).fetch_or(bits, order::acq_rel) & bits);
-    if (claimed != 0) free_at_the_ends(table, page, role, claimed);
+  /// The same for rare frees, of whatever bin: one that becomes empty is left to whoever looks for pages.
+  WARPHEAP_DEVICE static bool free_and_keep(table_type table, u32 page, bin_role role, cleared_blocks blocks) {
+    if (count_and_keep(table, page, role, blocks.count())) return true;
+    take_back(table, page, blocks);
+    return false;
   }
 
   /// Y1, and tells who searches for the class.
@@ -108,20 +114,21 @@ class recycler {
   }
 
   /// Y4. As try_free().
-  WARPHEAP_COLD static bool free_at_the_ends(table_type table, u32 page, bin_role role, u32 blocks) {
+  WARPHEAP_COLD static bool free_at_the_ends(table_type table, u32 page, bin_role role, cleared_blocks blocks) {
     u32 const arena = role.arena(), size_class = role.size_class(), capacity = Layout::capacity(size_class);
     auto const srcu = table.srcu(arena);
     u32 const section = srcu.read_lock();
-    bool const ours = list_type{table, arena, size_class}.put(page, blocks);
-    bool reclaimed = false, empty = false;
-    if (ours) {
-      signal(table, arena, size_class, blocks);
-      empty = is_empty(table, page, capacity);
-      // Blocks beyond those of so many bins are not kept for the class.
-      u64 const kept = u64{Layout::config.idle_bins} * capacity;
-      reclaimed = empty && table.semaphore(arena, size_class).available() >= kept + capacity &&
-                  try_retire(table, page, arena, size_class);
+    if (!list_type{table, arena, size_class}.put(page, blocks.count())) {
+      srcu.read_unlock(section);
+      take_back(table, page, blocks);
+      return false;
     }
+    signal(table, arena, size_class, blocks.count());
+    bool const empty = is_empty(table, page, capacity);
+    // Blocks beyond those of so many bins are not kept for the class.
+    u64 const kept = u64{Layout::config.idle_bins} * capacity;
+    bool const reclaimed = empty && table.semaphore(arena, size_class).available() >= kept + capacity &&
+                           try_retire(table, page, arena, size_class);
     srcu.read_unlock(section);
     if (reclaimed) {
       srcu.conditional_barrier(reclaim{table});
@@ -129,7 +136,31 @@ class recycler {
     } else if (empty) {
       note_idle(table, arena, size_class);
     }
+    return true;
+  }
+
+  /// Counts blocks as free, and the bin as one that may be empty. False if it is not of that role.
+  WARPHEAP_COLD static bool count_and_keep(table_type table, u32 page, bin_role role, u32 blocks) {
+    u32 const arena = role.arena(), size_class = role.size_class();
+    auto const srcu = table.srcu(arena);
+    u32 const section = srcu.read_lock();  // Y4
+    bool const ours = list_type{table, arena, size_class}.put(page, blocks);
+    if (ours) signal(table, arena, size_class, blocks);
+    srcu.read_unlock(section);
+    if (ours) note_idle(table, arena, size_class);
     return ours;
+  }
+
+  /// Sets bits again that a caller cleared who took the bin for another. Blocks that others have claimed meanwhile stay theirs, and as
+  /// many are counted as free. Any lane alone.
+  WARPHEAP_DEVICE static void take_back(table_type table, u32 page, cleared_blocks blocks) {
+    // N6: of a bin that is live the role stays, for as long as we have cleared bits of it.
+    bin_role const role = table.newest_role(page);
+    if (!role.is_live()) return;  // no bin, and what was cleared there was no block
+    // acquire, release: as claim() and give_back(), whose places in the chain we have taken.
+    u64 const there = table.bin(page).bits(blocks.word).fetch_or(blocks.bits, order::acq_rel);
+    u32 const claimed = popcount(there & blocks.bits);
+    if (claimed != 0) count_and_keep(table, page, role, claimed);
   }
 
   /// relaxed: who makes it empty later looks for himself, and try_retire() checks it.
