@@ -100,8 +100,8 @@ std::vector<T> scattered_values() {
 
 template <class T>
 class AtomicInteger : public testing::Test {};
-using integers = testing::Types<int, unsigned int, long, unsigned long, long long, unsigned long long>;
-TYPED_TEST_SUITE(AtomicInteger, integers);
+using integer_types = testing::Types<int, unsigned int, long, unsigned long, long long, unsigned long long>;
+TYPED_TEST_SUITE(AtomicInteger, integer_types);
 
 TYPED_TEST(AtomicInteger, MinAndMaxFindTheExtremesOfAllLanes) {
   auto const values = scattered_values<TypeParam>();
@@ -175,8 +175,8 @@ void every_order_computes() {
 
 template <class T>
 class AtomicNumber : public testing::Test {};
-using numbers = testing::Types<int, unsigned int, long long, unsigned long long, float, double>;
-TYPED_TEST_SUITE(AtomicNumber, numbers);
+using number_types = testing::Types<int, unsigned int, long long, unsigned long long, float, double>;
+TYPED_TEST_SUITE(AtomicNumber, number_types);
 
 TYPED_TEST(AtomicNumber, EveryOperationComputesInEveryOrderAndScope) {
   for_each_schedule(4, [] {
@@ -201,8 +201,8 @@ struct add_fractions {
 
 template <class T>
 class AtomicFloat : public testing::Test {};
-using floats = testing::Types<float, double>;
-TYPED_TEST_SUITE(AtomicFloat, floats);
+using float_types = testing::Types<float, double>;
+TYPED_TEST_SUITE(AtomicFloat, float_types);
 
 TYPED_TEST(AtomicFloat, SumsCountEachLaneOnceWithItsFraction) {
   for_each_schedule(seeds_of_atomics, [] {
