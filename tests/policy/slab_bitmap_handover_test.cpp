@@ -61,57 +61,55 @@ void expect_arrives(launch_shape shape, Body body) {
 TEST(SlabBitmapHandover, FreesWhatCameByAShuffle) { expect_arrives({1, 2}, by_shuffle{}); }
 TEST(SlabBitmapHandover, FreesWhatCameByARelaxedMailbox) { expect_arrives({2, 2}, by_mailbox{}); }
 
-/// Lane 0 changes the class of the only slab from 1 KiB to 16 bytes, and lane 1 frees a block that begins where one of 1 KiB did:
-/// by the old class that would be another one of those that lane 0 keeps.
+/// The only slab changes class from 64 to 256 bytes for the first eight lanes, and the ninth frees the block at 256 bytes: by the old
+/// class that would be the fifth one.
 struct by_shuffle_from_a_recycled_slab {
-  static constexpr u32 blocks = 96;
+  static constexpr u32 owners = 8;
 
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64* freed) const {
-    void* given = nullptr;
-    if (simt::lane_id() == 0) {
-      heap.destroy(heap.create(1024));
-      for (u32 i = 0; i < blocks; ++i) {
-        void* const block = heap.create(16);
-        if (block == heap.table().data(0) + 1024) given = block;
-      }
-    }
-    given = simt::shuffle(3u, given, 0);
-    if (simt::lane_id() != 1) return;
-    heap.destroy(given);
-    *freed = reinterpret_cast<u64>(given);
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, void** given) const {
+    constexpr u32 all = low_mask(owners + 1);
+    u32 const lane = simt::lane_id();
+    if (lane == 0) heap.destroy(heap.create(64));
+    simt::ballot(all, true);
+    void* const block = lane < owners ? heap.create(256) : nullptr;
+    u32 const giver = lowest_bit(simt::ballot(all, block == heap.table().pool() + 256));
+    void* const received = simt::shuffle(all, block, giver);
+    if (lane != owners) return;
+    heap.destroy(received);
+    *given = received;
   }
 };
 
 TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
-  test::for_each_schedule(200, [&] {
+  using body = by_shuffle_from_a_recycled_slab;
+  test::for_each_schedule(300, [&] {
     tiny_pool const pool{1};
-    device_buffer<u64> const freed(1);
-    launch({1, 2}, by_shuffle_from_a_recycled_slab{}, pool.allocator(), freed.data());
+    device_buffer<void*> const given(1);
+    launch({1, body::owners + 1}, body{}, pool.allocator(), given.data());
     synchronize();
-    ASSERT_NE(freed[0], 0u);
-    pool.expect_quiet(by_shuffle_from_a_recycled_slab::blocks - 1);
-    pool.allocator().for_each_live(
-        [&](void const* block, size_t) { EXPECT_NE(reinterpret_cast<u64>(block), freed[0]); });
+    ASSERT_NE(given[0], nullptr);
+    pool.expect_quiet(body::owners - 1);
+    pool.allocator().for_each_live([&](void const* block, size_t) { EXPECT_NE(block, given[0]); });
   });
 }
 
-/// Every lane asks, and frees what its neighbour asked for, of any size.
+/// Every lane asks for a small block or a run, and frees what its neighbour asked for, all at once.
 struct by_neighbours {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed) const {
     u32 const all = low_mask(simt::block_dim());
     random_sequence random{seed * 1000 + global_thread_index()};
     for (u32 round = 0; round < rounds; ++round) {
-      void* const block = heap.create(16u << random.below(11));
+      void* const block = heap.create(random.below(3) == 0 ? 20000 : 512);
       heap.destroy(simt::shuffle(all, block, (simt::lane_id() + 1) % simt::block_dim()));
     }
   }
 };
 
-TEST(SlabBitmapHandover, LosesNothingWhileSlabsChangeClass) {
+TEST(SlabBitmapHandover, LosesNothingOfWhatNeighboursFree) {
   for (u32 const lanes : {2u, 5u, 32u}) {
     u64 seed = 0;
     test::for_each_schedule(lanes == 32 ? 60 : 300, [&] {
-      tiny_pool const pool{3};
+      tiny_pool const pool{4};
       launch({2, lanes}, by_neighbours{}, pool.allocator(), 10u, seed++);
       synchronize();
       pool.expect_empty();
