@@ -47,7 +47,8 @@ class bin_snapshot {
     if (pages == 0) return;
     device_buffer<u32> const list{chunks_};
     device_buffer<bin_header> const gathered(pages);
-    launch({256, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
+    u32 const blocks = static_cast<u32>(std::min<u64>(256, (pages * header_bytes / 8 + 255) / 256));
+    launch({blocks, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
            pages, shape().pages(), reinterpret_cast<u64*>(gathered.data()));
     synchronize();
     headers_ = gathered.to_host();
