@@ -75,13 +75,13 @@ class scatter {
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    block_address const at = locate(memory, &table_type::load);
+    block_address const at = locate<look::lately>(memory);
     if (at.index >= block_address::run || !destroy_together(at)) destroy_rarely(table_, memory);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    block_address const at = locate(memory, &table_type::load);
+    block_address const at = locate<look::lately>(memory);
     // relaxed: a hint, unless the block is ours.
     u32 const field = has_field(at) ? table_.field(at.page, at.index / 32).load(order::relaxed) : 0;
     size_t const bytes = bytes_of(at, field);
@@ -249,15 +249,18 @@ class scatter {
     return table_.data(chunks.page) + index * chunks.units() * layout::unit_bytes;
   }
 
-  /// What block starts at `memory`, by its page's word, which `look` reads; says nothing about whether it is taken.
-  template <class Look>
-  WARPHEAP_DEVICE block_address locate(void const* memory, Look look) const {
+  /// How a word is read: by a load, or by a read-modify-write, which no later change escapes.
+  enum class look { lately, now };
+
+  /// What block starts at `memory`, by its page's word; says nothing about whether it is taken.
+  template <look When>
+  WARPHEAP_DEVICE block_address locate(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
     if (offset >= table_.pool_bytes()) return {0, block_address::no_start, {}};
     u32 const page = static_cast<u32>(offset >> layout::page_log2);
     u32 const inside = static_cast<u32>(offset) & (layout::page_bytes - 1);
     // Of a live block the units are what they were when the block was handed out, if that happened before us.
-    page_word const seen = (table_.*look)(page);
+    page_word const seen = When == look::now ? table_.load_newest(page) : table_.load(page);
     u32 const wrong =
         inside % layout::unit_bytes == 0 && seen.is_free() ? block_address::nothing_there : block_address::no_start;
     if (!seen.has_chunks()) return {page, seen.is_run() && inside == 0 ? block_address::run : wrong, seen};
@@ -282,7 +285,7 @@ class scatter {
   WARPHEAP_COLD static size_t newest_size(table_type table, void const* memory) {
     scatter self;
     self.table_ = table;
-    block_address const at = self.locate(memory, &table_type::load_newest);
+    block_address const at = self.locate<look::now>(memory);
     return bytes_of(at, has_field(at) ? table.field(at.page, at.index / 32).fetch_or(0, order::relaxed) : 0);
   }
 
@@ -290,9 +293,11 @@ class scatter {
   WARPHEAP_COLD static void destroy_rarely(table_type table, void* memory) {
     scatter self;
     self.table_ = table;
-    block_address const at = self.locate(memory, &table_type::load_newest);
+    block_address const at = self.locate<look::now>(memory);
     if (at.index == block_address::run && runs_type::destroy(table, at.page, at.seen.word)) return;
-    if (at.index < block_address::run && table.give_back(chunks_of(at, 1u << at.index % layout::segment_chunks), at.seen) != 0) return;
+    if (at.index < block_address::run &&
+        table.give_back(chunks_of(at, 1u << at.index % layout::segment_chunks), at.seen) != 0)
+      return;
     table.add_count(at.index == block_address::no_start ? count::foreign_frees : count::double_frees, 1);
   }
 
