@@ -80,13 +80,7 @@ class scatter {
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    block_address const at = locate<look::lately>(memory);
-    // relaxed: a hint, unless the block is ours.
-    u32 const field = has_field(at) ? table_.field(at.page, at.index / 32).load(order::relaxed) : 0;
-    size_t const bytes = bytes_of(at, field);
-    return bytes != 0 ? bytes : newest_size(table_, memory);
-  }
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return newest_size(table_, memory); }
 
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
@@ -268,25 +262,19 @@ class scatter {
     return {page, index != layout::no_chunk ? index : block_address::no_start, seen};
   }
 
-  /// Whether the bit of the chunk there lies in a field.
-  WARPHEAP_DEVICE static bool has_field(block_address const& at) {
-    return at.index < block_address::run && !layout::is_flat(at.seen.units());
-  }
-  /// Bytes of the block there, whose field, where it has one, is `field`.
-  WARPHEAP_DEVICE static size_t bytes_of(block_address const& at, u32 field) {
-    if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
-    if (at.index > block_address::run) return 0;
-    if (!has_field(at)) field = at.seen.low();
-    return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
-  }
-
-  // Who calls may know the pointer by a way that orders nothing: what seemed to be no block is looked at by read-modify-writes.
+  // The caller may know the pointer by a way that orders nothing. So words are read by read-modify-writes by who asks for a size,
+  // which an older page would have too, and before a free is refused.
 
   WARPHEAP_COLD static size_t newest_size(table_type table, void const* memory) {
     scatter self;
     self.table_ = table;
     block_address const at = self.locate<look::now>(memory);
-    return bytes_of(at, has_field(at) ? table.field(at.page, at.index / 32).fetch_or(0, order::relaxed) : 0);
+    if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
+    if (at.index > block_address::run) return 0;
+    u32 const field = layout::is_flat(at.seen.units())
+                          ? at.seen.low()
+                          : table.field(at.page, at.index / 32).fetch_or(0, order::relaxed);
+    return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
   }
 
   /// Frees what is no chunk, or did not seem to be one that is owned. Any lane alone.
