@@ -74,8 +74,10 @@ TEST(BrokenTwin, ThatStaysLockedAfterADoubleFreeIsCaught) {
 
 TEST(BrokenTwin, ThatBelievesAStaleLookIsCaughtByWhomBlocksWerePassedTo) {
   using twin = reference<fault::looks_unlocked>;
-  EXPECT_THAT(first_complaint(100, &frees_what_came_without_order<passage::shuffle, twin>), HasSubstr("misuse counted"));
-  EXPECT_THAT(first_complaint(100, &frees_what_came_without_order<passage::mailbox, twin>), HasSubstr("misuse counted"));
+  EXPECT_THAT(first_complaint(100, &frees_what_came_without_order<passage::shuffle, twin>),
+              HasSubstr("misuse counted"));
+  EXPECT_THAT(first_complaint(100, &frees_what_came_without_order<passage::mailbox, twin>),
+              HasSubstr("misuse counted"));
 }
 
 // On a GPU the hardware decides whether an omission shows.

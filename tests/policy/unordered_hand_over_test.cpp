@@ -36,9 +36,12 @@ struct pass_on {
       if (block) atomic_ref<u32>{report->served}.fetch_add(1, order::relaxed);
       if (by_shuffle) block = shuffle_up(block);
       // relaxed: that nothing orders it is what is tested.
-      else block = reinterpret_cast<void*>(
-               atomic_ref<u64>{boxes[random.below(lanes)]}.exchange(reinterpret_cast<u64>(block), order::relaxed));
-      if (block && !heap.owns(block)) atomic_ref<u32>{report->refused}.fetch_add(1, order::relaxed);
+      else
+        block = reinterpret_cast<void*>(
+            atomic_ref<u64>{boxes[random.below(lanes)]}.exchange(reinterpret_cast<u64>(block), order::relaxed));
+      // At times only: who has asked has seen newer words, and free() need not look for itself.
+      if (block && random.below(2) == 0 && !heap.owns(block))
+        atomic_ref<u32>{report->refused}.fetch_add(1, order::relaxed);
       heap.destroy(block);
     }
   }
@@ -79,26 +82,27 @@ void expect_nothing_lost(unsigned seeds, passing const& what) {
   });
 }
 
-// An older word of the page said that it was free, or of another size: the block was lost, or another chunk freed. Each of these,
-// and owns() of the others below, failed first at seed 1.
+// An older word of the page said that it was free, or of another size: the block was lost, or another chunk freed. Each of these
+// failed first at seed 1, and so did owns() of the others below.
 TEST(UnorderedHandOver, OfLargeChunksOfScatter) {
   expect_nothing_lost<creation::scatter<>>(40, {3 * 4096, {2, 8}, 8, {200, 4096}});
 }
 TEST(UnorderedHandOver, OfSmallChunksOfScatter) {
-  expect_nothing_lost<creation::scatter<>>(200, {4096, {2, 8}, 8, {16, 112}});
+  expect_nothing_lost<creation::scatter<>>(100, {3 * 4096, {1, 16}, 12, {16, 48}});
+  expect_nothing_lost<creation::scatter<>>(400, {2 * 4096, {1, 8}, 12, {16, 48}});
 }
 TEST(UnorderedHandOver, OfChunksOfBothKindsOfScatter) {
-  expect_nothing_lost<creation::scatter<>>(100, {4096, {2, 8}, 8, {16, 600}});
+  expect_nothing_lost<creation::scatter<>>(40, {4096, {2, 8}, 8, {16, 600}});
 }
 TEST(UnorderedHandOver, OfRunsOfScatter) {
   expect_nothing_lost<creation::scatter<>>(40, {8 * 4096, {2, 4}, 8, {600, 16384}});
 }
 
 TEST(UnorderedHandOver, OfBlocksOfRwMalloc) {
-  expect_nothing_lost<creation::rw_malloc<tiny_units>>(100, {512 * 16, {2, 8}, 8, {16, 512}});
+  expect_nothing_lost<creation::rw_malloc<tiny_units>>(40, {512 * 16, {2, 8}, 8, {16, 512}});
 }
 TEST(UnorderedHandOver, OfLongBlocksOfRwMalloc) {
-  expect_nothing_lost<creation::rw_malloc<tiny_units>>(100, {512 * 16, {2, 4}, 8, {600, 4000}});
+  expect_nothing_lost<creation::rw_malloc<tiny_units>>(40, {512 * 16, {2, 4}, 8, {600, 4000}});
 }
 
 TEST(UnorderedHandOver, OfPagesOfWalks) {

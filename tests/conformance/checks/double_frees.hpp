@@ -164,8 +164,8 @@ verdict frees_what_came_without_order(scenario const& with) {
     auto bench = harness<Allocator>::cramped(with);
     for (u64& bytes : sizes) bytes = bench.capped(bytes);
     device_buffer<u64> const asked{sizes}, boxes(with.lanes()), served(1);
-    bench.run(pass_on<How>{with.seed, u64{8}}, bench.ref(),
-              static_cast<u64 const*>(asked.data()), static_cast<u32>(sizes.size()), boxes.data(), served.data());
+    bench.run(pass_on<How>{with.seed, u64{8}}, bench.ref(), static_cast<u64 const*>(asked.data()),
+              static_cast<u32>(sizes.size()), boxes.data(), served.data());
     found.at_least("blocks served", served[0], 1u);
     holdings left;
     for (u64 const address : boxes.to_host())

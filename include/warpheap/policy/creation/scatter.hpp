@@ -75,18 +75,12 @@ class scatter {
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    block_address const at = locate(memory, &table_type::load);
+    block_address const at = locate<look::lately>(memory);
     if (at.index >= block_address::run || !destroy_together(at)) destroy_rarely(table_, memory);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    block_address const at = locate(memory, &table_type::load);
-    // relaxed: a hint, unless the block is ours.
-    u32 const field = has_field(at) ? table_.field(at.page, at.index / 32).load(order::relaxed) : 0;
-    size_t const bytes = bytes_of(at, field);
-    return bytes != 0 ? bytes : newest_size(table_, memory);
-  }
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return newest_size(table_, memory); }
 
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
@@ -249,15 +243,18 @@ class scatter {
     return table_.data(chunks.page) + index * chunks.units() * layout::unit_bytes;
   }
 
-  /// What block starts at `memory`, by its page's word, which `look` reads; says nothing about whether it is taken.
-  template <class Look>
-  WARPHEAP_DEVICE block_address locate(void const* memory, Look look) const {
+  /// How a word is read: by a load, or by a read-modify-write, which no later change escapes.
+  enum class look { lately, now };
+
+  /// What block starts at `memory`, by its page's word; says nothing about whether it is taken.
+  template <look When>
+  WARPHEAP_DEVICE block_address locate(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
     if (offset >= table_.pool_bytes()) return {0, block_address::no_start, {}};
     u32 const page = static_cast<u32>(offset >> layout::page_log2);
     u32 const inside = static_cast<u32>(offset) & (layout::page_bytes - 1);
     // Of a live block the units are what they were when the block was handed out, if that happened before us.
-    page_word const seen = (table_.*look)(page);
+    page_word const seen = When == look::now ? table_.load_newest(page) : table_.load(page);
     u32 const wrong =
         inside % layout::unit_bytes == 0 && seen.is_free() ? block_address::nothing_there : block_address::no_start;
     if (!seen.has_chunks()) return {page, seen.is_run() && inside == 0 ? block_address::run : wrong, seen};
@@ -265,34 +262,30 @@ class scatter {
     return {page, index != layout::no_chunk ? index : block_address::no_start, seen};
   }
 
-  /// Whether the bit of the chunk there lies in a field.
-  WARPHEAP_DEVICE static bool has_field(block_address const& at) {
-    return at.index < block_address::run && !layout::is_flat(at.seen.units());
-  }
-  /// Bytes of the block there, whose field, where it has one, is `field`.
-  WARPHEAP_DEVICE static size_t bytes_of(block_address const& at, u32 field) {
-    if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
-    if (at.index > block_address::run) return 0;
-    if (!has_field(at)) field = at.seen.low();
-    return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
-  }
-
-  // Who calls may know the pointer by a way that orders nothing: what seemed to be no block is looked at by read-modify-writes.
+  // The caller may know the pointer by a way that orders nothing. So words are read by read-modify-writes by who asks for a size,
+  // which an older page would have too, and before a free is refused.
 
   WARPHEAP_COLD static size_t newest_size(table_type table, void const* memory) {
     scatter self;
     self.table_ = table;
-    block_address const at = self.locate(memory, &table_type::load_newest);
-    return bytes_of(at, has_field(at) ? table.field(at.page, at.index / 32).fetch_or(0, order::relaxed) : 0);
+    block_address const at = self.locate<look::now>(memory);
+    if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
+    if (at.index > block_address::run) return 0;
+    u32 const field = layout::is_flat(at.seen.units())
+                          ? at.seen.low()
+                          : table.field(at.page, at.index / 32).fetch_or(0, order::relaxed);
+    return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
   }
 
   /// Frees what is no chunk, or did not seem to be one that is owned. Any lane alone.
   WARPHEAP_COLD static void destroy_rarely(table_type table, void* memory) {
     scatter self;
     self.table_ = table;
-    block_address const at = self.locate(memory, &table_type::load_newest);
+    block_address const at = self.locate<look::now>(memory);
     if (at.index == block_address::run && runs_type::destroy(table, at.page, at.seen.word)) return;
-    if (at.index < block_address::run && table.give_back(chunks_of(at, 1u << at.index % layout::segment_chunks), at.seen) != 0) return;
+    if (at.index < block_address::run &&
+        table.give_back(chunks_of(at, 1u << at.index % layout::segment_chunks), at.seen) != 0)
+      return;
     table.add_count(at.index == block_address::no_start ? count::foreign_frees : count::double_frees, 1);
   }
 

@@ -200,10 +200,9 @@ class unit_table {
   WARPHEAP_DEVICE unit_run block_at(void const* memory) const {
     u64 const unit = unit_at(memory);
     if (unit == none) return unit_run{0, 0};
-    atomic_ref<u64> const word = marks(static_cast<u32>(unit / 32));
-    u64 seen = word.load(order::relaxed);  // relaxed: as in run_at()
-    // The caller may know the address by a way that orders nothing: a read-modify-write sees the newest marks.
-    if ((seen >> unit % 32 & 1) == 0) seen = word.fetch_or(0, order::relaxed);
+    // relaxed, by a read-modify-write: the caller may know the address by a way that orders nothing, and a load might read the
+    // marks of an older block there. run_at() receives the end.
+    u64 const seen = marks(static_cast<u32>(unit / 32)).fetch_or(0, order::relaxed);
     return seen >> unit % 32 & 1 ? run_at<Steps>(unit, seen) : unit_run{0, 0};
   }
 

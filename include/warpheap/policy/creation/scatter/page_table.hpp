@@ -275,9 +275,9 @@ class page_table {
     bool withdrawn = false;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      page_word seen = load(which);
-      if (owned_as_seen(seen, units, what) == 0) seen = load_newest(which);
-      u32 const owned = owned_as_seen(seen, units, what);
+      page_word const seen = load(which);
+      // A flat page of another size was cleaned up: these chunks were free already. Bits of a field say so themselves.
+      u32 const owned = !flat ? what : seen.units() == units ? seen.low() & what : 0;
       bool const makes_room = owned != 0 && seen.is_full();
       // F1: not counted from before the page gets room.
       if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);
@@ -287,12 +287,6 @@ class page_table {
       // release: after a withdrawal too, which F1 wants before.
       if (try_change(which, seen, without(seen, what, flat), order::release)) return owned;
     }
-  }
-
-  /// What of `what` is owned. A flat page of another size was cleaned up: these chunks were free already. Of a hierarchical page
-  /// the bits of the field have said so.
-  WARPHEAP_HOST_DEVICE static u32 owned_as_seen(page_word seen, u32 units, u32 what) {
-    return !layout::is_flat(units) ? what : seen.units() == units ? seen.low() & what : 0;
   }
 
   WARPHEAP_COLD static u32 lower_by_call(page_table table, u32 which, u32 units, u32 what) {
