@@ -17,16 +17,19 @@
 // WARPHEAP_DEVICE says of each function with -rdc=true; scripts/check_cuda.py override looks at linked programs.
 #pragma once
 
-#include "bound_heap.hpp"
-#include "override_allocator.hpp"
-
 #if defined(__CUDACC_RTC__)
 #error "override.hpp is for nvcc; code for NVRTC takes a heap_ref, or calls the functions of c_interface.hpp"
+#include <compilation_stops_here>
+#elif defined(__CUDACC_RDC__) && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1209
+#error "override.hpp with -rdc=true needs CUDA 12.9 or newer, where a function can bound its own registers"
+#include <compilation_stops_here>
+#elif defined(__clang__) && defined(__CUDA__)
+#error "override.hpp is for nvcc: clang defines new and delete of device code itself; give kernels a heap_ref"
+#include <compilation_stops_here>
 #endif
 
-#if defined(__CUDACC_RDC__) && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1209
-#error "override.hpp with -rdc=true needs CUDA 12.9 or newer, where a function can bound its own registers"
-#endif
+#include "bound_heap.hpp"
+#include "override_allocator.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <cstdlib>

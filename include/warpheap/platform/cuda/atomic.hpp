@@ -96,7 +96,8 @@ WARPHEAP_DEVICE inline void recycling_fence() { asm volatile("fence.sc.gpu;" :::
 
 /// What came before it happens before whoever acquires from a later operation of this thread with order::fenced.
 WARPHEAP_DEVICE inline void release_fence() {
-#if __CUDA_ARCH__ >= 900 && WARPHEAP_CUDA_VERSION >= 1208  // an older ptxas knows no such fence
+  // An older ptxas knows no such fence, and nor does the PTX of an older clang beside a newer CUDA.
+#if __CUDA_ARCH__ >= 900 && defined(__CUDACC_VER_MAJOR__) && WARPHEAP_CUDA_VERSION >= 1208
   asm volatile("fence.release.gpu;" ::: "memory");
 #else
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
