@@ -31,6 +31,13 @@ build: setup ## The tool: build/host/bin/warpheap, and build/cuda/bin/warpheap w
 	@scripts/build host warpheap_cli
 	@if [ -n "$(NVCC)" ]; then scripts/build cuda warpheap_cli; else echo "SKIP: no nvcc, so no build/cuda/bin/warpheap"; fi
 
+PREFIX ?= /usr/local
+.PHONY: install
+install: setup ## Tool, manual page, completion and headers to PREFIX (/usr/local); DESTDIR goes before it
+	@scripts/build $(DEMO) warpheap_cli warpheap_descriptions
+	@for component in Tool Development; do \
+	  DESTDIR="$(DESTDIR)" cmake --install build/$(DEMO) --prefix "$(PREFIX)" --component $$component; done
+
 .PHONY: test
 test: setup ## Every test and check that needs no GPU
 	@scripts/test

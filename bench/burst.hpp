@@ -15,7 +15,7 @@ std::vector<result> burst(contender<Allocator> const& who, request const& asked)
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> results;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    asked.report("burst, " + who.name, i, sizes.size());
+    if (!asked.proceed("burst, " + who.name, i, sizes.size())) break;
     result blueprint{.scenario = "burst", .allocator = who.name, .operation = "malloc"};
     blueprint.parameters = {{"bytes", sizes[i]}, {"threads", threads}, {"pool_bytes", asked.pool_bytes}};
     if (skip(results, blueprint, refusal_of(who, sizes[i]))) continue;

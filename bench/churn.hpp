@@ -128,7 +128,7 @@ std::vector<result> churn(contender<Allocator> const& who, request const& asked)
   synchronize();
   made.fault = total_of(tallies).found.fault();
   for (u32 round = 0; round <= asked.repeat && made.fault.empty(); ++round) {
-    asked.report("churn, " + who.name, round, asked.repeat + 1);
+    if (!asked.proceed("churn, " + who.name, round, asked.repeat + 1)) return {};
     auto const time = watch.microseconds([&] {
       launch(shape_for(threads), churn_rounds<false>{}, heap.ref(), draw, asked.rounds, tallies.data(), threads);
     });

@@ -36,7 +36,6 @@ class exhaust_at_size {
     // Not as a bare list of names: of one that is assigned in a template nvcc 13.0 forgets the names, and the gap with them.
     row_ = result{.scenario = "exhaust", .allocator = who.name, .operation = "malloc"};
     row_.parameters = {{"bytes", size.bytes}, {"threads", size.threads}, {"pool_bytes", size.pool_bytes}};
-    row_.operations = static_cast<double>(size.threads);
   }
 
   result measure(u32 repeat) {
@@ -57,10 +56,11 @@ class exhaust_at_size {
     }
     if (row_.checked()) row_.fault = fault_of_emptied(heap_);
     row_.failures = (failures + shapes.size() - 1) / shapes.size();
-    row_.figures = {
-        {"failed_share", static_cast<double>(failures) / static_cast<double>(shapes.size()) / row_.operations},
-        {"fastest_shape_us", *std::min_element(by_shape.begin(), by_shape.end())},
-        {"slowest_shape_us", *std::max_element(by_shape.begin(), by_shape.end())}};
+    auto const calls = static_cast<double>(blocks_.size() * shapes.size());
+    row_.operations = served(blocks_.size() * shapes.size(), failures) / static_cast<double>(shapes.size());
+    row_.figures = {{"failed_share", static_cast<double>(failures) / calls},
+                    {"fastest_shape_us", *std::min_element(by_shape.begin(), by_shape.end())},
+                    {"slowest_shape_us", *std::max_element(by_shape.begin(), by_shape.end())}};
     return row_;
   }
 
@@ -117,7 +117,7 @@ std::vector<result> exhaust(contender<Allocator> const& who, request const& aske
   };
   std::vector<result> results;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    asked.report("exhaust, " + who.name, i, sizes.size());
+    if (!asked.proceed("exhaust, " + who.name, i, sizes.size())) break;
     auto const size = planned(sizes[i]);
     result row{.scenario = "exhaust", .allocator = who.name, .operation = "malloc"};
     row.parameters = {{"bytes", size.bytes}, {"threads", size.threads}, {"pool_bytes", size.pool_bytes}};

@@ -25,7 +25,6 @@ class fill_at_size {
     filling_.parameters.push_back({"threads", ledger_.threads()});
     asking_.operation = "ask_full";
     asking_.parameters.push_back({"threads", crowd_.size()});
-    asking_.operations = static_cast<double>(crowd_.size());
     refilling_.operation = "refill";
     refilling_.parameters.push_back({"threads", ledger_.threads()});
   }
@@ -72,6 +71,7 @@ class fill_at_size {
         [&] { launch(shape_for(crowd_.size()), allocate_once{}, heap_.ref(), draw_, crowd_.data(), crowd_.size()); });
     auto const blocks = crowd_.to_host();
     asking_.failures = static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
+    asking_.operations = served(crowd_.size(), asking_.failures);
     launch(shape_for(crowd_.size()), free_once{}, heap_.ref(), crowd_.data(), crowd_.size());
     synchronize();
     if (counts) asking_.times_us.push_back(time);
@@ -104,7 +104,7 @@ std::vector<result> fill(contender<Allocator> const& who, request const& asked) 
     fill_at_size<Allocator> at_size{who, asked, bytes};
     bool sound = true;
     for (u32 round = 0; round <= asked.repeat && sound; ++round) {
-      asked.report("fill, " + who.name, done++, sizes.size() * (asked.repeat + 1));
+      if (!asked.proceed("fill, " + who.name, done++, sizes.size() * (asked.repeat + 1))) return results;
       sound = at_size.round(round > 0, asked.pool_bytes);
     }
     at_size.append_to(results);

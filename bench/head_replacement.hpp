@@ -191,11 +191,11 @@ std::vector<result> head_replacement_of(contender<Allocator> const& who, request
                       {"rows", plan.rows},
                       {"blocks_of_head", plan.blocks_of_head},
                       {"pool_bytes", asked.pool_bytes}};
-    row.operations = static_cast<double>(plan.threads);
     head_replacement_at<Allocator> here{heap, plan};
     auto const found = here.look();
     fault = found.fault();
     row.failures = found.failures;
+    row.operations = served(plan.threads, found.failures);
     for (auto const& how : replacement_ways) {
       row.operation = how.name;
       rows.push_back(row);
@@ -225,7 +225,7 @@ std::vector<result> head_replacement(contender<Allocator> const& who, request co
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 64, 256, 1024, 3072} : asked.sizes;
   std::vector<result> rows;
   for (u64 const bytes : sizes) {
-    asked.report("head_replacement, " + who.name, rows.size() / replacement_ways.size(), sizes.size());
+    if (!asked.proceed("head_replacement, " + who.name, rows.size() / replacement_ways.size(), sizes.size())) break;
     result const refused{.scenario = "head_replacement",
                          .allocator = who.name,
                          .operation = "burst",

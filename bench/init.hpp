@@ -18,7 +18,7 @@ std::vector<result> init(contender<Allocator> const& who, request const& asked) 
   wall_clock wall;
   stopwatch watch;
   for (u32 round = 0; round <= asked.repeat && making.checked(); ++round) {
-    asked.report("init, " + who.name, round, asked.repeat + 1);
+    if (!asked.proceed("init, " + who.name, round, asked.repeat + 1)) return {};
     std::vector<basic_heap<Allocator>> made;
     auto const make_us = wall.microseconds([&] { made.emplace_back(asked.pool_bytes); });
     auto& heap = made.front();

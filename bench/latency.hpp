@@ -52,10 +52,9 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
   stopwatch watch;
   std::vector<result> results;
   for (u64 const bytes : sizes) {
-    asked.report("latency, " + who.name, results.size() / 2, sizes.size());
+    if (!asked.proceed("latency, " + who.name, results.size() / 2, sizes.size())) break;
     result asking{.scenario = "latency", .allocator = who.name, .operation = "malloc"};
     asking.parameters = {{"bytes", bytes}, {"threads", 1}, {"calls", calls}, {"pool_bytes", asked.pool_bytes}};
-    asking.operations = calls;
     if (skip(results, asking, refusal_of(who, bytes))) continue;
     result freeing = asking;
     freeing.operation = "free";
@@ -67,6 +66,7 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
       malloc_cycles.push_back(median_cycles(cycles));
       auto const found = examine<Allocator>(blocks, size_draw{bytes});
       asking.failures = found.failures;
+      asking.operations = freeing.operations = static_cast<double>(calls - found.failures);
       asking.fault = freeing.fault = found.fault();
       auto const free_us = watch.microseconds([&] {
         launch({1, 1}, free_in_turn{}, heap.ref(), blocks.data(), cycles.data(), calls);

@@ -15,7 +15,7 @@ std::vector<result> mixed(contender<Allocator> const& who, request const& asked)
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> results;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    asked.report("mixed, " + who.name, i, ranges.size());
+    if (!asked.proceed("mixed, " + who.name, i, ranges.size())) break;
     size_draw const draw{ranges[i].least, static_cast<u32>(ranges[i].most - ranges[i].least + 1), asked.seed};
     result blueprint{.scenario = "mixed", .allocator = who.name, .operation = "malloc"};
     blueprint.parameters = {{"least_bytes", ranges[i].least},

@@ -42,7 +42,8 @@ struct store_once {
 /// Times of the three operations, and what was found on the way.
 struct one_call_times {
   std::vector<double> malloc_us, free_us, first_malloc_us;
-  u64 failures = 0;
+  u64 failures = 0;        ///< calls of a burst that returned nullptr
+  u64 first_failures = 0;  ///< those of a burst on a fresh heap
   std::string fault;
 };
 
@@ -53,18 +54,18 @@ class one_call {
       : heap_{heap}, draw_{draw}, blocks_(threads), shape_{shape_for(threads)} {}
 
   one_call_times measure(u32 repeat, bool resets) {
-    for (u32 round = 0; round < warm_up_rounds; ++round) examined_round();
+    for (u32 round = 0; round < warm_up_rounds; ++round) examined_round(times_.failures);
     for (u32 round = 0; round < warm_up_rounds + repeat && sound(); ++round) {
       auto const asking = ask(), freeing = give_back();
       if (round < warm_up_rounds) continue;
       times_.malloc_us.push_back(asking);
       times_.free_us.push_back(freeing);
     }
-    examined_round();
+    examined_round(times_.failures);
     for (u32 round = 0; resets && round < repeat && sound(); ++round) {
       heap_.reset();
       synchronize();
-      if (auto const asking = examined_round(); sound()) times_.first_malloc_us.push_back(asking);
+      if (auto const asking = examined_round(times_.first_failures); sound()) times_.first_malloc_us.push_back(asking);
     }
     if (sound()) times_.fault = fault_of_emptied(heap_);
     return times_;
@@ -82,12 +83,13 @@ class one_call {
     return watch_.microseconds([&] { launch(shape_, free_once{}, heap_.ref(), blocks_.data(), blocks_.size()); });
   }
 
-  /// Everyone asks, the blocks are examined, everyone frees; nothing, if something was wrong before. Time of the asking.
-  double examined_round() {
+  /// Everyone asks, the blocks are examined, everyone frees; nothing, if something was wrong before. Counts the calls that
+  /// returned nullptr. Time of the asking.
+  double examined_round(u64& failures) {
     if (!sound()) return 0;
     auto const asking = ask();
     auto const found = examine<Allocator>(blocks_, draw_);
-    times_.failures = found.failures;
+    failures = found.failures;
     times_.fault = found.fault();
     if (sound()) give_back();
     return asking;
@@ -101,19 +103,22 @@ class one_call {
   one_call_times times_;
 };
 
+/// Calls that were served of `calls`: a rate counts these alone.
+constexpr double served(u64 calls, u64 failures) { return static_cast<double>(calls - failures); }
+
 /// The three results that one set of times makes. `blueprint` has scenario, allocator and parameters.
 inline void append_results(std::vector<result>& results, result blueprint, one_call_times const& times, u64 threads) {
-  blueprint.operations = static_cast<double>(threads);
   blueprint.fault = times.fault;
-  auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures) {
+  auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures, u64 calls) {
     blueprint.operation = operation;
     blueprint.times_us = times_us;
     blueprint.failures = failures;
+    blueprint.operations = served(calls, failures);
     results.push_back(blueprint);
   };
-  append("malloc", times.malloc_us, times.failures);
-  append("free", times.free_us, 0);
-  if (!times.first_malloc_us.empty()) append("first_malloc", times.first_malloc_us, times.failures);
+  append("malloc", times.malloc_us, times.failures, threads);
+  append("free", times.free_us, 0, threads - times.failures);
+  if (!times.first_malloc_us.empty()) append("first_malloc", times.first_malloc_us, times.first_failures, threads);
 }
 
 /// The floor: what it takes to store a pointer a thread.

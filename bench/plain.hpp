@@ -12,8 +12,11 @@
 
 namespace warpheap::bench {
 
-/// Told now and then how far the work is. Called from the host thread that runs the scenario, between kernels.
+/// Told now and then how far the work is. Called from the host thread that does it, between kernels.
 using progress = std::function<void(std::string const& task, u64 done, u64 total)>;
+
+/// Told before each measurement how far the work is. False: end here, with the rows that are finished.
+using checkpoint = std::function<bool(std::string const& task, u64 done, u64 total)>;
 
 /// Sizes drawn uniformly from [least, most], bytes.
 struct size_range {
@@ -41,7 +44,7 @@ struct request {
   std::vector<divergence> divergences;  ///< of two_phase
   /// Of two_phase: how likely a thread allocates, or frees, in an even step and in an odd one.
   std::vector<double> allocate_shares = {0.95, 0.55}, free_shares = {0.55, 0.95};
-  progress report = [](std::string const&, u64, u64) {};
+  checkpoint proceed = [](std::string const&, u64, u64) { return true; };
 };
 
 /// One operation measured `times_us.size()` times. A result carries its own check: `fault` says what was wrong with the

@@ -52,7 +52,7 @@ class policy_overhead_at {
 
   /// Four rows. `blueprint` has scenario, allocator and parameters.
   void append_to(std::vector<result>& results, result blueprint) const {
-    blueprint.operations = static_cast<double>(blocks_.size());
+    blueprint.operations = served(blocks_.size(), failures_);  // and as many frees
     blueprint.fault = fault_;
     auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures) {
       blueprint.operation = operation;
@@ -164,7 +164,7 @@ std::vector<result> policy_overhead(contender<Allocator> const& who, request con
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> results;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    asked.report("policy_overhead, " + who.name, i, ranges.size());
+    if (!asked.proceed("policy_overhead, " + who.name, i, ranges.size() + 1)) return results;
     auto const [least, most] = ranges[i];
     size_draw const draw{least, static_cast<u32>(most - least + 1), asked.seed};
     policy_overhead_at<Allocator> at_size{heap, draw, threads};
@@ -175,6 +175,7 @@ std::vector<result> policy_overhead(contender<Allocator> const& who, request con
     at_size.append_to(results, blueprint);
     if (!at_size.sound()) return results;
   }
+  if (!asked.proceed("policy_overhead, " + who.name, ranges.size(), ranges.size() + 1)) return results;
   append_churn(results, heap, asked, {.scenario = "policy_overhead", .allocator = who.name});
   return results;
 }

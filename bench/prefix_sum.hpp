@@ -53,7 +53,7 @@ void for_each_prefix_sum(request const& asked, std::string const& name, Measure 
   u64 done = 0;
   for (auto const range : ranges)
     for (u64 const threads : numbers) {
-      asked.report("prefix_sum, " + name, done++, ranges.size() * numbers.size());
+      if (!asked.proceed("prefix_sum, " + name, done++, ranges.size() * numbers.size())) return;
       result row{.scenario = "prefix_sum", .operation = "malloc"};
       row.parameters = {{"least_bytes", range.least}, {"most_bytes", range.most}, {"threads", threads}};
       row.operations = static_cast<double>(threads);
@@ -68,7 +68,6 @@ bool time_both(std::vector<result>& rows, result row, u32 repeat, Ask ask, GiveB
   wall_clock wall;
   auto freeing = row;
   freeing.operation = "free";
-  freeing.failures = 0;
   for (u32 round = 0; round <= repeat && row.checked(); ++round) {
     auto const asked_us = wall.microseconds(ask);
     if (round == 0) row.fault = check(row.failures);
@@ -79,6 +78,8 @@ bool time_both(std::vector<result>& rows, result row, u32 repeat, Ask ask, GiveB
     freeing.times_us.push_back(freed_us);
   }
   freeing.fault = row.fault;
+  row.operations -= static_cast<double>(row.failures);  // rates count calls that were served
+  freeing.operations = row.operations;
   rows.push_back(row);
   rows.push_back(freeing);
   return row.checked();

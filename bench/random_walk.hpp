@@ -227,11 +227,11 @@ inline std::vector<result> random_walk(request const& asked) {
   walked_pool pool{asked.pool_bytes / walked_page_bytes * walked_page_bytes};
   std::vector<result> rows;
   constexpr u32 shares[] = {500, 100, 10, 5};  // thousandths
-  for (u32 i = 0; i < 4; ++i) {
-    asked.report("random_walk", i, 4);
-    bool const occupied = pool.occupy_all_but(pool.pages() * shares[i] / 1000);
+  for (u32 const share : shares) {
+    bool const occupied = pool.occupy_all_but(pool.pages() * share / 1000);
     for (u64 const threads : numbers) {
       if (threads > pool.free()) continue;
+      if (!asked.proceed("random_walk", rows.size() / 4, 4 * numbers.size())) return rows;
       add_walks(rows, pool, threads, asked);
       if (!occupied) rows.back().fault = "pages could not be occupied";
       if (std::any_of(rows.end() - 4, rows.end(), [](result const& row) { return !row.checked(); })) return rows;

@@ -194,7 +194,7 @@ std::vector<result> rcu_delegation(request const& asked) {
   std::vector<result> rows;
   for (u64 const threads : numbers)
     for (u64 const share : shares) {
-      asked.report("rcu_delegation", rows.size() / 2, numbers.size() * shares.size());
+      if (!asked.proceed("rcu_delegation", rows.size() / 2, numbers.size() * shares.size())) return rows;
       auto const writers = static_cast<u32>(std::max<u64>(threads / share, 1));
       auto const shapes = shapes_of(threads, asked);
       auto const laps = take_turns(

@@ -19,7 +19,7 @@ std::vector<result> scaling(contender<Allocator> const& who, request const& aske
   std::vector<result> results;
   for (u64 const bytes : sizes)
     for (u64 const number : numbers) {
-      asked.report("scaling, " + who.name, results.size() / 2, sizes.size() * numbers.size());
+      if (!asked.proceed("scaling, " + who.name, results.size() / 2, sizes.size() * numbers.size())) return results;
       result blueprint{.scenario = "scaling", .allocator = who.name, .operation = "malloc"};
       blueprint.parameters = {{"bytes", bytes}, {"threads", number}, {"pool_bytes", asked.pool_bytes}};
       if (skip(results, blueprint, refusal_of(who, bytes))) continue;

@@ -106,7 +106,7 @@ std::vector<result> semaphore(request const& asked) {
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {
-    asked.report("semaphore", rows.size() / 2, numbers.size());
+    if (!asked.proceed("semaphore", rows.size() / 2, numbers.size())) break;
     auto const shapes = shapes_of(threads, asked);
     auto const laps = take_turns(
         shapes, asked.repeat, [&](launch_shape shape) { return run_semaphore_once<First>(shape, threads, asked); },

@@ -160,7 +160,7 @@ std::vector<result> two_phase(contender<Allocator> const& who, request const& as
   std::vector<result> rows;
   for (u64 const bytes : sizes)
     for (auto const kind : kinds) {
-      asked.report("two_phase, " + who.name, rows.size() / 2, sizes.size() * kinds.size());
+      if (!asked.proceed("two_phase, " + who.name, rows.size() / 2, sizes.size() * kinds.size())) return rows;
       result blueprint{.scenario = "two_phase", .allocator = who.name, .operation = "private"};
       blueprint.parameters = {{"bytes", bytes},
                               {"threads", threads},

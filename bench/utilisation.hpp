@@ -44,7 +44,7 @@ std::vector<result> utilisation(contender<Allocator> const& who, request const& 
   if (ranges.empty()) ranges = {{16, 1024}, {16, 8192}};
   std::vector<result> rows;
   auto const add = [&](u64 least, u64 most) {
-    asked.report("utilisation, " + who.name, rows.size(), sizes.size() + ranges.size());
+    if (!asked.proceed("utilisation, " + who.name, rows.size(), sizes.size() + ranges.size())) return false;
     result row{.scenario = "utilisation", .allocator = who.name, .operation = "fill"};
     if (least == most) row.parameters = {{"bytes", least}};
     else row.parameters = {{"least_bytes", least}, {"most_bytes", most}};

@@ -84,7 +84,7 @@ class crowd_of_workers {
 
   /// Two rows. `blueprint` has scenario, allocator and parameters.
   void append_to(std::vector<result>& results, result blueprint) const {
-    blueprint.operations = static_cast<double>(workers_);
+    blueprint.operations = served_;
     blueprint.fault = fault_;
     blueprint.operation = "malloc";
     blueprint.times_us = asking_.times_us;
@@ -156,6 +156,8 @@ class crowd_of_workers {
     if (!sound()) return;
     auto const found = bench::examine<Allocator>(blocks_, size_draw{bytes_});
     failures_ = found.failures - empty_.size() * workers_;  // generations that were freed hold nullptr
+    double const live = static_cast<double>(held_.size());
+    served_ = static_cast<double>(workers_) - (failures_ ? static_cast<double>(failures_) / live : 0);
     fault_ = found.fault();
   }
 
@@ -172,6 +174,7 @@ class crowd_of_workers {
   tally asking_, freeing_;
   stopwatch watch_;
   u64 failures_ = 0;
+  double served_ = 0;  ///< calls of a launch, the mean over the generations that live
   std::string fault_;
 };
 
@@ -185,7 +188,7 @@ std::vector<result> workers(contender<Allocator> const& who, request const& aske
   std::vector<result> results;
   for (u64 const bytes : sizes)
     for (u64 const number : numbers) {
-      asked.report("workers, " + who.name, results.size() / 2, sizes.size() * numbers.size());
+      if (!asked.proceed("workers, " + who.name, results.size() / 2, sizes.size() * numbers.size())) return results;
       crowd_of_workers<Allocator> crowd{heap, bytes, number, asked.seed};
       crowd.measure(asked.repeat);
       result blueprint{.scenario = "workers", .allocator = who.name};

@@ -21,7 +21,8 @@ target_compile_features(warpheap INTERFACE cxx_std_20)
 # The same for nvcc, by its flag: CMake 3.25 does not know that nvcc has C++20. Gives way to a later standard.
 set(later_standard $<VERSION_GREATER:$<TARGET_PROPERTY:CUDA_STANDARD>,20>)
 target_compile_options(warpheap INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,$<NOT:${later_standard}>>:-std=c++20>)
-target_link_libraries(warpheap INTERFACE $<TARGET_NAME_IF_EXISTS:Boost::context> Threads::Threads)
+# Those that the project has: one in CUDA alone has neither, and needs none.
+target_link_libraries(warpheap INTERFACE $<TARGET_NAME_IF_EXISTS:Boost::context> $<TARGET_NAME_IF_EXISTS:Threads::Threads>)
 
 include(CMakePackageConfigHelpers)
 set(warpheap_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/warpheap)
@@ -35,6 +36,7 @@ install(
 configure_package_config_file(cmake/warpheap-config.cmake.in warpheap-config.cmake
                               INSTALL_DESTINATION ${warpheap_package_dir})
 write_basic_package_version_file(warpheap-config-version.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpheap COMPONENT Development)
 install(
   FILES ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config-version.cmake
   DESTINATION ${warpheap_package_dir}

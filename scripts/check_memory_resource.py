@@ -6,34 +6,13 @@
 """
 
 import pathlib
-import subprocess
 import sys
 import tempfile
-import zipfile
 
 import compilers
 
 SOURCES = compilers.ROOT / "tests" / "compile"
 PACKAGES = ["librmm-cu13", "rapids-logger"]
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
-NO_WAITING = ["--retries", "1", "--timeout", "15", "--only-binary=:all:"]
-
-
-def fetch(directory):
-    """Unpacks the packages into `directory`; False if they cannot be had."""
-    wheels = pathlib.Path(directory) / "wheels"
-    try:
-        done = subprocess.run(
-            [*PIP, *NO_WAITING, "--dest", str(wheels), *PACKAGES],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120,
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    if done.returncode != 0:
-        return False
-    for wheel in wheels.glob("*.whl"):
-        zipfile.ZipFile(wheel).extractall(directory)
-    return True
 
 
 def include_folders(directory):
@@ -76,7 +55,7 @@ def main():
     if options.library == "cccl":
         return 0 if compile_source(nvcc, SOURCES / "resource_cccl.cu") else 1
     with tempfile.TemporaryDirectory() as directory:
-        if not fetch(directory):
+        if not compilers.fetch_wheels(PACKAGES, directory):
             print(f"SKIP: pip cannot fetch {' and '.join(PACKAGES)}, so a heap in memory of RMM was not compiled")
             return compilers.SKIPPED
         return 0 if compile_source(nvcc, SOURCES / "resource_rmm.cu", include_folders(directory)) else 1

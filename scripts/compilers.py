@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ARCHITECTURES = ["75", "80", "90", "100", "120"]
@@ -49,6 +50,27 @@ def compile_all(commands):
     """Runs a dictionary of compilers on all cores. Returns {name: (succeeded, what it said, seconds)}."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
         return dict(zip(commands, workers.map(compile, commands.values())))
+
+
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
+NO_WAITING = ["--retries", "1", "--timeout", "15", "--only-binary=:all:"]
+
+
+def fetch_wheels(packages, directory):
+    """Unpacks packages from PyPI into `directory`; False if they cannot be had."""
+    wheels = pathlib.Path(directory) / "wheels"
+    try:
+        done = subprocess.run(
+            [*PIP, *NO_WAITING, "--dest", str(wheels), *packages],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode != 0:
+        return False
+    for wheel in wheels.glob("*.whl"):
+        zipfile.ZipFile(wheel).extractall(directory)
+    return True
 
 
 def sources():

@@ -68,6 +68,44 @@ __global__ void call_toolkit(warpheap::toolkit_allocator heap, void** results, w
   call_common(heap, results, bytes);
 }
 
+template <class T, class Step>
+__device__ void count_by(T& object, Step step) {
+  using warpheap::order;
+  warpheap::atomic_ref<T> const counter{object};
+  T expected = counter.load(order::acquire);
+  counter.compare_exchange(expected, counter.exchange(expected, order::fenced), order::seq_cst, order::acquire);
+  counter.store(counter.fetch_add(step, order::relaxed), order::release);
+  counter.store(counter.fetch_sub(step, order::acq_rel), order::seq_cst);
+  if constexpr (warpheap::atomic_integer<T>) {
+    counter.store(counter.fetch_min(step, order::acquire), order::fenced);
+    counter.store(counter.fetch_max(step, order::release), order::relaxed);
+    counter.store(counter.fetch_or(step, order::relaxed), order::relaxed);
+    counter.store(counter.fetch_and(step, order::relaxed), order::relaxed);
+    counter.store(counter.fetch_xor(step, order::relaxed), order::relaxed);
+  }
+}
+
+struct counters {
+  int i;
+  unsigned u;
+  long long l;
+  unsigned long long w;
+  float f;
+  double d;
+  double* p;
+};
+
+__global__ void call_atomics(counters* all) {
+  count_by(all->i, -1);
+  count_by(all->u, 1u);
+  count_by(all->l, -1ll);
+  count_by(all->w, 1ull);
+  count_by(all->f, 0.5f);
+  count_by(all->d, 0.5);
+  count_by(all->p, 1);
+}
+
+#if !defined(__CUDACC_RTC__)
 // The host's side, so that it is compiled too.
 unsigned long long use_heap() {
   using namespace warpheap::literals;
@@ -78,3 +116,4 @@ unsigned long long use_heap() {
   heap.for_each_live([&](auto, auto bytes) { slots += bytes; });
   return slots + heap.info().size() + heap.handle();
 }
+#endif

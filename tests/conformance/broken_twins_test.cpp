@@ -4,6 +4,7 @@
 
 #include "broken_twins.hpp"
 #include "checks/contention.hpp"
+#include "checks/double_frees.hpp"
 #include "checks/misuse.hpp"
 #include "checks/reports.hpp"
 #include "checks/visibility.hpp"
@@ -47,7 +48,38 @@ TEST(BrokenTwin, ThatBelievesEveryFreeIsCaught) {
               HasSubstr("misuse counted"));
 }
 
+TEST(BrokenTwin, ThatLosesWhatIsFreedTwiceIsCaught) {
+  EXPECT_THAT(first_complaint(50, &survives_double_frees_under_traffic<reference<fault::loses_refreed>>),
+              HasSubstr("lies in a block that starts nowhere"));
+}
+
+TEST(BrokenTwin, ThatBelievesEveryFreeIsCaughtUnderTraffic) {
+  EXPECT_THAT(first_complaint(50, &survives_double_frees_under_traffic<reference<fault::believes_frees>>),
+              HasSubstr("reach into the block at"));
+}
+
+TEST(BrokenTwin, ThatLosesBlocksIsCaughtByWhomTheyWerePassedTo) {
+  using twin = reference<fault::loses_blocks>;
+  EXPECT_THAT(first_complaint(50, &frees_what_came_without_order<passage::shuffle, twin>), HasSubstr("live blocks"));
+  EXPECT_THAT(first_complaint(50, &frees_what_came_without_order<passage::mailbox, twin>), HasSubstr("live blocks"));
+}
+
 #if !defined(__CUDACC__)
+TEST(BrokenTwin, ThatStaysLockedAfterADoubleFreeIsCaught) {
+  using twin = reference<fault::stays_locked>;
+  EXPECT_TRUE(test::find_failing_schedule(
+      50, [] { return survives_double_frees_under_traffic<twin>(small_scenario(host::current_execution().seed)).ok(); },
+      1'000'000));
+}
+
+TEST(BrokenTwin, ThatBelievesAStaleLookIsCaughtByWhomBlocksWerePassedTo) {
+  using twin = reference<fault::looks_unlocked>;
+  EXPECT_THAT(first_complaint(100, &frees_what_came_without_order<passage::shuffle, twin>),
+              HasSubstr("misuse counted"));
+  EXPECT_THAT(first_complaint(100, &frees_what_came_without_order<passage::mailbox, twin>),
+              HasSubstr("misuse counted"));
+}
+
 // On a GPU the hardware decides whether an omission shows.
 TEST(BrokenTwin, ThatOrdersNoMemoryIsCaughtByStaleReads) {
   EXPECT_THAT(first_complaint(300, &passes_contents_on<reference<fault::unordered>>),

@@ -26,6 +26,9 @@ enum class fault {
   believes_frees,  ///< whatever is freed counts as a live block
   stays_full,      ///< once full, full for ever
   unordered,       ///< the lock excludes, but orders no memory
+  loses_refreed,   ///< a free block that is freed again belongs to nobody
+  stays_locked,    ///< a free block that is freed again leaves the lock taken, at times
+  looks_unlocked,  ///< who frees looks at the block without the lock, and believes it
 };
 
 template <fault Fault = fault::none>
@@ -55,14 +58,20 @@ class first_fit {
 
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    lock(false);
     u64 const page = page_of(memory);
+    if (Fault == fault::looks_unlocked && page < pages_ && owner(page).load(order::relaxed) == 0) {
+      atomic_ref<u64>{head_->double_frees}.fetch_add(1, order::relaxed);
+      return;
+    }
+    lock(false);
     bool const starts_page = page < pages_ && (reinterpret_cast<u64>(memory) % page_bytes == 0 || forgives);
-    u32 const owner = starts_page ? owners()[page] : inner;
+    u32 const pages = starts_page ? owners()[page] : inner;
     if (Fault == fault::believes_frees && page < pages_) release(page);
-    else if (owner == inner) ++head_->foreign_frees;
-    else if (owner == 0) ++head_->double_frees;
+    else if (pages == inner) ++head_->foreign_frees;
+    else if (pages == 0) ++head_->double_frees;
     else release(page);
+    if (Fault == fault::loses_refreed && pages == 0) owner(page).store(inner, order::relaxed);
+    if (Fault == fault::stays_locked && pages == 0 && head_->double_frees > 2) return;
     unlock();
   }
 
@@ -135,6 +144,7 @@ class first_fit {
   WARPHEAP_HOST_DEVICE u8* base() const {
     return reinterpret_cast<u8*>(align_up(reinterpret_cast<u64>(owners() + pages_), 4096));
   }
+  WARPHEAP_DEVICE atomic_ref<u32> owner(u64 page) const { return atomic_ref<u32>{owners()[page]}; }
   WARPHEAP_DEVICE u64 page_of(void const* memory) const {
     return (reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(base())) / page_bytes;
   }
@@ -166,15 +176,15 @@ class first_fit {
   }
 
   WARPHEAP_DEVICE void mark(u64 first, u64 pages) const {
-    owners()[first] = static_cast<u32>(pages);
+    owner(first).store(static_cast<u32>(pages), order::relaxed);  // relaxed: under the lock
     u64 const marked = Fault == fault::overlaps ? pages - 1 : pages;
     for (u64 page = first + 1; page < first + marked; ++page) owners()[page] = inner;
   }
 
   WARPHEAP_DEVICE void release(u64 page) const {
     if (Fault == fault::loses_blocks && page % 8 == 7) return;
-    do owners()[page++] = 0;
-    while (page < pages_ && owners()[page] == inner);
+    owner(page++).store(0, order::relaxed);  // relaxed: under the lock
+    while (page < pages_ && owners()[page] == inner) owners()[page++] = 0;
   }
 
   WARPHEAP_HOST_DEVICE static u64 slots(u32 const* owners, u64 pages, size_t bytes) {

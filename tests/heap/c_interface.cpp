@@ -12,7 +12,7 @@ namespace c_interface_test {
 using namespace warpheap;
 using namespace warpheap::literals;
 
-enum outcome : u64 { zeroed = 1, grew_with_contents = 2, aligned = 4, refused = 8, all_of_it = 15 };
+enum outcome : u64 { zeroed = 1, grew_with_contents = 2, aligned = 4, refused = 8, freed = 16, all_of_it = 31 };
 
 /// One block's life through every function; frees all when it is done.
 struct live_through {
@@ -29,10 +29,10 @@ struct live_through {
     if (!warpheap_malloc(heap, ~u64{0}) && !warpheap_malloc(heap, 0) && !warpheap_aligned_alloc(heap, 24, 8) &&
         !warpheap_calloc(heap, ~u64{0}, 16))
       seen |= refused;
-    warpheap_free(heap, warpheap_malloc(heap, 64));
-    warpheap_free(heap, page);
+    int const answers[] = {warpheap_free(heap, warpheap_malloc(heap, 64)), warpheap_free(heap, page),
+                           warpheap_free(heap, nullptr)};
     warpheap_realloc(heap, numbers, 0);
-    warpheap_free(heap, nullptr);
+    if ((answers[0] | answers[1] | answers[2]) == 0) seen |= freed;
     outcomes[me] = seen;
   }
 };

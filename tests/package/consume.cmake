@@ -1,9 +1,9 @@
 # Configures and builds one consumer from nothing, as a user would, and runs it:
 #
-#   cmake -D SOURCE=… -D BUILD=… -D WORK=… -D KIND=find_package|fetch_content|cuda -P consume.cmake
+#   cmake -D SOURCE=… -D BUILD=… -D WORK=… -D KIND=find_package|fetch_content|cuda|cuda_alone|tool -P consume.cmake
 #
-# SOURCE is Warpheap's source, BUILD a build of it to install from, WORK a folder to work in. The CUDA consumer is compiled
-# and not run.
+# SOURCE is Warpheap's source, BUILD a build of it to install from, WORK a folder to work in. CUDA consumers are compiled
+# and not run. `tool` installs the tool and looks for what belongs to it.
 
 cmake_policy(VERSION 3.25)
 
@@ -14,7 +14,7 @@ function(run)
   endif()
 endfunction()
 
-if(KIND STREQUAL "cuda")
+if(KIND MATCHES "^cuda")
   set(NVCC $ENV{CUDACXX})
   find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
   if(NOT NVCC)
@@ -24,19 +24,37 @@ if(KIND STREQUAL "cuda")
 endif()
 
 file(REMOVE_RECURSE ${WORK})
+if(KIND STREQUAL "tool")
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component Tool)
+  run(${WORK}/prefix/bin/warpheap --version)
+  foreach(file share/bash-completion/completions/warpheap share/zsh/site-functions/_warpheap
+               share/fish/vendor_completions.d/warpheap.fish share/man/man1/warpheap.1)
+    file(READ ${WORK}/prefix/${file} contents)
+    if(NOT contents MATCHES "warpheap" OR NOT contents MATCHES "drop.*self.*loops")
+      message(FATAL_ERROR "tool: ${file} does not tell of an option")
+    endif()
+  endforeach()
+  return()
+endif()
 set(arguments -G Ninja -D CMAKE_BUILD_TYPE=Release)
 if(KIND STREQUAL "fetch_content")
   list(APPEND arguments -D WARPHEAP_SOURCE_DIR=${SOURCE})
 else()
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component Development)
+  if(NOT EXISTS ${WORK}/prefix/share/doc/warpheap/LICENSE)
+    message(FATAL_ERROR "${KIND}: the licence was not installed")
+  endif()
   list(APPEND arguments -D CMAKE_PREFIX_PATH=${WORK}/prefix)
 endif()
-if(KIND STREQUAL "cuda")
+if(KIND MATCHES "^cuda")
   list(APPEND arguments -D CMAKE_CUDA_COMPILER=${NVCC} -D CMAKE_CUDA_ARCHITECTURES=90)
+endif()
+if(KIND STREQUAL "cuda_alone") # `cuda` has seen to it that the optimised program compiles
+  list(APPEND arguments -D CMAKE_CUDA_FLAGS=--Ofast-compile=max)
 endif()
 
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/package/${KIND} -B ${WORK}/build ${arguments})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-if(NOT KIND STREQUAL "cuda")
+if(NOT KIND MATCHES "^cuda")
   run(${WORK}/build/consumer)
 endif()

@@ -143,65 +143,6 @@ TEST(Simt, LanesOfAnActiveMaskMeetAndHaveNotLeft) {
   });
 }
 
-template <class T>
-struct use_every_atomic {
-  WARPHEAP_DEVICE void operator()(T* words, T* olds) const {
-    T const one = 1;
-    auto const bit = static_cast<T>(one << simt::thread_index());
-    olds[simt::thread_index()] = atomic_ref<T>{words[0]}.fetch_add(3, order::relaxed);
-    atomic_ref<T>{words[1]}.fetch_sub(2, order::acq_rel);
-    atomic_ref<T>{words[2]}.fetch_or(bit, order::release);
-    atomic_ref<T>{words[3]}.fetch_and(static_cast<T>(~bit), order::acquire);
-    atomic_ref<T>{words[4]}.fetch_xor(bit, order::seq_cst);
-    atomic_ref<T, scope::system>{words[5]}.exchange(7, order::acq_rel);
-    auto seen = atomic_ref<T>{words[6]}.load(order::acquire);
-    while (!atomic_ref<T>{words[6]}.compare_exchange(seen, seen + 5, order::acq_rel, order::relaxed)) {
-    }
-    atomic_ref<T, scope::block>{words[7]}.store(9, order::seq_cst);
-  }
-};
-
-template <class T>
-void every_atomic_counts_each_lane_once() {
-  for_each_schedule(seeds, [] {
-    constexpr u32 lanes = sizeof(T) == 4 ? 31 : 63;
-    T const bits = (T{1} << lanes) - 1;
-    device_buffer<T> words(std::vector<T>{0, 2 * lanes, 0, bits, 0, 0, 0, 0});
-    device_buffer<T> olds(lanes);
-    launch({1, lanes}, use_every_atomic<T>{}, words.data(), olds.data());
-    synchronize();
-    EXPECT_EQ(words.to_host(), (std::vector<T>{3 * lanes, 0, bits, 0, bits, 7, 5 * lanes, 9}));
-    std::vector<bool> seen(lanes);
-    for (T const old : olds.to_host()) {
-      ASSERT_TRUE(old % 3 == 0 && old / 3 < lanes && !seen[static_cast<size_t>(old / 3)]);
-      seen[static_cast<size_t>(old / 3)] = true;
-    }
-  });
-}
-
-TEST(Atomic, EveryOperationCountsEachLaneOnceIn4Bytes) { every_atomic_counts_each_lane_once<u32>(); }
-TEST(Atomic, EveryOperationCountsEachLaneOnceIn8Bytes) { every_atomic_counts_each_lane_once<u64>(); }
-
-struct failing_compare_exchange {
-  WARPHEAP_DEVICE void operator()(u64* word, u64* result) const {
-    u64 expected = 5;
-    result[0] = atomic_ref<u64>{*word}.compare_exchange(expected, 6, order::acq_rel, order::acquire);
-    result[1] = expected;
-    result[2] = atomic_ref<u64>{*word}.compare_exchange(expected, 6, order::relaxed, order::relaxed);
-  }
-};
-
-TEST(Atomic, CompareExchangeTellsWhatItFound) {
-  for_each_schedule(4, [] {
-    device_buffer<u64> word(std::vector<u64>{1ull << 40});
-    device_buffer<u64> result(3);
-    launch({1, 1}, failing_compare_exchange{}, word.data(), result.data());
-    synchronize();
-    EXPECT_EQ(result.to_host(), (std::vector<u64>{0, 1ull << 40, 1}));
-    EXPECT_EQ(word[0], 6u);
-  });
-}
-
 struct rotate_by_barrier {
   WARPHEAP_DEVICE void operator()(u32* values) const {
     u32* const own = values + simt::block_index() * simt::block_dim();

@@ -60,24 +60,33 @@ TEST(HallocWords, StartsAreWhereAWholeBlockIsFree) {
   }
 }
 
-/// A word filled with blocks of random lengths tells each of them.
+/// A word filled with blocks of random lengths tells each of them, of its own kind alone, and loses each as a whole.
 TEST(HallocWords, AWordTellsItsBlocks) {
   random_sequence random{3};
   for (u32 turn = 0; turn < 5000; ++turn) {
+    u32 const kind = random.below(4);
     u64 word = 0;
-    u32 expected[word_chunks] = {};
+    u32 expected[word_chunks] = {}, starts = 0;
     for (u32 tries = 0; tries < 12; ++tries) {
-      u32 const length = random.below(4), starts = starts_in(~taken(word), length);
-      if (starts == 0) continue;
-      u32 const at = nth_bit(starts, random.below(popcount(starts))), all = chunks_of(1u << at, length);
-      word |= all | joints_of(all, length);
+      u32 const length = random.below(4), free = starts_in(~taken(word), length);
+      if (free == 0) continue;
+      u32 const at = nth_bit(free, random.below(popcount(free))), all = chunks_of(1u << at, length);
+      word = with_blocks(word, all, length, kind);
       expected[at] = all;
+      starts |= 1u << at;
     }
-    for (u32 chunk = 0; chunk < word_chunks; ++chunk) {
-      if ((taken(word) >> chunk & 1) == 0) continue;
-      ASSERT_EQ(starts_block(word, chunk), expected[chunk] != 0);
-      ASSERT_TRUE(expected[chunk] == 0 || chunks_at(word, chunk) == expected[chunk]);
-    }
+    u32 const asked = random.next();
+    ASSERT_EQ(live_starts(word, asked, kind), starts & asked);
+    ASSERT_EQ(live_starts(word, ~0u, (kind + 1) % 4), 0u);
+    u32 both = 0;
+    for (u32 rest = starts & asked; rest != 0; rest &= rest - 1) both |= expected[lowest_bit(rest)];
+    ASSERT_EQ(chunks_at(word, starts & asked), both);
+    u64 const left = without_blocks(word, both);
+    ASSERT_EQ(taken(left), taken(word) & ~both);
+    ASSERT_EQ(live_starts(left, ~0u, kind), starts & ~asked);
+    for (u32 rest = starts & ~asked; rest != 0; rest &= rest - 1)
+      ASSERT_EQ(chunks_at(left, rest & (0 - rest)), expected[lowest_bit(rest)]);
+    ASSERT_EQ(without_blocks(left, taken(left)), 0u);
   }
 }
 

@@ -40,5 +40,33 @@ TEST(SlabBitmapRecycling, GivesACleanSlabToAnotherClass) {
   EXPECT_EQ(slab_state{result[2]}.used(), 1u);
 }
 
+/// Tries to recycle an empty slab that is marked full and off its index, as one is whose last free has yet to settle it.
+struct recycle_an_unsettled_slab {
+  WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u32* taken) const {
+    u32 const old_class = table.load(0).size_class();
+    table.state(0).fetch_or(slab_state::soft_bit | slab_state::hard_bit, order::relaxed);
+    table.index(slab_table::listed(old_class)).toggle(0);
+    table.index(slab_table::scarce(old_class)).toggle(0);
+    atomic_ref<u64> const word{table.blocks(0).words[0]};
+    word.fetch_or(stray, order::relaxed);
+    *taken = slab_lock::take_empty(table, 0, size_class);
+    word.fetch_and(~stray, order::relaxed);
+    if (*taken) slab_lock::publish(table, 0, size_class, 0, slab_table::no_hint);
+  }
+};
+
+// A settler that meets the lock leaves the slab to whoever holds it.
+TEST(SlabBitmapRecycling, ListsAnUnsettledSlabThatItLeaves) {
+  for (u64 const stray : {0x100, 0}) {
+    tiny_pool const pool{1};
+    release(pool, allocate(pool, {1, 1}, 64));
+    device_buffer<u32> taken(1);
+    launch({1, 1}, recycle_an_unsettled_slab{}, pool.allocator().table(), stray, size_class_of(1024), taken.data());
+    synchronize();
+    EXPECT_EQ(taken[0], stray == 0 ? 1u : 0u);
+    pool.expect_empty();
+  }
+}
+
 }  // namespace
 }  // namespace warpheap::test

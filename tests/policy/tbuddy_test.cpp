@@ -219,26 +219,38 @@ TEST(Tbuddy, KnowsABlockFromItsParts) {
   EXPECT_TRUE(pool.is_as_new(inside.size() + 1));
 }
 
-/// One thread takes a block, makes it four, and gives back all but the second.
-struct divide_a_block {
+/// One thread takes a block for an allocator, makes it four, and has an old pointer to each.
+struct free_what_is_kept {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, u64* usable) const {
-    u8* const block = static_cast<u8*>(heap.create_order(4));
-    heap.divide(block, 4, 2);
-    for (u32 part = 0; part < 4; ++part) usable[part] = heap.usable_size(block + part * 4 * page_bytes);
-    usable[4] = heap.usable_size(block + page_bytes);
-    for (u32 const part : {3u, 0u, 2u}) heap.destroy_alone(block + part * 4 * page_bytes);
+    u8* const block = static_cast<u8*>(heap.create_kept(4));
+    heap.divide_kept(block, 4, 2);
+    for (u32 part = 0; part < 4; ++part) {
+      usable[part] = heap.usable_size(block + part * 4 * page_bytes);
+      heap.destroy(block + part * 4 * page_bytes);
+      heap.destroy_alone(block + part * 4 * page_bytes);
+    }
   }
 };
 
-TEST(Tbuddy, MakesABlockSeveralThatAreGivenBackOneByOne) {
+struct give_back_what_is_kept {
+  WARPHEAP_DEVICE void operator()(small_tbuddy heap, void* block) const { heap.destroy_kept(block); }
+};
+
+TEST(Tbuddy, LetsNobodyFreeWhatAnAllocatorKeeps) {
   tbuddy_pool const pool{32};
-  device_buffer<u64> const usable(5);
-  launch({1, 1}, divide_a_block{}, pool.allocator(), usable.data());
+  device_buffer<u64> const usable(4);
+  launch({1, 1}, free_what_is_kept{}, pool.allocator(), usable.data());
   synchronize();
-  EXPECT_EQ(usable.to_host(), (std::vector<u64>{256, 256, 256, 256, 0}));
-  pool.expect_quiet(1);
-  pool.allocator().for_each_live([&](void* block, size_t) { release(pool, {block}); });
-  EXPECT_TRUE(pool.is_as_new());
+  EXPECT_EQ(usable.to_host(), (std::vector<u64>{0, 0, 0, 0}));
+  pool.expect_quiet(4, 8);
+  std::vector<void*> parts;
+  pool.allocator().for_each_live([&](void* block, size_t bytes) {
+    EXPECT_EQ(bytes, 4 * page_bytes);
+    parts.push_back(block);
+  });
+  for (u32 const part : {3u, 0u, 2u, 1u}) launch({1, 1}, give_back_what_is_kept{}, pool.allocator(), parts.at(part));
+  synchronize();
+  EXPECT_TRUE(pool.is_as_new(8));
 }
 
 TEST(Tbuddy, IsAsNewAfterAReset) {
@@ -281,7 +293,7 @@ TEST(Tbuddy, AFreeThatIgnoresTheOrderByteIsCaught) {
         if (buddy_record::orders_of(of.tree().records()[node / 2], node) == 0) break;
         ++order;
       }
-      static_cast<void>(of.disown(page));
+      static_cast<void>(of.disown(page, block_owner::caller));
       block_supply<tbuddy_pages<page_bytes>>{of}.release(of.tree().node_of(page, order));
     }
   };

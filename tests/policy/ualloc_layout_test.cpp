@@ -168,14 +168,17 @@ TEST(UallocLayout, TheFieldsOfARoomWordKeepApart) {
 }
 
 TEST(UallocLayout, ABinStaysListedBetweenItsEnds) {
-  using namespace bins::bin_state;
-  EXPECT_FALSE(stays_listed(0, 1, 3));
-  EXPECT_TRUE(stays_listed(1, 1, 3));
-  EXPECT_FALSE(stays_listed(1, 2, 3));
-  EXPECT_FALSE(stays_listed(2, 1, 3));
-  EXPECT_EQ(taken_of(2, 5), 2u);
-  EXPECT_EQ(taken_of(7, 5), 5u);
-  EXPECT_EQ(taken_of(dead, 5), 0u);
+  using namespace bins::bin_life;
+  bins::bin_role const role{1000, 7};
+  EXPECT_FALSE(stays_listed(of(role, 0), 1, 3));
+  EXPECT_TRUE(stays_listed(of(role, 1), 1, 3));
+  EXPECT_FALSE(stays_listed(of(role, 1), 2, 3));
+  EXPECT_FALSE(stays_listed(of(role, 2), 1, 3));
+  EXPECT_EQ(taken_of(of(role, 2), 5), 2u);
+  EXPECT_EQ(taken_of(of(role, 7), 5), 5u);
+  EXPECT_EQ(taken_of(of(role, 0) | dead, 5), 0u);
+  EXPECT_EQ(role_of(of(role, 512) - 3 * one_block).word, role.word);
+  EXPECT_EQ(free_blocks(of(role, 512) - 3 * one_block), 509u);
 }
 
 TEST(RoomWatch, EveryWatchThatEndsHasAValueOfItsOwn) {

@@ -71,7 +71,7 @@ struct stand_on_bins {
       for (u32 page = list.first(); page != 0; page = list.after(page))
         for (u32 turn = 0; turn < 30; ++turn) {
           simt::pause(100);
-          bins::bin_role const role{table.bin(page).role().load(order::relaxed)};
+          bins::bin_role const role = table.bin(page).role();
           bool const is_same = role.is_live() && role.size_class() == size_class;
           if (!is_same) atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
         }
@@ -109,7 +109,7 @@ struct claim_and_give_back {
       for (u32 turn = 0; turn < 64 && mine == 0; ++turn) mine = bin.claim(0, 1, 0b111, turn);
       if (mine == 0) {
         atomic_ref<u32>{report->refused}.fetch_add(1, order::relaxed);
-        if (counts_first) bin.state().fetch_add(1, order::relaxed);
+        if (counts_first) bin.life().fetch_add(bins::bin_life::one_block, order::relaxed);
         continue;
       }
       if (!counts_first) bin.try_take(1, exhausted);
@@ -118,10 +118,10 @@ struct claim_and_give_back {
         atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
       atomic_ref<u32>{owner}.exchange(0, order::relaxed);
       bin.give_back(0, mine);
-      bin.state().fetch_add(1, order::relaxed);
+      bin.life().fetch_add(bins::bin_life::one_block, order::relaxed);
       atomic_ref<u32>{report->served}.fetch_add(1, order::relaxed);
       // N1 as everybody may check it at any time: not more bits set than blocks that are not free.
-      u32 const free = bins::bin_state::free_blocks(bin.state().load(order::relaxed));
+      u32 const free = bins::bin_life::free_blocks(bin.life().load(order::relaxed));
       if (free > 3) atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
     }
   }
@@ -131,14 +131,14 @@ struct claim_and_give_back {
 bool finds_what_was_counted(bool counts_first) {
   device_buffer<bins::bin_header> const bin(1);
   bins::bin_header empty{};
-  empty.state = 3;
+  empty.life = bins::bin_life::of({}, 3);
   backend::copy_bytes(bin.data(), &empty, sizeof empty);
   device_buffer<u32> owners(3);
   device_buffer<lanes_report> report(1);
   launch({4, 2}, claim_and_give_back{counts_first}, bin.data(), u32{6}, owners.data(), report.data());
   synchronize();
   bins::bin_header const left = bin.to_host()[0];
-  return report[0].refused == 0 && report[0].broken == 0 && report[0].served != 0 && left.state == 3 &&
+  return report[0].refused == 0 && report[0].broken == 0 && report[0].served != 0 && left.life == empty.life &&
          left.bits[0] == 0;
 }
 

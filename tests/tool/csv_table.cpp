@@ -22,6 +22,13 @@ TEST(CsvTable, TakesAHeaderBlankLinesAndEveryEndOfALine) {
   EXPECT_THAT(table.payloads, ElementsAre(2, 4));
 }
 
+TEST(CsvTable, ReadsQuotedValues) {
+  auto const table =
+      parse_csv_table("t.csv", "\"the \"\"first\"\", key\",\"pay\nload\"\r\n\"1\",2\r\n3 , \"4\" \n\"5\",\"6\"");
+  EXPECT_THAT(table.keys, ElementsAre(1, 3, 5));
+  EXPECT_THAT(table.payloads, ElementsAre(2, 4, 6));
+}
+
 TEST(CsvTable, MayBeEmpty) {
   for (auto const* const text : {"", "\n", "\n\r\n  \n", "key,payload", "key,payload\n"})
     EXPECT_THAT(parse_csv_table("t.csv", text).keys, IsEmpty()) << text;
@@ -60,6 +67,18 @@ TEST(CsvTable, NamesFileLineAndFault) {
            {"1,2\n1,0x10\n", "t.csv:2: '0x10' is not a payload"},
            {"4294967296,1\n", "t.csv:1: key 4294967296 is more than 4294967295"},
            {"1,99999999999999999999\n", "t.csv:1: payload 99999999999999999999 is more than 4294967295"},
+           {"\"1\n", "t.csv:1: a quote opens a value and none closes it"},
+           {"1,2\n3,\"4\n5,6\n", "t.csv:2: a quote opens a value and none closes it"},
+           {"\"1\"2,3\n", "t.csv:1: '2,3' follows a quoted value"},
+           {"\"a\nb\",c\n\"1\"x,3\n", "t.csv:3: 'x,3' follows a quoted value"},
+           {"\"a\n\nb\",c\n1,x\n", "t.csv:4: 'x' is not a payload"},
+           {"\"1,2\"\n", "t.csv:1: '\"1,2\"' is not a key and a payload"},
+           {"\"1,2\",3\n", "t.csv:1: '1,2' is not a key"},
+           {"\"1\n\",3\n", "t.csv:1: '1?' is not a key"},
+           {"\"\",3\n", "t.csv:1: the key is missing"},
+           {"\"\"\n", "t.csv:1: '\"\"' is not a key and a payload"},
+           {"1\"2,3\n", "t.csv:1: '1\"2' is not a key"},
+           {"1,2,\"3\n4\"\n", "t.csv:1: ',\"3?4\"' follows a key and a payload"},
            {"\x01\x02\xff", "t.csv:1: '\?\?\?' is not a key and a payload"},
        })
     EXPECT_THAT(fault_of(text), testing::StartsWith(said)) << text;
@@ -67,7 +86,7 @@ TEST(CsvTable, NamesFileLineAndFault) {
 
 TEST(CsvTable, NamesAFileThatIsNotThere) {
   try {
-    read_csv_table("no/such.csv");
+    read_csv_table("no/such.csv", "join");
     FAIL();
   } catch (usage_error const& error) {
     EXPECT_THAT(error.what(), HasSubstr("no/such.csv: No such file"));

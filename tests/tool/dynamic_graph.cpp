@@ -24,7 +24,8 @@ edge_list hubs_and_ring(u32 vertices) {
 }
 
 graph_outcome build(edge_list const& graph, graph_settings const& settings) {
-  return build_graph(*make_host_backend(), graph, settings, [](std::string const&, u64, u64) {});
+  return build_graph(make_host_backend()->make_graph(settings.allocator, settings.pool_bytes, graph.vertices), graph,
+                     keys_of(graph), settings, [](std::string const&, u64, u64) {});
 }
 
 /// Those that serve blocks of so many bytes.
@@ -96,6 +97,99 @@ TEST(DynamicGraph, ShrinksListsThatEmptyAndFreesEmptyOnes) {
   EXPECT_EQ(graph->counts().live_bytes, 0u);
   EXPECT_EQ(graph->counts().mallocs, graph->counts().frees);
   EXPECT_THAT(graph->fault(), IsEmpty());
+}
+
+/// A graph that is sound, but for what a test breaks.
+class breaking_graph : public dynamic_graph {
+ public:
+  explicit breaking_graph(u32 vertices)
+      : sound_{make_host_backend()->make_graph("slab_bitmap", 8 * mebibyte, vertices)} {}
+  void insert(edge_groups const& batch) override { sound_->insert(batch); }
+  void erase(edge_groups const& batch) override { sound_->erase(batch); }
+  graph_counts counts() const override { return sound_->counts(); }
+  adjacency_lists read() const override { return sound_->read(); }
+  std::string fault() const override { return sound_->fault(); }
+  void clear() override { sound_->clear(); }
+
+ private:
+  std::unique_ptr<dynamic_graph> sound_;
+};
+
+/// What is said of a graph of the class `Broken`.
+template <class Broken>
+std::string fault_of(u32 rounds = 1) {
+  auto const graph = hubs_and_ring(400);
+  graph_settings const settings{.allocator = "broken", .rounds = rounds, .batch_size = 300};
+  return build_graph(std::make_unique<Broken>(400), graph, keys_of(graph), settings,
+                     [](std::string const&, u64, u64) {})
+      .fault;
+}
+
+TEST(DynamicGraph, ThatIsBrokenIsFoundOut) {
+  EXPECT_THAT(fault_of<breaking_graph>(), IsEmpty());
+  struct swaps_targets : breaking_graph {  // two entries of the last vertex's list, one of which overwrote the other
+    using breaking_graph::breaking_graph;
+    adjacency_lists read() const override {
+      auto lists = breaking_graph::read();
+      lists.targets.back() = lists.targets.end()[-2];
+      return lists;
+    }
+  };
+  EXPECT_THAT(fault_of<swaps_targets>(), HasSubstr("vertex 399 has 4 neighbours and not the 4"));
+  struct misses_one : breaking_graph {
+    using breaking_graph::breaking_graph;
+    adjacency_lists read() const override {
+      auto lists = breaking_graph::read();
+      lists.targets.pop_back();
+      --lists.first.back();
+      return lists;
+    }
+  };
+  EXPECT_THAT(fault_of<misses_one>(), HasSubstr("vertex 399 has 3 neighbours and not the 4"));
+  struct keeps_erased : breaking_graph {
+    using breaking_graph::breaking_graph;
+    void erase(edge_groups const& batch) override {
+      auto less = batch;
+      less.targets.pop_back();
+      --less.first.back();
+      breaking_graph::erase(less);
+    }
+  };
+  EXPECT_THAT(fault_of<keeps_erased>(), HasSubstr("after a deletion the graph has"));
+  struct loses_on_loading : breaking_graph {
+    using breaking_graph::breaking_graph;
+    void insert(edge_groups const& batch) override {
+      auto less = batch;
+      less.targets.pop_back();
+      --less.first.back();
+      breaking_graph::insert(less);
+    }
+  };
+  EXPECT_THAT(fault_of<loses_on_loading>(0), HasSubstr("after loading the graph has"));
+  struct forgets_a_block : breaking_graph {
+    using breaking_graph::breaking_graph;
+    void clear() override {}
+  };
+  EXPECT_THAT(fault_of<forgets_a_block>(), HasSubstr("bytes are left"));
+}
+
+TEST(DynamicGraph, ReportsEveryPhaseToItsEnd) {
+  auto const graph = make_rmat(8, 8, 1);
+  std::vector<std::string> phases;
+  std::vector<double> ends;
+  graph_settings const settings{.allocator = "slab_bitmap", .pool_bytes = 8 * mebibyte, .rounds = 1, .batch_size = 500};
+  build_graph(make_host_backend()->make_graph("slab_bitmap", 8 * mebibyte, graph.vertices), graph, keys_of(graph),
+              settings, [&](std::string const& task, u64 done, u64 total) {
+                if (phases.empty() || phases.back() != task) phases.push_back(task), ends.push_back(0);
+                EXPECT_GE(done, ends.back()) << task;
+                EXPECT_LE(done, total) << task;
+                ends.back() = static_cast<double>(done) / static_cast<double>(total);
+              });
+  EXPECT_THAT(phases, testing::ElementsAre("shuffling, slab_bitmap", "building, slab_bitmap", "reference, slab_bitmap",
+                                           "building, slab_bitmap", "checking, slab_bitmap"));
+  EXPECT_EQ(ends[0], 1);
+  EXPECT_EQ(ends[2], 1);
+  EXPECT_EQ(ends[4], 1);
 }
 
 }  // namespace

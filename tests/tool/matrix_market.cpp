@@ -94,6 +94,47 @@ TEST(MatrixMarket, NamesFileLineAndFault) {
     EXPECT_THAT(fault_of(text), StartsWith(said));
 }
 
+/// More text than one task reads: `entries` lines, of which line `odd_line` is `odd` (the first has number 1).
+std::string long_text(u64 entries, u64 promised, u64 odd_line = 0, std::string const& odd = {}) {
+  std::string text = pattern_general + "1000000 1000000 " + std::to_string(promised) + "\n";
+  for (u64 line = 3; line < entries + 3; ++line) {
+    if (line == odd_line) text += odd + "\n";
+    else text += std::to_string(line) + " " + std::to_string(line % 7 + 1) + (line % 5 ? "\n" : "\n\n% c\n");
+  }
+  return text;
+}
+
+TEST(MatrixMarket, ReadsLongFilesInPieces) {
+  u64 const entries = 400'000;
+  auto const text = long_text(entries, entries);
+  ASSERT_GT(text.size(), u64{3} << 20);
+  auto const graph = parse_matrix_market("g.mtx", text);
+  ASSERT_EQ(graph.edges.size(), entries);
+  for (u64 i = 0; i < entries; ++i) {
+    ASSERT_EQ(graph.edges[i].from, i + 2);
+    ASSERT_EQ(graph.edges[i].to, (i + 3) % 7);
+  }
+}
+
+TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
+  // Two lines more are behind every fifth entry: of those before line 300,000, where it would be without, 59,999.
+  u64 const entries = 400'000, line = 300'000, there = line + 2 * (line / 5);
+  auto const bad = [&](u64 promised, std::string const& odd) {
+    return fault_of(long_text(entries, promised, line + 1, odd));
+  };
+  auto const at = [](u64 number) { return "g.mtx:" + std::to_string(number) + ": "; };
+  EXPECT_THAT(bad(entries, "1 x"), StartsWith(at(there + 1) + "'x' is not a column"));
+  EXPECT_THAT(bad(5, "1 x"), StartsWith(at(8 + 2) + "an entry more than the 5"));
+  EXPECT_THAT(bad(line - 2, "1 x"), StartsWith(at(there + 1) + "an entry more than the 299998"));
+  EXPECT_THAT(bad(entries + 9, "1 2 3"), StartsWith(at(there + 1) + "'3' follows"));
+  u64 const last = entries + 2;
+  EXPECT_THAT(fault_of(long_text(entries, entries + 9)),
+              StartsWith(at(last + 2 * (last / 5)) + "the file ends after 400000 of 400009 entries"));
+  auto two = long_text(entries, entries, line + 1, "1 x");
+  two.replace(two.rfind(" 1\n"), 3, " y\n");
+  EXPECT_THAT(fault_of(two), StartsWith(at(there + 1) + "'x' is not a column"));
+}
+
 TEST(MatrixMarket, NamesAFileThatIsNotThere) {
   try {
     read_matrix_market("no/such.mtx");

@@ -1,68 +1,16 @@
 // The program as its users meet it: exit status, one line on standard error, JSON that is alone on standard output.
-#include <gmock/gmock.h>
-#include <sys/wait.h>
+#include "program.hpp"
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <gmock/gmock.h>
+
 #include <nlohmann/json.hpp>
 
+namespace warpheap::tool {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::IsEmpty;
-
-struct outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string contents(std::filesystem::path const& path) {
-  std::ifstream file{path};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-class Program : public testing::Test {
- protected:
-  Program() {
-    std::string const name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder = std::filesystem::temp_directory_path() / ("warpheap_" + name + std::to_string(getpid()));
-    std::filesystem::create_directory(folder);
-  }
-  ~Program() override { std::filesystem::remove_all(folder); }
-
-  void SetUp() override {
-    auto const* const path = std::getenv("WARPHEAP_TOOL");
-    if (!path) GTEST_SKIP() << "WARPHEAP_TOOL does not name the program";
-    program = path;
-  }
-
-  outcome run(std::string const& arguments) const {
-    auto const out = folder / "out", err = folder / "err";
-    auto const command = "'" + program + "' " + arguments + " >'" + out.string() + "' 2>'" + err.string() + "'";
-    int const status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
-  }
-
-  std::string write(std::string const& name, std::string const& text) const {
-    std::ofstream{folder / name} << text;
-    return (folder / name).string();
-  }
-
-  void expect_refusal(std::string const& arguments, std::string const& said) const {
-    auto const made = run(arguments);
-    EXPECT_EQ(made.status, 2) << arguments;
-    EXPECT_THAT(made.out, IsEmpty()) << arguments;
-    EXPECT_THAT(made.err, HasSubstr(said)) << arguments;
-    EXPECT_EQ(std::count(made.err.begin(), made.err.end(), '\n'), 1) << arguments << "\n" << made.err;
-  }
-
-  std::filesystem::path folder;
-  std::string program;
-};
+using Program = program_test;
 
 std::string const small_graph = "graph --backend host --pool 8MiB --scale 8 --edge-factor 4";
 
@@ -384,7 +332,7 @@ TEST_F(Program, BadInputIsOneLineThatNamesFileLineAndFault) {
 }
 
 TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
-  expect_refusal("", "subcommand");
+  expect_refusal("", "a command is missing; there are: info, graph");
   expect_refusal("fly", "'fly'");
   expect_refusal("graph --wings 2", "--wings");
   expect_refusal("graph --allocator nobody", "slab_bitmap, toolkit");
@@ -462,3 +410,4 @@ TEST_F(Program, HelpAndVersionAreNoErrors) {
 }
 
 }  // namespace
+}  // namespace warpheap::tool

@@ -52,6 +52,15 @@ TEST(Random, BelowReachesEveryNumberAboutEquallyOften) {
   EXPECT_EQ(random_sequence{1}.below(0), 0u);
 }
 
+TEST(Random, SkippingIsDrawingAndForgetting) {
+  for (u64 const numbers : {0, 1, 2, 1000}) {
+    random_sequence skipped{7}, drawn{7};
+    skipped.skip(numbers);
+    for (u64 i = 0; i < numbers; ++i) drawn.next();
+    EXPECT_EQ(skipped.next(), drawn.next()) << numbers;
+  }
+}
+
 TEST(Random, NeighbouringSeedsGiveUnlikeSequences) {
   std::set<u32> firsts;
   u32 agreeing = 0;

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "numbers.hpp"
+#include "text_table.hpp"
 
 namespace warpheap::tool {
 
@@ -42,26 +44,75 @@ nlohmann::ordered_json json_of(bench::result const& made, std::string const& bac
   return row;
 }
 
-text_table result_table() {
-  return text_table{
-      {"scenario", "measured", "operation", "parameters", ">median us", ">operations/s", ">failures", "figures"}};
+namespace {
+
+using named_values = std::vector<std::string>;
+
+/// Adds the names that are not there yet.
+template <class Pairs>
+void add_names(named_values& names, Pairs const& pairs) {
+  for (auto const& [name, value] : pairs)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-void add_row(text_table& table, bench::result const& made) {
-  std::string parameters, figures;
-  for (auto const& [name, value] : made.parameters)
-    if (name != "pool_bytes") parameters += fmt::format("{}{}={}", parameters.empty() ? "" : " ", name, value);
-  for (auto const& [name, value] : made.figures)
-    figures += fmt::format("{}{}={:.4g}", figures.empty() ? "" : " ", name, value);
-  if (!made.skipped.empty())
-    return table.add(
-        {made.scenario, made.subject(), made.operation, parameters, "-", "-", "-", "skipped: " + made.skipped});
-  if (!made.checked())
-    return table.add(
-        {made.scenario, made.subject(), made.operation, parameters, "-", "-", "-", "FAILED: " + made.fault});
-  table.add({made.scenario, made.subject(), made.operation, parameters,
-             fmt::format("{:.1f}", bench::median(made.times_us)), format_rate(operations_per_second(made)),
-             fmt::format("{}", made.failures), figures});
+/// A cell for each name: its value in `pairs`, empty where it has none.
+template <class Pairs, class Format>
+void add_cells(std::vector<std::string>& cells, named_values const& names, Pairs const& pairs, Format format) {
+  for (auto const& name : names) {
+    auto const at = std::find_if(pairs.begin(), pairs.end(), [&](auto const& each) { return each.first == name; });
+    cells.push_back(at == pairs.end() ? "" : format(name, at->second));
+  }
+}
+
+std::string parameter_text(std::string const& name, u64 value) {
+  return name == "pool_bytes" ? format_bytes(value) : fmt::format("{}", value);
+}
+
+std::string table_of(std::string const& scenario, std::vector<bench::result> const& results) {
+  named_values parameters, figures;
+  for (auto const& made : results) {
+    if (made.scenario != scenario) continue;
+    add_names(parameters, made.parameters);
+    if (made.checked() && made.skipped.empty()) add_names(figures, made.figures);
+  }
+  std::vector<std::string> titles{"measured", "operation"};
+  for (auto const& name : parameters) titles.push_back(">" + name);
+  for (auto const* const title : {">median us", ">operations/s", ">failures"}) titles.emplace_back(title);
+  for (auto const& name : figures) titles.push_back(">" + name);
+
+  text_table table{titles, 2 + parameters.size()};
+  for (auto const& made : results) {
+    if (made.scenario != scenario) continue;
+    std::vector<std::string> cells{made.subject(), made.operation};
+    add_cells(cells, parameters, made.parameters, parameter_text);
+    if (!made.skipped.empty()) {
+      cells.emplace_back("skipped");
+      table.note("skipped: " + made.skipped);
+    } else if (!made.checked()) {
+      cells.emplace_back("FAILED");
+      table.note(fmt::format("FAILED: {}, {}: {}", made.subject(), made.operation, made.fault));
+    } else {
+      cells.push_back(fmt::format("{:.1f}", bench::median(made.times_us)));
+      cells.push_back(format_rate(operations_per_second(made)));
+      cells.push_back(fmt::format("{}", made.failures));
+      add_cells(cells, figures, made.figures, [](auto const&, double value) { return fmt::format("{:.4g}", value); });
+    }
+    table.add(std::move(cells));
+  }
+  return table.text(scenario);
+}
+
+}  // namespace
+
+std::string tables_of(std::vector<bench::result> const& results) {
+  std::vector<std::string> scenarios;
+  std::string made;
+  for (auto const& each : results) {
+    if (std::find(scenarios.begin(), scenarios.end(), each.scenario) != scenarios.end()) continue;
+    scenarios.push_back(each.scenario);
+    made += (made.empty() ? "" : "\n") + table_of(each.scenario, results);
+  }
+  return made;
 }
 
 }  // namespace warpheap::tool

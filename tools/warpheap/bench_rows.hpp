@@ -1,11 +1,11 @@
-// Results of measurements as people and programs read them: a row of a table, and a row of JSON.
+// Results of measurements as people and programs read them: tables of text, and rows of JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
-#include "text_table.hpp"
 
 namespace warpheap::tool {
 
@@ -13,8 +13,7 @@ double operations_per_second(bench::result const& made);
 
 nlohmann::ordered_json json_of(bench::result const& made, std::string const& backend);
 
-/// The table that add_row adds to.
-text_table result_table();
-void add_row(text_table& table, bench::result const& made);
+/// A table for each scenario, in the order in which they are first there.
+std::string tables_of(std::vector<bench::result> const& results);
 
 }  // namespace warpheap::tool

@@ -96,10 +96,10 @@ std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most) {
   return ranges;
 }
 
-void complain(std::string const& message) {
+void complain(std::string const& command, std::string const& message) {
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "warpheap: {}\n", line);
+  fmt::print(stderr, "warpheap{}{}: {}\n", command.empty() ? "" : " ", command, line);
 }
 
 }  // namespace warpheap::tool

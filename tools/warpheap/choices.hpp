@@ -32,7 +32,7 @@ std::vector<std::string> backend_names();
 std::vector<u64> parse_sizes(std::string const& text, u64 most);
 std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most);
 
-/// One line for standard error.
-void complain(std::string const& message);
+/// One line for standard error, with the program's name and the command's, if there is one.
+void complain(std::string const& command, std::string const& message);
 
 }  // namespace warpheap::tool

@@ -6,9 +6,11 @@
 
 #include "bench_rows.hpp"
 #include "choices.hpp"
+#include "interruption.hpp"
 #include "json_output.hpp"
 #include "numbers.hpp"
 #include "progress_bar.hpp"
+#include "standard_output.hpp"
 
 namespace warpheap::tool {
 
@@ -61,7 +63,7 @@ std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::st
   auto const known = on.scenarios();
   for (auto const& name : typed)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw usage_error{fmt::format("bench: no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
+      throw usage_error{fmt::format("no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
   return typed.empty() ? known : typed;
 }
 
@@ -93,19 +95,46 @@ u64 default_pool(choices const& chosen, std::string const& scenario) {
   return is_papers ? paper_pool : chosen.pool_bytes;
 }
 
-std::vector<bench::result> measure(choices const& chosen, std::vector<std::string> const& scenarios,
-                                   bench::request asked, bool pool_is_typed) {
+/// What was measured: all of it, or the rows that were finished when a signal came.
+struct measured {
+  std::vector<bench::result> rows;
+  int signal = 0;
+};
+
+measured measure(choices const& chosen, std::vector<std::string> const& scenarios, bench::request asked,
+                 bool pool_is_typed) {
+  deferred_interruption const interruption;
   progress_bar bar;
-  asked.report = bar.reporter();
-  std::vector<bench::result> results;
+  asked.proceed = [&](std::string const& task, u64 done, u64 total) {
+    if (interruption.signal()) return false;
+    bar.show(task, done, total);
+    return true;
+  };
+  std::vector<bench::result> rows;
   for (auto const& scenario : scenarios) {
+    if (interruption.signal()) break;
     asked.pool_bytes = pool_is_typed ? chosen.pool_bytes : default_pool(chosen, scenario);
-    for (auto const& made : chosen.on->bench_floor(scenario, asked)) results.push_back(made);
+    for (auto const& made : chosen.on->bench_floor(scenario, asked)) rows.push_back(made);
     if (!chosen.on->measures_allocators(scenario)) continue;
-    for (auto const& allocator : chosen.allocators)
-      for (auto const& made : chosen.on->bench(scenario, allocator, asked)) results.push_back(made);
+    for (auto const& allocator : chosen.allocators) {
+      if (interruption.signal()) break;
+      for (auto const& made : chosen.on->bench(scenario, allocator, asked)) rows.push_back(made);
+    }
   }
-  return results;
+  return {rows, interruption.signal()};
+}
+
+/// Ends the program by the signal that came. The finished rows go to standard output alone: in a file they would take the
+/// place of an older result, and pass for all that was asked for.
+[[noreturn]] void end_early(int signal, size_t rows, std::string const& path, json_output const& output,
+                            json const& document) {
+  if (output.owns_standard_output()) output.write(document);
+  auto const fault = output_fault();
+  if (!fault.empty()) complain("bench", fault);
+  bool const spares_file = !path.empty() && !output.owns_standard_output();
+  complain("bench", fmt::format("interrupted with {} row{} finished{}", rows, rows == 1 ? "" : "s",
+                                spares_file ? fmt::format("; {} is as it was", path) : ""));
+  die_of(signal);
 }
 
 }  // namespace
@@ -114,22 +143,20 @@ int run_bench(bench_flags const& flags) {
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, bench_host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
-  auto const results = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
+  auto const [results, signal] = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
 
   auto document = new_document(*chosen.on);
   document["backend"] = chosen.on->name();
   document["seed"] = chosen.seed;
+  if (signal) document["interrupted"] = true;
   document["results"] = json::array();
-  auto table = result_table();
-  for (auto const& made : results) {
-    document["results"].push_back(json_of(made, chosen.on->name()));
-    add_row(table, made);
-  }
-  if (!output.owns_standard_output()) fmt::print("{}", table.text());
+  for (auto const& made : results) document["results"].push_back(json_of(made, chosen.on->name()));
+  if (!output.owns_standard_output() && !results.empty()) print_output("{}", tables_of(results));
+  if (signal) end_early(signal, results.size(), flags.common.json, output, document);
   output.write(document);
   for (auto const& made : results) {
     if (made.checked()) continue;
-    complain(fmt::format("bench: {}: {}: {}", made.scenario, made.subject(), made.fault));
+    complain("bench", fmt::format("{}: {}: {}", made.scenario, made.subject(), made.fault));
     return 1;
   }
   return 0;

@@ -10,6 +10,8 @@
 #include "matrix_market.hpp"
 #include "numbers.hpp"
 #include "progress_bar.hpp"
+#include "standard_output.hpp"
+#include "text_file.hpp"
 #include "text_table.hpp"
 
 namespace warpheap::tool {
@@ -23,40 +25,50 @@ constexpr u64 graph_host_pool = u64{1} << 30;
 /// The input and what became of it.
 struct source {
   edge_list graph;
+  entry_keys keys;  ///< keys_of(graph)
   std::string name;
   u64 self_loops = 0;
   u64 duplicates = 0;
 };
 
-source read_source(graph_flags const& flags, u64 seed) {
+/// A graph so large that making it would take all of the machine is refused at once.
+void check_memory(std::string const& name, u64 vertices, u64 edges, backend const& on) {
+  u64 const needed = 64 * (vertices + edges);
+  if (needed > on.memory_bytes())
+    throw usage_error{fmt::format("{}: {} vertices and {} edges need about {} bytes, and there are {}", name, vertices,
+                                  edges, needed, on.memory_bytes())};
+}
+
+/// The graph that was asked for, as it is read or made.
+source make_source(graph_flags const& flags, choices const& chosen, bench::progress const& report) {
   source made;
-  if (flags.input.empty()) {
-    auto const scale = static_cast<u32>(parse_count("--scale", flags.scale, 1, 26));
-    auto const factor = static_cast<u32>(parse_count("--edge-factor", flags.edge_factor, 1, 1024));
-    made.graph = make_rmat(scale, factor, seed);
-    made.name = fmt::format("R-MAT, scale {}, edge factor {}", scale, factor);
-  } else {
-    made.graph = read_matrix_market(flags.input);
-    made.name = flags.input;
+  if (!flags.input.empty()) {
+    made.name = input_name(flags.input);
+    made.graph = read_matrix_market(flags.input, {report, "reading " + made.name, 2});
+    check_memory(made.name, made.graph.vertices, made.graph.edges.size(), *chosen.on);
+    return made;
   }
-  auto& [graph, name, self_loops, duplicates] = made;
-  if (flags.undirected) graph.directed = false;
-  auto const is_loop = [](edge const& each) { return each.from == each.to; };
-  self_loops = static_cast<u64>(std::count_if(graph.edges.begin(), graph.edges.end(), is_loop));
-  if (flags.drop_self_loops)
-    graph.edges.erase(std::remove_if(graph.edges.begin(), graph.edges.end(), is_loop), graph.edges.end());
-  u64 const loops_left = flags.drop_self_loops ? 0 : self_loops;
-  u64 const offered = graph.directed ? graph.edges.size() : 2 * graph.edges.size() - loops_left;
-  duplicates = offered - keys_of(graph, 0, graph.edges.size()).size();
+  auto const scale = static_cast<u32>(parse_count("--scale", flags.scale, 1, 26));
+  auto const factor = static_cast<u32>(parse_count("--edge-factor", flags.edge_factor, 1, 1024));
+  made.name = fmt::format("R-MAT, scale {}, edge factor {}", scale, factor);
+  check_memory(made.name, u64{1} << scale, u64{factor} << scale, *chosen.on);
+  made.graph = make_rmat(scale, factor, chosen.seed, {report, "making the graph", 1});
   return made;
 }
 
-/// A graph so large that making it would take all of the machine is refused at once.
-void check_memory(source const& input, backend const& on) {
-  u64 const needed = 64 * (u64{input.graph.vertices} + input.graph.edges.size());
-  if (needed > on.memory_bytes())
-    throw usage_error{fmt::format("{}: {} vertices and {} edges need about {} bytes, and there are {}", input.name,
-                                  input.graph.vertices, input.graph.edges.size(), needed, on.memory_bytes())};
+source read_source(graph_flags const& flags, choices const& chosen, bench::progress const& report) {
+  auto made = make_source(flags, chosen, report);
+  auto& graph = made.graph;
+  if (flags.undirected) graph.directed = false;
+  auto const is_loop = [](edge const& each) { return each.from == each.to; };
+  made.self_loops = static_cast<u64>(std::count_if(graph.edges.begin(), graph.edges.end(), is_loop));
+  if (flags.drop_self_loops)
+    graph.edges.erase(std::remove_if(graph.edges.begin(), graph.edges.end(), is_loop), graph.edges.end());
+  u64 const loops_left = flags.drop_self_loops ? 0 : made.self_loops;
+  u64 const offered = graph.directed ? graph.edges.size() : 2 * graph.edges.size() - loops_left;
+  made.keys = keys_of(graph, {report, "sorting", 1 + sort_passes(graph.vertices)});
+  made.duplicates = offered - made.keys.size();
+  return made;
 }
 
 /// A vertex's neighbours are one block: they must not be more than an allocator serves.
@@ -68,7 +80,7 @@ void check_degrees(source const& input, choices const& chosen) {
   for (auto const& known : chosen.on->allocators())
     if (is_chosen(known.name) && known.largest_bytes < tightest.largest_bytes) tightest = known;
   if (tightest.largest_bytes == ~u64{0}) return;
-  auto const batch = group_by_vertex(keys_of(input.graph, 0, input.graph.edges.size()));
+  auto const batch = group_by_vertex(input.keys);
   for (size_t i = 0; i < batch.vertices.size(); ++i) {
     u64 const degree = batch.first[i + 1] - batch.first[i];
     if (degree * sizeof(u32) > tightest.largest_bytes)
@@ -114,10 +126,10 @@ json document_of(choices const& chosen, graph_flags const& flags, source const& 
   return document;
 }
 
-void print(source const& input, std::vector<graph_outcome> const& outcomes, std::string const& backend) {
-  fmt::print("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n", input.name,
-             input.graph.vertices, input.graph.directed ? "directed" : "undirected", outcomes.front().edges,
-             input.duplicates, backend);
+void print_table(source const& input, std::vector<graph_outcome> const& outcomes, std::string const& backend) {
+  print_output("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n", input.name,
+               input.graph.vertices, input.graph.directed ? "directed" : "undirected", outcomes.front().edges,
+               input.duplicates, backend);
   text_table table{
       {"allocator", "verified", ">mallocs", ">frees", ">failures", ">live bytes", ">peak bytes", ">seconds"}};
   for (auto const& made : outcomes)
@@ -125,7 +137,7 @@ void print(source const& input, std::vector<graph_outcome> const& outcomes, std:
                fmt::format("{}", made.counts.frees), fmt::format("{}", made.counts.failures),
                fmt::format("{}", made.counts.live_bytes), fmt::format("{}", made.peak_bytes),
                fmt::format("{:.4f}", made.counts.seconds)});
-  fmt::print("{}", table.text());
+  print_output("{}", table.text("graph"));
 }
 
 }  // namespace
@@ -136,24 +148,25 @@ int run_graph(graph_flags const& flags) {
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
   if (!flags.batch_size.empty()) settings.batch_size = parse_count("--batch-size", flags.batch_size, 1, u64{1} << 30);
-  auto const input = read_source(flags, chosen.seed);
-  check_memory(input, *chosen.on);
-  check_degrees(input, chosen);
-  if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
 
+  source input;
   std::vector<graph_outcome> outcomes;
   {
     progress_bar bar;
+    input = read_source(flags, chosen, bar.reporter());
+    check_degrees(input, chosen);
+    if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
     for (auto const& name : chosen.allocators) {
       settings.allocator = name;
-      outcomes.push_back(build_graph(*chosen.on, input.graph, settings, bar.reporter()));
+      outcomes.push_back(build_graph(chosen.on->make_graph(name, chosen.pool_bytes, input.graph.vertices), input.graph,
+                                     input.keys, settings, bar.reporter()));
     }
   }
-  if (!output.owns_standard_output()) print(input, outcomes, chosen.on->name());
+  if (!output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());
   output.write(document_of(chosen, flags, input, outcomes));
   for (auto const& made : outcomes) {
     if (made.verified()) continue;
-    complain(fmt::format("graph: {}: {}", made.allocator, made.fault));
+    complain("graph", fmt::format("{}: {}", made.allocator, made.fault));
     return 1;
   }
   return 0;

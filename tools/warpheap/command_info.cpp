@@ -7,6 +7,7 @@
 #include "json_output.hpp"
 #include "machine.hpp"
 #include "numbers.hpp"
+#include "standard_output.hpp"
 #include "text_table.hpp"
 
 namespace warpheap::tool {
@@ -29,21 +30,22 @@ int run_info(common_flags const& flags) {
     document["descriptions"][known.name] = known.text;
     allocators.add({known.name, known.text});
   }
-  text_table devices{{"device", ">memory", ">multiprocessors", ">compute capability"}};
+  text_table devices{{">device", "name", ">memory", ">multiprocessors", ">compute capability"}};
   for (auto const& device : on->devices()) {
     document["devices"].push_back({{"name", device.name},
                                    {"memory_bytes", device.memory_bytes},
                                    {"multiprocessors", device.multiprocessors},
                                    {"compute_capability", device.compute_capability}});
-    devices.add({device.name, fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (u64{1} << 30)),
+    devices.add({fmt::format("{}", document["devices"].size() - 1), device.name,
+                 fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (u64{1} << 30)),
                  fmt::format("{}", device.multiprocessors), device.compute_capability});
   }
   if (!output.owns_standard_output()) {
-    fmt::print("warpheap {} (commit {})\n", version(), commit());
-    fmt::print("backends: {}; default here: {}\n\n{}\n", fmt::join(backend_names(), ", "), on->name(),
-               allocators.text());
-    if (on->devices().empty()) fmt::print("no CUDA device in use\n");
-    else fmt::print("{}", devices.text());
+    print_output("warpheap {} (commit {})\n", version(), commit());
+    print_output("backends: {}; default here: {}\n\n{}\n", fmt::join(backend_names(), ", "), on->name(),
+                 allocators.text("allocators"));
+    if (on->devices().empty()) print_output("no CUDA device in use\n");
+    else print_output("{}", devices.text("devices"));
   }
   output.write(document);
   return 0;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "backend/join_tuple.hpp"
 #include "choices.hpp"
@@ -12,6 +14,9 @@
 #include "numbers.hpp"
 #include "progress_bar.hpp"
 #include "reference_join.hpp"
+#include "replaced_file.hpp"
+#include "standard_output.hpp"
+#include "text_file.hpp"
 
 namespace warpheap::tool {
 
@@ -46,12 +51,43 @@ std::vector<std::string> split_off_direct(common_flags& common) {
   return once;
 }
 
+/// Where the rows of the result go, if that was asked for. A file has them once all are there.
+class row_output {
+ public:
+  /// `joins` are made; the rows are those of one.
+  row_output(join_flags const& flags, size_t joins) : is_wanted_{!flags.output.empty()} {
+    if (!is_wanted_) return;
+    if (joins != 1) throw usage_error{fmt::format("--output: takes the rows of one join, and {} are asked for", joins)};
+    if (flags.output == "-" && flags.common.json == "-")
+      throw usage_error{"--output: standard output is --json's already"};
+    if (flags.output != "-") file_.emplace("--output", flags.output);
+  }
+
+  bool is_wanted() const { return is_wanted_; }
+
+  void add(join_rows const& rows) {
+    for (size_t i = 0; i < rows.keys.size(); ++i)
+      fmt::format_to(std::back_inserter(text_), "{},{},{}\n", rows.keys[i], rows.build_payloads[i],
+                     rows.probe_payloads[i]);
+  }
+
+  void write() const {
+    if (file_) file_->write(text_);
+    else if (is_wanted_) write_output(text_);
+  }
+
+ private:
+  bool is_wanted_;
+  std::optional<replaced_file> file_;
+  std::string text_ = "key,build_payload,probe_payload\n";
+};
+
 /// Tables of so many tuples take memory of this machine and of the backend.
 void check_memory(u64 build_tuples, u64 probe_tuples, backend const& on) {
   u64 const needed = 64 * (build_tuples + probe_tuples);
   if (needed > on.memory_bytes())
-    throw usage_error{fmt::format("join: tables of {} and {} tuples need about {} bytes, and there are {}",
-                                  build_tuples, probe_tuples, needed, on.memory_bytes())};
+    throw usage_error{fmt::format("tables of {} and {} tuples need about {} bytes, and there are {}", build_tuples,
+                                  probe_tuples, needed, on.memory_bytes())};
 }
 
 /// A join whose result cannot be there is not begun: all pairs of a key that everybody has are very many.
@@ -75,10 +111,13 @@ input read_files(join_flags const& flags, backend const& on) {
                                     {"--skew", flags.skew}})
     if (!typed.empty()) throw usage_error{fmt::format("{}: is of tables that are made, and files are given", flag)};
   input made;
-  made.tables.build = read_csv_table(flags.build);
-  made.tables.probe = read_csv_table(flags.probe);
-  made.name = fmt::format("{} and {}", flags.build, flags.probe);
-  for (auto const& [table, path] : {std::pair{&made.tables.build, flags.build}, {&made.tables.probe, flags.probe}})
+  if (flags.build == standard_input && flags.probe == standard_input)
+    throw usage_error{"--probe: standard input is the table of --build already"};
+  made.tables.build = read_csv_table(flags.build, fmt::format("join --build - --probe {}", flags.probe));
+  made.tables.probe = read_csv_table(flags.probe, fmt::format("join --build {} --probe -", flags.build));
+  auto const build = input_name(flags.build), probe = input_name(flags.probe);
+  made.name = fmt::format("{} and {}", build, probe);
+  for (auto const& [table, path] : {std::pair{&made.tables.build, build}, {&made.tables.probe, probe}})
     if (table->tuples() > most_tuples)
       throw usage_error{fmt::format("{}: {} tuples are more than {}", path, table->tuples(), most_tuples)};
   check_memory(made.tables.build.tuples(), made.tables.probe.tuples(), on);
@@ -135,7 +174,10 @@ void join(input& from, choices const& chosen, std::vector<std::string> const& al
                                 {"probe_tuples", probe.tuples()},
                                 {"tuples", from.expected.tuples},
                                 {"checksum", fmt::format("{:016x}", from.expected.checksum)}});
-  for (auto const& allocator : allocators) all.add(chosen.on->join(allocator, settings));
+  for (auto const& allocator : allocators) {
+    all.add(chosen.on->join(allocator, settings));
+    settings.take_rows = {};  // all have the same rows
+  }
 }
 
 }  // namespace
@@ -149,8 +191,12 @@ int run_join(join_flags const& typed) {
     if (name.empty()) name = chosen.allocators.front();
   auto settings = parse_settings(flags, chosen);
   bool const from_files = !flags.build.empty() || !flags.probe.empty();
+  auto const recipes = from_files ? std::vector<join_recipe>{} : parse_recipes(flags, chosen);
+  row_output rows{flags, from_files ? 1 : recipes.size()};
+  if (rows.is_wanted()) settings.take_rows = [&rows](join_rows const& batch) { rows.add(batch); };
   comparison all;
   all.about["joins"] = nlohmann::ordered_json::array();
+  all.takes_standard_output = flags.output == "-";
   {
     progress_bar bar;
     settings.report = bar.reporter();
@@ -160,7 +206,7 @@ int run_join(join_flags const& typed) {
     };
     if (from_files) run(read_files(flags, *chosen.on));
     else
-      for (auto const& recipe : parse_recipes(flags, chosen)) run({make_join_tables(recipe), name_of(recipe), {}});
+      for (auto const& recipe : recipes) run({make_join_tables(recipe), name_of(recipe), {}});
   }
 
   std::vector<std::string> lines;
@@ -168,6 +214,7 @@ int run_join(join_flags const& typed) {
     lines.push_back(fmt::format("A join of {} and {} tuples with {} takes {:.3f} of one with {}.\n",
                                 made.parameters[0].second, made.parameters[1].second, made.allocator, of_first,
                                 first.allocator));
+  if (all.fault.empty()) rows.write();
   return report("join", chosen, all, output, lines);
 }
 

@@ -1,12 +1,24 @@
 #include "command_line.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 
 #include "choices.hpp"
+#include "command_outline.hpp"
 #include "commands.hpp"
+#include "interruption.hpp"
 #include "machine.hpp"
+#include "man_page.hpp"
+#include "parser_text.hpp"
+#include "shell_completion.hpp"
+#include "standard_output.hpp"
 #include "warpheap/platform/errors.hpp"
 
 namespace warpheap::tool {
@@ -22,44 +34,57 @@ CLI::Option* add_text(CLI::App& to, char const* name, std::string& value, std::s
   return to.add_option(name, value, help)->type_name(type)->check(CLI::Validator{is_there, ""});
 }
 
+/// An option without a value.
+void add_switch(CLI::App& to, char const* name, bool& value, char const* help) {
+  to.add_flag(name, value, help)->disable_flag_override();
+}
+
 void add_output_flags(CLI::App& to, common_flags& flags) {
-  add_text(to, "--backend", flags.backend, "cuda or host; by default cuda where a device is, else host", "NAME");
+  add_text(to, "--backend", flags.backend,
+           "Where kernels run (default cuda where this program can use a GPU, else host)", "cuda|host");
   add_text(to, "--json", flags.json, "Write the results as JSON; '-' is standard output, which then has nothing else",
            "FILE");
 }
 
-void add_common_flags(CLI::App& to, common_flags& flags, char const* host_pool) {
+/// What differs between commands in the common flags' help.
+struct common_defaults {
+  char const* host_pool;
+  char const* gpu_pool = "8GiB on a GPU, or half of its free memory if that is less";
+  char const* allocators = "as `warpheap info` lists them (default slab_bitmap)";
+  char const* random = "Seed of everything random";
+};
+
+void add_common_flags(CLI::App& to, common_flags& flags, common_defaults const& defaults) {
   add_output_flags(to, flags);
-  add_text(to, "--allocator", flags.allocators, "Allocators, of those that `warpheap info` lists (default slab_bitmap)",
-           "NAME[,NAME...]");
+  add_text(to, "--allocator", flags.allocators, fmt::format("Allocators, {}", defaults.allocators), "NAME[,NAME...]");
   add_text(to, "--pool", flags.pool,
-           std::string{"Bytes that the heap has for blocks, like 512MiB (default 8GiB on a GPU, or half of its free "
-                       "memory if that is less; on the host "} +
-               host_pool + ")",
+           fmt::format("Bytes that the heap has for blocks, like 512MiB (default {}; on the host {})",
+                       defaults.gpu_pool, defaults.host_pool),
            "SIZE");
-  add_text(to, "--seed", flags.seed, "Seed of everything random", "N")->capture_default_str();
-  to.add_flag("--deterministic", flags.deterministic,
-              "Host backend: one lane at a time, in an order that depends on --seed alone; slow");
+  add_text(to, "--seed", flags.seed, defaults.random, "N")->capture_default_str();
+  add_switch(to, "--deterministic", flags.deterministic,
+             "Host backend alone: one lane at a time, in an order that depends on --seed alone; slow");
 }
 
 void add_sizes(CLI::App& to, std::string& sizes, std::string& ranges, char const* of_sizes, char const* of_ranges) {
   add_text(to, "--sizes", sizes, of_sizes, "SIZE[,SIZE...]");
-  add_text(to, "--ranges", ranges, of_ranges, "SIZE-SIZE[,...]");
+  add_text(to, "--ranges", ranges, of_ranges, "SIZE-SIZE[,SIZE-SIZE...]");
 }
 
 void add_info(CLI::App& to, common_flags& flags) { add_output_flags(to, flags); }
 
 void add_graph(CLI::App& to, graph_flags& flags) {
   to.footer(
-      "Edges: every entry of the matrix is one, its value ignored. A general matrix is a directed graph; a symmetric,\n"
-      "skew-symmetric or hermitian one is undirected: each edge is in the adjacency of both its ends. Duplicates are\n"
+      "Edges: every entry of the matrix is one, its value ignored. A general matrix is a directed graph; a symmetric, "
+      "skew-symmetric or hermitian one is undirected: each edge is in the adjacency of both its ends. Duplicates are "
       "ignored. A self loop (an entry on the diagonal) stays, once in its vertex's own adjacency, unless dropped.\n"
-      "Reported: edges = adjacency entries at the end; mallocs and frees = blocks that came and went (a realloc in\n"
-      "place is neither); failures = calls that returned nullptr; live bytes = usable bytes of the graph's blocks at\n"
-      "the end, peak bytes = the most of that after any batch; seconds = time of the kernels that built and changed\n"
+      "Reported: edges = adjacency entries at the end; mallocs and frees = blocks that came and went (a realloc in "
+      "place is neither); failures = calls that returned nullptr; live bytes = usable bytes of the graph's blocks at "
+      "the end, peak bytes = the most of that after any batch; seconds = time of the kernels that built and changed "
       "the graph.");
-  add_common_flags(to, flags.common, "1GiB");
-  add_text(to, "--input", flags.input, "Matrix Market file in coordinate format; without it an R-MAT graph is made",
+  add_common_flags(to, flags.common, {.host_pool = "1GiB"});
+  add_text(to, "--input", flags.input,
+           "Matrix Market file in coordinate format, '-' for standard input; without it an R-MAT graph is made",
            "FILE");
   add_text(to, "--scale", flags.scale, "R-MAT: 2^N vertices", "N")->capture_default_str();
   add_text(to, "--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex", "N")->capture_default_str();
@@ -67,38 +92,40 @@ void add_graph(CLI::App& to, graph_flags& flags) {
            "N")
       ->capture_default_str();
   add_text(to, "--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)", "N");
-  to.add_flag("--replace", flags.replace, "What is inserted after a deletion is new random edges instead");
-  to.add_flag("--undirected", flags.undirected, "Take a general matrix as undirected");
-  to.add_flag("--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
+  add_switch(to, "--replace", flags.replace, "After a deletion, insert new random edges instead of those erased");
+  add_switch(to, "--undirected", flags.undirected, "Take a general matrix as undirected");
+  add_switch(to, "--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
 }
 
 void add_bench(CLI::App& to, bench_flags& flags) {
   to.footer(
-      "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn\n"
-      "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to\n"
-      "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together\n"
-      "for exactly the pool; failures count), utilisation (bytes asked for and held at the first nullptr, by size),\n"
-      "latency (one lane), init (making and resetting a heap), workers (cycles of one call by the number of threads\n"
-      "that make it), policy_overhead (the composed allocator against its creation policy called directly), two_phase\n"
-      "(threads that rather allocate in even steps and rather free in odd ones, a kernel a step or one for all),\n"
-      "scaling (a burst by the number of threads), head_replacement (of halloc alone: bursts whose slabs are replaced\n"
-      "meanwhile, and as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one\n"
-      "allocation). Of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch:\n"
-      "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every\n"
-      "barrier a wait of its own, against barriers that are delegated), random_walk (steps and time of a page by RW,\n"
-      "RW-BM, CoRW and a queue as free pages become few, beside theory). Allocator 'null' is the\n"
-      "floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory operations that no\n"
-      "free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the first kernel that\n"
-      "uses it.");
-  to.add_option("scenarios", flags.scenarios,
-                "burst, mixed, churn, fill, exhaust, utilisation, latency, init, workers, policy_overhead, two_phase, "
-                "scaling, head_replacement, prefix_sum, semaphore, rcu_delegation, random_walk; all of them by default")
+      "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn "
+      "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to "
+      "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together "
+      "for exactly the pool), utilisation (bytes asked for and held at the first nullptr, by size), latency (one "
+      "lane), init (making and resetting a heap), workers (cycles of one call by the number of threads that make it), "
+      "policy_overhead (the composed allocator against its creation policy called directly), two_phase (threads that "
+      "rather allocate in even steps and rather free in odd ones, a kernel a step or one for all), scaling (a burst "
+      "by the number of threads), head_replacement (of halloc alone: bursts whose slabs are replaced meanwhile, and "
+      "as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one allocation).\n"
+      "Scenarios of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch: "
+      "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every "
+      "barrier a wait of its own, against barriers that are delegated), random_walk (steps and time of a page by RW, "
+      "RW-BM, CoRW and a queue as free pages become few, beside theory).\n"
+      "Operations a second count calls that were served; failures are the calls that returned nullptr. Allocator "
+      "'null' is the floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
+      "operations that no free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the "
+      "first kernel that uses it.");
+  to.add_option("scenarios", flags.scenarios, "What to measure, as named below (default all of them)")
       ->type_name("SCENARIO");
-  add_common_flags(to, flags.common, "256MiB, 8MiB for fill, exhaust and utilisation");
+  add_common_flags(to, flags.common,
+                   {.host_pool = "256MiB, and 8MiB for fill, exhaust and utilisation",
+                    .gpu_pool = "8GiB on a GPU, or half of its free memory if that is less, and 512MiB for exhaust and "
+                                "scaling"});
   add_sizes(to, flags.sizes, flags.ranges,
             "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling and "
             "head_replacement",
-            "Ranges of sizes of mixed, churn, utilisation, policy_overhead and prefix_sum");
+            "Ranges of sizes of mixed, churn (the first), utilisation, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
            "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
            "262144, fill 65536, head_replacement four slabs' blocks for each of halloc's rows; on the host fewer)",
@@ -106,36 +133,37 @@ void add_bench(CLI::App& to, bench_flags& flags) {
   add_text(to, "--workers", flags.workers,
            "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "
            "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152), prefix_sum (1024, 32768, 1048576) and "
-           "random_walk (1024, 4096, ... 262144)",
+           "random_walk (1024, 4096, ... 262144); on the host fewer",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,
            "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",
            "N[,N...]");
   add_text(to, "--batch", flags.batch, "Units of a batch of semaphore", "N")->capture_default_str();
-  add_text(to, "--batch-ns", flags.batch_ns, "What a batch takes its maker, in nanoseconds beside one atomic", "N")
+  add_text(to, "--batch-ns", flags.batch_ns,
+           "Of semaphore: nanoseconds that a batch takes its maker, beside one atomic", "N")
       ->capture_default_str();
   add_text(to, "--readers-per-writer", flags.readers_per_writer,
            "Of rcu_delegation: one in N threads removes an element (default 1,4,16,64)", "N[,N...]");
   add_text(to, "--divergence", flags.divergence,
-           "Of two_phase: who draws what to do, and does it together (thread, warp, block; default warp)",
-           "KIND[,...]");
+           "Of two_phase: the threads that draw what to do, and do it, together (default warp)",
+           "thread|warp|block[,...]");
   add_text(to, "--allocate-shares", flags.allocate_shares,
            "Of two_phase: how likely a thread without a block allocates in an even step, and in an odd one", "EVEN,ODD")
       ->capture_default_str();
   add_text(to, "--free-shares", flags.free_shares, "Of two_phase: how likely one with a block frees it", "EVEN,ODD")
       ->capture_default_str();
-  add_text(to, "--rounds", flags.rounds, "Rounds of churn; of two_phase, with two steps each", "N")
+  add_text(to, "--rounds", flags.rounds, "Rounds of churn and policy_overhead; of two_phase, with two steps each", "N")
       ->capture_default_str();
   add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
 }
 
 void add_verify(CLI::App& to, verify_flags& flags) {
   to.footer(
-      "The heap is filled until every thread got nullptr, every block is stamped by worker and counter and looked at,\n"
+      "The heap is filled until every thread got nullptr, every block is stamped by worker and counter and looked at, "
       "all are freed by other workers, and the slots must be what they were at the start.");
-  add_common_flags(to, flags.common, "8MiB");
-  add_sizes(to, flags.sizes, flags.ranges, "Sizes of blocks (default 16,64,1000,4096)",
-            "Ranges of random sizes (default 16-1024)");
+  add_common_flags(to, flags.common, {.host_pool = "8MiB"});
+  add_sizes(to, flags.sizes, flags.ranges, "Sizes of blocks (default 16,64,1000,4096 where no --ranges are given)",
+            "Ranges of random sizes (default 16-1024 where no --sizes are given)");
   add_text(to, "--threads", flags.threads, "Threads that fill (default 65536 on a GPU, 1024 on the host)", "N");
   add_text(to, "--repeat", flags.repeat, "Times that each size is filled and emptied", "N")->capture_default_str();
 }
@@ -143,15 +171,12 @@ void add_verify(CLI::App& to, verify_flags& flags) {
 void add_pic(CLI::App& to, pic_flags& flags) {
   to.footer(
       "Streams of electrons through each other on a periodic plane. Particles live in frames, each a block of the "
-      "heap,\n"
-      "in a list for each species and super cell of 8x4 cells; every step particles move to other super cells, and\n"
-      "frames come and go. Operations: step (all of a step), move (the kernels that allocate; its operations are "
-      "mallocs\n"
-      "and frees). Checked: every particle is there at the end, energy and momentum are what they were, no frame is "
-      "lost,\n"
-      "and all allocators end in the same state. ring_buffer has a ring for each species, with an equal part of the "
-      "pool.");
-  add_common_flags(to, flags.common, "64MiB");
+      "heap, in a list for each species and super cell of 8x4 cells; every step particles move to other super cells, "
+      "and frames come and go. Operations: step (all of a step), move (the kernels that allocate; its operations are "
+      "mallocs and frees). Checked: every particle is there at the end, energy and momentum are what they were, no "
+      "frame is lost, and all allocators end in the same state. ring_buffer has a ring for each species, with an equal "
+      "part of the pool.");
+  add_common_flags(to, flags.common, {.host_pool = "64MiB"});
   add_text(to, "--cells", flags.cells,
            "Cells of the plane, powers of two (default 512x512 on a GPU, 32x32 on the host)", "WxH");
   add_text(to, "--particles-per-cell", flags.particles_per_cell,
@@ -160,42 +185,84 @@ void add_pic(CLI::App& to, pic_flags& flags) {
   add_text(to, "--steps", flags.steps, "Steps of a run (default 100 on a GPU, 20 on the host)", "N");
   add_text(to, "--frame-bytes", flags.frame_bytes, "Bytes of a frame", "SIZE")->capture_default_str();
   add_text(to, "--repeat", flags.repeat, "Runs, each from the start", "N")->capture_default_str();
-  to.add_flag("--find-capacity", flags.find_capacity,
-              "No simulation: how many particles can one species have, by number of species?");
+  add_switch(to, "--find-capacity", flags.find_capacity,
+             "No simulation: how many particles one species can have, for 1, 2, ... species");
 }
 
 void add_join(CLI::App& to, join_flags& flags) {
   to.footer(
-      "An equi-join of two tables of keys and payloads, 32 bits each: both are cut into partitions by a hash of the\n"
-      "key, a hash table is built for each partition of the first, and every tuple of the second is looked up. A warp\n"
-      "that finds partners writes the pairs to pages from malloc, and takes another page when one is full. Allocator\n"
-      "'direct' is no allocator: pages come from an array of the pool's size, in its order, by one counter; without\n"
-      "--allocator, direct and slab_bitmap are measured. Operations: join (all of it), probe (the part that "
-      "allocates),\n"
-      "free (of the pages). Checked: the result has as many tuples as it must have, and the same checksum; and no "
-      "page\n"
-      "is lost. A result that cannot fit the pool is refused; if the pool runs out, the exit status is 1, and nothing\n"
-      "is lost.");
-  add_common_flags(to, flags.common, "256MiB");
-  add_text(to, "--build", flags.build, "First table: a file of lines key,payload; needs --probe", "FILE");
-  add_text(to, "--probe", flags.probe, "Second table, likewise; without files tables are made of the seed", "FILE");
+      "An equi-join of two tables of keys and payloads, 32 bits each: both are cut into partitions by a hash of the "
+      "key, a hash table is built for each partition of the first, and every tuple of the second is looked up. A warp "
+      "or lane that finds partners writes the pairs to pages from malloc, and takes another page when one is full.\n"
+      "Tables: from --build and --probe, which come together, or made of --seed by the options marked 'Made tables'; "
+      "the two kinds exclude each other. A file has a line key,payload for each tuple, both whole numbers below 2^32; "
+      "values may be quoted, and the first line may be a header of two names.\n"
+      "Operations: join (all of it), probe (the part that allocates), free (of the pages). Checked: the result has as "
+      "many tuples as it must have, and the same checksum, and no page is lost. A result whose tuples alone are larger "
+      "than the pool is refused with exit status 2. If the pool runs out on the way, the join ends without a result, "
+      "its pages are freed, and the exit status is 1.");
+  add_common_flags(
+      to, flags.common,
+      {.host_pool = "256MiB",
+       .allocators = "as `warpheap info` lists them, or 'direct', which is none: pages come from an array of "
+                     "the pool's size, in its order, by one counter (default direct,slab_bitmap)",
+       .random = "Seed of made tables, and of --deterministic"});
+  add_text(to, "--build", flags.build, "First table, a file or '-' for standard input; needs --probe", "FILE");
+  add_text(to, "--probe", flags.probe, "Second table, likewise; needs --build", "FILE");
+  add_text(
+      to, "--output", flags.output,
+      "Write the rows of the result, in no order, as lines key,build_payload,probe_payload behind a header; '-' is "
+      "standard output, which then has nothing else",
+      "FILE");
   add_text(to, "--tuples", flags.tuples,
-           "Tuples of each table, a join for each number (default 1048576 on a GPU, 16384 on the host)", "N[,N...]");
-  add_text(to, "--probe-tuples", flags.probe_tuples, "Tuples of the second table, if not as many", "N");
-  add_text(to, "--match", flags.match, "Share of the second table's tuples that have a partner (default 1)", "SHARE");
+           "Made tables: tuples of each, a join for each number (default 1048576 on a GPU, 16384 on the host)",
+           "N[,N...]");
+  add_text(to, "--probe-tuples", flags.probe_tuples,
+           "Made tables: tuples of the second, in every join (default as many as the first has)", "N");
+  add_text(to, "--match", flags.match, "Made tables: share of the second's tuples that have a partner (default 1)",
+           "SHARE");
   add_text(to, "--skew", flags.skew,
-           "Exponent of Zipf's law by which partners are chosen (default 0: all are as likely)", "EXPONENT");
+           "Made tables: exponent of Zipf's law by which partners are chosen (default 0: all are as likely)",
+           "EXPONENT");
   add_text(to, "--page-bytes", flags.page_bytes, "Bytes of an output page", "SIZE")->capture_default_str();
-  add_text(to, "--chains", flags.chains, "Who writes to pages of its own: each warp or each lane", "warp|lane")
+  add_text(to, "--chains", flags.chains, "Whose the pages are: each warp has its own, or each lane", "warp|lane")
       ->capture_default_str();
   add_text(to, "--partition-bits", flags.partition_bits,
-           "Cut the tables into 2^N partitions (default: some 4096 tuples of the first a partition)", "N");
-  add_text(to, "--repeat", flags.repeat, "Times that each join is measured", "N")->capture_default_str();
+           "Cut the tables into 2^N partitions (default: some 4096 tuples of the first a partition, and N at most 12)",
+           "N");
+  add_text(to, "--repeat", flags.repeat, "Times that each join is measured, after one that is not", "N")
+      ->capture_default_str();
 }
 
-int dispatch(int count, char const* const* arguments) {
-  CLI::App app{"Dynamic memory for GPU threads: graphs built on it, allocators measured and verified.", "warpheap"};
-  app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")");
+/// Names that a shell completes, which are of the allocators and scenarios of every backend.
+known_names names_to_complete() {
+  auto const on = choose_backend("host");
+  known_names known;
+  for (auto const& allocator : on->allocators()) known["--allocator"].push_back(allocator.name);
+  known["join --allocator"] = known["--allocator"];
+  known["join --allocator"].push_back(direct_output);
+  known["scenarios"] = on->scenarios();
+  return known;
+}
+
+/// Commands that write files of an installation, and that help does not list.
+void add_files_of_installation(CLI::App& app, std::string& shell) {
+  auto const outline = [&app] { return outline_of(app, version(), names_to_complete()); };
+  auto* const completion = app.add_subcommand("completion", "The script that completes this command line in a shell");
+  completion->group("");
+  completion->add_option("shell", shell, "The shell")->type_name("bash|zsh|fish")->required();
+  completion->callback([&shell, outline] { print_output("{}", completion_for(shell, outline())); });
+  auto* const manual = app.add_subcommand("man", "The manual page");
+  manual->group("");
+  manual->callback([outline] { print_output("{}", man_page(outline())); });
+}
+
+/// Does what was typed. `command_name` becomes what it says the command is, for messages.
+int dispatch(int count, char const* const* arguments, std::string& command_name) {
+  CLI::App app{"Dynamic memory for GPU threads: programs that run on it, allocators measured and verified", "warpheap"};
+  app.formatter(std::make_shared<help_formatter>());
+  app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")",
+                       "Print the version and exit");
   app.require_subcommand(1);
   common_flags info;
   graph_flags graph;
@@ -205,7 +272,7 @@ int dispatch(int count, char const* const* arguments) {
   join_flags join;
   int status = 0;
   auto const add = [&](char const* name, char const* text, auto fill, auto& flags, auto run) {
-    auto* const command = app.add_subcommand(name, text);
+    auto* const command = app.add_subcommand(name, text)->group("Commands");
     fill(*command, flags);
     command->callback([&status, &flags, run] { status = run(flags); });
   };
@@ -215,38 +282,67 @@ int dispatch(int count, char const* const* arguments) {
   add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
   add("pic", "Simulate a plasma whose particles live in frames of the heap, and check it", add_pic, pic, run_pic);
   add("join", "Join two tables whose result goes to pages of the heap, and check it", add_join, join, run_join);
+  // Now that there are the commands, whose help it would end as well.
+  app.footer(
+      "The exit status is 0 when all is well, 1 when a check of results failed, and 2 for bad usage, bad input, or "
+      "output "
+      "that could not be written.");
+  std::string shell;
+  add_files_of_installation(app, shell);
   auto const is_command = [&](CLI::App* command) { return command->check_name(arguments[1]); };
-  if (count > 1 && arguments[1][0] != '-' && app.get_subcommands(is_command).empty())
-    throw usage_error{std::string{"no subcommand is called '"} + arguments[1] +
-                      "'; there are: info, graph, bench, verify, pic, join"};
+  if (count > 1 && !app.get_subcommands(is_command).empty()) command_name = arguments[1];
+  else if (count > 1 && arguments[1][0] != '-')
+    throw usage_error{fmt::format("there is no command '{}'; there are: {}", arguments[1], command_names(app))};
   try {
     app.parse(count, arguments);
   } catch (CLI::Success const& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    int const shown = app.exit(help, text, text);
+    write_output(text.str());
+    return shown;
   } catch (CLI::ParseError const& error) {
-    throw usage_error{error.what()};
+    throw usage_error{sentence_of(error, app, command_name)};
   }
   return status;
+}
+
+/// The exit status of what was typed, whose command `command` becomes. Every error is one line on standard error.
+int run_typed(int count, char const* const* arguments, std::string& command) {
+  try {
+    return dispatch(count, arguments, command);
+  } catch (usage_error const& error) {
+    complain(command, error.what());
+  } catch (out_of_memory const& error) {
+    complain(command, error.what());
+  } catch (std::invalid_argument const& error) {
+    complain(command, error.what());
+  } catch (std::bad_alloc const&) {
+    complain(command, "out of memory on the host");
+  } catch (std::exception const& error) {
+    complain(command, error.what());
+    return bad_result;
+  }
+  return bad_usage;
+}
+
+/// Descriptors 0, 1 and 2 that the parent closed: a file that is opened later must not be taken for standard output.
+void reserve_standard_descriptors() {
+  int made = 0;
+  while (made >= 0 && made <= STDERR_FILENO) made = open("/dev/null", O_RDONLY);
+  if (made >= 0) close(made);
 }
 
 }  // namespace
 
 int run(int count, char const* const* arguments) {
-  try {
-    return dispatch(count, arguments);
-  } catch (usage_error const& error) {
-    complain(error.what());
-  } catch (out_of_memory const& error) {
-    complain(error.what());
-  } catch (std::invalid_argument const& error) {
-    complain(error.what());
-  } catch (std::bad_alloc const&) {
-    complain("out of memory on the host");
-  } catch (std::exception const& error) {
-    complain(error.what());
-    return bad_result;
-  }
-  return bad_usage;
+  reserve_standard_descriptors();
+  handle_signals();
+  std::string command;
+  int const status = run_typed(count, arguments, command);
+  auto const fault = output_fault();
+  if (fault.empty()) return status;
+  complain(command, fault);
+  return status ? status : bad_usage;
 }
 
 }  // namespace warpheap::tool

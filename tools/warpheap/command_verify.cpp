@@ -8,6 +8,7 @@
 #include "json_output.hpp"
 #include "numbers.hpp"
 #include "progress_bar.hpp"
+#include "standard_output.hpp"
 #include "text_table.hpp"
 
 namespace warpheap::tool {
@@ -30,7 +31,10 @@ bench::request parse_request(verify_flags const& flags, choices const& chosen, p
   }
   if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
   asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
-  asked.report = bar.reporter();
+  asked.proceed = [&bar](std::string const& task, u64 done, u64 total) {
+    bar.show(task, done, total);
+    return true;
+  };
   return asked;
 }
 
@@ -53,12 +57,15 @@ json json_of(verification const& made) {
 void add_row(text_table& table, verification const& made) {
   auto const size = made.least_bytes == made.most_bytes ? fmt::format("{}", made.least_bytes)
                                                         : fmt::format("{}-{}", made.least_bytes, made.most_bytes);
-  if (!made.skipped.empty())
-    return table.add({made.allocator, size, "-", "-", "-", "-", "-", "-", "skipped: " + made.skipped});
+  if (!made.skipped.empty()) {
+    table.note("skipped: " + made.skipped);
+    return table.add({made.allocator, size, "", "", "", "", "", "", "skipped"});
+  }
+  if (!made.verified()) table.note(fmt::format("NO: {}, {} bytes: {}", made.allocator, size, made.fault));
   table.add({made.allocator, size, fmt::format("{}", made.blocks), fmt::format("{}", made.damaged),
-             fmt::format("{}", made.misaligned), made.counts_slots ? fmt::format("{}", made.slots_before) : "-",
-             made.counts_slots ? fmt::format("{}", made.slots_after) : "-", fmt::format("{:.4f}", made.seconds),
-             made.verified() ? "yes" : "NO: " + made.fault});
+             fmt::format("{}", made.misaligned), made.counts_slots ? fmt::format("{}", made.slots_before) : "",
+             made.counts_slots ? fmt::format("{}", made.slots_after) : "", fmt::format("{:.4f}", made.seconds),
+             made.verified() ? "yes" : "NO"});
 }
 
 }  // namespace
@@ -75,7 +82,7 @@ int run_verify(verify_flags const& flags) {
   }
 
   if (std::all_of(all.begin(), all.end(), [](auto const& each) { return !each.skipped.empty(); }))
-    throw usage_error{fmt::format("verify: nothing to do: {}", all.front().skipped)};
+    throw usage_error{fmt::format("nothing to do: {}", all.front().skipped)};
   auto const failed = std::find_if(all.begin(), all.end(), [](auto const& each) { return !each.verified(); });
   auto document = new_document(*chosen.on);
   document["backend"] = chosen.on->name();
@@ -84,15 +91,16 @@ int run_verify(verify_flags const& flags) {
   document["verified"] = failed == all.end();
   document["results"] = json::array();
   text_table table{{"allocator", ">bytes", ">blocks", ">damaged", ">misaligned", ">slots before", ">slots after",
-                    ">seconds", "verified"}};
+                    ">seconds", "verified"},
+                   2};
   for (auto const& made : all) {
     document["results"].push_back(json_of(made));
     add_row(table, made);
   }
-  if (!output.owns_standard_output()) fmt::print("{}", table.text());
+  if (!output.owns_standard_output()) print_output("{}", table.text("verify"));
   output.write(document);
   if (failed == all.end()) return 0;
-  complain(fmt::format("verify: {}: {}", failed->allocator, failed->fault));
+  complain("verify", fmt::format("{}: {}", failed->allocator, failed->fault));
   return 1;
 }
 

@@ -79,6 +79,7 @@ struct join_flags {
   std::string page_bytes = "256";
   std::string chains = "warp";
   std::string partition_bits;
+  std::string output;
   std::string repeat = "3";
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench_rows.hpp"
+#include "standard_output.hpp"
 
 namespace warpheap::tool {
 
@@ -37,15 +38,12 @@ int report(char const* command, choices const& chosen, comparison const& all, js
   document["verified"] = all.fault.empty();
   document.update(all.about);
   document["results"] = nlohmann::ordered_json::array();
-  auto table = result_table();
-  for (auto const& made : all.results) {
-    document["results"].push_back(json_of(made, chosen.on->name()));
-    add_row(table, made);
-  }
-  if (!output.owns_standard_output()) fmt::print("{}{}", table.text(), fmt::join(lines, ""));
+  for (auto const& made : all.results) document["results"].push_back(json_of(made, chosen.on->name()));
+  if (!output.owns_standard_output() && !all.takes_standard_output)
+    print_output("{}{}", tables_of(all.results), fmt::join(lines, ""));
   output.write(document);
   if (all.fault.empty()) return 0;
-  complain(fmt::format("{}: {}", command, all.fault));
+  complain(command, all.fault);
   return 1;
 }
 

@@ -16,6 +16,7 @@ struct comparison {
   std::vector<bench::result> results;
   std::string fault;                                                ///< the first thing that is wrong
   nlohmann::ordered_json about = nlohmann::ordered_json::object();  ///< what else the document says
+  bool takes_standard_output = false;                               ///< something else went there already
 
   void add(std::vector<bench::result> const& made);
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <vector>
 
 #include "text_file.hpp"
 
@@ -24,67 +25,135 @@ bool looks_like_a_number(std::string_view text) {
   return !text.empty() && ((text.front() >= '0' && text.front() <= '9') || text.front() == '-' || text.front() == '+');
 }
 
-/// The two fields of a line, or what is wrong with it.
-class csv_line {
+/// One value of a record, without quotes around it and spaces.
+struct csv_value {
+  std::string text;
+  u64 line;      ///< on which it starts
+  size_t start;  ///< in the whole text
+};
+
+/// A text record by record, and in each record value by value.
+class csv_reader {
  public:
-  csv_line(std::string const& name, u64 number, std::string_view text) : name_{name}, number_{number} {
-    auto const comma = text.find(',');
-    if (comma == std::string_view::npos) fail(fmt::format("'{}' is not a key and a payload", excerpt(text)));
-    key_ = trimmed(text.substr(0, comma));
-    payload_ = trimmed(text.substr(comma + 1));
-    if (auto const more = payload_.find(','); more != std::string_view::npos)
-      fail(fmt::format("'{}' follows a key and a payload", excerpt(payload_.substr(more))));
+  csv_reader(std::string const& name, std::string_view text) : name_{name}, text_{text} {}
+
+  /// The next record that is not blank, as values(); false if there is none.
+  bool next() {
+    while (at_ < text_.size()) {
+      values_.clear();
+      start_ = at_;
+      do values_.push_back(value());
+      while (take(','));
+      end_ = at_;
+      take('\n');
+      ++line_;
+      if (!record().empty()) return true;
+    }
+    return false;
   }
 
-  /// Names in place of numbers. One number makes it a tuple with a fault.
-  bool is_header() const {
-    return !key_.empty() && !payload_.empty() && !looks_like_a_number(key_) && !looks_like_a_number(payload_);
-  }
+  std::vector<csv_value> const& values() const { return values_; }
+  /// The record from `start` on as it stands in the file.
+  std::string_view record_from(size_t start) const { return trimmed(text_.substr(start, end_ - start)); }
+  std::string_view record() const { return record_from(start_); }
 
-  u32 key() const { return read("key", key_); }
-  u32 payload() const { return read("payload", payload_); }
+  [[noreturn]] void fail(u64 line, std::string const& fault) const {
+    throw usage_error{fmt::format("{}:{}: {}", name_, line, fault)};
+  }
 
  private:
-  [[noreturn]] void fail(std::string const& fault) const {
-    throw usage_error{fmt::format("{}:{}: {}", name_, number_, fault)};
+  bool take(char wanted) {
+    if (at_ == text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
   }
 
-  u32 read(char const* what, std::string_view text) const {
-    if (text.empty()) fail(fmt::format("the {} is missing", what));
-    u32 value = 0;
-    auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc::invalid_argument || stop != text.data() + text.size())
-      fail(fmt::format("'{}' is not a {}: a whole number, not negative", excerpt(text), what));
-    if (error != std::errc{}) fail(fmt::format("{} {} is more than {}", what, excerpt(text), ~u32{0}));
-    return value;
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+  }
+
+  csv_value value() {
+    skip_space();
+    csv_value made{{}, line_, at_};
+    if (take('"')) {
+      made.text = quoted(made.line);
+      skip_space();
+      if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n')
+        fail(line_, fmt::format("'{}' follows a quoted value", excerpt(rest_of_line())));
+    } else {
+      auto const end = std::min(text_.find_first_of(",\n", at_), text_.size());
+      made.text = trimmed(text_.substr(at_, end - at_));
+      at_ = end;
+    }
+    return made;
+  }
+
+  /// From behind the quote that opens, to behind the one that closes.
+  std::string quoted(u64 opened) {
+    std::string made;
+    for (; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '"') {
+        ++at_;
+        if (at_ == text_.size() || text_[at_] != '"') return std::string{trimmed(made)};
+      }
+      if (text_[at_] == '\n') ++line_;
+      made += text_[at_];
+    }
+    fail(opened, "a quote opens a value and none closes it");
+  }
+
+  std::string_view rest_of_line() const {
+    return trimmed(text_.substr(at_, std::min(text_.find('\n', at_), text_.size()) - at_));
   }
 
   std::string const& name_;
-  u64 number_;
-  std::string_view key_, payload_;
+  std::string_view text_;
+  std::vector<csv_value> values_;
+  size_t at_ = 0, start_ = 0, end_ = 0;
+  u64 line_ = 1;
 };
+
+/// Names in place of numbers. One number makes it a tuple with a fault.
+bool is_header(csv_value const& key, csv_value const& payload) {
+  return !key.text.empty() && !payload.text.empty() && !looks_like_a_number(key.text) &&
+         !looks_like_a_number(payload.text);
+}
+
+u32 read_number(csv_reader const& reader, char const* what, csv_value const& from) {
+  auto const& text = from.text;
+  if (text.empty()) reader.fail(from.line, fmt::format("the {} is missing", what));
+  u32 value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || stop != text.data() + text.size())
+    reader.fail(from.line, fmt::format("'{}' is not a {}: a whole number, not negative", excerpt(text), what));
+  if (error != std::errc{}) reader.fail(from.line, fmt::format("{} {} is more than {}", what, excerpt(text), ~u32{0}));
+  return value;
+}
 
 }  // namespace
 
 join_table parse_csv_table(std::string const& name, std::string_view text) {
   if (text.substr(0, byte_order_mark.size()) == byte_order_mark) text.remove_prefix(byte_order_mark.size());
+  csv_reader reader{name, text};
   join_table table;
-  bool is_first = true;
-  for (u64 number = 1; !text.empty(); ++number) {
-    auto const end = std::min(text.find('\n'), text.size());
-    auto const content = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (content.empty()) continue;
-    csv_line const line{name, number, content};
-    if (!(is_first && line.is_header())) {
-      table.keys.push_back(line.key());
-      table.payloads.push_back(line.payload());
-    }
-    is_first = false;
+  for (bool is_first = true; reader.next(); is_first = false) {
+    auto const& values = reader.values();
+    auto const& key = values.front();
+    if (values.size() < 2)
+      reader.fail(key.line, fmt::format("'{}' is not a key and a payload", excerpt(reader.record())));
+    auto const& payload = values[1];
+    if (values.size() > 2)
+      reader.fail(values[2].line,
+                  fmt::format("',{}' follows a key and a payload", excerpt(reader.record_from(values[2].start))));
+    if (is_first && is_header(key, payload)) continue;
+    table.keys.push_back(read_number(reader, "key", key));
+    table.payloads.push_back(read_number(reader, "payload", payload));
   }
   return table;
 }
 
-join_table read_csv_table(std::string const& path) { return parse_csv_table(path, read_text_file(path)); }
+join_table read_csv_table(std::string const& path, std::string const& piped) {
+  return parse_csv_table(input_name(path), read_text_file(path, piped));
+}
 
 }  // namespace warpheap::tool

@@ -1,38 +1,41 @@
-// A graph as it is read or made: a list of edges, in any order, with duplicates if the source has them.
+// A graph as it is read or made: a list of edges, in any order, with duplicates if the source has them. All that is done with
+// it here is done on all cores, and comes out alike however many there are.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "backend/backend.hpp"
+#include "large_array.hpp"
+#include "parallel_work.hpp"
+#include "sorted_keys.hpp"
 
 namespace warpheap::tool {
 
-/// From one vertex to another, both in [0, vertices).
+/// From one vertex to another, both in [0, vertices). Not zero at first: see large_array.
 struct edge {
-  u32 from = 0;
-  u32 to = 0;
+  u32 from;
+  u32 to;
 };
+
+using edges_array = large_array<edge>;
 
 struct edge_list {
   u32 vertices = 0;
   bool directed = false;  ///< an undirected edge is in the adjacency of both its ends
-  std::vector<edge> edges;
+  edges_array edges;
 };
 
-/// Adjacency entries as sorted numbers, `from` in the upper half: the common form of batches and of the reference.
-using entry_keys = std::vector<u64>;
-
 /// All adjacency entries that `edges[first … last)` make, ascending, without duplicates. A loop makes one.
-entry_keys keys_of(edge_list const& graph, size_t first, size_t last);
+entry_keys keys_of(edge_list const& graph, size_t first, size_t last, parallel_work work = {});
+entry_keys keys_of(edge_list const& graph, parallel_work work = {});
 
 /// The entries as a batch for a backend.
-edge_groups group_by_vertex(entry_keys const& keys);
+edge_groups group_by_vertex(entry_keys const& keys, parallel_work work = {});
 
 /// An R-MAT graph of 2^scale vertices and edge_factor·2^scale undirected edges, with duplicates and loops, a = 0.57,
 /// b = c = 0.19, d = 0.05, vertices renamed at random: few hubs with very many neighbours, and many vertices with few.
 /// The same seed makes the same graph everywhere.
 /// Source: Chakrabarti, Zhan and Faloutsos, R-MAT: a recursive model for graph mining, 2004; parameters as in Graph500.
-edge_list make_rmat(u32 scale, u32 edge_factor, u64 seed);
+edge_list make_rmat(u32 scale, u32 edge_factor, u64 seed, parallel_work work = {});
 
 }  // namespace warpheap::tool

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "random_order.hpp"
 #include "reference_graph.hpp"
 #include "warpheap/util/random.hpp"
 
@@ -13,12 +15,14 @@ namespace {
 
 class graph_job {
  public:
-  graph_job(backend const& on, edge_list graph, graph_settings const& settings, bench::progress const& report)
-      : graph_{std::move(graph)},
+  graph_job(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
+            graph_settings const& settings, bench::progress const& report)
+      : graph_{graph},
+        keys_{keys},
         settings_{settings},
         report_{report},
         random_{settings.seed},
-        dynamic_{on.make_graph(settings.allocator, settings.pool_bytes, graph_.vertices)} {
+        dynamic_{std::move(dynamic)} {
     batches_ = (graph_.edges.size() + settings.batch_size - 1) / settings.batch_size + 2 * u64{settings.rounds};
     outcome_.allocator = settings.allocator;
   }
@@ -26,7 +30,7 @@ class graph_job {
   graph_outcome run() {
     load();
     for (u32 round = 0; round < settings_.rounds; ++round) exchange_sample();
-    note(reference_.difference(dynamic_->read()));
+    note(reference_.difference(dynamic_->read(), work("checking", 1)));
     note(dynamic_->fault());
     outcome_.counts = dynamic_->counts();
     outcome_.edges = outcome_.counts.inserted - outcome_.counts.erased;
@@ -36,32 +40,54 @@ class graph_job {
 
  private:
   void load() {
-    auto& edges = graph_.edges;
-    for (u64 i = edges.size(); i > 1; --i) std::swap(edges[i - 1], edges[below(i)]);
-    for (u64 first = 0; first < edges.size(); first += settings_.batch_size) {
+    insert_in_batches();
+    reference_.insert(keys_, work("reference", 1));
+    compare_counts("loading");
+  }
+
+  /// All edges, in a random order.
+  void insert_in_batches() {
+    auto shuffling = work("shuffling", random_order_passes);
+    edge_list const shuffled{graph_.vertices, graph_.directed,
+                             random_order(graph_.edges, graph_.edges.size(), random_seed(), shuffling)};
+    u64 const edges = shuffled.edges.size();
+    for (u64 first = 0; first < edges; first += settings_.batch_size) {
       report();
-      dynamic_->insert(
-          group_by_vertex(keys_of(graph_, first, std::min<u64>(first + settings_.batch_size, edges.size()))));
+      dynamic_->insert(group_by_vertex(keys_of(shuffled, first, std::min<u64>(first + settings_.batch_size, edges))));
       note_peak();
     }
-    reference_.insert(keys_of(graph_, 0, edges.size()));
-    compare_counts("loading");
   }
 
   /// One round: a random sample of the edges goes, and comes back or makes room for others.
   void exchange_sample() {
     edge_list sample{graph_.vertices, graph_.directed, {}};
-    for (u64 const key : reference_.keys()) {
-      edge const there{static_cast<u32>(key >> 32), static_cast<u32>(key)};
-      if (graph_.directed || there.from <= there.to) sample.edges.push_back(there);
+    {
+      auto const there = edges_there();
+      auto sampling = parallel_work{};
+      sample.edges = random_order(there, std::min<u64>(settings_.batch_size, there.size()), random_seed(), sampling);
     }
-    u64 const size = std::min<u64>(settings_.batch_size, sample.edges.size());
-    for (u64 i = 0; i < size; ++i) std::swap(sample.edges[i], sample.edges[i + below(sample.edges.size() - i)]);
-    sample.edges.resize(size);
-    erase(keys_of(sample, 0, size));
+    erase(keys_of(sample));
     if (settings_.replace)
       for (auto& replaced : sample.edges) replaced = random_edge();
-    insert(keys_of(sample, 0, size));
+    insert(keys_of(sample));
+  }
+
+  /// The reference's edges; an undirected one from the lower end to the higher.
+  edges_array edges_there() const {
+    auto const& parts = reference_.parts();
+    auto const is_edge = [&](u64 key) { return graph_.directed || key >> 32 <= static_cast<u32>(key); };
+    std::vector<u64> edges_before(parts.size() + 1);
+    parallel_work{}.pass(parts.size(), [&](u64 i) {
+      edges_before[i + 1] = static_cast<u64>(std::count_if(parts[i].begin(), parts[i].end(), is_edge));
+    });
+    std::partial_sum(edges_before.begin(), edges_before.end(), edges_before.begin());
+    edges_array there(edges_before.back());
+    parallel_work{}.pass(parts.size(), [&](u64 i) {
+      auto* next = there.data() + edges_before[i];
+      for (u64 const key : parts[i])
+        if (is_edge(key)) *next++ = {static_cast<u32>(key >> 32), static_cast<u32>(key)};
+    });
+    return there;
   }
 
   /// Between two different vertices, if there are two.
@@ -112,10 +138,15 @@ class graph_job {
     if (outcome_.fault.empty()) outcome_.fault = fault;
   }
 
-  void report() { report_("graph, " + settings_.allocator, batch_++, batches_); }
+  void report() { report_("building, " + settings_.allocator, batch_++, batches_); }
+  parallel_work work(char const* phase, u64 passes) const {
+    return {report_, fmt::format("{}, {}", phase, settings_.allocator), passes};
+  }
+  u64 random_seed() { return u64{random_.next()} << 32 | random_.next(); }
   u64 below(u64 limit) { return random_.below(static_cast<u32>(std::min<u64>(limit, 0xffff'ffffu))); }
 
-  edge_list graph_;
+  edge_list const& graph_;
+  entry_keys const& keys_;
   graph_settings const& settings_;
   bench::progress const& report_;
   random_sequence random_;
@@ -128,9 +159,9 @@ class graph_job {
 
 }  // namespace
 
-graph_outcome build_graph(backend const& on, edge_list graph, graph_settings const& settings,
-                          bench::progress const& report) {
-  return graph_job{on, std::move(graph), settings, report}.run();
+graph_outcome build_graph(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
+                          graph_settings const& settings, bench::progress const& report) {
+  return graph_job{std::move(dynamic), graph, keys, settings, report}.run();
 }
 
 }  // namespace warpheap::tool

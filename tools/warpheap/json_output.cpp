@@ -1,46 +1,36 @@
 #include "json_output.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <iostream>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "machine.hpp"
+#include "standard_output.hpp"
 
 namespace warpheap::tool {
 
 namespace {
 
-[[noreturn]] void fail(std::string const& path) {
-  throw usage_error{"--json: cannot write " + path + ": " + std::strerror(errno)};
+/// Also by another name, like /dev/stdout: a file that standard output goes to must not be replaced under it.
+bool is_standard_output(std::string const& path) {
+  if (path == "-") return true;
+  struct stat here = {}, there = {};
+  return fstat(STDOUT_FILENO, &here) == 0 && S_ISREG(here.st_mode) && stat(path.c_str(), &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
 }  // namespace
 
-json_output::json_output(std::string const& path) : path_{path} {
-  if (path_.empty() || owns_standard_output()) return;
-  std::error_code ignored;
-  existed_ = std::filesystem::exists(path_, ignored);
-  if (!std::ofstream{path_, std::ios::app}) fail(path_);
+json_output::json_output(std::string const& path) : owns_standard_output_{is_standard_output(path)} {
+  if (!path.empty() && !owns_standard_output_) file_.emplace("--json", path);
 }
 
-json_output::~json_output() {
-  if (path_.empty() || owns_standard_output() || existed_ || written_) return;
-  std::error_code ignored;
-  std::filesystem::remove(path_, ignored);
-}
-
-void json_output::write(nlohmann::ordered_json const& document) {
-  if (path_.empty()) return;
+void json_output::write(nlohmann::ordered_json const& document) const {
+  if (!owns_standard_output_ && !file_) return;
   auto const text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  if (owns_standard_output()) {
-    if (!(std::cout << text << std::flush)) fail("standard output");
-    return;
-  }
-  std::ofstream file{path_};
-  if (!(file << text << std::flush)) fail(path_);
-  written_ = true;
+  if (file_) file_->write(text);
+  else write_output(text);
 }
 
 nlohmann::ordered_json new_document(backend const& on) {

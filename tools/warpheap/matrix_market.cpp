@@ -24,6 +24,9 @@ std::string lower(std::string_view text) {
 class line_reader {
  public:
   line_reader(std::string const& name, std::string_view text) : name_{name}, rest_{text} {}
+  /// The same file from `rest` on, the line before which is number `line`.
+  line_reader(line_reader const& file, std::string_view rest, u64 line)
+      : name_{file.name_}, rest_{rest}, number_{line} {}
 
   /// The next line, without its end; false if there is none.
   bool next() {
@@ -54,7 +57,8 @@ class line_reader {
   }
 
   std::string_view line() const { return line_; }
-  u64 bytes_left() const { return rest_.size(); }
+  std::string_view rest() const { return rest_; }
+  u64 number() const { return number_; }
 
   [[noreturn]] void fail(std::string const& fault) const {
     throw usage_error{fmt::format("{}:{}: {}", name_, std::max<u64>(number_, 1), fault)};
@@ -153,25 +157,77 @@ edge read_entry(line_reader& reader, banner const& said, u32 vertices) {
   return {row, column};
 }
 
+/// Lines that are read by one task. `first_line` and `first_entry` are the numbers of those before it.
+struct piece {
+  std::string_view text;
+  u64 first_line = 0;
+  u64 first_entry = 0;
+};
+
+/// What is left of the file, in pieces; one more at the end has no text, and the numbers of all lines and entries.
+std::vector<piece> cut_at_lines(line_reader const& file, parallel_work& work) {
+  constexpr size_t piece_bytes = size_t{1} << 20;
+  std::vector<piece> pieces;
+  for (auto rest = file.rest(); !rest.empty();) {
+    auto const end = rest.find('\n', std::min(piece_bytes, rest.size()) - 1);
+    auto const bytes = end == std::string_view::npos ? rest.size() : end + 1;
+    pieces.push_back({rest.substr(0, bytes)});
+    rest.remove_prefix(bytes);
+  }
+  pieces.emplace_back();
+  // Each counts its own; then those before are added up.
+  work.pass(pieces.size() - 1, [&](u64 i) {
+    line_reader reader{file, pieces[i].text, 0};
+    while (reader.next_data()) ++pieces[i + 1].first_entry;
+    pieces[i + 1].first_line = reader.number();
+  });
+  pieces.front().first_line = file.number();
+  for (size_t i = 1; i < pieces.size(); ++i) {
+    pieces[i].first_line += pieces[i - 1].first_line;
+    pieces[i].first_entry += pieces[i - 1].first_entry;
+  }
+  return pieces;
+}
+
+/// Reads all entries to their places. Of all faults the one in the first line is thrown.
+void read_pieces(line_reader const& file, banner const& said, u64 entries, std::vector<piece> const& pieces,
+                 edge_list& graph, parallel_work& work) {
+  std::vector<std::string> faults(pieces.size());
+  work.pass(pieces.size(), [&](u64 i) {
+    line_reader reader{file, pieces[i].text, pieces[i].first_line};
+    try {
+      for (u64 entry = pieces[i].first_entry; reader.next_data(); ++entry) {
+        if (entry >= entries) reader.fail(fmt::format("an entry more than the {} that are promised", entries));
+        graph.edges[entry] = read_entry(reader, said, graph.vertices);
+      }
+    } catch (usage_error const& fault) {
+      faults[i] = fault.what();
+    }
+  });
+  for (auto const& fault : faults)
+    if (!fault.empty()) throw usage_error{fault};
+}
+
 }  // namespace
 
-edge_list parse_matrix_market(std::string const& name, std::string_view text) {
+edge_list parse_matrix_market(std::string const& name, std::string_view text, parallel_work work) {
   line_reader reader{name, text};
   auto const said = read_banner(reader);
   edge_list graph;
   graph.directed = said.directed;
   u64 const entries = read_size_line(reader, graph);
-  // The shortest entry is "1 1" and the end of a line: a promise alone takes no memory.
-  graph.edges.reserve(std::min(entries, (reader.bytes_left() + 1) / 4));
-  while (reader.next_data()) {
-    if (graph.edges.size() == entries) reader.fail(fmt::format("an entry more than the {} that are promised", entries));
-    graph.edges.push_back(read_entry(reader, said, graph.vertices));
-  }
-  if (graph.edges.size() < entries)
-    reader.fail(fmt::format("the file ends after {} of {} entries", graph.edges.size(), entries));
+  auto const pieces = cut_at_lines(reader, work);
+  u64 const found = pieces.back().first_entry;
+  graph.edges.resize(std::min(entries, found));  // a promise alone takes no memory
+  read_pieces(reader, said, entries, pieces, graph, work);
+  if (found < entries)
+    line_reader{reader, {}, pieces.back().first_line}.fail(
+        fmt::format("the file ends after {} of {} entries", found, entries));
   return graph;
 }
 
-edge_list read_matrix_market(std::string const& path) { return parse_matrix_market(path, read_text_file(path)); }
+edge_list read_matrix_market(std::string const& path, parallel_work work) {
+  return parse_matrix_market(input_name(path), read_text_file(path, "graph --input -"), std::move(work));
+}
 
 }  // namespace warpheap::tool

@@ -30,18 +30,20 @@ constexpr unit units[] = {{"", 1},
                           {"TiB", kibi* kibi* kibi* kibi},
                           {"TB", 1'000'000'000'000}};
 
-/// The digits at the start of `text`, and what follows them. `ok` is false if there are none or too many.
+/// The digits at the start of `text`, and what follows them. `ok` is false if there are none, `fits` if they are too many.
 struct leading_number {
   u64 value = 0;
   std::string_view rest;
   bool ok = false;
+  bool fits = true;
 };
 
 leading_number read_number(std::string_view text) {
   leading_number read;
   auto const end = text.data() + text.size();
   auto const [stop, error] = std::from_chars(text.data(), end, read.value);
-  read.ok = error == std::errc{};
+  read.ok = error != std::errc::invalid_argument;
+  read.fits = error == std::errc{};
   read.rest = {stop, static_cast<size_t>(end - stop)};
   return read;
 }
@@ -56,8 +58,8 @@ bool same_but_for_case(std::string_view one, std::string_view other) {
 u64 parse_count(std::string_view what, std::string_view text, u64 least, u64 most) {
   auto const read = read_number(text);
   if (!read.ok || !read.rest.empty()) throw usage_error{fmt::format("{}: '{}' is not a whole number", what, text)};
-  if (read.value < least || read.value > most)
-    throw usage_error{fmt::format("{}: {} is not between {} and {}", what, read.value, least, most)};
+  if (!read.fits || read.value < least || read.value > most)
+    throw usage_error{fmt::format("{}: {} is not between {} and {}", what, text, least, most)};
   return read.value;
 }
 
@@ -65,9 +67,10 @@ double parse_real(std::string_view what, std::string_view text, double least, do
   double value = 0;
   auto const end = text.data() + text.size();
   auto const [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) throw usage_error{fmt::format("{}: '{}' is not a number", what, text)};
+  if (error == std::errc::invalid_argument || stop != end)
+    throw usage_error{fmt::format("{}: '{}' is not a number", what, text)};
   // Not value < least: "nan" is between nothing.
-  if (!(value >= least && value <= most))
+  if (error != std::errc{} || !(value >= least && value <= most))
     throw usage_error{fmt::format("{}: {} is not between {} and {}", what, text, least, most)};
   return value;
 }
@@ -76,8 +79,8 @@ u64 parse_bytes(std::string_view what, std::string_view text, u64 least, u64 mos
   auto const read = read_number(text);
   for (auto const& known : units) {
     if (!read.ok || !same_but_for_case(read.rest, known.name)) continue;
-    if (read.value > ~u64{0} / known.bytes)
-      throw usage_error{fmt::format("{}: '{}' is more bytes than 64 bits can count", what, text)};
+    if (!read.fits || read.value > ~u64{0} / known.bytes)
+      throw usage_error{fmt::format("{}: '{}' is more than {} bytes", what, text, most)};
     u64 const bytes = read.value * known.bytes;
     if (bytes < least) throw usage_error{fmt::format("{}: '{}' is less than {}", what, text, format_bytes(least))};
     if (bytes > most) throw usage_error{fmt::format("{}: '{}' is more than {}", what, text, format_bytes(most))};

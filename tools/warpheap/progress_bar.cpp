@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "interruption.hpp"
+
 namespace warpheap::tool {
 
 using namespace std::chrono_literals;
@@ -17,15 +19,17 @@ void progress_bar::show(std::string const& task, u64 done, u64 total) {
   if (!terminal_ || now - start_ < 1s || now - last_ < 100ms) return;
   last_ = now;
   drawn_ = true;
-  fmt::print(stderr, "\r\x1b[K{}", progress_line(task, done, total));
+  set_line_drawn(true);
+  fmt::print(stderr, "{}{}", wipe_line, progress_line(task, done, total));
   std::fflush(stderr);
 }
 
 void progress_bar::clear() {
   if (!drawn_) return;
   drawn_ = false;
-  fmt::print(stderr, "\r\x1b[K");
+  fmt::print(stderr, "{}", wipe_line);
   std::fflush(stderr);
+  set_line_drawn(false);
 }
 
 std::string progress_line(std::string const& task, u64 done, u64 total) {

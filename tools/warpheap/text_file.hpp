@@ -6,8 +6,13 @@
 
 namespace warpheap::tool {
 
-/// The contents of a file. Throws usage_error, which names the file, if it cannot be read.
-std::string read_text_file(std::string const& path);
+/// The path that means standard input, and the name that messages give it.
+inline constexpr char const* standard_input = "-";
+std::string input_name(std::string const& path);
+
+/// The contents of a file, or of standard input. Throws usage_error, which names the file, if it cannot be read or is
+/// compressed; then `piped`, the end of a command that reads standard input, is part of the remedy.
+std::string read_text_file(std::string const& path, std::string const& piped);
 
 /// The start of `text` as a message shows it: short, and without control characters.
 std::string excerpt(std::string_view text);

@@ -1,7 +1,10 @@
-// A table of text for people: columns as wide as their widest cell, numbers to the right.
+// A table of text for people: columns as wide as their widest cell, numbers to the right, and no line longer than
+// `line_columns` unless a single column is.
+//
+// What is the same in every row is said once, above. Columns that do not fit beside the others come in further parts below,
+// each of which begins with the columns that name a row.
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -9,16 +12,34 @@ namespace warpheap::tool {
 
 class text_table {
  public:
-  /// A column's title; one that starts with '>' has its cells to the right.
-  explicit text_table(std::vector<std::string> titles);
+  /// Titles of the columns; one that starts with '>' has its cells to the right. The first `names` of them name a row. They
+  /// have a value in every row that they apply to, so a cell of theirs that is empty is no other value.
+  explicit text_table(std::vector<std::string> titles, size_t names = 1);
 
-  /// One cell a column; missing ones are empty.
+  /// One cell a column; missing ones are empty, which is shown as '-'.
   void add(std::vector<std::string> row);
-  std::string text() const;
+  /// A line below the table, once however often it is added.
+  void note(std::string const& text);
+  /// The table; what all rows have in common is in a line that begins with `title`.
+  std::string text(std::string const& title) const;
 
  private:
-  std::vector<bool> right_;
+  struct column {
+    std::string title;
+    bool right;
+  };
+
+  /// What every row has in this column; empty if rows differ, or there is but one.
+  std::string common_value(size_t column) const;
+  size_t width(size_t column) const;
+  /// Columns that differ in parts, each as wide as a line.
+  std::vector<std::vector<size_t>> parts(std::vector<size_t> const& shown) const;
+  std::string line(std::vector<size_t> const& shown, std::vector<std::string> const& cells) const;
+
+  std::vector<column> columns_;
+  size_t names_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace warpheap::tool

@@ -31,13 +31,17 @@ static_assert(simt_backend<simt>);
 
 template <class T, scope Scope = scope::device>
 using atomic_ref = backend::atomic_ref<T, Scope>;
-static_assert(atomic_reference<atomic_ref<u32>, u32> && atomic_reference<atomic_ref<u64>, u64>);
+static_assert(atomic_integer_reference<atomic_ref<u32>, u32> && atomic_integer_reference<atomic_ref<i32>, i32>);
+static_assert(atomic_integer_reference<atomic_ref<u64>, u64> && atomic_integer_reference<atomic_ref<i64>, i64>);
+static_assert(atomic_counter<atomic_ref<float>, float> && atomic_counter<atomic_ref<double>, double>);
+static_assert(atomic_counter<atomic_ref<u32*>, u32*, i64> && atomic_reference<atomic_ref<void*>, void*>);
 
 using backend::recycling_fence;
 using backend::release_fence;
 
 #if !defined(__CUDACC_RTC__)
 using backend::launch;
+using backend::set_device_variable;
 using backend::stream;
 using backend::stream_view;
 using backend::synchronize;

@@ -65,8 +65,20 @@ concept atomic_reference = requires(Ref const ref, T value, T& expected) {
   { ref.store(value, order::release) } -> same_type<void>;
   { ref.exchange(value, order::relaxed) } -> same_type<T>;
   { ref.compare_exchange(expected, value, order::acq_rel, order::relaxed) } -> same_type<bool>;
-  { ref.fetch_add(value, order::relaxed) } -> same_type<T>;
-  { ref.fetch_sub(value, order::relaxed) } -> same_type<T>;
+};
+
+/// A reference to a number, or to a pointer, which counts in elements.
+template <class Ref, class T, class Step = T>
+concept atomic_counter = atomic_reference<Ref, T> && requires(Ref const ref, Step step) {
+  { ref.fetch_add(step, order::relaxed) } -> same_type<T>;
+  { ref.fetch_sub(step, order::relaxed) } -> same_type<T>;
+};
+
+/// A reference to an integer.
+template <class Ref, class T>
+concept atomic_integer_reference = atomic_counter<Ref, T> && requires(Ref const ref, T value) {
+  { ref.fetch_min(value, order::relaxed) } -> same_type<T>;
+  { ref.fetch_max(value, order::relaxed) } -> same_type<T>;
   { ref.fetch_or(value, order::relaxed) } -> same_type<T>;
   { ref.fetch_and(value, order::relaxed) } -> same_type<T>;
   { ref.fetch_xor(value, order::relaxed) } -> same_type<T>;

@@ -2,9 +2,11 @@
 // NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard headers, so nothing is included here.
 #pragma once
 
+#include "language.hpp"
+
 /// A device function off the common path: a call, so that its registers are not the caller's. Takes everything by value:
 /// a reference would put the caller's objects into local memory, for whose stores every release then waits.
-#define WARPHEAP_COLD WARPHEAP_DEVICE __attribute__((noinline))
+#define WARPHEAP_COLD WARPHEAP_DEVICE WARPHEAP_NOINLINE
 
 /// Before a loop off the common path: copies of its body would only be longer to fetch.
 #if defined(__CUDA_ARCH__)
@@ -13,9 +15,25 @@
 #define WARPHEAP_NO_UNROLL
 #endif
 
+/// With -rdc=true the linker keeps one copy of a function for all units. ptxas cannot fit that copy to the bound of a kernel
+/// that calls it, and refuses a kernel with a lower one. So there each of our functions, if it is called at all and not
+/// inlined, uses 32 registers at most: no launch bound leaves fewer. Device malloc's callers need that too, see
+/// heap/override_names.hpp. Before CUDA 12.9 a function cannot say so; then none is kept from being inlined.
+#define WARPHEAP_NOINLINE __attribute__((noinline))
+#define WARPHEAP_FEW_REGISTERS
+#if defined(__CUDACC_RDC__)
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1209
+#undef WARPHEAP_FEW_REGISTERS
+#define WARPHEAP_FEW_REGISTERS __attribute__((local_maxnreg(32)))
+#else
+#undef WARPHEAP_NOINLINE
+#define WARPHEAP_NOINLINE
+#endif
+#endif
+
 #if defined(__CUDACC__)
-#define WARPHEAP_DEVICE __device__
-#define WARPHEAP_HOST_DEVICE __host__ __device__
+#define WARPHEAP_DEVICE __device__ WARPHEAP_FEW_REGISTERS
+#define WARPHEAP_HOST_DEVICE __host__ __device__ WARPHEAP_FEW_REGISTERS
 /// Inline namespace of everything that depends on the backend, so that one program may link objects of both.
 #define WARPHEAP_BACKEND on_cuda
 #else

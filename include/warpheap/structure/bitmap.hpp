@@ -26,6 +26,9 @@ struct bitmap {
   /// What the word held lately: a hint.
   WARPHEAP_DEVICE u64 load(u32 word) const { return atomic_ref<u64>{words[word]}.load(order::relaxed); }
 
+  /// What the word holds now: a read-modify-write reads the newest value.
+  WARPHEAP_DEVICE u64 load_newest(u32 word, order how) const { return atomic_ref<u64>{words[word]}.fetch_or(0, how); }
+
   /// Claims the blocks of `mask`, as many as are free.
   ///
   /// word    index of the word

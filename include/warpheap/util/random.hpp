@@ -34,14 +34,19 @@ class random_sequence {
   WARPHEAP_HOST_DEVICE constexpr explicit random_sequence(u64 seed) : state_{mix(seed)} {}
 
   WARPHEAP_HOST_DEVICE constexpr u32 next() {
-    state_ += 0x9e37'79b9'7f4a'7c15u;
+    state_ += step;
     return static_cast<u32>(mix(state_) >> 32);
   }
+
+  /// Leaves out the next `numbers`, however many, in one step.
+  WARPHEAP_HOST_DEVICE constexpr void skip(u64 numbers) { state_ += numbers * step; }
 
   /// A number in [0, n); 0 if n is 0.
   WARPHEAP_HOST_DEVICE constexpr u32 below(u32 n) { return scale_below(next(), n); }
 
  private:
+  static constexpr u64 step = 0x9e37'79b9'7f4a'7c15u;
+
   u64 state_;
 };
 

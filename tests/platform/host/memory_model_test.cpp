@@ -62,6 +62,13 @@ TEST_F(StaleReads, MessagePassingHoldsWithReleaseAndAcquire) {
   EXPECT_TRUE((seen.count({0, 0})));
 }
 
+TEST_F(StaleReads, ALoadCannotReleaseNorAStoreAcquireSoTheyDoTheirHalf) {
+  auto const both = explore(message_passing<order::acq_rel, order::acq_rel>{}, {2, 1});
+  EXPECT_FALSE((both.count({1, 0})));
+  EXPECT_TRUE((both.count({1, 1})));
+  EXPECT_FALSE((explore(message_passing<order::acquire, order::release>{}, {2, 1}).count({1, 0})));
+}
+
 struct message_through_a_third {
   void operator()(u32* data, u32* flag, u32* result) const {
     if (simt::block_index() == 0) {

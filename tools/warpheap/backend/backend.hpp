@@ -2,6 +2,7 @@
 // never by a GPU compiler. backend/*.cpp is compiled once a backend and gives one object of class `backend` each.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -127,6 +128,11 @@ struct join_sum {
   friend bool operator==(join_sum const&, join_sum const&) = default;
 };
 
+/// Rows of a join's result, by columns of the same length.
+struct join_rows {
+  std::vector<u32> keys = {}, build_payloads = {}, probe_payloads = {};
+};
+
 /// One hash join. The tables outlive it.
 struct join_settings {
   join_table const* build = nullptr;
@@ -138,6 +144,8 @@ struct join_settings {
   u64 pool_bytes = 0;
   u32 repeat = 3;
   bench::progress report = [](std::string const&, u64, u64) {};
+  /// If there is one: given every row of the last round's result once, in batches and in no order.
+  std::function<void(join_rows const&)> take_rows = {};
 };
 
 /// The name under which join() takes its pages from no allocator, but from an array in its order.

@@ -61,7 +61,7 @@ std::vector<verification> verify(bench::contender<Allocator> const& who, bench::
       continue;
     }
     for (u32 round = 0; round < asked.repeat; ++round) {
-      asked.report("verify, " + who.name, done++, ranges.size() * asked.repeat);
+      if (!asked.proceed("verify, " + who.name, done++, ranges.size() * asked.repeat)) return made;
       made.push_back(fill_and_free(heap, who.name, range, asked));
       if (!made.back().verified()) return made;
     }

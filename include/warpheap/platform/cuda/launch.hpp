@@ -20,13 +20,20 @@ concept bounds_registers = requires {
   Functor::resident_blocks;
 };
 
-// Multiprocessors before sm_80 have room for 1,024 threads, and more than fit are an error.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define WARPHEAP_RESIDENT_BLOCKS(Functor) \
-  (Functor::resident_blocks * Functor::most_threads > 1024 ? 1024 / Functor::most_threads : Functor::resident_blocks)
+// Thread blocks of more threads than a multiprocessor has room for are an error.
+#if !defined(__CUDA_ARCH__)
+#define WARPHEAP_RESIDENT_THREADS 2048
+#elif __CUDA_ARCH__ < 800
+#define WARPHEAP_RESIDENT_THREADS 1024
+#elif (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100
+#define WARPHEAP_RESIDENT_THREADS 1536
 #else
-#define WARPHEAP_RESIDENT_BLOCKS(Functor) Functor::resident_blocks
+#define WARPHEAP_RESIDENT_THREADS 2048
 #endif
+#define WARPHEAP_RESIDENT_BLOCKS(Functor)                                       \
+  (Functor::resident_blocks * Functor::most_threads > WARPHEAP_RESIDENT_THREADS \
+       ? WARPHEAP_RESIDENT_THREADS / Functor::most_threads                      \
+       : Functor::resident_blocks)
 
 template <bounds_registers Functor, class... Arguments>
 __global__ void __launch_bounds__(Functor::most_threads, WARPHEAP_RESIDENT_BLOCKS(Functor))
@@ -35,6 +42,7 @@ __global__ void __launch_bounds__(Functor::most_threads, WARPHEAP_RESIDENT_BLOCK
 }
 
 #undef WARPHEAP_RESIDENT_BLOCKS
+#undef WARPHEAP_RESIDENT_THREADS
 
 /// Launches `functor(arguments...)` on every thread of `shape`, in order on stream `on`. Does not wait; `synchronize`
 /// does, and reports what went wrong in the kernel. Functor and arguments are trivially copyable. A grid of no thread

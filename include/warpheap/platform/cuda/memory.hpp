@@ -104,6 +104,16 @@ class device_scope {
   int before_ = 0;
 };
 
+#if defined(__CUDACC__)
+/// Sets a __device__ or __constant__ variable of the current device, for the kernels that are launched from now on. A
+/// __managed__ one is assigned.
+template <class T>
+void set_device_variable(T& variable, T const& value) {
+  static_assert(__is_trivially_copyable(T), "set_device_variable copies bits");
+  check(cudaMemcpyToSymbol(variable, &value, sizeof value), "cudaMemcpyToSymbol");
+}
+#endif
+
 /// Multiprocessors of the current device.
 inline u32 multiprocessors() {
   int count = 0;

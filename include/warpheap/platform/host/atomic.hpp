@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "../atomic_value.hpp"
 #include "memory_model.hpp"
 #include "worker.hpp"
 
@@ -52,90 +53,135 @@ constexpr std::memory_order standard_order(order how) {
 
 }  // namespace detail
 
-/// Atomic access to a 4- or 8-byte integer. `Scope` says who else may access it at the same time.
+/// Atomic access to an integer, float or pointer; atomic_value.hpp says which have which operations. `Scope` says who
+/// else may access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomic_ref takes 4- and 8-byte integers");
+  using step = typename warpheap::detail::atomic_step<T>::type;
 
  public:
   explicit atomic_ref(T& object) : object_{&object} {}
 
-  T load(order how) const {
+  T load(order asked) const {
+    order const how = order_of_load(asked);
     auto* const here = detail::atomic_point();
     T const newest = object().load(detail::standard_order(how));
-    return here ? static_cast<T>(detail::note_load(*here, access(how), bits(newest))) : newest;
+    return here ? warpheap::detail::from_word<T>(detail::note_load(*here, access(how), bits(newest))) : newest;
   }
 
-  void store(T value, order how) const {
+  void store(T value, order asked) const {
+    bool const apt = asked == order::relaxed || asked == order::fenced || asked == order::seq_cst;
+    order const how = apt ? asked : order::release;
     auto* const here = detail::atomic_point();
     if (!here) return object().store(value, detail::standard_order(how));
-    T const old = object().load(std::memory_order_relaxed);
+    T const old = newest();
     object().store(value, detail::standard_order(how));
-    note(*here, detail::operation::store, how, old, value);
+    note(*here, detail::operation::store, how, old);
   }
 
   T exchange(T value, order how) const {
-    auto* const here = detail::atomic_point();
-    T const old = object().exchange(value, detail::standard_order(how));
-    if (here) note(*here, detail::operation::exchange, how, old, value);
-    return old;
+    return change(detail::operation::exchange, how,
+                  [&](auto object, auto standard) { return object.exchange(value, standard); });
   }
 
   /// Stores `desired` if the object equals `expected`; else puts what it holds into `expected`. Never fails spuriously.
-  bool compare_exchange(T& expected, T desired, order success, order failure) const {
+  bool compare_exchange(T& expected, T desired, order success, order asked_of_failure) const {
+    order const failure = order_of_load(asked_of_failure);
     auto* const here = detail::atomic_point();
     T const wanted = expected;
     bool const done = object().compare_exchange_strong(expected, desired, detail::standard_order(success),
                                                        detail::standard_order(failure));
-    if (here && done) note(*here, detail::operation::compare_exchange, success, wanted, desired);
-    if (here && !done) note(*here, detail::operation::compare_exchange_failed, failure, expected, expected);
+    if (here && done) note(*here, detail::operation::compare_exchange, success, wanted);
+    if (here && !done) note(*here, detail::operation::compare_exchange_failed, failure, expected);
     return done;
   }
 
-  T fetch_add(T value, order how) const {
-    auto* const here = detail::atomic_point();
-    T const old = object().fetch_add(value, detail::standard_order(how));
-    if (here) note(*here, detail::operation::add, how, old, static_cast<T>(old + value));
-    return old;
+  T fetch_add(step value, order how) const {
+    if constexpr (!warpheap::detail::counts<T>()) return {};
+    else
+      return change(detail::operation::add, how,
+                    [&](auto object, auto standard) { return object.fetch_add(value, standard); });
   }
 
-  T fetch_sub(T value, order how) const { return fetch_add(static_cast<T>(0) - value, how); }
+  T fetch_sub(step value, order how) const {
+    if constexpr (!warpheap::detail::counts<T>()) return {};
+    else
+      return change(detail::operation::add, how,
+                    [&](auto object, auto standard) { return object.fetch_sub(value, standard); });
+  }
+
+  T fetch_min(T value, order how) const {
+    if constexpr (!warpheap::detail::has_extremes<T>()) return {};
+    else
+      return change(detail::operation::min, how, [&](auto object, auto standard) {
+        return replace(object, standard, [&](T old) { return value < old ? value : old; });
+      });
+  }
+
+  T fetch_max(T value, order how) const {
+    if constexpr (!warpheap::detail::has_extremes<T>()) return {};
+    else
+      return change(detail::operation::max, how, [&](auto object, auto standard) {
+        return replace(object, standard, [&](T old) { return value > old ? value : old; });
+      });
+  }
 
   T fetch_or(T value, order how) const {
-    auto* const here = detail::atomic_point();
-    T const old = object().fetch_or(value, detail::standard_order(how));
-    if (here) note(*here, detail::operation::bit_or, how, old, old | value);
-    return old;
+    if constexpr (!warpheap::detail::has_bits<T>()) return {};
+    else
+      return change(detail::operation::bit_or, how,
+                    [&](auto object, auto standard) { return object.fetch_or(value, standard); });
   }
 
   T fetch_and(T value, order how) const {
-    auto* const here = detail::atomic_point();
-    T const old = object().fetch_and(value, detail::standard_order(how));
-    if (here) note(*here, detail::operation::bit_and, how, old, old & value);
-    return old;
+    if constexpr (!warpheap::detail::has_bits<T>()) return {};
+    else
+      return change(detail::operation::bit_and, how,
+                    [&](auto object, auto standard) { return object.fetch_and(value, standard); });
   }
 
   T fetch_xor(T value, order how) const {
-    auto* const here = detail::atomic_point();
-    T const old = object().fetch_xor(value, detail::standard_order(how));
-    if (here) note(*here, detail::operation::bit_xor, how, old, old ^ value);
-    return old;
+    if constexpr (!warpheap::detail::has_bits<T>()) return {};
+    else
+      return change(detail::operation::bit_xor, how,
+                    [&](auto object, auto standard) { return object.fetch_xor(value, standard); });
   }
 
  private:
+  static constexpr order order_of_load(order asked) {
+    return asked == order::relaxed || asked == order::seq_cst ? asked : order::acquire;
+  }
+
   std::atomic_ref<T> object() const { return std::atomic_ref<T>{*object_}; }
+  T newest() const { return object().load(std::memory_order_relaxed); }
 
   detail::access access(order how) const { return {reinterpret_cast<u64>(object_), sizeof(T), how, Scope}; }
 
-  void note(detail::worker& here, detail::operation kind, order how, T before, T after) const {
-    detail::note_change(here, kind, access(how), bits(before), bits(after));
+  /// Makes one read-modify-write, `operation(object, order)`, which returns the old value.
+  template <class Operation>
+  T change(detail::operation kind, order how, Operation operation) const {
+    auto* const here = detail::atomic_point();
+    T const old = operation(object(), detail::standard_order(how));
+    if (here) note(*here, kind, how, old);
+    return old;
+  }
+
+  /// Stores `next(old)` by a compare-exchange, even if it equals `old`: it is a read-modify-write in any case, and releases.
+  template <class Next>
+  static T replace(std::atomic_ref<T> object, std::memory_order standard, Next next) {
+    T old = object.load(std::memory_order_relaxed);
+    while (!object.compare_exchange_weak(old, next(old), standard, std::memory_order_relaxed)) {
+    }
+    return old;
+  }
+
+  /// After a change in deterministic mode: no other thread runs, so memory holds what it stored.
+  void note(detail::worker& here, detail::operation kind, order how, T before) const {
+    detail::note_change(here, kind, access(how), bits(before), bits(newest()));
   }
 
   /// Zero-extended, so that a word looks the same through signed and unsigned references.
-  static u64 bits(T value) {
-    if constexpr (sizeof(T) == 4) return static_cast<u32>(value);
-    return static_cast<u64>(value);
-  }
+  static u64 bits(T value) { return warpheap::detail::to_word(value); }
 
   T* object_;
 };

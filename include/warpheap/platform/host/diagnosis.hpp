@@ -35,25 +35,12 @@ struct step_record {
 };
 
 constexpr char const* name_of(operation what) {
-  constexpr char const* names[] = {"load",
-                                   "store",
-                                   "exchange",
-                                   "compare_exchange",
-                                   "failed compare_exchange",
-                                   "fetch_add",
-                                   "fetch_or",
-                                   "fetch_and",
-                                   "fetch_xor",
-                                   "recycling_fence",
-                                   "ballot",
-                                   "match_any",
-                                   "match_any",
-                                   "shuffle",
-                                   "reduce_or",
-                                   "sync_warp",
-                                   "active_mask",
-                                   "sync_block",
-                                   "pause"};
+  constexpr char const* names[] = {
+      "load",      "store",           "exchange",  "compare_exchange", "failed compare_exchange",
+      "fetch_add", "fetch_min",       "fetch_max", "fetch_or",         "fetch_and",
+      "fetch_xor", "recycling_fence", "ballot",    "match_any",        "match_any",
+      "shuffle",   "reduce_or",       "sync_warp", "active_mask",      "sync_block",
+      "pause"};
   return names[static_cast<u8>(what)];
 }
 
@@ -86,16 +73,23 @@ inline std::string lanes_of(u32 mask) {
   return text + "}";
 }
 
+/// The settings in words, appended to a std::string or a fixed_text.
+template <class Text>
+WARPHEAP_NO_TSAN void add_settings(Text& text, execution const& run) {
+  if (run.mode == execution_mode::parallel) add_to(text, {"parallel mode"});
+  else
+    add_to(text, {"deterministic mode, seed ", run.seed, ", ", name_of(run.policy), ", active masks ",
+                  name_of(run.masks), run.stale_reads ? ", stale reads" : ""});
+  add_to(text, {", ", run.sm_count, " multiprocessors of ", run.blocks_per_sm, " thread blocks"});
+}
+
 }  // namespace detail
 
 /// The settings in words, enough to replay a run.
 inline std::string describe(execution const& run) {
-  std::string text = "parallel mode";
-  if (run.mode == execution_mode::deterministic) {
-    text = detail::sentence({"deterministic mode, seed ", run.seed, ", ", detail::name_of(run.policy),
-                             ", active masks ", detail::name_of(run.masks), run.stale_reads ? ", stale reads" : ""});
-  }
-  return detail::sentence({text, ", ", run.sm_count, " multiprocessors of ", run.blocks_per_sm, " thread blocks"});
+  std::string text;
+  detail::add_settings(text, run);
+  return text;
 }
 
 }  // namespace warpheap::host

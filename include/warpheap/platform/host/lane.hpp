@@ -17,6 +17,8 @@ enum class operation : u8 {
   compare_exchange,
   compare_exchange_failed,
   add,
+  min,
+  max,
   bit_or,
   bit_and,
   bit_xor,

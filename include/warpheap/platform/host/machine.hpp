@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "crash_report.hpp"
 #include "crew.hpp"
 #include "simt.hpp"
 #include "worker_blocks.hpp"
@@ -71,6 +72,7 @@ class machine {
     crew_.run(
         context.workers,
         [](void* opaque, u32 member) {
+          prepare_for_crashes();
           auto& task = *static_cast<job*>(opaque);
           task.self.workers_[member]->run(task.work, task.how, member, task.workers, task.model);
         },

@@ -88,6 +88,13 @@ class device_scope {
   ~device_scope() {}
 };
 
+/// Sets a variable that kernels see, for those that are launched from now on.
+template <class T>
+void set_device_variable(T& variable, T const& value) {
+  static_assert(__is_trivially_copyable(T), "set_device_variable copies bits");
+  variable = value;
+}
+
 /// Multiprocessors that kernels see now.
 inline u32 multiprocessors() { return current_execution().sm_count; }
 

@@ -6,10 +6,17 @@
 
 namespace warpheap::host::detail {
 
-/// A lane in words. Not instrumented: it reads records that other lanes write.
-WARPHEAP_NO_TSAN inline std::string name_of(lane const& named) {
+/// A lane in words, appended to a std::string or a fixed_text. Not instrumented: it reads records that other lanes write.
+template <class Text>
+WARPHEAP_NO_TSAN void add_name(Text& text, lane const& named) {
   u32 const block = named.block->index, thread = named.thread, id = named.id, group = named.group->index;
-  return sentence({"thread block ", block, " thread ", thread, " (warp ", group, " lane ", id, ")"});
+  add_to(text, {"thread block ", block, " thread ", thread, " (warp ", group, " lane ", id, ")"});
+}
+
+inline std::string name_of(lane const& named) {
+  std::string text;
+  add_name(text, named);
+  return text;
 }
 
 inline std::string describe(step_record const& step) {

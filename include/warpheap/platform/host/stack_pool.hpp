@@ -20,6 +20,12 @@ namespace warpheap::host::detail {
 
 inline constexpr size_t stack_bytes = under_asan || under_tsan ? 256 * 1024 : 64 * 1024;
 
+/// Bytes below a guarded stack that fault.
+inline size_t guard_bytes() {
+  static size_t const page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return page;
+}
+
 struct fiber_stack {
   u8* bottom = nullptr;
   size_t bytes = 0;
@@ -102,7 +108,7 @@ class stack_pool {
   };
 
   void map_chunk() {
-    auto const page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_t const page = guard_bytes();
     bool const guarded = guarded_stacks_.fetch_add(chunk_stacks, std::memory_order_relaxed) < guarded_limit;
     if (!guarded) guarded_stacks_.fetch_sub(chunk_stacks, std::memory_order_relaxed);
     size_t const stride = stack_bytes + (guarded ? page : 0);

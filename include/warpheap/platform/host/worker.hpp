@@ -49,6 +49,8 @@ class worker {
 
   // What lanes call.
   WARPHEAP_NO_TSAN lane& running() const { return *running_; }
+  WARPHEAP_NO_TSAN bool runs_a_lane() const { return running_ != nullptr; }
+  WARPHEAP_NO_TSAN execution const& settings() const { return how_; }
   WARPHEAP_NO_TSAN bool deterministic() const { return deterministic_; }
   WARPHEAP_NO_TSAN memory_model* model() const { return model_; }
   WARPHEAP_NO_TSAN mask_policy masks() const { return masks_; }

@@ -72,23 +72,25 @@ class halloc {
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    u64 const offset = table_.offset_of(memory), slab = table_.slab_at(offset);
-    if (slab >= table_.slabs()) return destroy_large(memory);
-    // relaxed: written before the block was handed out, and what handed it to us ordered that.
-    u32 const role = table_.role(static_cast<u32>(slab)).load(order::relaxed);
-    if (role == 0) return destroy_large(memory);
-    chunks::block_address const at = release_type{table_}.locate(static_cast<u32>(slab), offset, role - 1);
-    if (at.chunks != 0) return release_type{table_}.destroy(at);
-    table_.add_count(at.starts ? count::double_frees : count::foreign_frees, 1);
+    // A block that is somebody's keeps its role, so this goes round twice at most; for others only as often as it changes.
+    WARPHEAP_NO_UNROLL
+    for (u32 role = role_at(memory); !try_destroy(memory, role);) {
+      role = count_misuse(table_, memory, role);
+      if (role == counted) return;
+      // Nothing is kept for the second turn, which hardly ever comes.
+      memory = reinterpret_cast<void*>(afresh(reinterpret_cast<u64>(memory)));
+    }
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    u64 const offset = table_.offset_of(memory), slab = table_.slab_at(offset);
-    u32 const role = slab < table_.slabs() ? table_.role(static_cast<u32>(slab)).load(order::relaxed) : 0;
-    if (role == 0) return table_.large().usable_size(memory);
-    chunks::block_address const at = release_type{table_}.locate(static_cast<u32>(slab), offset, role - 1);
-    return u64{popcount(at.chunks)} * chunks::chunk_bytes(role - 1);
+    u32 role = role_at(memory);
+    for (;;) {
+      size_t const bytes = size_at(memory, role);
+      u32 const seen = role;
+      if (bytes == 0) role = newest_role(table_, memory);
+      if (role == seen) return bytes;
+    }
   }
   /// Whether `memory` is a live block; and whether it lies in the pool.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
@@ -200,9 +202,54 @@ class halloc {
     return memory ? memory : refuse(table);
   }
 
-  /// Gives a block of TBuddy back, and tells who searches for a slab.
-  WARPHEAP_DEVICE void destroy_large(void* memory) const {
-    table_.large().destroy(memory);
+  /// The role of the slab that `memory` lies in; 0 where no slab may lie.
+  WARPHEAP_DEVICE u32 role_at(void const* memory) const {
+    u64 const slab = table_.slab_at(table_.offset_of(memory));
+    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed. The words say of themselves what they are
+    // (C5) and TBuddy what is its own; before a pointer is called none of ours, changes_role() looks again.
+    return slab < table_.slabs() ? table_.role(static_cast<u32>(slab)).load(order::relaxed) : 0;
+  }
+  WARPHEAP_DEVICE static chunks::block_address address_at(table_type const& table, void const* memory, u32 role) {
+    u64 const offset = table.offset_of(memory);
+    return release_type{table}.locate(static_cast<u32>(table.slab_at(offset)), offset, role - 1);
+  }
+
+  /// The same by a read-modify-write, which reads the newest.
+  WARPHEAP_DEVICE static u32 newest_role(table_type const& table, void const* memory) {
+    u64 const slab = table.slab_at(table.offset_of(memory));
+    return slab < table.slabs() ? table.role(static_cast<u32>(slab)).fetch_or(0, order::relaxed) : 0;
+  }
+  /// Of a pointer at which no block is live by the role `seen`: the newest role, if that is another; else it is misuse, and
+  /// `counted`.
+  WARPHEAP_COLD static u32 count_misuse(table_type table, void const* memory, u32 seen) {
+    u32 const role = newest_role(table, memory);
+    if (role != seen) return role;
+    if (role == 0) return table.large().count_misuse(memory), counted;
+    chunks::block_address const at = address_at(table, memory, role);
+    bool const was_block = at.start != 0 && (chunks::joined(release_type{table}.newest_word(at)) << 1 & at.start) == 0;
+    table.add_count(was_block ? count::double_frees : count::foreign_frees, 1);
+    return counted;
+  }
+  static constexpr u32 counted = ~0u;  ///< no role
+
+  /// Gives back the block that is live at `memory` in a slab of that role. False if none is.
+  WARPHEAP_DEVICE bool try_destroy(void* memory, u32 role) const {
+    if (role == 0) return try_destroy_large(memory);
+    chunks::block_address const at = address_at(table_, memory, role);
+    return at.start != 0 && release_type{table_}.destroy(at);
+  }
+  /// Bytes of the block that is live at `memory` in a slab of that role; 0 if none is.
+  WARPHEAP_DEVICE size_t size_at(void const* memory, u32 role) const {
+    if (role == 0) return table_.large().usable_size(memory);
+    chunks::block_address const at = address_at(table_, memory, role);
+    u64 const word = at.start != 0 ? release_type{table_}.newest_word(at) : 0;
+    u32 const start = chunks::live_starts(word, at.start, at.kind);
+    return u64{popcount(chunks::chunks_at(word, start))} * chunks::chunk_bytes(at.kind);
+  }
+
+  /// Gives a block of TBuddy back, and tells who searches for a slab. False if `memory` is none.
+  WARPHEAP_DEVICE bool try_destroy_large(void* memory) const {
+    if (!table_.large().try_destroy(memory)) return false;
     if constexpr (Config.split_percent == 0) {
       lane_group const group = group_by(simt::active_mask(), key_of(0));
       simt::sync_warp(group.mask);
@@ -210,6 +257,7 @@ class halloc {
       // Nobody returns before it is known that there is room.
       simt::sync_warp(group.mask);
     }
+    return true;
   }
 
   WARPHEAP_COLD static u64 available_large(table_type table, size_t bytes) {

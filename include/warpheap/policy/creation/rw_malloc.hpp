@@ -76,7 +76,7 @@ class rw_malloc {
     if (!memory) return;
     u64 const unit = table_.unit_at(memory);
     if (unit == table_type::none) return table_.count(unit_count::foreign_frees);
-    unit_run const run = table_.disown(unit);
+    unit_run const run = table_.template disown<Steps>(unit);
     if (run.units == 0) return table_.count(unit_count::double_frees);
     release_fence();  // for all give_back()
     u64 seen = 0;
@@ -90,10 +90,10 @@ class rw_malloc {
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return table_.block_at(memory).units * unit_bytes; }
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return table_.template block_at<Steps>(memory).units * unit_bytes; }
 
   /// Whether `memory` is a live block; and whether it lies in the pool.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.block_at(memory).units != 0; }
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.template block_at<Steps>(memory).units != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
 
   /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. Looks at every word: not for inner

@@ -75,21 +75,12 @@ class scatter {
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    block_address const at = locate(memory);
-    if (at.index < block_address::run) destroy_together(at);
-    else destroy_rarely(table_, at.page, at.index, at.seen.word);
+    block_address const at = locate<look::lately>(memory);
+    if (at.index >= block_address::run || !destroy_together(at)) destroy_rarely(table_, memory);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    block_address const at = locate(memory);
-    if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
-    if (at.index > block_address::run) return 0;
-    // relaxed: a hint, unless the block is ours.
-    u32 const field =
-        layout::is_flat(at.seen.units()) ? at.seen.low() : table_.field(at.page, at.index / 32).load(order::relaxed);
-    return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
-  }
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return newest_size(table_, memory); }
 
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
@@ -252,14 +243,18 @@ class scatter {
     return table_.data(chunks.page) + index * chunks.units() * layout::unit_bytes;
   }
 
+  /// How a word is read: by a load, or by a read-modify-write, which no later change escapes.
+  enum class look { lately, now };
+
   /// What block starts at `memory`, by its page's word; says nothing about whether it is taken.
+  template <look When>
   WARPHEAP_DEVICE block_address locate(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
     if (offset >= table_.pool_bytes()) return {0, block_address::no_start, {}};
     u32 const page = static_cast<u32>(offset >> layout::page_log2);
     u32 const inside = static_cast<u32>(offset) & (layout::page_bytes - 1);
-    // Of a live block the units are what they were when the block was handed out: what handed it to us ordered that.
-    page_word const seen = table_.load(page);
+    // Of a live block the units are what they were when the block was handed out, if that happened before us.
+    page_word const seen = When == look::now ? table_.load_newest(page) : table_.load(page);
     u32 const wrong =
         inside % layout::unit_bytes == 0 && seen.is_free() ? block_address::nothing_there : block_address::no_start;
     if (!seen.has_chunks()) return {page, seen.is_run() && inside == 0 ? block_address::run : wrong, seen};
@@ -267,28 +262,62 @@ class scatter {
     return {page, index != layout::no_chunk ? index : block_address::no_start, seen};
   }
 
-  /// Frees what is no chunk: a run, or nothing that there is.
-  WARPHEAP_COLD static void destroy_rarely(table_type table, u32 page, u32 index, u64 seen) {
-    if (index == block_address::run && runs_type::destroy(table, page, seen)) return;
-    table.add_count(index == block_address::no_start ? count::foreign_frees : count::double_frees, 1);
+  // The caller may know the pointer by a way that orders nothing. So words are read by read-modify-writes by who asks for a size,
+  // which an older page would have too, and before a free is refused.
+
+  WARPHEAP_COLD static size_t newest_size(table_type table, void const* memory) {
+    scatter self;
+    self.table_ = table;
+    block_address const at = self.locate<look::now>(memory);
+    if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
+    if (at.index > block_address::run) return 0;
+    u32 const field = layout::is_flat(at.seen.units())
+                          ? at.seen.low()
+                          : table.field(at.page, at.index / 32).fetch_or(0, order::relaxed);
+    return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
   }
 
-  /// Frees chunks, those of the lanes here that lie in one segment by one operation.
-  WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
+  /// Frees what is no chunk, or did not seem to be one that is owned. Any lane alone.
+  WARPHEAP_COLD static void destroy_rarely(table_type table, void* memory) {
+    scatter self;
+    self.table_ = table;
+    block_address const at = self.locate<look::now>(memory);
+    if (at.index == block_address::run && runs_type::destroy(table, at.page, at.seen.word)) return;
+    if (at.index < block_address::run &&
+        table.give_back(chunks_of(at, 1u << at.index % layout::segment_chunks), at.seen) != 0)
+      return;
+    table.add_count(at.index == block_address::no_start ? count::foreign_frees : count::double_frees, 1);
+  }
+
+  /// The chunks `bits` of the segment of a chunk.
+  WARPHEAP_DEVICE static chunk_set chunks_of(block_address const& at, u32 bits) {
+    return {at.page, at.seen.units() | (at.index / layout::segment_chunks) << 16, bits};
+  }
+
+  /// Frees chunks, those of the lanes here that lie in one segment by one operation. False where the lane's chunk was not owned,
+  /// as far as that was seen.
+  WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
     // Who sees a page with chunks of another size, since a block was freed twice, is in another group.
     u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
     u32 const slot = at.page * (layout::fields ? layout::fields : 1) + segment;
     lane_group const group = group_by(company, key_of(units, slot));
-    u32 const bits = union_of_groups(company, group, 1u << (at.index % layout::segment_chunks));
+    u32 const mine = 1u << at.index % layout::segment_chunks, bits = union_of_groups(company, group, mine);
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);
-    if (group.leads) {
-      u32 const cleared = table_.give_back({at.page, units | segment << 16, bits}, at.seen);
-      if (cleared != group.size) table_.add_count(count::double_frees, group.size - cleared);
-    }
+    u32 cleared = group.leads ? table_.give_back(chunks_of(at, bits), at.seen) : 0;
+    cleared = simt::shuffle(company, cleared, group.leader);
+    if (popcount(cleared) != group.size) count_twins(group, cleared, mine);
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
+    return (cleared & mine) != 0;
+  }
+
+  /// Of the lanes of a group that freed one chunk together all but one are counted. All lanes of the group call.
+  WARPHEAP_DEVICE void count_twins(lane_group const& group, u32 cleared, u32 mine) const {
+    u32 const freeing = simt::ballot(group.mask, (cleared & mine) != 0);
+    u32 const twins = popcount(freeing) - popcount(cleared);
+    if (group.leads && twins != 0) table_.add_count(count::double_frees, twins);
   }
 
   table_type table_;

@@ -15,8 +15,8 @@
 #include "../../sync/same_object.hpp"
 #include "../../sync/warp_aggregate.hpp"
 #include "report.hpp"
+#include "slab_bitmap/block_release.hpp"
 #include "slab_bitmap/inspection.hpp"
-#include "slab_bitmap/runs.hpp"
 #include "slab_bitmap/slab_supply.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -70,24 +70,11 @@ class slab_bitmap {
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
-    if (!memory) return;
-    block_address const at = locate(memory);
-    if (at.kind == block_address::run) {
-      if (!slab_runs::destroy(table_, at.slab, at.role.word)) table_.add_count(count::double_frees, 1);
-    } else if (at.kind == block_address::none) {
-      table_.add_count(count::foreign_frees, 1);
-    } else {
-      destroy_together(at);
-    }
+    if (memory) block_release{table_}(memory);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    block_address const at = locate(memory);
-    if (at.kind == block_address::run) return u64{at.role.length()} << geometry().slab_log2();
-    if (at.kind == block_address::none || !is_taken(at)) return 0;
-    return class_bytes(at.role.size_class());
-  }
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return block_release{table_}.usable_size(memory); }
 
   /// Whether `memory` lies in the pool, be it a block or not.
   WARPHEAP_DEVICE bool contains(void const* memory) const {
@@ -141,26 +128,11 @@ class slab_bitmap {
  private:
   using count = slab_table::count;
 
-  /// Where a pointer leads.
-  struct block_address {
-    enum kind_of : u32 { none, block, run } kind;
-    u32 slab;
-    u32 index;       ///< of the block in its slab
-    slab_role role;  ///< the slab's, as read
-  };
-
 #if !defined(__CUDACC_RTC__)
   static slab_geometry plan(size_t pool_bytes) {
     return slab_geometry_for(pool_bytes, backend::multiprocessors(), Config.max_slab_log2);
   }
 #endif
-
-  /// serve(company), with a constant where it is a whole warp, as it mostly is: of lanes that name a constant mask the
-  /// compiler need not find out which of them name which.
-  template <class Serve>
-  WARPHEAP_DEVICE static auto with_company(u32 company, Serve serve) {
-    return company == full_mask ? serve(full_mask) : serve(company);
-  }
 
   /// What lanes that act as one have in common: `what`, less than the metadata's bytes, of the same heap. Lanes of a warp may
   /// call at one place with different heaps.
@@ -185,7 +157,7 @@ class slab_bitmap {
     u32 first = 0;   ///< index of the first block, or where scattered of the first in their bitmap word
     u64 bits = 0;    ///< the blocks, counted from there
     slab_lead lead;  ///< if not served: the row, and where blocks were promised
-    u64 old = 0;     ///< what that slab's word was before
+    u64 old = 0;     ///< what that slab's word was before; where granted, how many blocks are
 
     static constexpr u32 scattered = 1u << 31;
   };
@@ -246,8 +218,10 @@ class slab_bitmap {
       if (ours >> shift == row) return {hinted, word + shift, row, {}, 0};
       return {hinted | quick_result::scattered, word, ours, {}, 0};
     }
-    if (ours != 0) table_.blocks(slab).release(place / 64, ours);  // not enough: search for all
-    return {0, 0, 0, {slab_lead::granted, salt, hinted}, 0};
+    // Not enough: search for all. Blocks that somebody freed meanwhile, a second time, are taken off our promise by him (D6).
+    u32 lost = popcount(ours);
+    if (ours != 0) lost -= popcount(table_.blocks(slab).release(place / 64, ours));
+    return {0, 0, 0, {slab_lead::granted, salt, hinted}, wanted - lost};
   }
 
   /// The same allocator, of whose sizes the compiler knows nothing from here on.
@@ -270,7 +244,7 @@ class slab_bitmap {
                                      slab_lead lead, u64 old) const {
     slab_reservation reserved;
     if (lead.is(slab_lead::granted)) {
-      reserved = {lead.slab_plus_1() - 1, popcount(group_mask), slab_reservation::anywhere};
+      reserved = {lead.slab_plus_1() - 1, static_cast<u32>(old), slab_reservation::anywhere};
       lead = lead.row_alone();
     }
     WARPHEAP_NO_UNROLL
@@ -362,53 +336,6 @@ class slab_bitmap {
 
   WARPHEAP_DEVICE void* address(u32 slab, u32 size_class, u32 index) const {
     return table_.data(slab) + u64{index} * class_bytes(size_class);
-  }
-
-  /// What block starts at `memory`, by the slab's role; says nothing about whether it is taken.
-  WARPHEAP_DEVICE block_address locate(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
-    if (offset >= geometry().pool_bytes()) return {};
-    u32 const slab = static_cast<u32>(offset >> geometry().slab_log2());
-    u32 const inside = static_cast<u32>(offset) & (slab_bytes() - 1);
-    // relaxed: written before the block was handed out, and what handed the block to us ordered that.
-    slab_role const role{table_.role(slab).load(order::relaxed)};
-    if (role.is_none()) return {};
-    if (role.is_run()) return {inside == 0 ? block_address::run : block_address::none, slab, 0, role};
-    u32 const index = role.index_at(inside);
-    // A start beyond the last block is in the tail: its bit is never set.
-    return {index != slab_role::no_block ? block_address::block : block_address::none, slab, index, role};
-  }
-
-  WARPHEAP_DEVICE bool is_taken(block_address const& at) const {
-    return (table_.blocks(at.slab).load(at.index / 64) >> (at.index % 64)) & 1;
-  }
-
-  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
-  WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
-    with_company(simt::active_mask(), [=, this](u32 company) { destroy_together(company, at); });
-  }
-
-  WARPHEAP_DEVICE void destroy_together(u32 company, block_address const& at) const {
-    u32 const word = at.slab * geometry().words() + at.index / 64;
-    lane_group const group = group_by(company, key_of(word));
-    u32 const place = at.index % 64;
-    // Blocks that came in a row, by rank, often go in a row.
-    u32 const start = simt::shuffle(company, place, group.leader);
-    u64 bits = low_mask(group.size) << start;
-    if (simt::ballot(company, place != start + group.rank) != 0)
-      bits = union_of_groups(company, group, u64{1} << place);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
-    simt::sync_warp(company);
-    if (group.leads) release(at, bits, group.size);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
-    simt::sync_warp(company);
-  }
-
-  /// Gives back the blocks `bits` of the word that `at` lies in, which `frees` calls freed. Any lane alone.
-  WARPHEAP_DEVICE void release(block_address const& at, u64 bits, u32 frees) const {
-    u32 const cleared = popcount(table_.blocks(at.slab).release(at.index / 64, bits));
-    if (cleared != 0) table_.subtract_freed(at.slab, cleared);
-    if (cleared != frees) table_.add_count(count::double_frees, frees - cleared);
   }
 
   slab_table table_;

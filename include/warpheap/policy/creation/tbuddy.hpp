@@ -6,11 +6,12 @@
 // Sizes are rounded up to a power of two of pages, and a block is aligned to its size. Lanes of a warp that ask for one size
 // are served with larger blocks, which they share, and those that free the parts of one give it back as one.
 //
-// Cost: half of what sizes that are no power of two leave unused; 13 bytes a page at most; all warps that want one size
+// Cost: half of what sizes that are no power of two leave unused; 14 bytes a page at most; all warps that want one size
 // meet in a semaphore, which takes about a billion operations a second. nullptr is certain, and quick where it is repeated.
 // Source: Gelado and Garland 2019, section 4.1. What differs: docs/design/tbuddy.md.
 #pragma once
 
+#include "../../platform/assert.hpp"
 #include "../../sync/warp_aggregate.hpp"
 #include "report.hpp"
 #include "tbuddy/block_supply.hpp"
@@ -63,7 +64,7 @@ class tbuddy {
     if (reinterpret_cast<u64>(pages_.pool()) % alignment != 0) return refuse();
     u32 const order = order_for(bytes), aligned = order_for(alignment);
     if (aligned <= order) return create(bytes);
-    return aligned <= top_order() ? serve_alone(pages_, order, aligned) : refuse();
+    return aligned <= top_order() ? serve_alone(pages_, order, aligned, block_owner::caller) : refuse();
   }
 
   /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
@@ -76,31 +77,50 @@ class tbuddy {
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
-    if (!memory) return;
-    u32 const order = disown(memory);
-    if (order == pages_type::none) return;
-    u32 const page = pages_.page_of(memory);
+    if (memory && !try_destroy(memory)) count_misuse(memory);
+  }
+  /// Gives a live block back. False if `memory` is none.
+  WARPHEAP_DEVICE bool try_destroy(void* memory) const {
+    if (!pages_.starts_page(memory)) return false;
+    u32 const page = pages_.page_of(memory), order = pages_.disown(page, block_owner::caller);
+    if (order == pages_type::none) return false;
     destroy_together(pages_, company(simt::active_mask(), 0).mask, pages_.tree().node_of(page, order));
+    return true;
   }
-
-  /// For allocators that take their memory from this one: a block of page_bytes << order bytes for the calling lane; nullptr
-  /// if there is none. No collective: the caller may hold locks that other lanes of its warp wait for, but none that a lane in
-  /// another call to this heap waits for.
-  WARPHEAP_DEVICE void* create_order(u32 order) const {
-    return order <= top_order() ? serve_alone(pages_, order, order) : refuse();
+  /// Counts that somebody gave back what is no live block.
+  WARPHEAP_DEVICE void count_misuse(void const* memory) const {
+    pages_.count(pages_.starts_page(memory) ? tbuddy_count::double_frees : tbuddy_count::foreign_frees);
   }
-  /// Gives any block back, as destroy() does, without a collective.
+  /// As destroy(), without a collective.
   WARPHEAP_DEVICE void destroy_alone(void* memory) const {
-    if (!memory) return;
-    u32 const order = disown(memory);
-    if (order != pages_type::none) release(pages_, pages_.tree().node_of(pages_.page_of(memory), order));
+    if (memory && !try_destroy_alone(memory)) count_misuse(memory);
+  }
+  WARPHEAP_DEVICE bool try_destroy_alone(void* memory) const { return end_alone(memory, block_owner::caller); }
+
+  /// A block of page_bytes << order bytes for the calling lane; nullptr if there is none. No collective: the caller may hold locks
+  /// that other lanes of its warp wait for, but none that a lane in another call to this heap waits for.
+  WARPHEAP_DEVICE void* create_order(u32 order) const {
+    return order <= top_order() ? serve_alone(pages_, order, order, block_owner::caller) : refuse();
   }
 
-  /// Makes a block that create_order(order) gave several of a smaller order, each to be given back by itself. Any lane alone.
-  WARPHEAP_DEVICE void divide(void* memory, u32 order, u32 smaller) const {
+  // For allocators that take their memory from this one. What they keep is no block of a caller: destroy() refuses it, and
+  // usable_size() does not know it, whoever may have an old pointer to its start (P1).
+
+  /// As create_order(), a block that the allocator keeps.
+  WARPHEAP_DEVICE void* create_kept(u32 order) const {
+    return order <= top_order() ? serve_alone(pages_, order, order, block_owner::allocator) : refuse();
+  }
+  /// Makes a block that create_kept(order) gave several of a smaller order, each to be given back by itself. Any lane alone.
+  WARPHEAP_DEVICE void divide_kept(void* memory, u32 order, u32 smaller) const {
     u32 const first = pages_.page_of(memory);
-    static_cast<void>(pages_.disown(first));
-    for (u32 part = 0; part >> (order - smaller) == 0; ++part) pages_.own(first + (part << smaller), smaller);
+    static_cast<void>(pages_.disown(first, block_owner::allocator));
+    for (u32 part = 0; part >> (order - smaller) == 0; ++part)
+      pages_.own(first + (part << smaller), smaller, block_owner::allocator);
+  }
+  /// Gives back a block that was kept. Any lane alone.
+  WARPHEAP_DEVICE void destroy_kept(void* memory) const {
+    [[maybe_unused]] bool const ours = end_alone(memory, block_owner::allocator);
+    WARPHEAP_ASSERT(ours, "tbuddy: destroy_kept() of a block that was not kept");
   }
 
   /// The order of blocks of at least `bytes` bytes, which is not 0; and the largest that there is.
@@ -110,7 +130,7 @@ class tbuddy {
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     if (!pages_.starts_page(memory)) return 0;
-    u32 const order = pages_.order_at(pages_.page_of(memory));
+    u32 const order = pages_.newest_order_at(pages_.page_of(memory));
     return order != pages_type::none ? page_bytes << order : 0;
   }
 
@@ -183,15 +203,16 @@ class tbuddy {
     return nullptr;
   }
 
-  /// Ends the life of the block at `memory`; returns its order. What is none is counted.
-  WARPHEAP_DEVICE u32 disown(void* memory) const {
-    bool const starts = pages_.starts_page(memory);
-    u32 const order = starts ? pages_.disown(pages_.page_of(memory)) : pages_type::none;
-    if (order == pages_type::none) pages_.count(starts ? tbuddy_count::double_frees : tbuddy_count::foreign_frees);
-    return order;
+  /// Gives back the live block at `memory` that `owner` has. False if it is none.
+  WARPHEAP_DEVICE bool end_alone(void* memory, block_owner owner) const {
+    u32 const page = pages_.page_of(memory);
+    u32 const order = pages_.starts_page(memory) ? pages_.disown(page, owner) : pages_type::none;
+    if (order == pages_type::none) return false;
+    release(pages_, pages_.tree().node_of(page, order));
+    return true;
   }
 
-  WARPHEAP_COLD static void* serve_alone(pages_type pages, u32 order, u32 aligned) {
+  WARPHEAP_COLD static void* serve_alone(pages_type pages, u32 order, u32 aligned, block_owner owner) {
     supply_type const supply{pages};
     u32 const node = aligned == order ? supply.take(order) : supply.take_aligned(order, aligned);
     if (node == supply_type::none) {
@@ -199,7 +220,7 @@ class tbuddy {
       return nullptr;
     }
     u32 const page = pages.tree().first_page(node);
-    pages.own(page, order);
+    pages.own(page, order, owner);
     return pages.address(page);
   }
 
@@ -225,7 +246,7 @@ class tbuddy {
       pages.count(tbuddy_count::failures);
       return nullptr;
     }
-    pages.own(mine, order);
+    pages.own(mine, order, block_owner::caller);
     return pages.address(mine);
   }
 

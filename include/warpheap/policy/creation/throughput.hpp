@@ -34,8 +34,8 @@ class buddy_chunks {
  public:
   WARPHEAP_HOST_DEVICE explicit buddy_chunks(far_table<Layout> const& table) : table_{table} {}
 
-  WARPHEAP_DEVICE void* create_chunk() const { return buddy().create_order(order()); }
-  WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_alone(memory); }
+  WARPHEAP_DEVICE void* create_chunk() const { return buddy().create_kept(order()); }
+  WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_kept(memory); }
   WARPHEAP_DEVICE u64 chunks_available() const { return buddy().available_slots(table_.chunk().bytes()); }
 
   /// There is nothing to open: TBuddy makes itself ready.
@@ -122,8 +122,7 @@ class throughput {
 
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    if (!may_be_large(memory)) return small().usable_size(memory);
-    return lies_in_chunk(memory) ? 0 : large_.usable_size(memory);
+    return may_be_large(memory) ? large_.usable_size(memory) : small().usable_size(memory);
   }
   /// Whether `memory` is a live block; and whether it lies in the pool.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
@@ -247,15 +246,17 @@ class throughput {
   /// Whether `memory` is no block of a bin.
   WARPHEAP_DEVICE bool may_be_large(void const* memory) const {
     u64 const address = reinterpret_cast<u64>(memory);
-    return address % bins::page_bytes == 0 || (address % large_page_bytes == 0 && !lies_in_chunk(memory));
+    return address % bins::page_bytes == 0 || (address % large_page_bytes == 0 && !lies_in_chunk(table_, memory));
   }
 
-  /// Whether `memory` is a page of a chunk: whoever frees the start of one frees what is not his.
-  WARPHEAP_DEVICE bool lies_in_chunk(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
-    // relaxed: of a block that is somebody's it is known to whoever got it that it is no chunk.
-    return offset < table_.pool_bytes() &&
-           table_.arena_of_chunk(static_cast<u32>(offset >> table_.chunk().log2)).load(order::relaxed) != 0;
+  /// Whether `memory` lies in a chunk.
+  template <class Table>
+  WARPHEAP_DEVICE static bool lies_in_chunk(Table const& table, void const* memory) {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
+    // A read-modify-write reads the newest: the pointer may have come by a shuffle or relaxed. relaxed: of a block that is
+    // somebody's it stays as it was when he got it.
+    return offset < table.pool_bytes() &&
+           table.arena_of_chunk(static_cast<u32>(offset >> table.chunk().log2)).fetch_or(0, order::relaxed) != 0;
   }
 
   WARPHEAP_DEVICE void* create_large(size_t bytes) const {
@@ -335,8 +336,7 @@ class throughput {
 
   /// Gives a block of TBuddy back, and tells who searches for pages.
   WARPHEAP_DEVICE void destroy_large(void* memory) const {
-    if (lies_in_chunk(memory)) return table_.count(bins::bin_count::foreign_frees, 1);
-    large_.destroy(memory);
+    if (!large_.try_destroy(memory)) return count_misuse(table_.far(), memory);
     lane_group const group = group_by(simt::active_mask(), small().key_of(0));
     simt::sync_warp(group.mask);
     if (group.leads) {
@@ -346,6 +346,12 @@ class throughput {
     }
     // Nobody returns before it is known that there is room.
     simt::sync_warp(group.mask);
+  }
+
+  /// Counts a pointer that is no live block of TBuddy: what lies in a chunk never was a caller's.
+  WARPHEAP_COLD static void count_misuse(far_type table, void const* memory) {
+    if (lies_in_chunk(table, memory)) table.count(bins::bin_count::foreign_frees, 1);
+    else supply_type{table}.buddy().count_misuse(memory);
   }
 
   large_type large_;

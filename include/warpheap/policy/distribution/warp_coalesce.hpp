@@ -114,7 +114,7 @@ class basic_warp_coalesce {
   WARPHEAP_DEVICE static void* release(void* memory) {
     if (!memory) return nullptr;
     part_header* const header = header_of(memory);
-    if (!header->is_sealed()) return nullptr;
+    if (!header->is_sealed_now()) return nullptr;
     header->break_seal();
     if (header->last() == 0) return header->created();
     return release_together(header->created(), 1u << header->index());
@@ -122,8 +122,8 @@ class basic_warp_coalesce {
 
   /// Bytes a caller may use at `memory`; 0 if that starts no live part. The 16 bytes before it can be read.
   WARPHEAP_DEVICE static size_t usable_size(void const* memory) {
-    part_header const* const header = header_of(memory);
-    return header->is_sealed() ? header->bytes() : 0;
+    part_header* const header = header_of(memory);
+    return header->is_sealed_now() ? header->bytes() : 0;
   }
 
   /// The block that the live part at `memory` lies in.

@@ -6,6 +6,7 @@
 
 #include "pages.hpp"
 #include "probe.hpp"
+#include "rows.hpp"
 
 namespace warpheap::tool::join {
 inline namespace WARPHEAP_BACKEND {
@@ -37,7 +38,7 @@ class job {
   std::vector<bench::result> run() {
     for (u32 round = 0; round <= settings_.repeat && sound(); ++round) {
       settings_.report("join, " + join_.allocator, round, settings_.repeat + 1);
-      make_round(round > 0);
+      make_round(round > 0, round == settings_.repeat);
     }
     join_.figures = {{"partition_us", bench::median(partition_us_)},
                      {"build_us", bench::median(build_us_)},
@@ -57,7 +58,7 @@ class job {
   bool sound() const { return join_.checked(); }
   u32 slots() const { return slots_of(settings_.page_bytes); }
 
-  void make_round(bool keep) {
+  void make_round(bool keep, bool is_last) {
     pages_.prepare();
     device_buffer<u64> const failures(1);
     watch_.mark();
@@ -72,6 +73,7 @@ class job {
     auto const laps = watch_.laps();
     check(failures[0]);
     if (!sound() && !join_.failures) return;  // pages with two owners are not to be freed
+    if (sound() && is_last && settings_.take_rows) give_rows(chains_, slots(), settings_.take_rows);
     auto const freeing = stopwatch_.microseconds([&] {
       launch(thread_each(chains_.size()), free_chains{}, pages_.ref(), chains_.data(), chains_.size(), slots());
     });

@@ -1,4 +1,8 @@
 // How blocks of chunks are known by their address, and given back: those of a warp that lie in one word by one operation.
+//
+// A free is one compare-exchange of the word that the block was seen in, so it clears a whole live block or nothing (C2, C5):
+// the chunks that it then subtracts are those that it cleared, whoever freed the block before, at the same moment, or frees
+// it later.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -6,12 +10,12 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 
-/// Where a pointer leads in a slab.
+/// Where a pointer leads in a slab with chunks of a kind.
 struct block_address {
   u32 slab;
-  u32 word;     ///< of the slab
-  u32 chunks;   ///< of the word: the block's; 0 if no live block starts there
-  bool starts;  ///< some block may start there
+  u32 word;   ///< of the slab
+  u32 start;  ///< of the word: the chunk's bit; 0 if no block may start there
+  u32 kind;
 };
 
 /// Finds and frees blocks in the slabs of a heap. Stateless; `table` is the heap.
@@ -20,35 +24,62 @@ class block_release {
  public:
   WARPHEAP_DEVICE explicit block_release(Table const& table) : table_{table} {}
 
-  /// What block starts at an offset, in a slab with chunks of a kind.
+  /// The chunk that starts at an offset, in a slab with chunks of a kind.
   WARPHEAP_DEVICE block_address locate(u32 slab, u64 offset, u32 kind) const {
     u32 const inside = static_cast<u32>(offset & low_mask(table_.geometry().slab_log2()));
     u32 const unit = inside >> (4 + kind / 2 * 4), chunk = kind % 2 ? third(inside >> (3 + kind / 2 * 4)) : unit;
     if (chunk * chunk_bytes(kind) != inside || chunk >= table_.geometry().capacity(kind)) return {};
-    u32 const in_word = chunk % word_chunks, at = chunk / word_chunks;
-    // relaxed: of a block that is ours the bits are as they were when we got it.
-    u64 const word = table_.word(slab, at).load(order::relaxed);
-    if (!starts_block(word, in_word)) return {};
-    bool const live = (word >> in_word & 1) != 0;
-    return {slab, at, live ? Table::steps::chunks_at(word, in_word) : 0, true};
+    return {slab, chunk / word_chunks, 1u << chunk % word_chunks, kind};
   }
 
-  /// Gives back a live block, together with those of the lanes that are here. What others freed at the same moment is counted.
-  WARPHEAP_DEVICE void destroy(block_address const& at) const {
+  /// The word of a chunk, by a read-modify-write, which reads the newest.
+  WARPHEAP_DEVICE u64 newest_word(block_address const& at) const {
+    // relaxed: bits alone; what they stand for is the caller's, or he does not use it.
+    return table_.word(at.slab, at.word).fetch_or(0, order::relaxed);
+  }
+
+  /// Gives back the live block that starts at `at`, together with those of the lanes that are here. False if none starts there,
+  /// or a lower lane gave it back.
+  WARPHEAP_DEVICE bool destroy(block_address const& at) const {
     u32 const company = simt::active_mask();
-    u64 const word =
-        reinterpret_cast<u64>(table_.metadata()) + u64{at.slab} * table_.geometry().record_bytes() + 8 * at.word;
-    lane_group const group = group_by(company, word);
-    u32 freed = union_of_groups(company, group, at.chunks);
-    u32 const asked = chunks_asked(company, group, popcount(at.chunks));
+    u64 const record = u64{at.slab} * table_.geometry().record_bytes();
+    // Words are 8 bytes, so a kind fits beside their address: lanes that were told different kinds do not go together.
+    lane_group const group =
+        group_by(company, reinterpret_cast<u64>(table_.metadata()) + record + 8 * at.word + at.kind);
+    u32 const starts = union_of_groups(company, group, at.start);
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);
-    u32 cleared = 0;
-    if (group.leads) cleared = release(at, freed);
+    u32 freed = 0;
+    if (group.leads) freed = release(at, starts);
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
-    u32 const missing = simt::shuffle(company, asked - popcount(cleared), group.leader);
-    if (missing != 0) count_double(table_, group.mask, at.chunks, simt::shuffle(group.mask, cleared, group.leader));
+    freed = simt::shuffle(company, freed, group.leader);
+    return popcount(freed) == group.size || is_ours(group.mask, at.start, freed);
+  }
+
+  /// Gives the live blocks back that start at `starts` in one word; returns where they started. Any lane alone.
+  WARPHEAP_DEVICE u32 release(block_address const& at, u32 starts) const {
+    atomic_ref<u64> const place = table_.word(at.slab, at.word);
+    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed; the exchange checks it.
+    u64 now = place.load(order::relaxed);
+    bool subtracted = false;
+    for (;;) {
+      u32 live = live_starts(now, starts, at.kind);
+      if (live == 0) now = newest_word(at), live = live_starts(now, starts, at.kind);
+      if (live == 0) return 0;
+      u32 const chunks = Table::steps::chunks_at(now, live);
+      if (!Table::steps::clears_first && !subtracted) {
+        table_.subtract(at.slab, popcount(chunks));
+        subtracted = true;
+      }
+      Table::steps::linger_in_free();
+      // release: what the owners did to the blocks happens before the next owners' use; pairs with the acquire in take_blocks().
+      if (!place.compare_exchange(now, without_blocks(now, chunks), order::release, order::relaxed)) continue;
+      Table::steps::linger_in_free();
+      // A1: what was really cleared is subtracted.
+      if (Table::steps::clears_first) table_.subtract(at.slab, popcount(chunks));
+      return live;
+    }
   }
 
  private:
@@ -58,35 +89,14 @@ class block_release {
     return by_three.quotient(eights);
   }
 
-  /// Chunks of the lanes of each group in `company`, those of two lanes counted twice.
-  WARPHEAP_DEVICE static u32 chunks_asked(u32 company, lane_group const& group, u32 mine) {
-    u32 all = 0;
-    // Three bits and the eighth: a block has 1, 2, 4 or 8 chunks.
-    for (u32 bit = 0; bit < 4; ++bit)
-      all += popcount(simt::ballot(company, (mine >> bit & 1) != 0) & group.mask) << bit;
-    return all;
-  }
-
-  /// Counts the lanes whose block was not there, or was a lower lane's too. All lanes of `mask` call.
-  WARPHEAP_COLD static void count_double(Table table, u32 mask, u32 mine, u32 cleared) {
-    u32 taken = mine & ~cleared;
+  /// Whether our block is among those that were freed for `mask`, and no lower lane's too. All lanes of the mask call.
+  WARPHEAP_COLD static bool is_ours(u32 mask, u32 start, u32 freed) {
+    bool ours = (start & freed) != 0;
     for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-      u32 const other = lowest_bit(rest), theirs = simt::shuffle(mask, mine, other);
-      if (other < simt::lane_id()) taken |= theirs & mine;
+      u32 const other = lowest_bit(rest), its_start = simt::shuffle(mask, start, other);
+      if (other < simt::lane_id() && its_start == start) ours = false;
     }
-    if (taken != 0) table.add_count(count::double_frees, 1);
-  }
-
-  /// Gives chunks of one word back; returns those that were taken. Any lane alone.
-  WARPHEAP_DEVICE u32 release(block_address const& at, u32 freed) const {
-    u64 const both = u64{freed} << 32 | freed;
-    if (!Table::steps::clears_first) table_.subtract(at.slab, popcount(freed)), Table::steps::linger_in_free();
-    // release: what the owners did to the blocks happens before the next owners' use; pairs with the acquire in take_blocks().
-    u32 const cleared = freed & taken(table_.word(at.slab, at.word).fetch_and(~both, order::release));
-    if (Table::steps::clears_first) Table::steps::linger_in_free();
-    // A1: bits, not requests, own chunks: what was really cleared is subtracted.
-    if (Table::steps::clears_first && cleared != 0) table_.subtract(at.slab, popcount(cleared));
-    return cleared;
+    return ours;
   }
 
   Table table_;

@@ -245,7 +245,7 @@ class block_search {
         u32 const taker = lowest_bit(rest);
         u32 got = 0, seen = 0;
         if (simt::lane_id() == taker)
-          got = take_blocks(table(), slab, word, static_cast<u32>(lowest_bits(starts, promised)), length_, seen);
+          got = take_blocks(table(), slab, word, static_cast<u32>(lowest_bits(starts, promised)), kind_, length_, seen);
         got = simt::shuffle(group.mask, got, taker);
         u32 const at = simt::shuffle(group.mask, word, taker), rank = popcount(unserved & simt::lanes_below());
         if (mine == again() && rank < popcount(got))

@@ -45,7 +45,7 @@ class block_service {
       u32 const last = rank_after < blocks ? rank_after : blocks;
       u32 const starts = starts_in(static_cast<u32>(low_mask((last - group.rank) << length)), length) << in_word;
       u32 seen;
-      got_starts = take_blocks(table_, slab, chunk / word_chunks, starts, length, seen);
+      got_starts = take_blocks(table_, slab, chunk / word_chunks, starts, kind_of(size), length, seen);
     }
     // Its acquire is the others', as well as the block's length.
     simt::sync_warp(company);
@@ -155,7 +155,7 @@ class block_service {
         u32 const any = nth_bit(starts, scale_below(simt::lane_id() * 0x9e37'79b9u, popcount(starts)));
         u32 const wanted = own != 0 ? own : 1u << any;
         u32 seen = 0;
-        if (take_blocks(table_, slab, word, wanted, length, seen) != 0) {
+        if (take_blocks(table_, slab, word, wanted, kind_of(size), length, seen) != 0) {
           table_.add_work(count::probes, vain);
           return table_.address(slab, kind_of(size), word_chunks * word + lowest_bit(wanted));
         }

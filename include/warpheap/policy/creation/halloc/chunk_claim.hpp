@@ -17,29 +17,29 @@ WARPHEAP_DEVICE u32 look_at(Table const& table, u32 slab, u32 word, u32 capacity
   return ~taken(table.word(slab, word).load(order::relaxed)) & existing(capacity, word);
 }
 
-/// Gives back the free parts of blocks of which others have a part too.
-template <class Table>
-WARPHEAP_COLD void undo_parts(Table table, u32 slab, u32 word, u32 parts) {
-  // release: as in free, whose place in the chain we have taken.
-  table.word(slab, word).fetch_and(~u64{parts}, order::release);
-  table.subtract(slab, 0);  // A2: somebody may have seen them taken
-}
-
 /// Takes the blocks of 2^length chunks that start at `starts`, as many as are free as a whole.
 ///
 /// seen    becomes what was taken before
-/// returns where the blocks start that are ours now (C1); they know their length (C2)
+/// returns where the blocks start that are ours now (C1)
 template <class Table>
-WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 starts, u32 length, u32& seen) {
-  u32 const wanted = chunks_of(starts, length);
-  // acquire: what the last owners did to the chunks happens before we use them; pairs with the release in free.
-  seen = taken(table.word(slab, word).fetch_or(wanted, order::acquire));
-  u32 const got = starts_in(wanted & ~seen, length), ours = chunks_of(got, length);
-  if (length == 0) return got;
-  // relaxed: chunks of our own (C2); what hands a block on orders who frees it.
-  if (ours != 0) table.word(slab, word).fetch_or(joints_of(ours, length), order::relaxed);
-  if (u32 const parts = wanted & ~seen & ~ours) undo_parts(table, slab, word, parts);
-  return got;
+WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 starts, u32 kind, u32 length, u32& seen) {
+  atomic_ref<u64> const place = table.word(slab, word);
+  if (length == 0) {
+    // Blocks of one chunk need no look: what was taken is as it was (C2).
+    // acquire: what the last owners did to the chunks happens before we use them; pairs with the release in free.
+    seen = taken(place.fetch_or(with_blocks(0, starts, 0, kind), order::acquire));
+    return starts & ~seen;
+  }
+  // relaxed: a hint; the exchange checks it.
+  u64 now = place.load(order::relaxed);
+  for (;;) {
+    seen = taken(now);
+    u32 const got = starts_in(chunks_of(starts, length) & ~seen, length);
+    if (got == 0) return 0;
+    u64 const more = with_blocks(now, chunks_of(got, length), length, kind);
+    // acquire: as above. Fails only where another thread took or freed a block of the word, or we saw an old one.
+    if (place.compare_exchange(now, more, order::acquire, order::relaxed)) return got;
+  }
 }
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::chunks

@@ -195,12 +195,9 @@ class halloc_snapshot {
     if (!now.live()) return;
     for (u32 i = 0; i < geometry_.words(now.kind()); ++i) {
       u64 const bits = word(slab, i);
-      for (u32 rest = taken(bits); rest != 0; rest &= rest - 1) {
-        u32 const chunk = lowest_bit(rest);
-        if (starts_block(bits, chunk))
-          visit(table_.address(slab, now.kind(), word_chunks * i + chunk),
-                size_t{popcount(chunks_at(bits, chunk))} * chunk_bytes(now.kind()));
-      }
+      for (u32 rest = live_starts(bits, ~0u, now.kind()); rest != 0; rest &= rest - 1)
+        visit(table_.address(slab, now.kind(), word_chunks * i + lowest_bit(rest)),
+              size_t{popcount(chunks_at(bits, rest & (0 - rest)))} * chunk_bytes(now.kind()));
     }
   }
 
@@ -212,11 +209,11 @@ class halloc_snapshot {
     for (u32 i = 0; i < most; ++i) {
       u64 const here = word(slab, i);
       bits += popcount(taken(here));
-      broken = broken || !holds_together(here);
+      broken = broken || !holds_together(here, now.kind());
       if (now.live() && (taken(here) & ~existing(geometry_.capacity(now.kind()), i)) != 0)
         wrong("C4: chunks beyond the last");
     }
-    if (broken) wrong("C2, C3: joined bits that are no block's");
+    if (broken) wrong("C2, C3, C5: joined bits that are no block's, or of another kind");
     if (now.phase() == slab_phase::locked) wrong("A3: locked");
     if (now.used() != bits) wrong("A1: its count is not what is taken");
     if (set_has(Table::free_slabs, slab) != (now.phase() == slab_phase::free))
@@ -259,14 +256,13 @@ class halloc_snapshot {
 
   bool set_has(u32 which, u32 slab) const { return slab_set::contains(set(which), slab); }
 
-  /// Whether all joined bits are those of blocks that lie as they should (C2, C3).
-  static bool holds_together(u64 word) {
+  /// Whether a word says of its kind what it should (C5), and all joined bits are those of blocks that lie as they should (C2, C3).
+  static bool holds_together(u64 word, u32 kind) {
+    if (taken(word) == 0) return word == 0;
     u32 seen = 0;
-    for (u32 rest = taken(word); rest != 0; rest &= rest - 1) {
-      u32 const chunk = lowest_bit(rest);
-      if (!starts_block(word, chunk)) continue;
-      u32 const all = chunks_at(word, chunk), length = popcount(all);
-      if (!is_power_of_two(length) || length > 8 || chunk % length != 0 || (all & ~taken(word)) != 0) return false;
+    for (u32 rest = live_starts(word, ~0u, kind); rest != 0; rest &= rest - 1) {
+      u32 const all = chunks_at(word, rest & (0 - rest)), length = popcount(all);
+      if (!is_power_of_two(length) || lowest_bit(rest) % length != 0) return false;
       seen |= all;
     }
     return seen == taken(word) && (joined(word) & ~seen) == 0;

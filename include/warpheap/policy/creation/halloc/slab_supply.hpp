@@ -84,9 +84,9 @@ class slab_supply {
     large_heap const large = table().large();
     u32 const order = table().slab_order();
     u32 more = slabs_at_a_time_log2();
-    void* memory = more != 0 ? large.create_order(order + more) : nullptr;
-    if (memory) large.divide(memory, order + more, order);
-    else more = 0, memory = large.create_order(order);
+    void* memory = more != 0 ? large.create_kept(order + more) : nullptr;
+    if (memory) large.divide_kept(memory, order + more, order);
+    else more = 0, memory = large.create_kept(order);
     if (!memory) return none;
     u32 const first = static_cast<u32>(table().slab_at(table().offset_of(memory)));
     WARPHEAP_NO_UNROLL
@@ -113,7 +113,7 @@ class slab_supply {
     // relaxed: TBuddy's release covers both.
     table().role(slab).store(0, order::relaxed);
     table().state(slab).fetch_sub(slab_state::of(slab_phase::locked), order::relaxed);
-    table().large().destroy_alone(table().data(slab));
+    table().large().destroy_kept(table().data(slab));
     table().raise_slabs();
   }
 

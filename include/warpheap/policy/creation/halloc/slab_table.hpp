@@ -43,11 +43,11 @@ struct careful_steps {
   static constexpr bool compares_epochs = true;
   /// Whether who found a next head puts it where none is (P5).
   static constexpr bool gives_to_empty_places = true;
-  /// Between two looks of a search, and between the two steps of a free: tests are slow there.
+  /// Between two looks of a search, and between the steps of a free: tests are slow there.
   WARPHEAP_DEVICE static void linger_in_search() {}
   WARPHEAP_DEVICE static void linger_in_free() {}
-  /// The chunks of the block that starts at a chunk.
-  WARPHEAP_DEVICE static u32 chunks_at(u64 word, u32 chunk) { return chunks::chunks_at(word, chunk); }
+  /// The chunks of the blocks that start at `starts`.
+  WARPHEAP_DEVICE static u32 chunks_at(u64 word, u32 starts) { return chunks::chunks_at(word, starts); }
 };
 
 /// What a row has for a size, beside its head: where blocks are looked for in a slab.
@@ -207,8 +207,7 @@ class slab_table {
     return {state(slab).fetch_add(chunks, order::acquire)};
   }
 
-  /// Leaves room for so many chunks, after their bits were cleared or because they were never set (A2). 0: for those whose
-  /// bits were set for a moment.
+  /// Leaves room for so many chunks, after their bits were cleared or because they were never set (A2).
   WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
     // release: the cleared bits happen before whoever locks the slab or looks for room; pairs with slab_supply::lock_empty()
     // and block_search::look().

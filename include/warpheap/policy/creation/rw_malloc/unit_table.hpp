@@ -9,9 +9,12 @@
 //    63       34 33  32  31      0         63      32 31       0
 //   |  extent   | L | W |  taken  |       |   ends   |  starts  |
 //
-//   U1  a live block's first unit has a start mark and its last an end mark; there are no others. Marks are set by the block's
-//       owner, before it has the address, and cleared by who frees it, before the units are free.
-//   U2  whoever clears the start mark by a read-modify-write that found it set frees the block: nobody else does.
+//   U1  a live block's first unit has a start mark and its last an end mark; there are no others. The thread that takes the
+//       block sets them, the end no later than the start, before it returns the address. The thread that frees it clears
+//       them before the units are free.
+//   U2  the thread that clears the start mark by a read-modify-write that found it set frees the block; no other does. It
+//       may have no word of the block from its owner: a second free knows the address from an earlier life. So the
+//       start mark itself hands over the end mark and the extent, by release and acquire.
 //   U3  the extent of the second word of a block that touches three words or more is the number of words it touches; of all
 //       others 0. So a block's end is found with two loads however long it is.
 #pragma once
@@ -34,6 +37,21 @@ struct careful_runs : careful_walk {
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units - 1; }
   /// Where the part of a lane starts, `before` units of others' parts after the start of all.
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
+
+  /// Marks both ends of a block that lies in several words (U1).
+  WARPHEAP_DEVICE static void mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
+    last.fetch_or(end_bit, order::relaxed);  // relaxed: handed over by the next
+    // release: the end mark and the extent happen before whoever frees the block (U2); pairs with the acquire in
+    // receive_ends().
+    first.fetch_or(start_bit, order::release);
+  }
+
+  /// After the caller saw a start mark by a read-modify-write on `first`: what its owner did before it set the mark (U2).
+  WARPHEAP_DEVICE static void receive_ends(atomic_ref<u64> first) {
+    // acquire: reads what the caller's operation left, or later: each passes on what the mark released; pairs with the
+    // release in mark_ends(). A load of its own, so that blocks of one word pay nothing.
+    static_cast<void>(first.load(order::acquire));
+  }
 
   /// What is noted of a group.
   WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) {
@@ -155,19 +173,22 @@ class unit_table {
   template <class Steps>
   WARPHEAP_DEVICE void own(u64 unit, u64 units) const {
     u64 const last = Steps::last_of(unit, units);
+    u32 const first_word = static_cast<u32>(unit / 32), last_word = static_cast<u32>(last / 32);
     u64 const start_bit = u64{1} << unit % 32, end_bit = u64{1} << (32 + last % 32);
-    // relaxed: whoever frees the block was told of it by the caller. The old owner's marks went before its units were free.
-    bool const in_one = unit / 32 == last / 32;
-    marks(static_cast<u32>(unit / 32)).fetch_or(in_one ? start_bit | end_bit : start_bit, order::relaxed);
-    if (!in_one) marks(static_cast<u32>(last / 32)).fetch_or(end_bit, order::relaxed);
+    // relaxed, both: the units were acquired, and the marks of their old owner went before them. One operation sets what
+    // one word has of a block; else the start mark hands the end mark over.
+    if (first_word == last_word) static_cast<void>(marks(first_word).fetch_or(start_bit | end_bit, order::relaxed));
+    else Steps::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
   }
 
-  /// The live block that starts at `unit`, of whose first word the marks were `seen`, its start mark among them.
+  /// The block that starts at `unit`, of whose first word the marks were `seen`, its start mark among them.
+  template <class Steps>
   WARPHEAP_DEVICE unit_run run_at(u64 unit, u64 seen) const {
     u32 const first = static_cast<u32>(unit / 32);
     u32 const ends = static_cast<u32>(seen >> 32) & ~low_mask32(unit % 32);
     if (ends != 0) return unit_run{unit, u64{32} * first + lowest_bit(ends) + 1 - unit};
-    // relaxed: U1 to U3 hold for a live block, of which its holder was told.
+    Steps::receive_ends(marks(first));
+    // relaxed: received, and of a block that the caller may use or free nobody else changes them.
     u32 const extent = walk_word_extent(look_at(first + 1)), ends_in = first + (extent != 0 ? extent - 1 : 1);
     u32 const last = ends_in < words() ? ends_in : words() - 1;  // of a block that its holder is freeing just now
     u32 const last_ends = static_cast<u32>(marks(last).load(order::relaxed) >> 32);
@@ -175,21 +196,25 @@ class unit_table {
   }
 
   /// The live block that starts at `memory`; of 0 units if none does.
+  template <class Steps>
   WARPHEAP_DEVICE unit_run block_at(void const* memory) const {
     u64 const unit = unit_at(memory);
     if (unit == none) return unit_run{0, 0};
-    u64 const seen = marks(static_cast<u32>(unit / 32)).load(order::relaxed);  // relaxed: as in run_at()
-    return seen >> unit % 32 & 1 ? run_at(unit, seen) : unit_run{0, 0};
+    // relaxed, by a read-modify-write: the caller may know the address by a way that orders nothing, and a load might read the
+    // marks of an older block there. run_at() receives the end.
+    u64 const seen = marks(static_cast<u32>(unit / 32)).fetch_or(0, order::relaxed);
+    return seen >> unit % 32 & 1 ? run_at<Steps>(unit, seen) : unit_run{0, 0};
   }
 
   /// Ends the life of the block at `unit` and returns it; of 0 units if none starts there (U2).
+  template <class Steps>
   WARPHEAP_DEVICE unit_run disown(u64 unit) const {
     u32 const first = static_cast<u32>(unit / 32);
     u64 const bit = u64{1} << unit % 32;
-    // relaxed: one read-modify-write alone finds the mark, and the words order the contents.
+    // relaxed: one read-modify-write alone finds the mark, run_at() receives the end, and the words order the contents.
     u64 const seen = marks(first).fetch_and(~bit, order::relaxed);
     if ((seen & bit) == 0) return unit_run{0, 0};
-    unit_run const run = run_at(unit, seen);
+    unit_run const run = run_at<Steps>(unit, seen);
     u64 const last = run.first + run.units - 1;
     marks(static_cast<u32>(last / 32)).fetch_and(~(u64{1} << (32 + last % 32)), order::relaxed);
     return run;

@@ -116,6 +116,8 @@ class page_table {
 
   // relaxed: whoever acts on it does so by compare-exchange.
   WARPHEAP_DEVICE page_word load(u32 which) const { return {page(which).load(order::relaxed)}; }
+  /// The same by a read-modify-write, which no later change escapes: before a pointer is called none of a block.
+  WARPHEAP_DEVICE page_word load_newest(u32 which) const { return {page(which).fetch_or(0, order::relaxed)}; }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
     // relaxed: nobody reads it before the kernel ends.
@@ -162,23 +164,28 @@ class page_table {
     return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
   }
 
-  /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns how many were really owned. Any
+  /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns those that were really owned. Any
   /// lane alone; what the owners wrote happens before.
   WARPHEAP_DEVICE u32 give_back(chunk_set const& chunks, page_word seen) const {
     u32 const units = chunks.units();
     bool const flat = layout::is_flat(units);
-    u32 what = chunks.bits, cleared = popcount(seen.low() & chunks.bits);
+    // A bit of a field means another chunk in a page of another size, and nothing may have told the caller of the newest one.
+    // The compare-exchange of a flat page notices that. The look is under way while the fence waits.
+    if (!flat) seen = load_newest(chunks.page);
     // Two words take what the owners did on to the next ones, and a release of each would be two waits.
     release_fence();
+    if (!flat && seen.units() != units) return 0;
+    u32 owned = chunks.bits & seen.low(), what = chunks.bits;
     if (!flat) {
       // fenced: what the owners did happens before the next owner's use; pairs with the acquire in claim().
-      what &= field(chunks.page, chunks.segment()).fetch_and(~chunks.bits, order::fenced);
-      what = cleared = popcount(what);
+      owned = chunks.bits & field(chunks.page, chunks.segment()).fetch_and(~chunks.bits, order::fenced);
+      what = popcount(owned);
     }
-    if (cleared == 0 && !flat) return 0;
-    if (cleared != 0 && !seen.is_full() && try_change(chunks.page, seen, without(seen, what, flat), order::fenced))
-      return cleared;
-    return lower_by_call(*this, chunks.page, units, what);
+    if (owned == 0 && !flat) return 0;
+    if (owned != 0 && !seen.is_full() && try_change(chunks.page, seen, without(seen, what, flat), order::fenced))
+      return owned;
+    u32 const lowered = lower_by_call(*this, chunks.page, units, what);
+    return flat ? lowered : owned;
   }
 
   /// Counts `pages` pages of a region that have become full.
@@ -262,7 +269,7 @@ class page_table {
     return flat ? seen.low() & ~what : seen.low() - what;
   }
 
-  /// The loop behind give_back(): takes `what` off a page's word. Returns how many chunks that were.
+  /// The loop behind give_back(): takes `what` off a page's word. Returns what was really there.
   WARPHEAP_DEVICE u32 lower(u32 which, u32 units, u32 what) const {
     bool const flat = layout::is_flat(units);
     bool withdrawn = false;
@@ -270,15 +277,15 @@ class page_table {
     for (;;) {
       page_word const seen = load(which);
       // A flat page of another size was cleaned up: these chunks were free already. Bits of a field say so themselves.
-      u32 const chunks = !flat ? what : seen.units() == units ? popcount(seen.low() & what) : 0;
-      bool const makes_room = chunks != 0 && seen.is_full();
+      u32 const owned = !flat ? what : seen.units() == units ? seen.low() & what : 0;
+      bool const makes_room = owned != 0 && seen.is_full();
       // F1: not counted from before the page gets room.
       if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);
       if (withdrawn && !makes_room) count_full(which / region_pages, 1);
       withdrawn = makes_room;
-      if (chunks == 0) return 0;
+      if (owned == 0) return 0;
       // release: after a withdrawal too, which F1 wants before.
-      if (try_change(which, seen, without(seen, what, flat), order::release)) return chunks;
+      if (try_change(which, seen, without(seen, what, flat), order::release)) return owned;
     }
   }
 

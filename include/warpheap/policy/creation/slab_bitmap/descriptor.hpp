@@ -11,12 +11,13 @@
 //   H      off the class's scarce index: was full
 //   ever   blocks ever promised since the slab was made; wraps; only a guess where free blocks are
 //
-//   D1  used = promised blocks + transients in flight. Every change is a read-modify-write; every subtraction settles.
+//   D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet + transients in flight. Every change is a
+//       read-modify-write, and every subtraction settles.
 //   D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared before it is subtracted.
 //   D3  class and kind change only through locked, which is entered with nothing promised.
 //   D4  at rest: index bit <=> live and not S; scarce index bit <=> live and not H.
 //   D5  at rest: S => used > relist threshold; H => used = capacity.
-//   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
+//   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared. Nothing else clears bits.
 //   D7  the words of a free slab, and of a live slab with used = 0, are zero. Tails are masked by class, never stored.
 //   D8  transients <= resident threads, so used < 2^20.
 //   D9  a step after which room may appear without a word raises the epoch first: H is lifted, a slab is made live. H is lifted
@@ -53,6 +54,12 @@ struct slab_state {
     constexpr u64 both = (u64{3} << kind_shift) | (u64{0xff} << class_shift);
     return (word & both) == of(slab_kind::live, size_class_wanted).word;
   }
+  /// Live, of the class, promised to somebody and without flags: nothing is to be settled.
+  WARPHEAP_HOST_DEVICE constexpr bool is_settled(u32 its_class) const {
+    constexpr u32 kind_unit = 1u << (kind_shift - class_shift);
+    return static_cast<u32>(word) >> class_shift == (static_cast<u32>(slab_kind::live) * kind_unit | its_class) &&
+           used() != 0;
+  }
   /// Nothing promised and nobody at work on it: a thread may lock it and change its kind.
   WARPHEAP_HOST_DEVICE constexpr bool takeable() const { return kind() == slab_kind::free || (live() && used() == 0); }
 
@@ -62,6 +69,12 @@ struct slab_state {
   /// What a promise of `blocks` adds.
   WARPHEAP_HOST_DEVICE static constexpr u64 promise(u32 blocks) { return blocks * (ever_unit + 1); }
 };
+
+static_assert(slab_state{slab_state::of(slab_kind::live, 63).word + 1}.is_settled(63));
+static_assert(!slab_state{slab_state::of(slab_kind::live, 63).word}.is_settled(63));
+static_assert(!slab_state{slab_state::of(slab_kind::locked, 63).word + 1}.is_settled(63));
+static_assert(!slab_state{slab_state::of(slab_kind::live, 62).word + 1}.is_settled(63));
+static_assert(!slab_state{(slab_state::of(slab_kind::live, 63).word | slab_state::hard_bit) + 1}.is_settled(63));
 
 /// The fill levels of a slab of one class.
 struct slab_limits {

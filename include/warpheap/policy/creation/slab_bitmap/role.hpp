@@ -29,6 +29,8 @@ struct slab_role {
   /// Slabs of the run that starts here.
   WARPHEAP_HOST_DEVICE constexpr u32 length() const { return word & ~run_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 127) - 1; }
+  /// Whether the slab has blocks of `its_class`.
+  WARPHEAP_HOST_DEVICE constexpr bool is_of(u32 its_class) const { return !is_run() && (word & 127) == its_class + 1; }
 
   /// Index of the block that starts at `offset` bytes in the slab; no_block if none does.
   WARPHEAP_HOST_DEVICE constexpr u32 index_at(u32 offset) const {

@@ -6,9 +6,9 @@
 //                                                                    and back, where slabs are to be spared)
 //   locked -> live, run, free    who locked it                       fetch_add of the difference; toggles on
 //
-// An empty slab is handed over word by word: free clears bits and subtracts by two atomics on different words, which
-// nothing orders for a third thread, so a slab may be seen with used = 0 while a clear is on its way. Claiming every word
-// of the old class waits for the clears, or finds that one is late and leaves the slab.
+// An empty slab changes class only after a look at every word: free clears bits and subtracts by two atomics on different words,
+// which nothing orders for a third thread, so a slab may be seen with used = 0 while a clear is on its way. A read-modify-write
+// of each word comes after the clears, or finds that one is late; then the slab is left.
 #pragma once
 
 #include "slab_table.hpp"
@@ -101,52 +101,33 @@ class slab_lock {
   WARPHEAP_DEVICE static bool try_take_empty(slab_table const& table, u32 slab, u32 size_class) {
     slab_state was = table.load(slab);
     if (!was.live() || was.used() != 0) return false;
-    u32 const capacity = table.geometry().capacity(was.size_class());
-    // D1: the words are claimed below and count as promised while they are, so that a block freed twice at this moment
-    // takes nothing that is not there. D4: S and H go with the lock: a late settler that lifted one from a locked slab
-    // would leave its toggle undone.
-    u64 const locked = slab_state::of(slab_kind::locked, was.size_class()).word + slab_state::promise(capacity);
+    // D4: S and H go with the lock: a late settler that lifted one from a locked slab would leave its toggle undone.
+    slab_state const locked = slab_state::of(slab_kind::locked, was.size_class());
     // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
-    if (!table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed)) return false;
-    u32 const handed = hand_over(table.blocks(slab), afresh(capacity));
-    u32 const kept = handed & ~not_empty;
-    // Back as it was taken, or on to the new class, here under the lock (D3).
-    u64 const wished = handed & not_empty ? was.word : slab_state::of(slab_kind::locked, size_class).word;
-    u64 const change = wished - slab_state::of(slab_kind::locked, was.size_class()).word - slab_state::promise(kept);
+    if (!table.state(slab).compare_exchange(was.word, locked.word, order::acquire, order::relaxed)) return false;
+    bool const empty = has_only_zeros(table.blocks(slab), afresh(table.geometry().capacity(was.size_class())));
+    // On to the new class, here under the lock (D3); or back, listed whatever it was: a settler that met the lock has gone.
+    u64 const back = was.word & ~(slab_state::soft_bit | slab_state::hard_bit);
+    u64 const wished = empty ? slab_state::of(slab_kind::locked, size_class).word : back;
+    if (!empty) table.raise_epoch();  // D9
     // release: gives the lock back; where it is kept, publish() releases.
-    table.state(slab).fetch_add(change, order::release);
-    if (handed & not_empty) return false;
-    if (!was.soft()) table.index(slab_table::listed(was.size_class())).toggle(slab);
-    if (!was.hard()) table.index(slab_table::scarce(was.size_class())).toggle(slab);
-    return true;
+    table.state(slab).fetch_add(wished - locked.word, order::release);
+    if (was.soft() != empty) table.index(slab_table::listed(was.size_class())).toggle(slab);
+    if (was.hard() != empty) table.index(slab_table::scarce(was.size_class())).toggle(slab);
+    return empty;
   }
 
-  /// Claims and clears all words of a locked slab of `capacity` blocks. Returns the blocks that are still ours to
-  /// subtract: all, less those that somebody freed a second time meanwhile. With not_empty if a word was not zero (D7);
-  /// its bits are left as they were.
-  WARPHEAP_DEVICE static u32 hand_over(bitmap words, u32 capacity) {
+  /// Whether every word of a locked slab of `capacity` blocks is zero. Nobody sets bits there (D1), so what is zero stays so, and
+  /// a block that is freed a second time meanwhile finds nothing to clear.
+  WARPHEAP_DEVICE static bool has_only_zeros(bitmap words, u32 capacity) {
     u32 const count = (capacity + 63) / 64;
-    u32 kept = capacity, claimed = 0;
+    u32 zeros = 0;
+    // acquire: what the old owners wrote happens before the next one's use; pairs with the release in bitmap::release().
     WARPHEAP_NO_UNROLL
-    for (; claimed < count; ++claimed) {
-      u64 const valid = slab_table::valid_mask(capacity, claimed);
-      // acquire: what the old owners wrote happens before the next one's use; pairs with the release in
-      // bitmap::release().
-      u64 const ours = words.try_claim(claimed, valid, order::acquire);
-      if (ours == valid) continue;
-      kept -= popcount(ours) - popcount(words.release(claimed, ours));
-      break;
-    }
-    recycling_fence();
-    WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < claimed; ++i) {
-      u64 const valid = slab_table::valid_mask(capacity, i);
-      kept -= popcount(valid) - popcount(words.release(i, valid));
-    }
-    return claimed == count ? kept : kept | not_empty;
+    while (zeros < count && words.load_newest(zeros, order::acquire) == 0) ++zeros;
+    recycling_fence();  // every word was seen at zero before one is opened for the new class
+    return zeros == count;
   }
-
-  static constexpr u32 not_empty = 1u << 31;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -49,6 +49,11 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u32> role(u32 slab) const {
     return atomic_ref<u32>{reinterpret_cast<u32*>(record(slab))[slab_geometry::role_offset / 4]};
   }
+  /// The role as it is now: a read-modify-write reads the newest value.
+  WARPHEAP_DEVICE slab_role newest_role(u32 slab) const {
+    // relaxed: who uses the role checks it by the bits or by a compare-exchange.
+    return {role(slab).fetch_or(0, order::relaxed)};
+  }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
 
   // indexes
@@ -100,7 +105,7 @@ class slab_table {
       if (!now.soft()) index(listed(size_class)).toggle(slab);
       now.word |= slab_state::soft_bit;
     }
-    if ((excess || unlists) && now.live() && may_need_settling(now)) settle(slab, now);
+    if (excess || unlists) settle(slab, now);
     return reservation(slab, kept, old, limits);
   }
 
@@ -126,11 +131,20 @@ class slab_table {
     return {};
   }
 
-  /// Takes `blocks` freed blocks off the slab's count, after their bits were cleared (D2).
-  WARPHEAP_DEVICE void subtract_freed(u32 slab, u32 blocks) const {
+  /// Takes `freed` blocks and `promised` ones, which are not used, off the slab's count: freed after their bits were cleared (D2).
+  /// settle() must follow, with the result. If that is of another class than the blocks were taken for, they were others' blocks:
+  /// until this subtraction no class can change (D1, D3).
+  WARPHEAP_DEVICE slab_state subtract(u32 slab, u32 freed, u32 promised) const {
+    u64 const amount = slab_state::promise(promised) + freed;
     // relaxed: data travels by the bitmap word; the count only guards.
-    slab_state const now{state(slab).fetch_sub(blocks, order::relaxed) - blocks};
-    if (now.live() && may_need_settling(now)) settle(slab, now);
+    return {state(slab).fetch_sub(amount, order::relaxed) - amount};
+  }
+
+  /// Puts a live slab where it belongs after a change that left it as `now` (D4, D5).
+  WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
+    WARPHEAP_NO_UNROLL
+    while (now.live() && may_need_settling(now) && !afresh().settle_once(warpheap::afresh(slab), now)) {
+    }
   }
 
   /// Says that room has appeared.
@@ -221,12 +235,6 @@ class slab_table {
   WARPHEAP_DEVICE static bool may_need_settling(slab_state now) {
     return (now.word & (slab_state::soft_bit | slab_state::hard_bit)) != 0 || now.used() == 0;
   }
-  /// Puts a live slab where it belongs after a change that left it as `now` (D4, D5).
-  WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
-    WARPHEAP_NO_UNROLL
-    while (now.live() && may_need_settling(now) && !afresh().settle_once(warpheap::afresh(slab), now)) {
-    }
-  }
   /// S goes from a slab that was seen to have so few blocks promised, whatever it has now: a guide, and no promise.
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
@@ -263,7 +271,7 @@ class slab_table {
     if (!((word >> (slab % 64)) & 1)) index(empty_slabs).set(slab);
   }
 
-  u8* base_;
+  u8* base_ = nullptr;
   slab_geometry geometry_;
 };
 

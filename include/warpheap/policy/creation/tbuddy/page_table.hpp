@@ -5,12 +5,14 @@
 //                               epoch counters            1, or 16 on a large pool, 128 bytes apart
 //                               counts                    128 bytes: what was refused, freed twice, no block
 //                               certificates              a word for each order
-//                               order bytes               one for each page
+//                               order bytes               two for each page
 //                               tree                      the records of a buddy_tree
 //
-//   P1  a page's order byte is 1 + the order of the live block that starts there, and 0 if none does. Who took the block
-//       writes it, before it is handed out; one of those who free it clears it, and that one gives the block back. A block's
-//       address alone does not tell its order: the first halves of a block start where it does.
+//   P1  a page has two order bytes: 1 + the order of the live block that starts there, and 0 if none does; the first for a block
+//       of a caller, the second for one that an allocator above keeps. The thread that took the block writes its owner's
+//       byte before it hands the block out; of the threads that free it one clears that byte, and this one gives the
+//       block back. A caller's free clears callers' bytes alone, so an old pointer never ends what an allocator keeps. A
+//       block's address alone does not tell its order: the first halves of a block start where it does.
 //   P2  who adds units to a semaphore raises the epoch after that, before its call returns.
 #pragma once
 
@@ -19,6 +21,9 @@
 #include "../report.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Which of a page's order bytes tells of a block.
+enum class block_owner : u32 { caller, allocator };
 
 /// Counts that no invariant rests on.
 enum class tbuddy_count : u32 { double_frees, foreign_frees, failures };
@@ -69,19 +74,21 @@ class tbuddy_pages {
   }
 
   /// Makes a block that was taken live (P1).
-  WARPHEAP_DEVICE void own(u32 page, u32 order) const {
+  WARPHEAP_DEVICE void own(u32 page, u32 order, block_owner owner) const {
     // relaxed: the tree ordered us after who cleared it, and what passes the address on orders who frees it.
-    order_word(page).fetch_or((order + 1) << order_shift(page), order::relaxed);
+    order_word(page).fetch_or((order + 1) << order_shift(page, owner), order::relaxed);
   }
-  /// Ends a block's life; returns its order, or `none` if no live block starts there. Who gets an order gives it back (P1).
-  WARPHEAP_DEVICE u32 disown(u32 page) const {
+  /// Ends a block's life; returns its order, or `none` if the owner has no live block there. Who gets an order gives it back (P1).
+  WARPHEAP_DEVICE u32 disown(u32 page, block_owner owner) const {
     // relaxed: one read-modify-write alone sees the order, and the tree orders the block's contents.
-    u32 const old = order_word(page).fetch_and(~(0xffu << order_shift(page)), order::relaxed);
-    return (old >> order_shift(page) & 0xff) - 1;
+    u32 const old = order_word(page).fetch_and(~(0xffu << order_shift(page, owner)), order::relaxed);
+    return (old >> order_shift(page, owner) & 0xff) - 1;
   }
-  /// The order of the live block that starts at a page, or `none`.
-  WARPHEAP_DEVICE u32 order_at(u32 page) const {
-    return (order_word(page).load(order::relaxed) >> order_shift(page) & 0xff) - 1;
+  /// The order of a caller's live block that starts at a page, or `none`. By a read-modify-write, which reads the newest: the
+  /// address may have come by a shuffle or relaxed.
+  WARPHEAP_DEVICE u32 newest_order_at(u32 page) const {
+    u32 const word = order_word(page).fetch_or(0, order::relaxed);
+    return (word >> order_shift(page, block_owner::caller) & 0xff) - 1;
   }
 
   /// Room was made (P2).
@@ -119,7 +126,7 @@ class tbuddy_pages {
   static constexpr u64 counts_offset = epoch_offset + max_epoch_counters * spacing;
   static constexpr u64 certificates_offset = counts_offset + spacing;
   static constexpr u64 order_bytes_offset = certificates_offset + 256;
-  WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(pages_, spacing); }
+  WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(2 * u64{pages_}, spacing); }
 
 #if !defined(__CUDACC_RTC__)
   /// Memory for `pages` pages with their metadata, wherever it starts.
@@ -150,9 +157,11 @@ class tbuddy_pages {
     return atomic_ref<u64>{word(epoch_offset + i * spacing)};
   }
   WARPHEAP_DEVICE atomic_ref<u32> order_word(u32 page) const {
-    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + order_bytes_offset)[page / 4]};
+    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + order_bytes_offset)[page / 2]};
   }
-  WARPHEAP_HOST_DEVICE static u32 order_shift(u32 page) { return 8 * (page % 4); }
+  WARPHEAP_HOST_DEVICE static u32 order_shift(u32 page, block_owner owner) {
+    return 16 * (page % 2) + 8 * static_cast<u32>(owner);
+  }
 
   u8* base_ = nullptr;
   u32 pages_ = 0;

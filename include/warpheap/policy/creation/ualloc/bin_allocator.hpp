@@ -5,6 +5,10 @@
 // of as many lanes as it takes lowers the free blocks of some bin, claims bits of its bitmap a word at a time, and shares
 // the blocks out by rank. free clears bits, those of one word together, raises the count, and signals.
 //
+// What free reads of a pointer's chunk and bin is a hint, which may be old if the pointer came by a shuffle or relaxed, or if
+// the block was freed before. The exchange that raises the count checks it (N6), and before a pointer is called none of ours
+// all of it is read again by read-modify-writes.
+//
 // A lane that is alone has no one to talk to, and a full warp need not ask which lanes it has: both go their own way
 // through the same steps.
 #pragma once
@@ -23,6 +27,9 @@ struct block_address {
   u32 index;
   bin_role role;
 };
+
+/// How free looks at what may change: at what it may have known before, or at the newest.
+enum class look { hint, newest };
 
 template <class Layout, class Supply, class Steps = careful_steps>
 class bin_allocator {
@@ -49,35 +56,15 @@ class bin_allocator {
 
   /// Gives back the blocks of lanes that are here together. Not nullptr.
   WARPHEAP_DEVICE void destroy(void* memory) const {
-    block_address const at = locate(memory);
-    if (at.kind == block_address::block) return destroy_together(at);
-    table_.count(at.kind == block_address::was_block ? bin_count::double_frees : bin_count::foreign_frees, 1);
-  }
-
-  /// What block starts at `memory`, be it somebody's or not.
-  WARPHEAP_DEVICE block_address locate(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
-    if (offset >= table_.pool_bytes()) return {block_address::foreign, 0, 0, {}};
-    u32 const chunk = static_cast<u32>(offset >> table_.chunk().log2);
-    // relaxed, here and below: of a block that is somebody's it is known to whoever got it.
-    if (table_.arena_of_chunk(chunk).load(order::relaxed) == 0) return {block_address::foreign, 0, 0, {}};
-    place const at =
-        head_of(chunk, Layout::place_of(table_.chunk(), static_cast<u32>(offset) & (table_.chunk().bytes() - 1)));
-    if (at.page == place::none) return {block_address::foreign, 0, 0, {}};
-    u32 const page = table_.first_page(chunk) + at.page;
-    bin_role const role{table_.bin(page).role().load(order::relaxed)};
-    if (!role.was_bin()) return {block_address::foreign, 0, 0, {}};
-    u32 const index = Layout::block_at(role.size_class(), at.offset);
-    if (index == Layout::no_block) return {block_address::foreign, 0, 0, {}};
-    return {role.is_live() ? block_address::block : block_address::was_block, page, index, role};
+    block_address const at = locate<look::hint>(table_, memory);
+    if (at.kind != block_address::block || !destroy_together(at)) destroy_anew(table_.far(), memory);
   }
 
   /// Bytes of the block at `memory` if it is somebody's, else 0.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    block_address const at = locate(memory);
+    block_address const at = locate<look::newest>(table_, memory);
     if (at.kind != block_address::block) return 0;
-    // relaxed: a hint, unless the block is ours.
-    u64 const word = table_.bin(at.page).bits(at.index / 64).load(order::relaxed);
+    u64 const word = read<look::newest>(table_.bin(at.page).bits(at.index / 64));
     return word >> (at.index % 64) & 1 ? Layout::class_bytes(at.role.size_class()) : 0;
   }
 
@@ -121,22 +108,6 @@ class bin_allocator {
     for (u32 word = 0; word < 2; ++word)
       bins += page_store<Layout, Supply>::runs_in(page_bits::unusable(table_.chunk(), word), pages);
     return bins;
-  }
-
-  /// The same place, counted from the first page of its bin.
-  WARPHEAP_DEVICE place head_of(u32 chunk, place at) const {
-    if constexpr (Layout::config.wide_bins) {
-      if (at.page == place::none) return at;
-      u32 const word = at.page / 64;
-      u64 const heads = atomic_ref<u64>{table_.header_of_chunk(chunk)->heads[word]}.load(order::relaxed);
-      u64 const below = heads & low_mask(at.page % 64 + 1);
-      u32 const head = below != 0 ? word * 64 + highest_bit(below) : place::none;
-      // A tail is that of the bin that begins with its page.
-      if (head == place::none || (at.offset >= page_bytes && head != at.page)) return {place::none, 0};
-      return {head, at.offset + (at.page - head) * page_bytes};
-    } else {
-      return at;
-    }
   }
 
   /// Blocks chosen in one word of a bin's bitmap.
@@ -240,21 +211,93 @@ class bin_allocator {
     return nullptr;
   }
 
-  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation.
-  WARPHEAP_DEVICE void destroy_together(block_address const& at) const {
+  /// What block starts at `memory`, be it somebody's or not.
+  template <look How, class Place>
+  WARPHEAP_DEVICE static block_address locate(basic_arena_table<Layout, Place> const& table, void const* memory) {
+    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
+    if (offset >= table.pool_bytes()) return {block_address::foreign, 0, 0, {}};
+    u32 const chunk = static_cast<u32>(offset >> table.chunk().log2);
+    u32 const owner = read<How>(table.arena_of_chunk(chunk));
+    if (owner == 0) return {block_address::foreign, 0, 0, {}};
+    place const at = head_of<How>(
+        table, chunk, Layout::place_of(table.chunk(), static_cast<u32>(offset) & (table.chunk().bytes() - 1)));
+    if (at.page == place::none) return {block_address::foreign, 0, 0, {}};
+    u32 const page = table.first_page(chunk) + at.page;
+    bin_role const role = bin_life::role_of(read<How>(table.bin(page).life()));
+    if (!table.is_role_in(role, owner)) return {block_address::foreign, 0, 0, {}};
+    u32 const index = Layout::block_at(role.size_class(), at.offset);
+    if (index == Layout::no_block) return {block_address::foreign, 0, 0, {}};
+    return {role.is_live() ? block_address::block : block_address::was_block, page, index, role};
+  }
+
+  template <look How, class Word>
+  WARPHEAP_DEVICE static Word read(atomic_ref<Word> const& word) {
+    // relaxed: of a block that is somebody's all of it stays as it was when he got it.
+    return How == look::hint ? word.load(order::relaxed) : word.fetch_or(0, order::relaxed);
+  }
+
+  /// The same place, counted from the first page of its bin.
+  template <look How, class Place>
+  WARPHEAP_DEVICE static place head_of(basic_arena_table<Layout, Place> const& table, u32 chunk, place at) {
+    if constexpr (Layout::config.wide_bins) {
+      if (at.page == place::none) return at;
+      u32 const word = at.page / 64;
+      u64 const below = read<How>(table.heads(chunk, word)) & low_mask(at.page % 64 + 1);
+      u32 const head = below != 0 ? word * 64 + highest_bit(below) : place::none;
+      // A tail is that of the bin that begins with its page.
+      if (head == place::none || (at.offset >= page_bytes && head != at.page)) return {place::none, 0};
+      return {head, at.offset + (at.page - head) * page_bytes};
+    } else {
+      return at;
+    }
+  }
+
+  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation. False if ours was nobody's, or a lower
+  /// lane's too.
+  WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
-    u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64;
+    // Headers are 128 bytes, so word and class fit beside their address: lanes that saw different classes do not go together.
+    u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64 + at.role.size_class() * 8;
+    static_assert(Layout::classes * 8 <= header_bytes && Layout::max_capacity <= 8 * 64);
     lane_group const group = group_by(company, word);
     u64 const bits = union_of_groups(company, group, u64{1} << at.index % 64);
     // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
     simt::sync_warp(company);
-    if (group.leads) {
-      u32 const cleared = popcount(table_.bin(at.page).give_back(at.index / 64, bits));
-      if (cleared != group.size) table_.count(bin_count::double_frees, group.size - cleared);
-      if (cleared != 0) recycler_type::free(table_, at.page, at.role.arena(), at.role.size_class(), cleared);
-    }
+    u64 cleared = 0;
+    if (group.leads) cleared = give_back(at, bits);
     // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
     simt::sync_warp(company);
+    u32 const whole = simt::ballot(company, popcount(cleared) == group.size);
+    return (whole >> group.leader & 1) != 0 || is_ours(group.mask, at.index % 64, cleared);
+  }
+
+  /// Clears `bits` of one bitmap word and counts what was set. Returns which were somebody's. Any lane alone.
+  WARPHEAP_DEVICE u64 give_back(block_address const& at, u64 bits) const {
+    u64 const cleared = table_.bin(at.page).give_back(at.index / 64, bits);
+    return cleared != 0 && recycler_type::try_free(table_, at.page, at.role, {at.index / 64, cleared}) ? cleared : 0;
+  }
+
+  /// Whether our block is among those that the leader of `mask` freed, and no lower lane's too. All lanes of the mask call.
+  WARPHEAP_COLD static bool is_ours(u32 mask, u32 index, u64 cleared) {
+    bool ours = (simt::shuffle(mask, cleared, lowest_bit(mask)) >> index & 1) != 0;
+    for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+      u32 const other = lowest_bit(rest), its_index = simt::shuffle(mask, index, other);
+      if (other < simt::lane_id() && its_index == index) ours = false;
+    }
+    return ours;
+  }
+
+  /// For a pointer that was no block by a hint: by what is newest. What is none then is counted.
+  WARPHEAP_COLD static void destroy_anew(far_table<Layout> table, void* memory) {
+    block_address const at = locate<look::newest>(table, memory);
+    if (at.kind == block_address::block) {
+      u32 const word = at.index / 64;
+      u64 const bit = u64{1} << at.index % 64;
+      if (table.bin(at.page).give_back(word, bit) != 0 &&
+          recycler_type::free_and_keep(table, at.page, at.role, {word, bit}))
+        return;
+    }
+    table.count(at.kind == block_address::foreign ? bin_count::foreign_frees : bin_count::double_frees, 1);
   }
 
   table_type table_;

@@ -1,9 +1,9 @@
 // The 128 bytes at the head of a page that begins a bin, and of the first page of a chunk.
 //
-// A bin's state counts the blocks that may still be claimed:
+// A bin's life word says whose the bin is, and counts the blocks that may still be claimed:
 //
-//   31     16 15       0
-//  |  dead   |   free   |     dead = 1: being reclaimed, free is 0 for good
+//   63     49   48   47      32 31          0
+//  |         | dead |   free   |    role     |     dead = 1: being reclaimed, free is 0 for good
 //
 //   N1  free is lowered before a bit is set, and raised after it is cleared: bits set <= capacity - free, so who lowered
 //       it by k finds k clear bits, and nobody else takes all of them.
@@ -12,6 +12,9 @@
 //   N4  linked, next and previous change under the mutex of the bin's list; a bin that is not linked keeps its next, for
 //       readers that stand on it.
 //   N5  at rest: linked <=> free > 0.
+//   N6  who cleared bits of a bin and has not yet raised free by as many keeps the bin from dying (N2), so from the clear on its
+//       role stays. Role and count are one word: a free raises the count by the role that it found its block by, or learns
+//       by the failing exchange that the bin has become another one since.
 //
 // A bitmap word is changed by read-modify-writes alone between a bin's set-up and its end, so the release of whoever
 // cleared a bit reaches who sets it next.
@@ -23,7 +26,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-/// Whose bin it is: a word that free() reads.
+/// Whose bin it is: a half of the life word.
 ///
 ///   31     30 ... 8       7 ... 0
 ///  | live |  arena   | class + 1 |     0: never was a bin since the chunk was made
@@ -42,29 +45,30 @@ struct bin_role {
   WARPHEAP_HOST_DEVICE constexpr bin_role ended() const { return bin_role{word & ~(1u << 31)}; }
 };
 
-/// A bin's state word: pure functions.
-namespace bin_state {
+/// A bin's life word: pure functions.
+namespace bin_life {
 
-inline constexpr u32 dead = 1u << 16;
+inline constexpr u64 one_block = u64{1} << 32, dead = u64{1} << 48;
 
-WARPHEAP_HOST_DEVICE constexpr u32 free_blocks(u32 word) { return word & 0xffff; }
+WARPHEAP_HOST_DEVICE constexpr u64 of(bin_role role, u32 free) { return free * one_block | role.word; }
+WARPHEAP_HOST_DEVICE constexpr bin_role role_of(u64 word) { return bin_role{static_cast<u32>(word)}; }
+WARPHEAP_HOST_DEVICE constexpr u32 free_blocks(u64 word) { return static_cast<u32>(word >> 32) & 0xffff; }
 
 /// How many of `wanted` blocks a bin has.
-WARPHEAP_HOST_DEVICE constexpr u32 taken_of(u32 word, u32 wanted) {
+WARPHEAP_HOST_DEVICE constexpr u32 taken_of(u64 word, u32 wanted) {
   return free_blocks(word) < wanted ? free_blocks(word) : wanted;
 }
 
 /// Whether a bin can take `blocks` back without more ado: it stays listed, and does not become empty.
-WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u32 word, u32 blocks, u32 capacity) {
+WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u64 word, u32 blocks, u32 capacity) {
   return free_blocks(word) != 0 && free_blocks(word) + blocks < capacity;
 }
 
-}  // namespace bin_state
+}  // namespace bin_life
 
 struct bin_header {
   srcu_node node;  ///< for the reclamation of the bin; first, so that its address is the bin's
-  u32 role;
-  u32 state;
+  u64 life;
   u32 next, previous;  ///< bins of the list, by number; 0: none
   u32 linked;
   u32 number;  ///< the bin's own: the page of the pool that it begins with
@@ -89,8 +93,8 @@ class bin_view {
   WARPHEAP_DEVICE explicit bin_view(bin_header* header) : header_{header} {}
   WARPHEAP_DEVICE static bin_view of(srcu_node& node) { return bin_view{reinterpret_cast<bin_header*>(&node)}; }
 
-  WARPHEAP_DEVICE atomic_ref<u32> role() const { return atomic_ref<u32>{header_->role}; }
-  WARPHEAP_DEVICE atomic_ref<u32> state() const { return atomic_ref<u32>{header_->state}; }
+  WARPHEAP_DEVICE atomic_ref<u64> life() const { return atomic_ref<u64>{header_->life}; }
+  WARPHEAP_DEVICE bin_role role() const { return bin_life::role_of(life().load(order::relaxed)); }
   WARPHEAP_DEVICE atomic_ref<u32> next() const { return atomic_ref<u32>{header_->next}; }
   WARPHEAP_DEVICE atomic_ref<u32> previous() const { return atomic_ref<u32>{header_->previous}; }
   WARPHEAP_DEVICE atomic_ref<u32> linked() const { return atomic_ref<u32>{header_->linked}; }
@@ -101,21 +105,21 @@ class bin_view {
   /// Lowers the free blocks by up to `wanted`. Returns by how many (N1); `exhausted` says that none are left.
   WARPHEAP_DEVICE u32 try_take(u32 wanted, bool& exhausted) const {
     // relaxed: the count says how many bits are clear, and the claim of the bits orders what they stand for.
-    u32 seen = state().load(order::relaxed);
+    u64 seen = life().load(order::relaxed);
     for (;;) {
-      u32 const taken = bin_state::taken_of(seen, wanted);
+      u32 const taken = bin_life::taken_of(seen, wanted);
       if (taken == 0) return 0;
-      if (state().compare_exchange(seen, seen - taken, order::relaxed, order::relaxed)) {
-        exhausted = bin_state::free_blocks(seen) == taken;
+      if (life().compare_exchange(seen, seen - taken * bin_life::one_block, order::relaxed, order::relaxed)) {
+        exhausted = bin_life::free_blocks(seen) == taken;
         return taken;
       }
     }
   }
 
   /// Makes an empty bin of `capacity` blocks dead. False if it is not empty any more (N2).
-  WARPHEAP_DEVICE bool try_kill(u32 capacity) const {
-    u32 seen = capacity;
-    return state().compare_exchange(seen, bin_state::dead, order::relaxed, order::relaxed);
+  WARPHEAP_DEVICE bool try_kill(bin_role role, u32 capacity) const {
+    u64 seen = bin_life::of(role, capacity);
+    return life().compare_exchange(seen, bin_life::of(role, 0) | bin_life::dead, order::relaxed, order::relaxed);
   }
 
   /// Claims up to `wanted` blocks of one bitmap word, of which the caller lowered the free blocks before (N1).

@@ -43,12 +43,18 @@ class bin_list {
     }
   }
 
-  /// Gives a bin `blocks` free blocks, and links it if it had none. Inside a read section.
-  WARPHEAP_DEVICE void put(u32 page, u32 blocks) const {
+  /// Gives a bin of this class and arena `blocks` free blocks, and links it if it had none. False if it is none (any more).
+  /// Inside a read section.
+  WARPHEAP_DEVICE bool put(u32 page, u32 blocks) const {
     scoped_lock const guard{mutex()};
     bin_view const bin = table_.bin(page);
-    bin.state().fetch_add(blocks, order::relaxed);
+    bin_role const role{arena_, size_class_};
+    // relaxed: as in try_take(). N6: the exchange is by our role, so it fails if the bin has another.
+    u64 seen = bin_life::of(role, bin_life::free_blocks(bin.life().load(order::relaxed)));
+    while (!bin.life().compare_exchange(seen, seen + blocks * bin_life::one_block, order::relaxed, order::relaxed))
+      if (bin_life::role_of(seen).word != role.word) return false;
     link(bin, page);  // it has some: the list is not without it, and K2 is kept by who takes the last
+    return true;
   }
 
   /// Links a bin that nobody knows yet.
@@ -92,7 +98,7 @@ class bin_list {
     scoped_lock const guard{mutex()};
     bin_view const bin = table_.bin(page);
     // relaxed: of those who brought it to or from 0 and settled before us the mutex tells; others settle after us.
-    if (bin_state::free_blocks(bin.state().load(order::relaxed)) != 0) link(bin, page);
+    if (bin_life::free_blocks(bin.life().load(order::relaxed)) != 0) link(bin, page);
     else unlink(bin);
   }
 

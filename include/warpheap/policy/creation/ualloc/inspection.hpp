@@ -47,7 +47,8 @@ class bin_snapshot {
     if (pages == 0) return;
     device_buffer<u32> const list{chunks_};
     device_buffer<bin_header> const gathered(pages);
-    launch({256, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
+    u32 const blocks = static_cast<u32>(std::min<u64>(256, (pages * header_bytes / 8 + 255) / 256));
+    launch({blocks, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
            pages, shape().pages(), reinterpret_cast<u64*>(gathered.data()));
     synchronize();
     headers_ = gathered.to_host();
@@ -127,7 +128,7 @@ class bin_snapshot {
     auto const& head = header_of_chunk(chunk);
     for (u32 page = shape().specials(); page < shape().pages();) {
       bin_header const& bin = *header(table_.first_page(chunk) + page);
-      bin_role const role{bin.role};
+      bin_role const role = bin_life::role_of(bin.life);
       if ((head.taken[page / 64] >> page % 64 & 1) == 0 || !role.is_live()) {
         ++page;
         continue;
@@ -176,8 +177,8 @@ class bin_snapshot {
   }
 
   void check_bin(bin_header const& bin, u32 size_class, u32 chunk, invariant_report& report) const {
-    u32 const free = bin_state::free_blocks(bin.state);
-    expect(bin.state == free, report, "N2: a dead bin is still there, page", bin.number);
+    u32 const free = bin_life::free_blocks(bin.life);
+    expect((bin.life & bin_life::dead) == 0, report, "N2: a dead bin is still there, page", bin.number);
     expect(free + live_blocks(bin, size_class) == Layout::capacity(size_class), report,
            "N1: free blocks and set bits are not all blocks of the bin at page", bin.number);
     for (u32 word = 0; word < Layout::words(size_class); ++word)
@@ -185,8 +186,8 @@ class bin_snapshot {
              bin.number);
     expect((bin.linked != 0) == (free != 0), report, "N5: linked without free blocks, or not linked with some, page",
            bin.number);
-    expect(bin_role{bin.role}.arena() + 1 == owner(chunk), report, "P2: a bin of another arena than its chunk, page",
-           bin.number);
+    expect(bin_life::role_of(bin.life).arena() + 1 == owner(chunk), report,
+           "P2: a bin of another arena than its chunk, page", bin.number);
     bool const notes = room_word::idle_classes(room(owner(chunk) - 1)) >> size_class & 1;
     expect(free != Layout::capacity(size_class) || notes, report, "A4: an empty bin that nobody noted, page",
            bin.number);
@@ -227,8 +228,8 @@ class bin_snapshot {
       if (owner(chunk) != arena + 1) continue;
       for_each_bin(chunk, [&](bin_header const& bin, u32 its_class) {
         if (its_class != size_class) return;
-        free += bin_state::free_blocks(bin.state);
-        to_list += bin_state::free_blocks(bin.state) != 0;
+        free += bin_life::free_blocks(bin.life);
+        to_list += bin_life::free_blocks(bin.life) != 0;
       });
     }
     u64 const word = word64(offset);
@@ -239,7 +240,7 @@ class bin_snapshot {
     u32 previous = 0;
     for (u32 page = word32(offset + 32); page != 0 && listed <= to_list; ++listed) {
       bin_header const* const bin = header(page);
-      bool const ours = bin && bin->linked && bin_role{bin->role}.word == bin_role{arena, size_class}.word;
+      bool const ours = bin && bin->linked && bin_life::role_of(bin->life).word == bin_role{arena, size_class}.word;
       expect(ours && bin->previous == previous, report, "N4: a broken list of class", size_class);
       if (!ours) break;
       previous = page;

@@ -88,10 +88,10 @@ class page_store {
     u32 const alone = 1u << simt::lane_id();
     u32 const chunk = table_.chunk_of(page);
     bin_view const bin = table_.bin(page);
-    bin_role const role{bin.role().load(order::relaxed)};
+    bin_role const role = bin.role();
     u32 const pages = Layout::pages(role.size_class());
     mutex.lock(alone);
-    bin.role().store(role.ended().word, order::relaxed);
+    bin.life().store(bin_life::of(role.ended(), 0), order::relaxed);
     bool const gone = put_pages(chunk, table_.page_in_chunk(page), pages);
     mutex.unlock(alone);
     u64 change = pages * room_word::one_page;
@@ -211,7 +211,7 @@ class page_store {
   WARPHEAP_DEVICE void change_heads(u32 chunk, u32 word, u64 cleared, u64 set) const {
     // Pages that are free keep their bits: what was a block there can still be told. relaxed: of a block's own bin they are
     // known to whoever has the block.
-    atomic_ref<u64> const heads{table_.header_of_chunk(chunk)->heads[word]};
+    atomic_ref<u64> const heads = table_.heads(chunk, word);
     heads.store((heads.load(order::relaxed) & ~cleared) | set, order::relaxed);
   }
 
@@ -230,10 +230,10 @@ class page_store {
     chunk_shape const shape = table_.chunk();
     // No page was a bin's, whatever is written there.
     for (u32 page = shape.specials(); page < shape.pages(); ++page)
-      table_.bin(table_.first_page(chunk) + page).role().store(0, order::relaxed);
+      table_.bin(table_.first_page(chunk) + page).life().store(0, order::relaxed);
     for (u32 word = 0; word < 2; ++word) {
       taken(chunk, word).store(page_bits::unusable(shape, word), order::relaxed);
-      atomic_ref<u64>{table_.header_of_chunk(chunk)->heads[word]}.store(0, order::relaxed);
+      table_.heads(chunk, word).store(0, order::relaxed);
     }
     free_pages(chunk).store(shape.usable_pages(), order::relaxed);
     link(chunk);

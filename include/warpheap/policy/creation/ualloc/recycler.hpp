@@ -31,22 +31,44 @@ struct careful_steps {
   }
 };
 
+/// Bits of one bitmap word of a bin, which their owners have cleared and not yet counted.
+struct cleared_blocks {
+  u32 word;
+  u64 bits;
+
+  WARPHEAP_DEVICE u32 count() const { return popcount(bits); }
+};
+
 template <class Layout, class Supply, class Steps>
 class recycler {
  public:
   using table_type = far_table<Layout>;
   using list_type = bin_list<Layout, far_place>;
 
-  /// Gives back `blocks` blocks of a bin, whose bits are clear. Any lane alone.
-  WARPHEAP_DEVICE static void free(arena_table<Layout> const& table, u32 page, u32 arena, u32 size_class, u32 blocks) {
+  /// Gives back blocks of a bin of that role. If the bin is not of that role, or not any more, what was cleared is not the
+  /// caller's: it is set again, and the answer is false (N6). Any lane alone.
+  WARPHEAP_DEVICE static bool try_free(arena_table<Layout> const& table, u32 page, bin_role role,
+                                       cleared_blocks blocks) {
+    u32 const size_class = role.size_class();
     bin_view const bin = table.bin(page);
     // relaxed: the bits were released, and the signal releases the count.
-    u32 seen = bin.state().load(order::relaxed);
-    while (bin_state::stays_listed(seen, blocks, Layout::capacity(size_class))) {
-      if (bin.state().compare_exchange(seen, seen + blocks, order::relaxed, order::relaxed))
-        return signal(table, arena, size_class, blocks);
+    u64 seen = bin.life().load(order::relaxed);
+    while (bin_life::role_of(seen).word == role.word &&
+           bin_life::stays_listed(seen, blocks.count(), Layout::capacity(size_class))) {
+      if (bin.life().compare_exchange(seen, seen + blocks.count() * bin_life::one_block, order::relaxed,
+                                      order::relaxed)) {
+        signal(table, role.arena(), size_class, blocks.count());
+        return true;
+      }
     }
-    free_at_the_ends(table.far(), page, arena, size_class, blocks);
+    return free_at_the_ends(table.far(), page, role, blocks);
+  }
+
+  /// The same for rare frees, of whatever bin: one that becomes empty is left to whoever looks for pages.
+  WARPHEAP_DEVICE static bool free_and_keep(table_type table, u32 page, bin_role role, cleared_blocks blocks) {
+    if (count_and_keep(table, page, role, blocks.count())) return true;
+    take_back(table, page, blocks);
+    return false;
   }
 
   /// Y1, and tells who searches for the class.
@@ -86,20 +108,23 @@ class recycler {
 
   /// The end of a bin that no reader stands on.
   WARPHEAP_COLD static void end_of_bin(table_type table, bin_view bin) {
-    bin_role const role{bin.role().load(order::relaxed)};
+    bin_role const role = bin.role();
     bin.wait_for_owners(Layout::words(role.size_class()));
     page_store<Layout, Supply>{table, role.arena()}.give_back(bin.number().load(order::relaxed));
   }
 
-  /// Y4.
-  WARPHEAP_COLD static void free_at_the_ends(table_type table, u32 page, u32 arena, u32 size_class, u32 blocks) {
-    u32 const capacity = Layout::capacity(size_class);
+  /// Y4. As try_free().
+  WARPHEAP_COLD static bool free_at_the_ends(table_type table, u32 page, bin_role role, cleared_blocks blocks) {
+    u32 const arena = role.arena(), size_class = role.size_class(), capacity = Layout::capacity(size_class);
     auto const srcu = table.srcu(arena);
     u32 const section = srcu.read_lock();
-    list_type{table, arena, size_class}.put(page, blocks);
-    signal(table, arena, size_class, blocks);
-    // relaxed: who makes it empty later looks for himself.
-    bool const empty = table.bin(page).state().load(order::relaxed) == capacity;
+    if (!list_type{table, arena, size_class}.put(page, blocks.count())) {
+      srcu.read_unlock(section);
+      take_back(table, page, blocks);
+      return false;
+    }
+    signal(table, arena, size_class, blocks.count());
+    bool const empty = is_empty(table, page, capacity);
     // Blocks beyond those of so many bins are not kept for the class.
     u64 const kept = u64{Layout::config.idle_bins} * capacity;
     bool const reclaimed = empty && table.semaphore(arena, size_class).available() >= kept + capacity &&
@@ -111,6 +136,36 @@ class recycler {
     } else if (empty) {
       note_idle(table, arena, size_class);
     }
+    return true;
+  }
+
+  /// Counts blocks as free, and the bin as one that may be empty. False if it is not of that role.
+  WARPHEAP_COLD static bool count_and_keep(table_type table, u32 page, bin_role role, u32 blocks) {
+    u32 const arena = role.arena(), size_class = role.size_class();
+    auto const srcu = table.srcu(arena);
+    u32 const section = srcu.read_lock();  // Y4
+    bool const ours = list_type{table, arena, size_class}.put(page, blocks);
+    if (ours) signal(table, arena, size_class, blocks);
+    srcu.read_unlock(section);
+    if (ours) note_idle(table, arena, size_class);
+    return ours;
+  }
+
+  /// Sets bits again that a caller cleared who took the bin for another. Blocks that others have claimed meanwhile stay theirs, and as
+  /// many are counted as free. Any lane alone.
+  WARPHEAP_DEVICE static void take_back(table_type table, u32 page, cleared_blocks blocks) {
+    // N6: of a bin that is live the role stays, for as long as we have cleared bits of it.
+    bin_role const role = table.newest_role(page);
+    if (!role.is_live()) return;  // no bin, and what was cleared there was no block
+    // acquire, release: as claim() and give_back(), whose places in the chain we have taken.
+    u64 const there = table.bin(page).bits(blocks.word).fetch_or(blocks.bits, order::acq_rel);
+    u32 const claimed = popcount(there & blocks.bits);
+    if (claimed != 0) count_and_keep(table, page, role, claimed);
+  }
+
+  /// relaxed: who makes it empty later looks for himself, and try_retire() checks it.
+  WARPHEAP_DEVICE static bool is_empty(table_type table, u32 page, u32 capacity) {
+    return bin_life::free_blocks(table.bin(page).life().load(order::relaxed)) == capacity;
   }
 
   /// Kills and queues a bin that was seen empty. False if its units or its blocks are not all there any more. Inside a read
@@ -121,7 +176,7 @@ class recycler {
     // A2: before the units go, so that who finds none of them finds this. acquire, release: W1.
     table.room(arena).fetch_add(room_word::one_in_limbo, order::acq_rel);
     bool const ours = Steps::take_all(table.semaphore(arena, size_class), capacity);
-    if (!ours || !bin.try_kill(capacity)) {
+    if (!ours || !bin.try_kill({arena, size_class}, capacity)) {
       if (ours) signal(table, arena, size_class, capacity);
       table.room(arena).fetch_sub(room_word::one_in_limbo, order::acq_rel);
       return false;
@@ -140,9 +195,7 @@ class recycler {
     bool all = true;
     u32 const section = srcu.read_lock();
     for (u32 page = list.first(); page != 0; page = list.after(page)) {
-      // relaxed: try_retire checks it.
-      if (table.bin(page).state().load(order::relaxed) == Layout::capacity(size_class))
-        all = try_retire(table, page, arena, size_class) && all;
+      if (is_empty(table, page, Layout::capacity(size_class))) all = try_retire(table, page, arena, size_class) && all;
     }
     srcu.read_unlock(section);
     if (!all) note_idle(table, arena, size_class);

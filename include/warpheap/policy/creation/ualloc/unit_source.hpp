@@ -130,11 +130,10 @@ class unit_source {
   WARPHEAP_DEVICE static void set_up(table_type table, u32 page, u32 arena, u32 size_class) {
     bin_view const bin = table.bin(page);
     // relaxed: nobody knows the bin but through the list, which releases.
-    bin.state().store(Layout::capacity(size_class), order::relaxed);
     bin.linked().store(0, order::relaxed);
     bin.number().store(page, order::relaxed);
     for (u32 word = 0; word < Layout::words(size_class); ++word) bin.bits(word).store(0, order::relaxed);
-    bin.role().store(bin_role{arena, size_class}.word, order::relaxed);
+    bin.life().store(bin_life::of({arena, size_class}, Layout::capacity(size_class)), order::relaxed);
     bin_list<Layout, far_place>{table, arena, size_class}.add(page);
   }
 

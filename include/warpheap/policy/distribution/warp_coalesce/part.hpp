@@ -41,6 +41,15 @@ struct alignas(16) part_header {
   WARPHEAP_HOST_DEVICE bool is_sealed() const { return seal() == seal_for(this); }
   WARPHEAP_HOST_DEVICE bool was_sealed() const { return (seal() ^ 0x3ffff) == seal_for(this); }
 
+  /// The same of a pointer that came to the caller by whatever way: a header that seems to have no seal is looked at again, by a
+  /// read-modify-write, which sees the newest.
+  WARPHEAP_DEVICE bool is_sealed_now() {
+    if (is_sealed()) return true;
+    // acquire: what follows it in the header is read anew too.
+    atomic_ref<u64>{word}.fetch_or(0, order::acquire);
+    return is_sealed();
+  }
+
   /// A block whose one part starts further behind has this at its first byte, with the way to the header as `bytes`.
   WARPHEAP_HOST_DEVICE bool points_on() const { return index() == 1 && last() == 0; }
 

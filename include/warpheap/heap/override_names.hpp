@@ -1,0 +1,124 @@
+// The names of C and C++ in device code, served by the heap that override_heap binds: malloc, free, new, delete, and those
+// that CUDA has not in device code: calloc, realloc, aligned_alloc, and new with std::nothrow_t.
+//
+// nvcc takes a definition of such a name that only its device pass sees for that pass's own: device code calls it, with
+// -rdc=true also device code that was compiled without this header, and host code is untouched. (Device code compiled
+// without it and without -rdc=true still calls CUDA's.)
+//
+// With -rdc=true a unit that does not know this header calls three names: malloc, free and __cuda_syscall_aligned_malloc;
+// nvcc makes calls of these of every new and delete. ptxas knows the three for functions of CUDA's own:
+//
+//   N1  From sm_80 on a caller keeps values across such a call in all of R32 and above. A call of any other function
+//       preserves of these R36-39, R44-47 and so on. Of R0-R31, of the uniform registers and of the convergence barriers both
+//       preserve the same ones: R16-19, R22-31, UR36 and above, B6 and above.
+//   N2  So nothing that these names call, directly or not, may use a register above R31. ptxas sees to the others.
+//
+// N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0, sm_75 to sm_120). N2 is what
+// WARPHEAP_DEVICE says of each function with -rdc=true; scripts/check_cuda.py override looks at linked programs.
+#pragma once
+
+#if defined(__CUDACC_RTC__)
+#error "override.hpp is for nvcc; code for NVRTC takes a heap_ref, or calls the functions of c_interface.hpp"
+#include <compilation_stops_here>
+#elif defined(__CUDACC_RDC__) && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1209
+#error "override.hpp with -rdc=true needs CUDA 12.9 or newer, where a function can bound its own registers"
+#include <compilation_stops_here>
+#elif defined(__clang__) && defined(__CUDA__)
+#error "override.hpp is for nvcc: clang defines new and delete of device code itself; give kernels a heap_ref"
+#include <compilation_stops_here>
+#endif
+
+#include "bound_heap.hpp"
+#include "override_allocator.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include <cstdlib>
+#include <new>
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Where the unit's device code finds its heap: one variable a unit, `static`. With -rdc=true all of them are bound to the
+/// same heap, so it does not matter from which unit the linker takes malloc. There it is no constant: nvlink 13.0 stores
+/// constants of several units that begin alike once, but places their symbols as if it had not.
+#if defined(__CUDACC_RDC__)
+static __device__ bound_heap<override_allocator<>::type> device_heap;
+#elif defined(__CUDACC__)
+static __constant__ bound_heap<override_allocator<>::type> device_heap;
+#else
+static bound_heap<override_allocator<>::type> device_heap;
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#if defined(__CUDA_ARCH__)
+
+#define WARPHEAP_DEVICE_NAME inline WARPHEAP_DEVICE
+// What device code calls that does not know this header: also there where its own unit has no kernel.
+#if defined(__CUDACC_RDC__)
+#define WARPHEAP_DEVICE_SYSCALL inline __attribute__((used)) WARPHEAP_DEVICE
+#else
+#define WARPHEAP_DEVICE_SYSCALL inline WARPHEAP_DEVICE
+#endif
+
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 2620, 20039  // that they are inline; and that calloc and its like become names of device code
+
+WARPHEAP_DEVICE_SYSCALL void* malloc(std::size_t bytes) noexcept { return warpheap::device_heap.malloc(bytes); }
+WARPHEAP_DEVICE_SYSCALL void free(void* memory) noexcept { warpheap::device_heap.free(memory); }
+WARPHEAP_DEVICE_NAME void* calloc(std::size_t count, std::size_t size) noexcept {
+  return warpheap::device_heap.calloc(count, size);
+}
+WARPHEAP_DEVICE_NAME void* realloc(void* memory, std::size_t bytes) noexcept {
+  return warpheap::device_heap.realloc(memory, bytes);
+}
+WARPHEAP_DEVICE_NAME void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  return warpheap::device_heap.aligned_alloc(alignment, bytes);
+}
+
+#if defined(__CUDACC_RDC__)
+// What nvcc makes of an aligned new, and of __nv_aligned_device_malloc, in units that do not know this header.
+extern "C" WARPHEAP_DEVICE_SYSCALL void* __cuda_syscall_aligned_malloc(std::size_t bytes, std::size_t alignment) {
+  return warpheap::device_heap.make(bytes, alignment);
+}
+#endif
+
+// clang-format off
+#define WARPHEAP_DEVICE_NEW(name)                                                                                      \
+  WARPHEAP_DEVICE_NAME void* name(std::size_t bytes) { return warpheap::device_heap.make(bytes); }                     \
+  WARPHEAP_DEVICE_NAME void* name(std::size_t bytes, std::align_val_t alignment) {                                     \
+    return warpheap::device_heap.make(bytes, static_cast<std::size_t>(alignment));                                     \
+  }                                                                                                                    \
+  WARPHEAP_DEVICE_NAME void* name(std::size_t bytes, std::nothrow_t const&) noexcept {                                 \
+    return warpheap::device_heap.make(bytes);                                                                          \
+  }                                                                                                                    \
+  WARPHEAP_DEVICE_NAME void* name(std::size_t bytes, std::align_val_t alignment, std::nothrow_t const&) noexcept {     \
+    return warpheap::device_heap.make(bytes, static_cast<std::size_t>(alignment));                                     \
+  }
+
+#define WARPHEAP_DEVICE_DELETE(name, ...) \
+  WARPHEAP_DEVICE_NAME void name(void* memory __VA_OPT__(, ) __VA_ARGS__) noexcept { warpheap::device_heap.free(memory); }
+
+#define WARPHEAP_DEVICE_DELETES(name)                                       \
+  WARPHEAP_DEVICE_DELETE(name)                                              \
+  WARPHEAP_DEVICE_DELETE(name, std::size_t)                                 \
+  WARPHEAP_DEVICE_DELETE(name, std::align_val_t)                            \
+  WARPHEAP_DEVICE_DELETE(name, std::size_t, std::align_val_t)               \
+  WARPHEAP_DEVICE_DELETE(name, std::nothrow_t const&)                       \
+  WARPHEAP_DEVICE_DELETE(name, std::align_val_t, std::nothrow_t const&)
+
+WARPHEAP_DEVICE_NEW(operator new)
+WARPHEAP_DEVICE_NEW(operator new[])
+WARPHEAP_DEVICE_DELETES(operator delete)
+WARPHEAP_DEVICE_DELETES(operator delete[])
+// clang-format on
+
+#pragma nv_diagnostic pop
+
+#undef WARPHEAP_DEVICE_DELETES
+#undef WARPHEAP_DEVICE_DELETE
+#undef WARPHEAP_DEVICE_NEW
+#undef WARPHEAP_DEVICE_SYSCALL
+#undef WARPHEAP_DEVICE_NAME
+
+#endif

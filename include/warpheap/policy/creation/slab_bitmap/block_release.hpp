@@ -1,0 +1,199 @@
+// What block a pointer names, and how it is given back.
+//
+// A free looks at the role of the slab, by a load, and clears the block's bit. That load may be old where nothing but the pointer
+// came to us, by a shuffle or a relaxed mailbox: it may say that there is no block, or name the class that the slab had before.
+// So what finds nothing to clear is looked at again, by read-modify-writes, before it is called a misuse.
+//
+//   F1  a free is counted as foreign or double only after a look at the newest word of the slab, and an attempt by what it says.
+//   F2  lanes that act as one have read one role: what holds for the leader's holds for all.
+//   F3  a free that cleared the bit of another class learns it as it subtracts. If there is a block where it points, which it frees
+//       then, it sets that bit again, unless somebody has claimed it meanwhile.
+#pragma once
+
+#include "../../../sync/warp_aggregate.hpp"
+#include "runs.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Finds and frees the blocks of a heap. Stateless; `table` is the heap.
+class block_release {
+ public:
+  WARPHEAP_DEVICE explicit block_release(slab_table const& table) : table_{table} {}
+
+  /// Gives the block at `memory` back. Any lanes, converged or not. What is no live block is counted and ignored.
+  WARPHEAP_DEVICE void operator()(void const* memory) const {
+    u64 const offset = offset_of(memory);
+    slab_role const role = seen_role(offset);
+    block_address const at = locate(offset, role);
+    outcome what = missed;
+    if (at.kind == block_address::block) {
+      u32 const company = simt::active_mask();
+      // With a constant where it is a whole warp, as it mostly is: of lanes that name a constant mask the compiler need not find
+      // out which of them name which.
+      shared_release const shared =
+          company == full_mask ? release_together(full_mask, at, role) : release_together(company, at, role);
+      what = finish(company, memory, at, role, shared);
+    }
+    if (what != freed) look_again(table_, memory, role, what);
+  }
+
+  /// Bytes of the live block at `memory`; 0 if it is none. Looks again before it says so.
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
+    u64 const offset = offset_of(memory);
+    if (offset >= table_.geometry().pool_bytes()) return 0;
+    WARPHEAP_NO_UNROLL
+    for (u32 look = 0; look < 2; ++look) {
+      slab_role const role = look == 0 ? seen_role(offset) : table_.newest_role(slab_of(offset));
+      block_address const at = locate(offset, role);
+      if (at.kind == block_address::run) return u64{role.length()} << table_.geometry().slab_log2();
+      if (at.kind == block_address::none) continue;
+      bitmap const blocks = table_.blocks(at.slab);
+      u32 const word = at.index / 64;
+      // relaxed: whoever has the block is ordered by what gave it to him.
+      u64 const taken = look == 0 ? blocks.load(word) : blocks.load_newest(word, order::relaxed);
+      if ((taken >> (at.index % 64)) & 1) return class_bytes(role.size_class());
+    }
+    return 0;
+  }
+
+ private:
+  using count = slab_table::count;
+
+  /// What starts at an address, by the role of its slab; says nothing about whether it is taken.
+  struct block_address {
+    enum kind_of : u32 { none, block, run } kind;
+    u32 slab;
+    u32 index;  ///< of the block in its slab
+  };
+
+  WARPHEAP_DEVICE u64 offset_of(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
+  }
+  WARPHEAP_DEVICE u32 slab_of(u64 offset) const { return static_cast<u32>(offset >> table_.geometry().slab_log2()); }
+
+  /// The role that a look finds; none outside the pool.
+  WARPHEAP_DEVICE slab_role seen_role(u64 offset) const {
+    if (offset >= table_.geometry().pool_bytes()) return {};
+    // relaxed: written before the block was handed out; if what handed it to us did not order that, we look again (F1).
+    return {table_.role(slab_of(offset)).load(order::relaxed)};
+  }
+
+  WARPHEAP_DEVICE block_address locate(u64 offset, slab_role role) const {
+    if (role.is_none()) return {};
+    u32 const slab = slab_of(offset);
+    u32 const inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
+    if (role.is_run()) return {inside == 0 ? block_address::run : block_address::none, slab, 0};
+    u32 const index = role.index_at(inside);
+    // A start beyond the last block is in the tail: its bit is never set.
+    return {index != slab_role::no_block ? block_address::block : block_address::none, slab, index};
+  }
+
+  /// What came of one lane's free.
+  enum outcome : u32 {
+    freed,
+    missed,  ///< nothing was there to clear
+    misled  ///< the bit was that of a block of another class, elsewhere: only the first block begins where it does in any class
+  };
+
+  /// What the lanes of a group did together.
+  struct shared_release {
+    u64 cleared;     ///< the leader's: bits that were set in the word of its block
+    slab_state now;  ///< the leader's: the slab's word after the subtraction
+    u32 mask;        ///< the group
+    bool suffices;   ///< in every group of the company: each lane's block was taken, and is free now
+  };
+
+  /// Clears the bits of all lanes here that lie in one bitmap word by one operation, and subtracts them.
+  WARPHEAP_DEVICE shared_release release_together(u32 company, block_address const& at, slab_role role) const {
+    u32 const word = at.slab * table_.geometry().words() + at.index / 64;
+    // Lanes of a warp may call at one place with different heaps, and with different roles of one slab (F2): 7 bits of a role say
+    // its class, and stay clear of what addresses take.
+    u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{role.word} << 57);
+    lane_group const group = group_by(company, key);
+    u32 const place = at.index % 64;
+    // Blocks that came in a row, by rank, often go in a row.
+    u32 const start = simt::shuffle(company, place, group.leader);
+    u64 bits = low_mask(group.size) << start;
+    if (simt::ballot(company, place != start + group.rank) != 0)
+      bits = union_of_groups(company, group, u64{1} << place);
+    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
+    simt::sync_warp(company);
+    shared_release shared{0, {}, group.mask, false};
+    if (group.leads) {
+      shared.cleared = table_.blocks(at.slab).release(at.index / 64, bits);
+      if (shared.cleared != 0) shared.now = table_.subtract(at.slab, popcount(shared.cleared), 0);
+    }
+    bool const in_vain = popcount(shared.cleared) != group.size || shared.now.size_class() != role.size_class();
+    shared.suffices = simt::ballot(company, group.leads && in_vain) == 0;
+    return shared;
+  }
+
+  /// Settles what the lanes of `company` did together. Returns to each what came of its free.
+  WARPHEAP_DEVICE outcome finish(u32 company, void const* memory, block_address const& at, slab_role role,
+                                 shared_release const& shared) const {
+    lane_group const group = group_of(shared.mask);
+    outcome mine = freed;
+    if (!shared.suffices) {
+      bool const is_strange = shared.cleared != 0 && shared.now.size_class() != role.size_class();
+      u32 const strange = simt::ballot(company, group.leads && is_strange);
+      u64 const cleared = simt::shuffle(company, shared.cleared, group.leader);
+      // Of lanes that freed one block together, one did.
+      u32 const same = simt::match_any(company, reinterpret_cast<u64>(memory)) & group.mask;
+      if (!((cleared >> (at.index % 64)) & 1) || !group_of(same).leads) mine = missed;
+      else if (((strange >> group.leader) & 1) && at.index != 0) mine = misled;
+    }
+    if (group.leads && !shared.now.is_settled(role.size_class())) table_.settle(at.slab, shared.now);
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    simt::sync_warp(company);
+    return mine;
+  }
+
+  /// A free whose first look, at the role that it `tried`, freed nothing: a run, or a misuse, or a look that was old. Any lane alone.
+  WARPHEAP_COLD static void look_again(slab_table table, void const* memory, slab_role tried, outcome came_of_it) {
+    block_release const self{table};
+    u64 const offset = self.offset_of(memory);
+    if (offset >= table.geometry().pool_bytes()) return table.add_count(count::foreign_frees, 1);
+    u32 const slab = self.slab_of(offset);
+    bool is_start = self.locate(offset, tried).kind != block_address::none;
+    slab_role role = is_start && tried.is_run() ? tried : table.newest_role(slab);
+    WARPHEAP_NO_UNROLL
+    while (self.locate(offset, role).kind == block_address::run) {
+      if (slab_runs::try_destroy(table, slab, role)) return;
+      is_start = true;
+    }
+    self.release_newest(offset, tried, came_of_it == misled, is_start);
+  }
+
+  /// Frees the block that starts at `offset` by the newest word of its slab, if the class is another than was `tried` (F1), and
+  /// gives back the one that we took for it (F3). Counts what is none; `is_start`: something started there by an older word.
+  WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_misled, bool is_start) const {
+    u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
+    // A promise: while we hold it, the slab keeps its class (D3).
+    slab_state const now = table_.promise(slab, 1);
+    u32 freed = 0, promised = 1;
+    if (now.live()) {
+      u32 const index = block_index(now.size_class(), inside);
+      bool const starts = index * class_bytes(now.size_class()) == inside;
+      is_start = is_start || starts;
+      if (starts && !tried.is_of(now.size_class())) freed = popcount(release_bit(slab, index));
+      // Our promise becomes that of the other block: it has room, since ours is free and not subtracted yet.
+      u32 const other = tried.index_at(inside);
+      if (freed != 0 && is_misled && other < table_.geometry().capacity(now.size_class()))
+        promised -= popcount(restore_bit(slab, other));
+    }
+    if (freed == 0) table_.add_count(is_start ? count::double_frees : count::foreign_frees, 1);
+    table_.settle(slab, table_.subtract(slab, freed, promised));
+  }
+
+  WARPHEAP_DEVICE u64 release_bit(u32 slab, u32 index) const {
+    return table_.blocks(slab).release(index / 64, u64{1} << (index % 64));
+  }
+  WARPHEAP_DEVICE u64 restore_bit(u32 slab, u32 index) const {
+    // relaxed: whose block it is is nothing to us.
+    return table_.blocks(slab).try_claim(index / 64, u64{1} << (index % 64), order::relaxed);
+  }
+
+  slab_table table_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Compiles for a GPU with clang: kernels on a heap_ref compile, and override.hpp is refused in one sentence.
+
+Any clang that can compile an empty CUDA program with the toolkit that nvcc belongs to will do: CLANGXX, or the newest on
+PATH. CUDA 13 needs clang 22.
+"""
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import compilers
+
+SOURCES = compilers.ROOT / "tests" / "compile"
+OVERRIDE = compilers.ROOT / "include" / "warpheap" / "heap" / "override.hpp"
+REFUSAL = "override.hpp is for nvcc: clang defines new and delete of device code itself"
+NEWEST, OLDEST = 30, 14
+
+
+def command_of(clang, toolkit):
+    """clang is older than most of the toolkits that it works with, and warns of that."""
+    options = ["-std=c++20", f"--cuda-path={toolkit}", "-Wno-unknown-cuda-version", f"-I{compilers.ROOT}/include"]
+    return [clang, "-x", "cuda", *options]
+
+
+def compile_text(command, text):
+    """Returns (succeeded, what the compiler said)."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = pathlib.Path(directory) / "source.cu"
+        source.write_text(text)
+        return compilers.compile([*command, "--cuda-gpu-arch=sm_75", "-fsyntax-only", str(source)])[:2]
+
+
+def find_clang(toolkit):
+    """The command line of a clang that works with the toolkit, or None."""
+    names = [os.environ.get("CLANGXX")] + [f"clang++-{version}" for version in range(NEWEST, OLDEST - 1, -1)] + ["clang++"]
+    for clang in filter(None, map(shutil.which, filter(None, names))):
+        if compile_text(command_of(clang, toolkit), "__global__ void kernel() {}\n")[0]:
+            return command_of(clang, toolkit)
+    return None
+
+
+def compile_all(command, interface, kernel):
+    """The whole interface is read, and one kernel made code of, for the host and two GPUs. Returns whether all went well."""
+    one_kernel = ["-O1", "-c", "-o", "/dev/null", str(kernel)]
+    results = compilers.compile_all(
+        {
+            f"{interface.name} sm_90": [*command, "--cuda-gpu-arch=sm_90", "-fsyntax-only", str(interface)],
+            f"{kernel.name} sm_75": [*command, "--cuda-gpu-arch=sm_75", *one_kernel],
+            f"{kernel.name} sm_90": [*command, "--cuda-gpu-arch=sm_90", *one_kernel],
+        }
+    )
+    for name, (good, said, seconds) in results.items():
+        print(f"clang, {name}: {'compiled' if good else 'FAILED'} in {seconds:.1f} s" + ("" if good else f"\n{said[:4000]}"))
+    return all(good for good, _, _ in results.values())
+
+
+def refuses_override(command, header):
+    good, said = compile_text(command, f'#include "{header}"\n__global__ void kernel(int** out) {{ *out = new int; }}\n')
+    errors = [line for line in said.splitlines() if "error: " in line and "compilation_stops_here" not in line]
+    right = not good and len(errors) == 1 and REFUSAL in errors[0]
+    print(f"clang, {header.name}: " + ("refused in one sentence" if right else f"not refused as it should be\n{said[:4000]}"))
+    return right
+
+
+def self_test(command):
+    """A kernel that does not compile, and a header that clang takes, must be reported."""
+    with tempfile.TemporaryDirectory() as directory:
+        wrong, empty = pathlib.Path(directory) / "wrong.cu", pathlib.Path(directory) / "empty.hpp"
+        wrong.write_text("__global__ void kernel(int* out) { *out = undeclared; }\n")
+        empty.write_text("")
+        judged = [compile_all(command, wrong, wrong), refuses_override(command, empty)]
+    print(f"of two planted faults {judged.count(False)} were reported")
+    return 1 if any(judged) else 0
+
+
+def main():
+    options = compilers.arguments(__doc__).parse_args()
+    toolkit = pathlib.Path(compilers.nvcc_or_skip("clang as a CUDA compiler")[0]).resolve().parent.parent
+    command = find_clang(toolkit)
+    if not command:
+        print(f"SKIP: no clang that compiles CUDA with {toolkit}, so clang as a CUDA compiler was not checked")
+        return compilers.SKIPPED
+    if options.self_test:
+        return self_test(command)
+    good = compile_all(command, SOURCES / "public_api.cu", SOURCES / "malloc_only.cu")
+    return 0 if refuses_override(command, OVERRIDE) and good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

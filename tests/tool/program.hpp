@@ -1,0 +1,71 @@
+// The program as a process: what it is given, and what comes out. WARPHEAP_TOOL names it; without that, tests are skipped.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace warpheap::tool {
+
+struct outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+inline std::string contents(std::filesystem::path const& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+class program_test : public testing::Test {
+ protected:
+  program_test() {
+    std::string const name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder = std::filesystem::temp_directory_path() / ("warpheap_" + name + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+  }
+  ~program_test() override { std::filesystem::remove_all(folder); }
+
+  void SetUp() override {
+    auto const* const path = std::getenv("WARPHEAP_TOOL");
+    if (!path) GTEST_SKIP() << "WARPHEAP_TOOL does not name the program";
+    program = path;
+  }
+
+  /// What a shell makes of `command`.
+  outcome run_shell(std::string const& command) const {
+    auto const out = folder / "out", err = folder / "err";
+    int const status = std::system((command + " >'" + out.string() + "' 2>'" + err.string() + "'").c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
+  }
+
+  /// The program's; `arguments` may end with what a shell redirects.
+  outcome run(std::string const& arguments) const { return run_shell("'" + program + "' " + arguments); }
+
+  std::string write(std::string const& name, std::string const& text) const {
+    std::ofstream{folder / name} << text;
+    return (folder / name).string();
+  }
+
+  /// Status 2, nothing on standard output, and one line on standard error, with `said` in it.
+  void expect_refusal(std::string const& arguments, std::string const& said) const {
+    auto const made = run(arguments);
+    EXPECT_EQ(made.status, 2) << arguments;
+    EXPECT_THAT(made.out, testing::IsEmpty()) << arguments;
+    EXPECT_THAT(made.err, testing::HasSubstr(said)) << arguments;
+    EXPECT_EQ(std::count(made.err.begin(), made.err.end(), '\n'), 1) << arguments << "\n" << made.err;
+  }
+
+  std::filesystem::path folder;
+  std::string program;
+};
+
+}  // namespace warpheap::tool

@@ -1,0 +1,24 @@
+// What the option parser says, in our words: its help in lines that fit, and what was typed wrong as a sentence.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace warpheap::tool {
+
+/// Help whose lines are at most `line_columns` long.
+class help_formatter final : public CLI::Formatter {
+ public:
+  help_formatter();
+  std::string make_option(CLI::Option const* option, bool is_positional) const override;
+  std::string make_description(CLI::App const* app) const override;
+  std::string make_footer(CLI::App const* app) const override;
+};
+
+/// "info, graph, bench": the commands that help lists.
+std::string command_names(CLI::App const& app);
+
+/// What was wrong with the arguments, of `command` where one was named: a sentence without the program's name.
+std::string sentence_of(CLI::ParseError const& error, CLI::App const& app, std::string const& command);
+
+}  // namespace warpheap::tool
