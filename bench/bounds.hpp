@@ -129,8 +129,8 @@ class bounded_calls {
       asking.times_us.push_back(malloc_us);
       freeing.times_us.push_back(free_us);
     }
-    add(asking, static_cast<double>(threads), ask::figures());
-    add(freeing, static_cast<double>(threads), give_back::figures());
+    add(asking, served(threads, asking.failures), ask::figures());
+    add(freeing, served(threads, asking.failures), give_back::figures());
   }
 
   void churn() {
@@ -176,9 +176,10 @@ std::vector<result> bounds(contender<Allocator> const& who, request const& asked
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> rows;
   u32 done = 0;
+  bool ended = false;
   auto const measure = [&]<launch_bound Bound>() {
-    asked.report("bounds, " + who.name, done++, 5);
     if (!rows.empty() && !rows.back().checked()) return;  // what a broken heap says next means nothing
+    if (ended || (ended = !asked.proceed("bounds, " + who.name, done++, 5))) return;
     result unmeasured{.scenario = "bounds", .allocator = who.name, .operation = "malloc"};
     unmeasured.parameters = {{"bound_threads", Bound.threads}, {"bound_blocks", Bound.blocks}};
     if (skip(rows, unmeasured, on_gpu || Bound.threads == 0 ? "" : "the host backend has no registers to bound"))

@@ -15,6 +15,7 @@
 #include "bench/utilisation.hpp"
 #include "bench/workers.hpp"
 #include "broken_allocators.hpp"
+#include "small_request.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {
@@ -24,15 +25,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-bench::request small_request() {
-  bench::request asked;
-  asked.pool_bytes = u64{4} << 20;
-  asked.repeat = 2;
-  asked.threads = 500;  // the last warp is partial
-  asked.rounds = 16;
-  return asked;
-}
 
 TEST(Scenarios, AreSoundForEveryAllocator) {
   auto const on = make_host_backend();

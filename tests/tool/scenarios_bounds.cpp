@@ -5,6 +5,7 @@
 
 #include "backend/backend.hpp"
 #include "broken_allocators.hpp"
+#include "small_request.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {
@@ -14,18 +15,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-bench::request bounds_request() {
-  bench::request asked;
-  asked.pool_bytes = u64{4} << 20;
-  asked.repeat = 2;
-  asked.threads = 500;  // the last warp is partial
-  asked.rounds = 16;
-  return asked;
-}
-
 TEST(Bounds, MeasuresTheDefaultAllocatorAndOnTheHostWithoutABound) {
   auto const on = make_host_backend();
-  auto asked = bounds_request();
+  auto asked = small_request();
   asked.sizes = {100};
   asked.ranges = {{16, 300}};
   EXPECT_FALSE(on->measures_allocators("bounds"));
@@ -45,15 +37,26 @@ TEST(Bounds, MeasuresTheDefaultAllocatorAndOnTheHostWithoutABound) {
   for (size_t i = 3; i < rows.size(); ++i) EXPECT_THAT(rows[i].skipped, HasSubstr("no registers to bound"));
 }
 
+TEST(Bounds, EndsWhereItIsTold) {
+  auto asked = small_request();
+  u64 told = 0;
+  asked.proceed = [&](std::string const&, u64 done, u64) {
+    told = done;
+    return done < 1;
+  };
+  EXPECT_THAT(make_host_backend()->bench_floor("bounds", asked), SizeIs(3)) << "the rows without a bound";
+  EXPECT_EQ(told, 1u) << "and nothing is asked after the end";
+}
+
 TEST(Bounds, FindsBrokenAllocatorsAndStopsThere) {
   auto const fault_of = [](std::vector<bench::result> const& rows) {
     for (auto const& row : rows)
       if (row.skipped.empty()) EXPECT_THAT(row.fault, testing::Not(IsEmpty())) << row.operation;
     return rows.front().fault;
   };
-  EXPECT_THAT(fault_of(bench::bounds(broken<overlapping>(), bounds_request())), HasSubstr("blocks overlap another"));
-  EXPECT_EQ(fault_of(bench::bounds(broken<misaligning>(), bounds_request())), "500 blocks are not aligned as promised");
-  EXPECT_THAT(fault_of(bench::bounds(broken<leaking>(), bounds_request())), HasSubstr("blocks lost"));
+  EXPECT_THAT(fault_of(bench::bounds(broken<overlapping>(), small_request())), HasSubstr("blocks overlap another"));
+  EXPECT_EQ(fault_of(bench::bounds(broken<misaligning>(), small_request())), "500 blocks are not aligned as promised");
+  EXPECT_THAT(fault_of(bench::bounds(broken<leaking>(), small_request())), HasSubstr("blocks lost"));
 }
 
 }  // namespace

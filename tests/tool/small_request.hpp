@@ -1,0 +1,17 @@
+// What a scenario is asked where a moment must do.
+#pragma once
+
+#include "bench/plain.hpp"
+
+namespace warpheap::tool {
+
+inline bench::request small_request() {
+  bench::request asked;
+  asked.pool_bytes = u64{4} << 20;
+  asked.repeat = 2;
+  asked.threads = 500;  // the last warp is partial
+  asked.rounds = 16;
+  return asked;
+}
+
+}  // namespace warpheap::tool
