@@ -108,6 +108,8 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "rather allocate in even steps and rather free in odd ones, a kernel a step or one for all), scaling (a burst "
       "by the number of threads), head_replacement (of halloc alone: bursts whose slabs are replaced meanwhile, and "
       "as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one allocation).\n"
+      "Of the default allocator, whatever the allocators: bounds (burst and churn in kernels with five launch bounds, "
+      "with their registers).\n"
       "Scenarios of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch: "
       "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every "
       "barrier a wait of its own, against barriers that are delegated), random_walk (steps and time of a page by RW, "
@@ -123,12 +125,13 @@ void add_bench(CLI::App& to, bench_flags& flags) {
                     .gpu_pool = "8GiB on a GPU, or half of its free memory if that is less, and 512MiB for exhaust and "
                                 "scaling"});
   add_sizes(to, flags.sizes, flags.ranges,
-            "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling and "
-            "head_replacement",
-            "Ranges of sizes of mixed, churn (the first), utilisation, policy_overhead and prefix_sum");
+            "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling, "
+            "head_replacement and bounds (the first)",
+            "Ranges of sizes of mixed, churn and bounds (the first), utilisation, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
            "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
-           "262144, fill 65536, head_replacement four slabs' blocks for each of halloc's rows; on the host fewer)",
+           "262144, bounds both, fill 65536, head_replacement four slabs' blocks for each of halloc's rows; on the "
+           "host fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
            "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "
