@@ -35,7 +35,10 @@ template <class Creation>
 using plain_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
 
-using default_allocator = plain_allocator<creation::slab_bitmap<>>;
+/// A class of its own, so that the names of kernels, in profiles and in reports of sanitizers, stay short.
+struct default_allocator : plain_allocator<creation::slab_bitmap<>> {
+  using plain_allocator<creation::slab_bitmap<>>::plain_allocator;
+};
 using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,
                                     reserve_pool::toolkit_limit, alignment::shrink<16>>;
 /// Chunks of 24 bytes are aligned to 8 alone.
