@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 
 #include "override_units.hpp"
@@ -164,9 +165,29 @@ TEST(OverrideHeap, IsOneAtATime) {
   EXPECT_THAT(ask(), Each(testing::NotNull()));
 }
 
+/// A unit of this program's allocator that keeps what it was told, or refuses to be told anything.
+struct pretended_unit {
+  using binding_type = bound_heap<default_allocator>;
+  static inline binding_type told{};
+  static inline bool refuses = false;
+
+  static void write(void const* binding) {
+    if (refuses) throw backend_error{"no kernel image"};
+    told = *static_cast<binding_type const*>(binding);
+  }
+  static void read(void* binding) { *static_cast<binding_type*>(binding) = told; }
+  static constexpr detail::override_variable variable{write, read};
+  static constexpr char const* allocator() { return detail::allocator_text<default_allocator>(); }
+  static bool is_bound() { return told.is_bound(); }
+  static void start() {
+    told = {};
+    refuses = false;
+  }
+};
+
 TEST(OverrideHeap, RefusesUnitsThatWereCompiledForAnotherAllocator) {
   {
-    detail::override_unit const other{"other.cu", "another allocator", [](void const*) {}};
+    detail::override_unit const other{"other.cu", "another allocator", pretended_unit::variable};
     auto const message = message_of<std::logic_error>([] { override_heap{1_MiB}; });
     EXPECT_THAT(message, HasSubstr("other.cu was compiled for another allocator"));
     EXPECT_THAT(ask(), Each(nullptr));
@@ -175,26 +196,16 @@ TEST(OverrideHeap, RefusesUnitsThatWereCompiledForAnotherAllocator) {
   EXPECT_THAT(ask(), Each(testing::NotNull()));
 }
 
-/// A unit of this program's allocator that keeps what it was told, or refuses to be told anything.
-struct pretended_unit {
-  static inline bool bound = false, refuses = false;
-
-  static void bind(void const* binding) {
-    if (refuses) throw backend_error{"no kernel image"};
-    bound = static_cast<bound_heap<default_allocator> const*>(binding)->is_bound();
-  }
-  static constexpr char const* allocator() { return detail::allocator_text<default_allocator>(); }
-};
-
 TEST(OverrideHeap, SaysWhichUnitTheDeviceCannotRunAndBindsNone) {
-  pretended_unit::bound = pretended_unit::refuses = false;
+  pretended_unit::start();
   {
-    detail::override_unit const stubborn{"stubborn.cu", pretended_unit::allocator(),
-                                         [](void const*) { throw backend_error{"no kernel image"}; }};
-    detail::override_unit const newest{"newest.cu", pretended_unit::allocator(), pretended_unit::bind};
+    detail::override_unit const stubborn{"stubborn.cu",
+                                         pretended_unit::allocator(),
+                                         {[](void const*) { throw backend_error{"no kernel image"}; }, nullptr}};
+    detail::override_unit const newest{"newest.cu", pretended_unit::allocator(), pretended_unit::variable};
     auto const message = message_of<backend_error>([] { override_heap{1_MiB}; });
     EXPECT_THAT(message, testing::AllOf(HasSubstr("stubborn.cu"), HasSubstr("no kernel image")));
-    EXPECT_FALSE(pretended_unit::bound) << "bound before the other refused, and unbound again";
+    EXPECT_FALSE(pretended_unit::is_bound());
     EXPECT_THAT(ask(), Each(nullptr));
   }
   override_heap const made{1_MiB};
@@ -202,25 +213,76 @@ TEST(OverrideHeap, SaysWhichUnitTheDeviceCannotRunAndBindsNone) {
 }
 
 TEST(OverrideHeap, UnbindsTheOthersWhenOneUnitCannotBeUnbound) {
-  pretended_unit::bound = pretended_unit::refuses = false;
-  detail::override_unit const newest{"newest.cu", pretended_unit::allocator(), pretended_unit::bind};
+  pretended_unit::start();
+  detail::override_unit const newest{"newest.cu", pretended_unit::allocator(), pretended_unit::variable};
   {
     override_heap const made{1_MiB};
-    EXPECT_TRUE(pretended_unit::bound);
+    EXPECT_TRUE(pretended_unit::is_bound());
     pretended_unit::refuses = true;
   }
   EXPECT_THAT(ask(), Each(nullptr));
 }
 
-TEST(OverrideHeap, BindsUnitsThatCameLaterWhenAsked) {
-  static u32 bound;
-  bound = 0;
+TEST(OverrideHeap, BindsAUnitThatComesWhileItLives) {
+  pretended_unit::start();
+  {
+    override_heap const made{1_MiB};
+    detail::override_unit const late{"late.cu", pretended_unit::allocator(), pretended_unit::variable};
+    EXPECT_TRUE(pretended_unit::is_bound());
+  }
+  pretended_unit::start();
+  detail::override_unit const later{"later.cu", pretended_unit::allocator(), pretended_unit::variable};
+  EXPECT_FALSE(pretended_unit::is_bound()) << "the heap is gone";
+}
+
+TEST(OverrideHeap, UnbindsAUnitThatCameWhileItLived) {
+  pretended_unit::start();
+  auto made = std::make_unique<override_heap>(1_MiB);
+  detail::override_unit const late{"late.cu", pretended_unit::allocator(), pretended_unit::variable};
+  EXPECT_TRUE(pretended_unit::is_bound());
+  made.reset();
+  EXPECT_FALSE(pretended_unit::is_bound());
+}
+
+TEST(OverrideHeap, SaysWhenAskedWhyAUnitThatCameLaterIsNotBound) {
+  pretended_unit::start();
   override_heap made{1_MiB};
-  detail::override_unit const late{"late.cu", detail::allocator_text<default_allocator>(),
-                                   [](void const*) { ++bound; }};
-  EXPECT_EQ(bound, 0u);
+  {
+    detail::override_unit const other{"other.cu", "another allocator", pretended_unit::variable};
+    EXPECT_FALSE(pretended_unit::is_bound());
+    EXPECT_THAT(message_of<std::logic_error>([&] { made.bind(); }), HasSubstr("other.cu was compiled for another"));
+  }
+  pretended_unit::refuses = true;
+  detail::override_unit const late{"late.cu", pretended_unit::allocator(), pretended_unit::variable};
+  EXPECT_THAT(message_of<backend_error>([&] { made.bind(); }), HasSubstr("late.cu cannot be given its heap"));
+  pretended_unit::refuses = false;
   made.bind();
-  EXPECT_EQ(bound, 1u);
+  EXPECT_TRUE(pretended_unit::is_bound());
+}
+
+/// Whether `memory` lies in memory that the backend gave somebody.
+bool is_allocated(void const* memory) {
+#if defined(__CUDACC__)
+  cudaPointerAttributes found{};
+  return cudaPointerGetAttributes(&found, memory) == cudaSuccess && found.type == cudaMemoryTypeDevice;
+#else
+  return host::detail::describe_address(reinterpret_cast<u64>(memory)).starts_with("buffer");
+#endif
+}
+
+TEST(OverrideHeap, GivesItsMemoryBack) {
+  auto made = std::make_unique<override_heap>(64_MiB);
+  void const* const block = ask()[0];
+  EXPECT_TRUE(is_allocated(block));
+  made.reset();
+  EXPECT_FALSE(is_allocated(block));
+}
+
+TEST(OverrideHeap, TakesNoMemoryIfAUnitCannotBeBound) {
+  pretended_unit::start();
+  pretended_unit::refuses = true;
+  detail::override_unit const stubborn{"stubborn.cu", pretended_unit::allocator(), pretended_unit::variable};
+  EXPECT_THAT(message_of<backend_error>([] { override_heap{u64{1} << 60}; }), HasSubstr("stubborn.cu"));
 }
 
 }  // namespace override_test

@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include <cstring>
+#include <memory>
 #include <type_traits>
 
 #include "kernels.hpp"
@@ -172,6 +173,66 @@ TEST(DropIn, AddsNamesThatCudaHasNot) {
   EXPECT_EQ(now.live_blocks, 0u);
   EXPECT_EQ(now.double_frees, 0u);
   EXPECT_EQ(now.foreign_frees, 100u) << "a pointer of the host's cudaMalloc is counted and ignored";
+}
+
+/// The device for what follows, and the one before at the end.
+class on_device {
+ public:
+  explicit on_device(int device) { EXPECT_EQ(cudaSetDevice(device), cudaSuccess); }
+  ~on_device() { cudaSetDevice(0); }
+};
+
+TEST(DropIn, ServesTheDeviceOnWhichItWasMade) {
+  if (int devices = 0; cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) GTEST_SKIP() << "one device";
+  auto made = std::make_unique<override_heap>(64_MiB);
+  {
+    on_device const other{1};
+    device_buffer<node*> const lists(threads);
+    ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+    EXPECT_THAT(lists.to_host(), testing::Each(nullptr)) << "unbound on the other";
+    made->bind();
+    int current = -1;
+    ASSERT_EQ(cudaGetDevice(&current), cudaSuccess);
+    EXPECT_EQ(current, 1);
+    ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+    EXPECT_THAT(lists.to_host(), testing::Each(nullptr)) << "bind() binds the heap's own";
+  }
+  device_buffer<node*> const lists(threads);
+  device_buffer<u32> const sums(threads);
+  ASSERT_EQ(build_lists(threads, lists.data(), 3), cudaSuccess);
+  EXPECT_EQ(made->heap().statistics().live_blocks, 3 * threads);
+  ASSERT_EQ(sum_and_free_lists(threads, lists.data(), sums.data()), cudaSuccess);
+  expect_clean(*made);
+  {
+    on_device const other{1};
+    made.reset();
+    made = std::make_unique<override_heap>(64_MiB);
+    device_buffer<node*> const there(threads);
+    ASSERT_EQ(build_lists(threads, there.data(), 3), cudaSuccess);
+    EXPECT_EQ(made->heap().statistics().live_blocks, 3 * threads);
+  }
+  ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+  EXPECT_THAT(lists.to_host(), testing::Each(nullptr)) << "unbound by its end, though another device was current";
+}
+
+// The last one: it takes back what anybody holds on the device.
+TEST(DropIn, OutlivesAResetOfTheDeviceAndFreesNothingThen) {
+  auto made = std::make_unique<override_heap>(64_MiB);
+  {
+    device_buffer<node*> const lists(threads);
+    ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+  }
+  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+  device_buffer<node*> const lists(threads);
+  ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+  EXPECT_THAT(lists.to_host(), testing::Each(nullptr)) << "unbound, as at the start";
+  device_buffer<u64> const successor(64_MiB / sizeof(u64));  // likely where the pool was
+  made.reset();
+  EXPECT_EQ(cudaMemset(successor.data(), 1, successor.size() * sizeof(u64)), cudaSuccess);
+  EXPECT_EQ(successor[successor.size() - 1], 0x0101010101010101u);
+  override_heap const next{64_MiB};
+  ASSERT_EQ(build_lists(threads, lists.data(), 1), cudaSuccess);
+  EXPECT_EQ(next.heap().statistics().live_blocks, threads);
 }
 
 }  // namespace

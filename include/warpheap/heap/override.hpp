@@ -9,6 +9,10 @@
 #include "override_names.hpp"
 #include "override_units.hpp"
 
+#if !defined(__CUDACC_RTC__)
+#include <memory>
+#endif
+
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 namespace detail {
@@ -19,63 +23,93 @@ constexpr char const* allocator_text() {
   return __PRETTY_FUNCTION__;
 }
 
-static inline void bind_this_unit(void const* binding) {
+static inline void write_this_unit(void const* binding) {
 #if defined(__CUDACC__)
-  cuda::check(cudaMemcpyToSymbol(device_heap, binding, sizeof device_heap), "cudaMemcpyToSymbol");
+  auto const status = cudaMemcpyToSymbol(device_heap, binding, sizeof device_heap);
+  if (status == cudaErrorInvalidSymbol) {
+    cudaGetLastError();
+    throw backend_error{
+        "CUDA does not know it yet. With -rdc=true that comes when the last file's static objects are made: "
+        "link the file with the heap last, or make the heap in main()"};
+  }
+  cuda::check(status, "cudaMemcpyToSymbol");
 #else
   backend::copy_bytes(&device_heap, binding, sizeof device_heap);
 #endif
 }
 
-static override_unit const this_unit{__BASE_FILE__, allocator_text<override_allocator<>::type>(), bind_this_unit};
+static inline void read_this_unit(void* binding) {
+#if defined(__CUDACC__)
+  cuda::check(cudaMemcpyFromSymbol(binding, device_heap, sizeof device_heap), "cudaMemcpyFromSymbol");
+#else
+  backend::copy_bytes(binding, &device_heap, sizeof device_heap);
+#endif
+}
+
+static override_unit const this_unit{
+    __BASE_FILE__, allocator_text<override_allocator<>::type>(), {write_this_unit, read_this_unit}};
 
 }  // namespace detail
 
-/// The heap behind device code's malloc, free, new and delete: made, it is bound in all units of the process that include
-/// this header, on the current device; destroyed, it waits for the device's kernels, and is unbound. Make and destroy it
-/// with the same device current, when no kernel runs that calls these names.
+/// The heap behind malloc, free, new and delete of device code, for the device that is current when
+/// it is made. Made, it is bound in all units of the process that include this header; destroyed, it
+/// waits for the device's kernels and is unbound. Make and destroy it when no kernel runs that calls
+/// these names.
 ///
-/// O1  All units on the list are bound to the one that lives, or all are unbound; but for those that came since bind().
+/// O1  All units are bound to the one that lives, or all are unbound. A unit that comes while it lives
+///     is bound as it comes; if it cannot be, it stays unbound, and bind() says why.
 /// O2  At most one lives: it claims that before it takes memory, and gives the claim back last.
-/// O3  All units on the list were compiled for one allocator, or none is bound.
+/// O3  All units are for one allocator when it is made, or none is bound.
+/// O4  A device that was reset has taken the pool back. Then no unit holds the binding any more, and
+///     the pool is not freed: its address may be another's by then.
 template <class Allocator>
 class basic_override_heap {
  public:
-  /// As basic_heap's; throws std::logic_error too if there is an override_heap or a unit was compiled for another
-  /// allocator, and backend_error if the device cannot run a unit's code.
-  explicit basic_override_heap(size_t bytes) : heap_{bytes} {
+  /// As basic_heap's. Throws std::logic_error too if there is an override_heap, or a unit was compiled
+  /// for another allocator; backend_error if the device cannot run a unit's code, or CUDA does not know
+  /// it yet.
+  explicit basic_override_heap(size_t bytes) {
+    detail::override_unit::expect_all_bindable(nothing());  // before memory is taken
+    heap_ = std::make_unique<basic_heap<Allocator>>(bytes);
+    words_ = bound_heap<Allocator>{heap_->ref()};
     try {
       bind();
     } catch (...) {  // O1: some may be bound
-      detail::override_unit::try_bind_all(&unbound);
+      detail::override_unit::unbind_all(nothing());
       throw;
     }
   }
   basic_override_heap(basic_override_heap const&) = delete;
   basic_override_heap& operator=(basic_override_heap const&) = delete;
   ~basic_override_heap() {
+    backend::device_scope const there{binding_.device};
     try {
       synchronize();
     } catch (std::exception const&) {  // the runtime is unloading, or a kernel failed, which others are told
     }
-    detail::override_unit::try_bind_all(&unbound);
+    bool const reset = !detail::override_unit::any_holds(binding_);
+    detail::override_unit::unbind_all(nothing());
+    if (reset) (void)heap_.release();  // O4: its own bytes are lost to the host, a few hundred
   }
 
-  /// Binds once more, for units of libraries that were loaded since.
-  void bind() {
-    bound_heap<Allocator> const binding{heap_.ref()};
-    detail::override_unit::bind_all(detail::allocator_text<Allocator>(), &binding);
-  }
+  /// Binds once more. Throws what the constructor throws of units: so a program hears why a library
+  /// that was loaded since could not be bound.
+  void bind() { detail::override_unit::bind_all(binding_); }
 
   /// The heap itself: statistics, invariants, reset, and its ref() for kernels that take one.
-  basic_heap<Allocator>& heap() noexcept { return heap_; }
-  basic_heap<Allocator> const& heap() const noexcept { return heap_; }
+  basic_heap<Allocator>& heap() noexcept { return *heap_; }
+  basic_heap<Allocator> const& heap() const noexcept { return *heap_; }
 
  private:
   static constexpr bound_heap<Allocator> unbound{};
 
+  detail::override_binding nothing() const { return {binding_.allocator, binding_.device, &unbound, sizeof unbound}; }
+
   detail::override_claim claim_;  // O2: first made, last destroyed
-  basic_heap<Allocator> heap_;
+  bound_heap<Allocator> words_{};
+  detail::override_binding binding_{detail::allocator_text<Allocator>(), backend::current_device(), &words_,
+                                    sizeof words_};
+  std::unique_ptr<basic_heap<Allocator>> heap_;
 };
 
 using override_heap = basic_override_heap<override_allocator<>::type>;

@@ -1,15 +1,22 @@
-// The translation units whose device code has its malloc from us, so that a heap can be bound in each of them.
+// The translation units whose device code has its malloc from us, so that a heap can be bound in
+// each of them.
 //
-// Without -rdc=true a unit's device code is a program of its own with variables of its own, which only host code of the same
-// unit can name. So each unit brings a function that writes its variable, and puts it on a list of the process before main.
-// With -rdc=true units work the same, and need no case of their own.
+// Without -rdc=true a unit's device code is a program of its own with variables of its own, which
+// only host code of the same unit can name. So each unit brings a function that writes its
+// variable, and puts it on a list of the process before main. With -rdc=true units work the same,
+// and need no case of their own.
+//
+// Units come one after the other: static objects of one are made before another's are, and
+// libraries are loaded later. A unit that comes while a heap is bound is bound to it there and
+// then.
 #pragma once
 
-#include "../platform/types.hpp"
+#include "../platform/simt.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
@@ -21,19 +28,35 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace detail {
 
-/// A unit that includes override.hpp. On the list as long as it lives: from before main, or from the loading of its
-/// library to the unloading.
+/// How a unit's variable is reached: copies of a heap's binding, of the type that the unit's
+/// allocator names. Both throw what the backend says if they cannot.
+struct override_variable {
+  void (*write)(void const* binding);
+  void (*read)(void* binding);
+};
+
+/// What units are bound to: the `size` bytes at `bytes`, for one allocator and one device. It
+/// outlives its being bound.
+struct override_binding {
+  std::string_view allocator;
+  int device;
+  void const* bytes;
+  size_t size;
+};
+
+/// A unit that includes override.hpp. On the list as long as it lives: from before main, or from
+/// the loading of its library to the unloading.
 class override_unit {
  public:
-  /// `bind` copies a heap's binding, of the type that `allocator` names, to where the unit's device code finds it. Throws
-  /// what the backend says if it cannot.
-  using bind_function = void (*)(void const* binding);
-
-  override_unit(char const* source, char const* allocator, bind_function bind)
-      : source_{source}, allocator_{allocator}, bind_{bind} {
+  /// Bound at once if a heap is, and this unit can be; else it stays unbound, and bind_all() says
+  /// why.
+  override_unit(char const* source, char const* allocator, override_variable variable)
+      : source_{source}, allocator_{allocator}, variable_{variable} {
     std::lock_guard const lock{mutex()};
     next_ = first();
     first() = this;
+    auto const* const to = bound();
+    if (to && to->allocator == allocator_) try_write(*to);
   }
   override_unit(override_unit const&) = delete;
   override_unit& operator=(override_unit const&) = delete;
@@ -44,42 +67,83 @@ class override_unit {
     *link = next_;
   }
 
-  /// Binds all units. Throws std::logic_error if one was compiled for another allocator, and backend_error with the
-  /// unit's name if one cannot be bound; then some are bound and some are not.
-  static void bind_all(std::string_view allocator, void const* binding) {
+  /// Binds all units, and those that come until unbind_all(). Throws std::logic_error if one was
+  /// compiled for another allocator, and backend_error with the unit's name if one cannot be bound;
+  /// then some are bound and some are not.
+  static void bind_all(override_binding const& to) {
     std::lock_guard const lock{mutex()};
-    for (auto const* unit = first(); unit; unit = unit->next_)  // O3, before any is bound
-      if (allocator != unit->allocator_)
-        throw std::logic_error{"override_heap: " + std::string{unit->source_} +
-                               " was compiled for another allocator, " + unit->allocator_ + ", not " +
-                               std::string{allocator}};
-    for (auto const* unit = first(); unit; unit = unit->next_) unit->bind(binding);
+    write_all(to);
+    bound() = &to;
   }
 
-  /// Binds all units that can be bound, whatever becomes of the others.
-  static void try_bind_all(void const* binding) noexcept {
+  /// Throws what bind_all() would: to know that before there is anything to bind.
+  static void expect_all_bindable(override_binding const& nothing) {
     std::lock_guard const lock{mutex()};
-    for (auto const* unit = first(); unit; unit = unit->next_) {
-      try {
-        unit->bind_(binding);
-      } catch (std::exception const&) {
-      }
-    }
+    write_all(nothing);
+  }
+
+  /// Writes `nothing` to all units that can be reached, whatever becomes of the others.
+  static void unbind_all(override_binding const& nothing) noexcept {
+    std::lock_guard const lock{mutex()};
+    bound() = nullptr;
+    for (auto const* unit = first(); unit; unit = unit->next_) unit->try_write(nothing);
+  }
+
+  /// Whether any unit holds this binding: false when the device was reset since, and the variables
+  /// are as at the start.
+  static bool any_holds(override_binding const& to) noexcept {
+    std::lock_guard const lock{mutex()};
+    for (auto const* unit = first(); unit; unit = unit->next_)
+      if (unit->holds(to)) return true;
+    return false;
   }
 
  private:
-  void bind(void const* binding) const {
+  static void write_all(override_binding const& to) {
+    for (auto const* unit = first(); unit; unit = unit->next_)  // O3, before any is written
+      if (to.allocator != unit->allocator_)
+        throw std::logic_error{"override_heap: " + std::string{unit->source_} +
+                               " was compiled for another allocator, " + unit->allocator_ + ", not " +
+                               std::string{to.allocator}};
+    backend::device_scope const there{to.device};
+    for (auto const* unit = first(); unit; unit = unit->next_) unit->write(to);
+  }
+
+  void write(override_binding const& to) const {
     try {
-      bind_(binding);
+      variable_.write(to.bytes);
     } catch (std::exception const& error) {
       throw backend_error{"override_heap: device code of " + std::string{source_} +
                           " cannot be given its heap: " + error.what()};
     }
   }
 
+  void try_write(override_binding const& to) const noexcept {
+    backend::device_scope const there{to.device};
+    try {
+      variable_.write(to.bytes);
+    } catch (std::exception const&) {
+    }
+  }
+
+  bool holds(override_binding const& to) const noexcept {
+    backend::device_scope const there{to.device};
+    try {
+      std::string held(to.size, '\0');
+      variable_.read(held.data());
+      return std::memcmp(held.data(), to.bytes, to.size) == 0;
+    } catch (std::exception const&) {
+      return false;
+    }
+  }
+
   static override_unit*& first() {
     static constinit override_unit* list = nullptr;
     return list;
+  }
+  static override_binding const*& bound() {
+    static constinit override_binding const* to = nullptr;
+    return to;
   }
   static std::mutex& mutex() {
     static constinit std::mutex all;
@@ -88,7 +152,7 @@ class override_unit {
 
   char const* source_;
   char const* allocator_;
-  bind_function bind_;
+  override_variable variable_;
   override_unit* next_ = nullptr;
 };
 

@@ -105,7 +105,10 @@ WARPHEAP_HOST_DEVICE constexpr allocator_traits left_by(allocator_traits promise
 
 /// Pads blocks no finer than the creation policy aligns them, so that a size never promises more than its block.
 template <class Creation, class Alignment>
-concept alignment_serves_creation = Alignment::bytes >= 1 && Alignment::bytes <= Creation::traits.alignment;
+concept alignment_serves_creation = Alignment::bytes >= 1 &&
+                                    (Alignment::bytes <= Creation::traits.alignment || requires {
+                                      requires Alignment::bytes <= Creation::traits.multiples_aligned_up_to;
+                                    });
 
 /// Pads blocks no finer than the distribution policy leaves them aligned.
 template <class Distribution, class Alignment>

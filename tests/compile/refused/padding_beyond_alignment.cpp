@@ -3,5 +3,5 @@
 
 using namespace warpheap;
 using wrong = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null, reserve_pool::device_memory,
-                        alignment::shrink<32>>;
+                        alignment::shrink<8192>>;
 wrong* never;

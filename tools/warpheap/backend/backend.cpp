@@ -17,7 +17,7 @@ using floor_function = std::vector<bench::result> (*)(bench::request const&);
 
 struct scenario {
   char const* name;
-  run_function run;  ///< null: of primitives alone
+  run_function run;  ///< null: all rows are those of `floor`
   floor_function floor = nullptr;
 };
 
@@ -35,6 +35,7 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"scaling", run_scaling},
                                       {"head_replacement", run_head_replacement},
                                       {"prefix_sum", run_prefix_sum, run_prefix_sum_floor},
+                                      {"bounds", nullptr, run_bounds},
                                       {"semaphore", nullptr, run_semaphore},
                                       {"rcu_delegation", nullptr, run_rcu_delegation},
                                       {"random_walk", nullptr, run_random_walk}};

@@ -23,6 +23,7 @@ std::vector<bench::result> run_prefix_sum(std::string const& allocator, bench::r
 std::vector<bench::result> run_prefix_sum_floor(bench::request const& asked);
 std::vector<bench::result> run_burst_floor(bench::request const& asked);
 std::vector<bench::result> run_mixed_floor(bench::request const& asked);
+std::vector<bench::result> run_bounds(bench::request const& asked);
 std::vector<bench::result> run_semaphore(bench::request const& asked);
 std::vector<bench::result> run_random_walk(bench::request const& asked);
 std::vector<bench::result> run_rcu_delegation(bench::request const& asked);

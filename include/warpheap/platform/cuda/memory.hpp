@@ -81,6 +81,29 @@ inline void copy_bytes(void* to, void const* from, size_t bytes) {
   check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
+/// The device that this thread's calls go to.
+inline int current_device() {
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+/// Another device for this thread's calls, as long as it lives. Where that fails, the next call says so.
+class device_scope {
+ public:
+  explicit device_scope(int device) noexcept {
+    if (cudaGetDevice(&before_) != cudaSuccess || cudaSetDevice(device) != cudaSuccess) cudaGetLastError();
+  }
+  device_scope(device_scope const&) = delete;
+  device_scope& operator=(device_scope const&) = delete;
+  ~device_scope() {
+    if (cudaSetDevice(before_) != cudaSuccess) cudaGetLastError();
+  }
+
+ private:
+  int before_ = 0;
+};
+
 #if defined(__CUDACC__)
 /// Sets a __device__ or __constant__ variable of the current device, for the kernels that are launched from now on. A
 /// __managed__ one is assigned.
@@ -93,9 +116,8 @@ void set_device_variable(T& variable, T const& value) {
 
 /// Multiprocessors of the current device.
 inline u32 multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  int count = 0;
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, current_device()), "cudaDeviceGetAttribute");
   return static_cast<u32>(count);
 }
 

@@ -77,6 +77,17 @@ inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}
 /// Copies between any two places, after all earlier work of the default stream.
 inline void copy_bytes(void* to, void const* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
+/// There is one device.
+inline int current_device() { return 0; }
+
+class device_scope {
+ public:
+  explicit device_scope(int) noexcept {}
+  device_scope(device_scope const&) = delete;
+  device_scope& operator=(device_scope const&) = delete;
+  ~device_scope() {}
+};
+
 /// Sets a variable that kernels see, for those that are launched from now on.
 template <class T>
 void set_device_variable(T& variable, T const& value) {

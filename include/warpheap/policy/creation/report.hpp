@@ -12,11 +12,12 @@ namespace warpheap {
 
 /// What an allocator promises; the conformance suite asks for exactly this.
 struct allocator_traits {
-  size_t alignment = 16;             ///< every result is a multiple of it, bytes
-  size_t self_aligned_up_to = 0;     ///< powers of two up to this size are aligned to themselves, bytes
-  bool detects_misuse = false;       ///< double and foreign frees are counted and ignored
-  bool exact_out_of_memory = false;  ///< nullptr only when every suitable block was owned; full recovery after frees
-  bool whole_pool = false;           ///< one request may take nearly the whole of an empty pool
+  size_t alignment = 16;               ///< every result is a multiple of it, bytes
+  size_t self_aligned_up_to = 0;       ///< powers of two up to this size are aligned to themselves, bytes
+  size_t multiples_aligned_up_to = 0;  ///< multiples of a power of two up to this are aligned to that power, bytes
+  bool detects_misuse = false;         ///< double and foreign frees are counted and ignored
+  bool exact_out_of_memory = false;    ///< nullptr only when every suitable block was owned; full recovery after frees
+  bool whole_pool = false;             ///< one request may take nearly the whole of an empty pool
   /// What is larger is refused, always.
   size_t largest_bytes = ~size_t{0};
 };

@@ -37,6 +37,7 @@ class slab_bitmap {
   static constexpr char const* name = "slab_bitmap";
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = 4096,
+                                           .multiples_aligned_up_to = 4096,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .whole_pool = true};

@@ -42,6 +42,7 @@ class basic_warp_coalesce {
     Traits left = promised;
     left.alignment = alignment;
     left.self_aligned_up_to = 0;
+    if constexpr (requires { left.multiples_aligned_up_to; }) left.multiples_aligned_up_to = 0;
     left.detects_misuse = left.exact_out_of_memory = left.whole_pool = false;
     if constexpr (requires { left.largest_bytes; })
       if (left.largest_bytes != ~size_t{0}) left.largest_bytes -= part_header::unit;

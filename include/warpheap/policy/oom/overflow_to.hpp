@@ -46,6 +46,8 @@ class overflow_to {
     Traits left = first;
     left.alignment = lesser(first.alignment, second.alignment);
     left.self_aligned_up_to = lesser(first.self_aligned_up_to, second.self_aligned_up_to);
+    if constexpr (requires { left.multiples_aligned_up_to; })
+      left.multiples_aligned_up_to = lesser(first.multiples_aligned_up_to, second.multiples_aligned_up_to);
     left.detects_misuse = first.detects_misuse && second.detects_misuse;
     left.exact_out_of_memory = first.exact_out_of_memory && second.exact_out_of_memory;
     left.whole_pool = false;

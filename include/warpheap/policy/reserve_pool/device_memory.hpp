@@ -11,7 +11,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace reserve_pool {
 
-/// Owns one range of device memory. Movable; gives the memory back when destroyed, quietly if the runtime is unloading.
+/// Owns one range of device memory. Movable; gives the memory back when destroyed, quietly if the
+/// runtime is unloading.
 class device_memory {
  public:
   static constexpr char const* name = "device_memory";
@@ -31,6 +32,23 @@ class device_memory {
   void swap(device_memory& other) noexcept { std::swap(memory_, other.memory_); }
 
   void* memory_ = nullptr;
+};
+
+/// The same, all zero at first. Creation policies that write nothing into their pool, like
+/// slab_bitmap, then hand out zeros where no block was before.
+class zeroed_memory {
+ public:
+  static constexpr char const* name = "zeroed_memory";
+
+  /// As device_memory's. The heap waits for the default stream before it is there for others.
+  void* acquire(size_t bytes) {
+    void* const memory = memory_.acquire(bytes);
+    backend::fill_bytes(memory, 0, bytes);
+    return memory;
+  }
+
+ private:
+  device_memory memory_;
 };
 
 }  // namespace reserve_pool
