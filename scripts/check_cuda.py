@@ -83,18 +83,12 @@ __global__ void kernel(double* out) {
   store_matrix_sync(out, sum, 8, mem_row_major);
 }
 """
-WIDE_FUNCTION = """
-namespace warpheap {
-__device__ __noinline__ void wide(float* out) {
-  float x[96];
-#pragma unroll
-  for (int i = 0; i < 96; ++i) x[i] = out[i];
-  __syncthreads();
-#pragma unroll
-  for (int i = 0; i < 96; ++i) out[95 - i] = x[i];
-}
-}  // namespace warpheap
-__global__ void kernel(float* out) { warpheap::wide(out); }
+ARGUMENTS = [f"a{i}" for i in range(40)]  # which come in registers
+WIDE_FUNCTION = f"""
+namespace warpheap {{
+__device__ __noinline__ float wide({", ".join("float " + a for a in ARGUMENTS)}) {{ return {" * ".join(ARGUMENTS)}; }}
+}}  // namespace warpheap
+__global__ void kernel(float* out) {{ *out = warpheap::wide({", ".join(["*out"] * len(ARGUMENTS))}); }}
 """
 ONE_KERNEL = "__global__ void kernel(int* out) { *out = 1; }\n"
 MANY_REGISTERS = """
