@@ -40,6 +40,7 @@ using plain_allocator =
 struct default_allocator : plain_allocator<creation::slab_bitmap<>> {
   using plain_allocator<creation::slab_bitmap<>>::plain_allocator;
 };
+
 /// The default one for programs that are right by what CUDA's heap happens to do: memory is zero until a block had it, and no
 /// two blocks share a sector of 32 bytes, the least that a cache holds.
 using forgiving_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
