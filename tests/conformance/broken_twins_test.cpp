@@ -55,7 +55,7 @@ TEST(BrokenTwin, ThatLosesWhatIsFreedTwiceIsCaught) {
 
 TEST(BrokenTwin, ThatBelievesEveryFreeIsCaughtUnderTraffic) {
   EXPECT_THAT(first_complaint(50, &survives_double_frees_under_traffic<reference<fault::believes_frees>>),
-              HasSubstr("reach into the block at"));
+              testing::AnyOf(HasSubstr("reach into the block at"), HasSubstr("lies in a block that starts nowhere")));
 }
 
 TEST(BrokenTwin, ThatLosesBlocksIsCaughtByWhomTheyWerePassedTo) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
@@ -235,6 +237,17 @@ TEST(Allocator, LeavesFreesToTheCreationPolicy) {
   launch({1, 1}, free_numbers{}, plain_allocator<echo>{creation});
   synchronize();
   EXPECT_EQ(sum[0], 45u);
+}
+
+template <class T>
+char const* name_of_type() {
+  return __PRETTY_FUNCTION__;
+}
+
+TEST(Allocator, TheDefaultHasAShortNameInReportsOfSanitizersAndProfilers) {
+  std::string const name = name_of_type<heap_ref>();
+  EXPECT_NE(name.find("default_allocator"), std::string::npos) << name;
+  EXPECT_EQ(name.find('<'), std::string::npos) << name;
 }
 
 }  // namespace allocator_test

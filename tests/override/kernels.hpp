@@ -47,4 +47,28 @@ cudaError_t sum_and_free_lists(unsigned threads, node** lists, unsigned* sums);
 /// new, new[], delete and delete[] of types with an alignment of their own.
 cudaError_t make_aligned(unsigned threads, tally* counts);
 
+// holding_unit.cu
+
+/// Which call a kernel holds values across. Even ones allocate, odd ones free what the one before made.
+enum class held_call { malloc, free, make, destroy, make_aligned, destroy_aligned };
+/// Every thread makes one call on its element of `memory`, with 90 values of `in` in registers. `wrong` counts threads whose
+/// values changed, `made` those whose pointer is not null afterwards.
+cudaError_t hold_values(held_call what, unsigned threads, unsigned const* in, void** memory, tally* counts);
+
+// constants_unit.cu, once for each number
+
+/// Every thread allocates once.
+template <int Unit>
+cudaError_t allocate_in_unit(unsigned threads, void** memory, tally* counts);
+template <>
+cudaError_t allocate_in_unit<1>(unsigned threads, void** memory, tally* counts);
+template <>
+cudaError_t allocate_in_unit<2>(unsigned threads, void** memory, tally* counts);
+template <>
+cudaError_t allocate_in_unit<3>(unsigned threads, void** memory, tally* counts);
+template <>
+cudaError_t allocate_in_unit<4>(unsigned threads, void** memory, tally* counts);
+template <>
+cudaError_t allocate_in_unit<5>(unsigned threads, void** memory, tally* counts);
+
 }  // namespace override_test

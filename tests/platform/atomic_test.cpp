@@ -220,7 +220,7 @@ TYPED_TEST(AtomicFloat, SumsCountEachLaneOnceWithItsFraction) {
 template <class T>
 struct compare_bits {
   WARPHEAP_DEVICE void operator()(T* words, u32* results) const {
-    using detail::to_word;
+    using atomic_detail::to_word;
     atomic_ref<T> const zero{words[0]}, nan{words[1]};
     T expected = T(-0.0);
     results[0] = !zero.compare_exchange(expected, T(1), order::relaxed, order::relaxed);
@@ -241,7 +241,7 @@ struct compare_bits {
 TYPED_TEST(AtomicFloat, ValuesAreComparedAndMovedAsBits) {
   for_each_schedule(4, [] {
     auto const nan = std::bit_cast<TypeParam>(
-        std::bit_cast<detail::atomic_word<TypeParam>>(std::numeric_limits<TypeParam>::quiet_NaN()) | 5);
+        std::bit_cast<atomic_detail::atomic_word<TypeParam>>(std::numeric_limits<TypeParam>::quiet_NaN()) | 5);
     device_buffer<TypeParam> words(std::vector<TypeParam>{0, nan});
     device_buffer<u32> results(9);
     launch({1, 1}, compare_bits<TypeParam>{}, words.data(), results.data());

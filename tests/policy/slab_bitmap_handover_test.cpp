@@ -1,5 +1,6 @@
-// Pointers that reach the lane that frees them by a shuffle or a relaxed mailbox, which orders nothing: that lane's first look at a
-// slab may be older than the block. Only a model with stale reads shows it, as the host backend's.
+// Pointers that reach the lane that frees them by a shuffle or a relaxed mailbox, which orders
+// nothing: that lane's first look at a slab may be older than the block. Only a model with stale
+// reads shows it, as the host backend's.
 #include <warpheap/util/random.hpp>
 
 #include "tiny_pool.hpp"
@@ -61,36 +62,41 @@ void expect_arrives(launch_shape shape, Body body) {
 TEST(SlabBitmapHandover, FreesWhatCameByAShuffle) { expect_arrives({1, 2}, by_shuffle{}); }
 TEST(SlabBitmapHandover, FreesWhatCameByARelaxedMailbox) { expect_arrives({2, 2}, by_mailbox{}); }
 
-/// The only slab changes class from 64 to 256 bytes for the first eight lanes, and the ninth frees the block at 256 bytes: by the old
-/// class that would be the fifth one.
+/// The only slab changes class from 64 to 256 bytes for the first eight lanes, and the ninth frees
+/// the block at `place`: by the old class that would be another one. An owner frees its own block
+/// at the same time.
 struct by_shuffle_from_a_recycled_slab {
   static constexpr u32 owners = 8;
 
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, void** given) const {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 place, void** freed) const {
     constexpr u32 all = low_mask(owners + 1);
     u32 const lane = simt::lane_id();
     if (lane == 0) heap.destroy(heap.create(64));
     simt::ballot(all, true);
-    void* const block = lane < owners ? heap.create(256) : nullptr;
-    u32 const giver = lowest_bit(simt::ballot(all, block == heap.table().pool() + 256));
-    void* const received = simt::shuffle(all, block, giver);
-    if (lane != owners) return;
-    heap.destroy(received);
-    *given = received;
+    void* block = lane < owners ? heap.create(256) : nullptr;
+    u32 const giver = lowest_bit(simt::ballot(all, block == heap.table().pool() + place));
+    void* const given = simt::shuffle(all, block, giver);
+    if (lane == owners) block = given;
+    else if (lane != (giver + 1) % owners) block = nullptr;
+    heap.destroy(block);
+    if (block) freed[lane == owners] = block;
   }
 };
 
 TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
   using body = by_shuffle_from_a_recycled_slab;
-  test::for_each_schedule(300, [&] {
-    tiny_pool const pool{1};
-    device_buffer<void*> const given(1);
-    launch({1, body::owners + 1}, body{}, pool.allocator(), given.data());
-    synchronize();
-    ASSERT_NE(given[0], nullptr);
-    pool.expect_quiet(body::owners - 1);
-    pool.allocator().for_each_live([&](void const* block, size_t) { EXPECT_NE(block, given[0]); });
-  });
+  for (u64 const place : {256u, 0u}) {
+    test::for_each_schedule(300, [&] {
+      tiny_pool const pool{1};
+      device_buffer<void*> const freed(2);
+      launch({1, body::owners + 1}, body{}, pool.allocator(), place, freed.data());
+      synchronize();
+      ASSERT_NE(freed[1], nullptr);
+      pool.expect_quiet(body::owners - 2);
+      pool.allocator().for_each_live(
+          [&](void const* block, size_t) { EXPECT_TRUE(block != freed[0] && block != freed[1]); });
+    });
+  }
 }
 
 /// Every lane asks for a small block or a run, and frees what its neighbour asked for, all at once.

@@ -40,7 +40,8 @@ TEST(SlabBitmapRecycling, GivesACleanSlabToAnotherClass) {
   EXPECT_EQ(slab_state{result[2]}.used(), 1u);
 }
 
-/// Tries to recycle an empty slab that is marked full and off its index, as one is whose last free has yet to settle it.
+/// Tries to recycle an empty slab that is marked full and off its index, as one is whose last free
+/// has yet to settle it.
 struct recycle_an_unsettled_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u32* taken) const {
     u32 const old_class = table.load(0).size_class();

@@ -1,5 +1,6 @@
-// Runs of slabs that are freed twice: by several lanes at once, half way through the first free, and as the slabs are handed out
-// again. A run that has a new owner by then is lost to him, which nothing can tell; the slabs stay sound.
+// Runs of slabs that are freed twice: by several lanes at once, half way through the first free,
+// and as the slabs are handed out again. A run that has a new owner by then is lost to him, which
+// nothing can tell; the slabs stay sound.
 #include <warpheap/util/random.hpp>
 
 #include "tiny_pool.hpp"
@@ -11,8 +12,8 @@ using test::tiny_pool;
 
 constexpr u64 two_slabs = 2 * tiny_pool::slab_bytes;
 
-/// The first lane frees what starts at the first slab, again and again; the second asks for a run of both slabs and frees it, and
-/// the others do so with small blocks.
+/// The first lane frees what starts at the first slab, again and again; the second asks for a run
+/// of both slabs and frees it, and the others do so with small blocks.
 struct free_as_it_is_handed_out {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u32* served) const {
     u32 const me = static_cast<u32>(global_thread_index());
@@ -28,7 +29,8 @@ struct free_as_it_is_handed_out {
   }
 };
 
-// The slabs of a run were given back before they had become a run, and small blocks were served from them.
+// The slabs of a run were given back before they had become a run, and small blocks were served
+// from them.
 TEST(SlabBitmapRunTwice, AsItIsHandedOutAgain) {
   u32 served = 0;
   test::for_each_schedule(600, [&] {

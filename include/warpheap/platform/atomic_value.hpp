@@ -34,7 +34,7 @@ inline constexpr bool is_pointer_type<T*> = true;
 template <class T>
 concept atomic_value = atomic_integer<T> || atomic_float<T> || is_pointer_type<T>;
 
-namespace detail {
+namespace atomic_detail {
 
 /// What fetch_add adds, and by how many bytes or units of the word one of it counts.
 template <class T>
@@ -108,6 +108,6 @@ WARPHEAP_HOST_DEVICE constexpr bool has_extremes() {
   return atomic_integer<T>;
 }
 
-}  // namespace detail
+}  // namespace atomic_detail
 
 }  // namespace warpheap

@@ -26,38 +26,39 @@ struct free_twice {
                                   double_free_report* report) const {
     u64 const me = global_thread_index();
     random_sequence mine{seed + 2 * me}, warps{seed + 2 * (me - simt::lane_id()) + 1};
-    u64 held = 0, served = 0, again = 0;
+    holding held;
+    u64 served = 0, again = 0;
     for (u64 round = 0; round < rounds; ++round) {
       u64 const bytes = sizes[warps.below(size_count)];
-      u64 const got = reinterpret_cast<u64>(heap.malloc(bytes));
-      served += got != 0;
+      holding const got{reinterpret_cast<u64>(heap.malloc(bytes)), bytes};
+      served += got.address != 0;
       for (u32 pauses = mine.below(4); pauses != 0; --pauses) simt::pause(1);
       bool const keeps = mine.below(2) == 0;
-      u64 const gone = keeps ? held : got;
+      holding const gone = keeps ? held : got;
       if (keeps) held = got;
-      heap.free(reinterpret_cast<void*>(gone));
+      heap.free(gone.memory());
       // relaxed: a free of what a lane of another warp had is a double free whatever it sees.
-      atomic_ref<u64>{freed[me]}.store(gone, order::relaxed);
-      u64 const twice = second_time(gone, bytes, freed, mine, warps);
+      atomic_ref<u64>{freed[me]}.store(gone.address, order::relaxed);
+      u64 const twice = second_time(gone, freed, mine, warps);
       again += twice != 0;
       heap.free(reinterpret_cast<void*>(twice));
     }
-    if (me % 2 == 0) heap.free(reinterpret_cast<void*>(held));  // the others leave theirs to be listed
+    if (me % 2 == 0) heap.free(held.memory());  // the others leave theirs to be listed
     atomic_ref<u64>{report->served}.fetch_add(served, order::relaxed);
     atomic_ref<u64>{report->freed_again}.fetch_add(again, order::relaxed);
   }
 
  private:
   /// What to free that was freed.
-  WARPHEAP_DEVICE u64 second_time(u64 gone, u64 bytes, u64* freed, random_sequence& mine,
-                                  random_sequence& warps) const {
+  WARPHEAP_DEVICE u64 second_time(holding gone, u64* freed, random_sequence& mine, random_sequence& warps) const {
     u64& place = freed[mine.below(static_cast<u32>(grid_threads()))];
     u64 const others = atomic_ref<u64>{place}.load(order::relaxed);
     switch (warps.below(4)) {
-      case 0: return gone;
+      case 0: return gone.address;
       case 1: return others;
       case 2: return the_leaders(others);
-      default: return gone != 0 ? gone + 16 * mine.below(static_cast<u32>(div_ceil(bytes, 16))) : 0;
+      default:
+        return gone.address != 0 ? gone.address + 16 * mine.below(static_cast<u32>(div_ceil(gone.bytes, 16))) : 0;
     }
   }
 
@@ -80,14 +81,15 @@ inline std::vector<std::vector<u64>> traffic_sizes(scenario const& with) {
 #endif
 }
 
-/// The live blocks that were not live when `before` was listed.
+/// The live blocks, in the order of their addresses, that were not live when `before` was listed.
 template <class Allocator>
 holdings live_blocks(harness<Allocator>& bench, holdings const& before = {}) {
+  auto const lower = [](holding const& a, holding const& b) { return a.address < b.address; };
   holdings live;
   bench.heap().for_each_live([&](void* block, size_t bytes) { live.push_back({reinterpret_cast<u64>(block), bytes}); });
-  std::erase_if(live, [&](auto const& block) {
-    return std::any_of(before.begin(), before.end(), [&](auto const& old) { return old.address == block.address; });
-  });
+  std::erase_if(live,
+                [&](auto const& block) { return std::binary_search(before.begin(), before.end(), block, lower); });
+  std::sort(live.begin(), live.end(), lower);
   return live;
 }
 

@@ -11,8 +11,8 @@ namespace warpheap::cuda {
 /// `Scope` says who else may access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
-  using word = detail::atomic_word<T>;
-  using step = typename detail::atomic_step<T>::type;
+  using word = atomic_detail::atomic_word<T>;
+  using step = typename atomic_detail::atomic_step<T>::type;
 
  public:
   WARPHEAP_DEVICE explicit atomic_ref(T& object) : address_{__cvta_generic_to_global(&object)} {}
@@ -20,64 +20,66 @@ class atomic_ref {
   WARPHEAP_DEVICE T load(order how) const {
     word value;
     ptx::load<Scope>(value, address_, how);
-    return detail::from_word<T>(value);
+    return atomic_detail::from_word<T>(value);
   }
 
-  WARPHEAP_DEVICE void store(T value, order how) const { ptx::store<Scope>(address_, detail::to_word(value), how); }
+  WARPHEAP_DEVICE void store(T value, order how) const {
+    ptx::store<Scope>(address_, atomic_detail::to_word(value), how);
+  }
 
   WARPHEAP_DEVICE T exchange(T value, order how) const {
-    return detail::from_word<T>(ptx::exchange<Scope>(address_, detail::to_word(value), how));
+    return atomic_detail::from_word<T>(ptx::exchange<Scope>(address_, atomic_detail::to_word(value), how));
   }
 
   /// Stores `desired` if the object equals `expected`; else puts what it holds into `expected`. Never fails spuriously.
   WARPHEAP_DEVICE bool compare_exchange(T& expected, T desired, order success, order) const {
-    word const wanted = detail::to_word(expected);
-    word const found = ptx::compare_exchange<Scope>(address_, wanted, detail::to_word(desired), success);
-    expected = detail::from_word<T>(found);
+    word const wanted = atomic_detail::to_word(expected);
+    word const found = ptx::compare_exchange<Scope>(address_, wanted, atomic_detail::to_word(desired), success);
+    expected = atomic_detail::from_word<T>(found);
     return found == wanted;
   }
 
   WARPHEAP_DEVICE T fetch_add(step value, order how) const {
-    if constexpr (!detail::counts<T>()) return {};
+    if constexpr (!atomic_detail::counts<T>()) return {};
     else if constexpr (atomic_float<T>) return ptx::add<Scope>(address_, value, how);
-    else return detail::from_word<T>(ptx::add<Scope>(address_, units(value), how));
+    else return atomic_detail::from_word<T>(ptx::add<Scope>(address_, units(value), how));
   }
 
   WARPHEAP_DEVICE T fetch_sub(step value, order how) const {
-    if constexpr (!detail::counts<T>()) return {};
+    if constexpr (!atomic_detail::counts<T>()) return {};
     else if constexpr (atomic_float<T>) return ptx::add<Scope>(address_, -value, how);
-    else return detail::from_word<T>(ptx::add<Scope>(address_, 0 - units(value), how));
+    else return atomic_detail::from_word<T>(ptx::add<Scope>(address_, 0 - units(value), how));
   }
 
   WARPHEAP_DEVICE T fetch_min(T value, order how) const {
-    if constexpr (!detail::has_extremes<T>()) return {};
+    if constexpr (!atomic_detail::has_extremes<T>()) return {};
     else return static_cast<T>(ptx::min<Scope>(address_, with_sign(value), how));
   }
 
   WARPHEAP_DEVICE T fetch_max(T value, order how) const {
-    if constexpr (!detail::has_extremes<T>()) return {};
+    if constexpr (!atomic_detail::has_extremes<T>()) return {};
     else return static_cast<T>(ptx::max<Scope>(address_, with_sign(value), how));
   }
 
   WARPHEAP_DEVICE T fetch_or(T value, order how) const {
-    if constexpr (!detail::has_bits<T>()) return {};
-    else return detail::from_word<T>(ptx::bit_or<Scope>(address_, detail::to_word(value), how));
+    if constexpr (!atomic_detail::has_bits<T>()) return {};
+    else return atomic_detail::from_word<T>(ptx::bit_or<Scope>(address_, atomic_detail::to_word(value), how));
   }
 
   WARPHEAP_DEVICE T fetch_and(T value, order how) const {
-    if constexpr (!detail::has_bits<T>()) return {};
-    else return detail::from_word<T>(ptx::bit_and<Scope>(address_, detail::to_word(value), how));
+    if constexpr (!atomic_detail::has_bits<T>()) return {};
+    else return atomic_detail::from_word<T>(ptx::bit_and<Scope>(address_, atomic_detail::to_word(value), how));
   }
 
   WARPHEAP_DEVICE T fetch_xor(T value, order how) const {
-    if constexpr (!detail::has_bits<T>()) return {};
-    else return detail::from_word<T>(ptx::bit_xor<Scope>(address_, detail::to_word(value), how));
+    if constexpr (!atomic_detail::has_bits<T>()) return {};
+    else return atomic_detail::from_word<T>(ptx::bit_xor<Scope>(address_, atomic_detail::to_word(value), how));
   }
 
  private:
   /// A step in units of the word.
   WARPHEAP_DEVICE static word units(step value) {
-    return static_cast<word>(value) * static_cast<word>(detail::atomic_step<T>::units());
+    return static_cast<word>(value) * static_cast<word>(atomic_detail::atomic_step<T>::units());
   }
 
   /// `value` as one of the four types that min and max know.

@@ -57,7 +57,7 @@ constexpr std::memory_order standard_order(order how) {
 /// else may access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
-  using step = typename warpheap::detail::atomic_step<T>::type;
+  using step = typename atomic_detail::atomic_step<T>::type;
 
  public:
   explicit atomic_ref(T& object) : object_{&object} {}
@@ -66,7 +66,7 @@ class atomic_ref {
     order const how = order_of_load(asked);
     auto* const here = detail::atomic_point();
     T const newest = object().load(detail::standard_order(how));
-    return here ? warpheap::detail::from_word<T>(detail::note_load(*here, access(how), bits(newest))) : newest;
+    return here ? atomic_detail::from_word<T>(detail::note_load(*here, access(how), bits(newest))) : newest;
   }
 
   void store(T value, order asked) const {
@@ -97,21 +97,21 @@ class atomic_ref {
   }
 
   T fetch_add(step value, order how) const {
-    if constexpr (!warpheap::detail::counts<T>()) return {};
+    if constexpr (!atomic_detail::counts<T>()) return {};
     else
       return change(detail::operation::add, how,
                     [&](auto object, auto standard) { return object.fetch_add(value, standard); });
   }
 
   T fetch_sub(step value, order how) const {
-    if constexpr (!warpheap::detail::counts<T>()) return {};
+    if constexpr (!atomic_detail::counts<T>()) return {};
     else
       return change(detail::operation::add, how,
                     [&](auto object, auto standard) { return object.fetch_sub(value, standard); });
   }
 
   T fetch_min(T value, order how) const {
-    if constexpr (!warpheap::detail::has_extremes<T>()) return {};
+    if constexpr (!atomic_detail::has_extremes<T>()) return {};
     else
       return change(detail::operation::min, how, [&](auto object, auto standard) {
         return replace(object, standard, [&](T old) { return value < old ? value : old; });
@@ -119,7 +119,7 @@ class atomic_ref {
   }
 
   T fetch_max(T value, order how) const {
-    if constexpr (!warpheap::detail::has_extremes<T>()) return {};
+    if constexpr (!atomic_detail::has_extremes<T>()) return {};
     else
       return change(detail::operation::max, how, [&](auto object, auto standard) {
         return replace(object, standard, [&](T old) { return value > old ? value : old; });
@@ -127,21 +127,21 @@ class atomic_ref {
   }
 
   T fetch_or(T value, order how) const {
-    if constexpr (!warpheap::detail::has_bits<T>()) return {};
+    if constexpr (!atomic_detail::has_bits<T>()) return {};
     else
       return change(detail::operation::bit_or, how,
                     [&](auto object, auto standard) { return object.fetch_or(value, standard); });
   }
 
   T fetch_and(T value, order how) const {
-    if constexpr (!warpheap::detail::has_bits<T>()) return {};
+    if constexpr (!atomic_detail::has_bits<T>()) return {};
     else
       return change(detail::operation::bit_and, how,
                     [&](auto object, auto standard) { return object.fetch_and(value, standard); });
   }
 
   T fetch_xor(T value, order how) const {
-    if constexpr (!warpheap::detail::has_bits<T>()) return {};
+    if constexpr (!atomic_detail::has_bits<T>()) return {};
     else
       return change(detail::operation::bit_xor, how,
                     [&](auto object, auto standard) { return object.fetch_xor(value, standard); });
@@ -181,7 +181,7 @@ class atomic_ref {
   }
 
   /// Zero-extended, so that a word looks the same through signed and unsigned references.
-  static u64 bits(T value) { return warpheap::detail::to_word(value); }
+  static u64 bits(T value) { return atomic_detail::to_word(value); }
 
   T* object_;
 };

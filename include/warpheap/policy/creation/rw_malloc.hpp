@@ -90,7 +90,9 @@ class rw_malloc {
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return table_.template block_at<Steps>(memory).units * unit_bytes; }
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
+    return table_.template block_at<Steps>(memory).units * unit_bytes;
+  }
 
   /// Whether `memory` is a live block; and whether it lies in the pool.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.template block_at<Steps>(memory).units != 0; }

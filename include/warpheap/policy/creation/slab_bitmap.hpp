@@ -218,7 +218,8 @@ class slab_bitmap {
       if (ours >> shift == row) return {hinted, word + shift, row, {}, 0};
       return {hinted | quick_result::scattered, word, ours, {}, 0};
     }
-    // Not enough: search for all. Blocks that somebody freed meanwhile, a second time, are taken off our promise by him (D6).
+    // Not enough: search for all. A block of these that was freed a second time meanwhile is taken
+    // off our promise by that free (D6).
     u32 lost = popcount(ours);
     if (ours != 0) lost -= popcount(table_.blocks(slab).release(place / 64, ours));
     return {0, 0, 0, {slab_lead::granted, salt, hinted}, wanted - lost};

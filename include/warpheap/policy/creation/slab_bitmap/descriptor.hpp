@@ -11,13 +11,14 @@
 //   H      off the class's scarce index: was full
 //   ever   blocks ever promised since the slab was made; wraps; only a guess where free blocks are
 //
-//   D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet + transients in flight. Every change is a
-//       read-modify-write, and every subtraction settles.
+//   D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
+//       transients in flight. Every change is a read-modify-write, and every subtraction settles.
 //   D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared before it is subtracted.
 //   D3  class and kind change only through locked, which is entered with nothing promised.
 //   D4  at rest: index bit <=> live and not S; scarce index bit <=> live and not H.
 //   D5  at rest: S => used > relist threshold; H => used = capacity.
-//   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared. Nothing else clears bits.
+//   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared, and a part of a
+//       claim that is given back counts as the bits that were still set.
 //   D7  the words of a free slab, and of a live slab with used = 0, are zero. Tails are masked by class, never stored.
 //   D8  transients <= resident threads, so used < 2^20.
 //   D9  a step after which room may appear without a word raises the epoch first: H is lifted, a slab is made live. H is lifted

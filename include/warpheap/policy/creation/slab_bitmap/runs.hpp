@@ -2,10 +2,12 @@
 // each hold half of what the other needs would both fail. Free and empty slabs are locked in ascending order and rolled
 // back when one is lost to a smaller request.
 //
-//   R1  the role of a run's first slab says how long it is; whoever changes it from run to no role frees the run. It is stored after
-//       all slabs have become run, and goes before the first ceases to be: who frees a run finds each of them so, however often
-//       and whenever it is freed.
-//   R2  slabs of a run other than the first keep an old role of a class, harmless because their bitmaps are zero (D7).
+//   R1  the role of a run's first slab says how long it is; whoever changes it from run to no role
+//       frees the run. It is stored after all slabs have become run, and goes before the first
+//       ceases to be: who frees a run finds each of them so, however often and whenever it is
+//       freed.
+//   R2  slabs of a run other than the first keep an old role of a class, harmless because their
+//       bitmaps are zero (D7).
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -22,11 +24,12 @@ class slab_runs {
     return slab_runs{table}.create(length, alignment);
   }
 
-  /// Frees the run that starts at slab `first`, if its role is still `role`; if not, `role` becomes what it is now (R1).
+  /// Frees the run that starts at slab `first`, if its role is still `role`; if not, `role` becomes
+  /// what it is now (R1).
   WARPHEAP_DEVICE static bool try_destroy(slab_table const& table, u32 first, slab_role& role) {
     u32 const length = role.length();
-    // acq_rel: one thread wins; the owner's writes are released by the fence below. Acquire: all slabs are run by now; pairs with
-    // the release in publish().
+    // acq_rel: one thread wins; the owner's writes are released by the fence below. Acquire: all
+    // slabs are run by now; pairs with the release in publish().
     if (!table.role(first).compare_exchange(role.word, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
     recycling_fence();  // once for all slabs, in place of a release of each
     WARPHEAP_NO_UNROLL
@@ -157,7 +160,8 @@ class slab_runs {
   WARPHEAP_DEVICE void publish(u32 first, u32 length) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
-    // release: all slabs are run before somebody can free them (R1); pairs with the acquire in try_destroy().
+    // release: all slabs are run before somebody can free them (R1); pairs with the acquire in
+    // try_destroy().
     table_.role(first).store(slab_role::of_run(length).word, order::release);
   }
 

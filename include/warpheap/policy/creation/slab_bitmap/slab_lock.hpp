@@ -6,9 +6,10 @@
 //                                                                    and back, where slabs are to be spared)
 //   locked -> live, run, free    who locked it                       fetch_add of the difference; toggles on
 //
-// An empty slab changes class only after a look at every word: free clears bits and subtracts by two atomics on different words,
-// which nothing orders for a third thread, so a slab may be seen with used = 0 while a clear is on its way. A read-modify-write
-// of each word comes after the clears, or finds that one is late; then the slab is left.
+// An empty slab changes class only after a look at every word: free clears bits and subtracts by
+// two atomics on different words, which nothing orders for a third thread, so a slab may be seen
+// with used = 0 while a clear is on its way. A read-modify-write of each word comes after the
+// clears, or finds that one is late; then the slab is left.
 #pragma once
 
 #include "slab_table.hpp"
@@ -101,12 +102,14 @@ class slab_lock {
   WARPHEAP_DEVICE static bool try_take_empty(slab_table const& table, u32 slab, u32 size_class) {
     slab_state was = table.load(slab);
     if (!was.live() || was.used() != 0) return false;
-    // D4: S and H go with the lock: a late settler that lifted one from a locked slab would leave its toggle undone.
+    // D4: S and H go with the lock: a late settler that lifted one from a locked slab would leave
+    // its toggle undone.
     slab_state const locked = slab_state::of(slab_kind::locked, was.size_class());
     // acquire: pairs with the release in publish(); the old owners' writes come with the words below.
     if (!table.state(slab).compare_exchange(was.word, locked.word, order::acquire, order::relaxed)) return false;
     bool const empty = has_only_zeros(table.blocks(slab), afresh(table.geometry().capacity(was.size_class())));
-    // On to the new class, here under the lock (D3); or back, listed whatever it was: a settler that met the lock has gone.
+    // On to the new class, here under the lock (D3); or back, listed whatever it was: a settler
+    // that met the lock has gone.
     u64 const back = was.word & ~(slab_state::soft_bit | slab_state::hard_bit);
     u64 const wished = empty ? slab_state::of(slab_kind::locked, size_class).word : back;
     if (!empty) table.raise_epoch();  // D9
@@ -117,12 +120,14 @@ class slab_lock {
     return empty;
   }
 
-  /// Whether every word of a locked slab of `capacity` blocks is zero. Nobody sets bits there (D1), so what is zero stays so, and
-  /// a block that is freed a second time meanwhile finds nothing to clear.
+  /// Whether every word of a locked slab of `capacity` blocks is zero. Nobody sets bits there (D1),
+  /// so what is zero stays so, and a block that is freed a second time meanwhile finds nothing to
+  /// clear.
   WARPHEAP_DEVICE static bool has_only_zeros(bitmap words, u32 capacity) {
     u32 const count = (capacity + 63) / 64;
     u32 zeros = 0;
-    // acquire: what the old owners wrote happens before the next one's use; pairs with the release in bitmap::release().
+    // acquire: what the old owners wrote happens before the next one's use; pairs with the release
+    // in bitmap::release().
     WARPHEAP_NO_UNROLL
     while (zeros < count && words.load_newest(zeros, order::acquire) == 0) ++zeros;
     recycling_fence();  // every word was seen at zero before one is opened for the new class

@@ -131,9 +131,10 @@ class slab_table {
     return {};
   }
 
-  /// Takes `freed` blocks and `promised` ones, which are not used, off the slab's count: freed after their bits were cleared (D2).
-  /// settle() must follow, with the result. If that is of another class than the blocks were taken for, they were others' blocks:
-  /// until this subtraction no class can change (D1, D3).
+  /// Takes `freed` blocks and `promised` ones, which are not used, off the slab's count: freed
+  /// after their bits were cleared (D2). settle() must follow, with the result. If that is of
+  /// another class than the blocks were taken for, they were others' blocks: until this subtraction
+  /// no class can change (D1, D3).
   WARPHEAP_DEVICE slab_state subtract(u32 slab, u32 freed, u32 promised) const {
     u64 const amount = slab_state::promise(promised) + freed;
     // relaxed: data travels by the bitmap word; the count only guards.
