@@ -137,15 +137,16 @@ class override_unit {
     }
   }
 
-  static override_unit*& first() {
+  // One list a process, also where libraries hide what is inline.
+  [[gnu::visibility("default")]] static override_unit*& first() {
     static constinit override_unit* list = nullptr;
     return list;
   }
-  static override_binding const*& bound() {
+  [[gnu::visibility("default")]] static override_binding const*& bound() {
     static constinit override_binding const* to = nullptr;
     return to;
   }
-  static std::mutex& mutex() {
+  [[gnu::visibility("default")]] static std::mutex& mutex() {
     static constinit std::mutex all;
     return all;
   }
@@ -169,7 +170,7 @@ class override_claim {
   ~override_claim() { taken().store(false, std::memory_order_relaxed); }
 
  private:
-  static std::atomic<bool>& taken() {
+  [[gnu::visibility("default")]] static std::atomic<bool>& taken() {
     static constinit std::atomic<bool> is = false;
     return is;
   }
