@@ -110,17 +110,18 @@ TEST(RwMallocDoubleFree, OfAnyUnitWhileLongBlocksComeAndGo) {
 
 // U1 turned around: the start mark is there before the end mark.
 struct marks_the_start_first : careful_runs {
-  WARPHEAP_DEVICE static void mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
-    first.fetch_or(start_bit, order::release);
+  WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
+    u64 const before = first.fetch_or(start_bit, order::release);
     last.fetch_or(end_bit, order::relaxed);
+    return before;
   }
 };
 
 // The start mark hands nothing over.
 struct marks_without_order : careful_runs {
-  WARPHEAP_DEVICE static void mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
+  WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     last.fetch_or(end_bit, order::relaxed);
-    first.fetch_or(start_bit, order::relaxed);
+    return first.fetch_or(start_bit, order::relaxed);
   }
 };
 
@@ -130,7 +131,7 @@ struct receives_no_ends : careful_runs {
 };
 
 template <class Steps>
-std::optional<u64> caught() {
+std::optional<u64> caught_freeing_twice() {
   return find_failing_schedule(
       400,
       [] {
@@ -141,9 +142,13 @@ std::optional<u64> caught() {
       4'000'000);
 }
 
-TEST(RwMallocDoubleFreeTwin, ThatMarksTheStartFirstIsCaught) { EXPECT_TRUE(caught<marks_the_start_first>()); }
-TEST(RwMallocDoubleFreeTwin, ThatMarksWithoutOrderIsCaught) { EXPECT_TRUE(caught<marks_without_order>()); }
-TEST(RwMallocDoubleFreeTwin, ThatReceivesNoEndsIsCaught) { EXPECT_TRUE(caught<receives_no_ends>()); }
+TEST(RwMallocDoubleFreeTwin, ThatMarksTheStartFirstIsCaught) {
+  EXPECT_TRUE(caught_freeing_twice<marks_the_start_first>());
+}
+TEST(RwMallocDoubleFreeTwin, ThatMarksWithoutOrderIsCaught) {
+  EXPECT_TRUE(caught_freeing_twice<marks_without_order>());
+}
+TEST(RwMallocDoubleFreeTwin, ThatReceivesNoEndsIsCaught) { EXPECT_TRUE(caught_freeing_twice<receives_no_ends>()); }
 
 #endif
 

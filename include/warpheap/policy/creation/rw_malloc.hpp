@@ -193,7 +193,7 @@ class rw_malloc {
     u64 unit = walk_for(walk, together, wish);
     u32 steps = walk.steps();
     // Others may wait for the marks (run_take): nobody searches before its company has set its own.
-    if (unit != walk_type::none) table_.template own<Steps>(unit, wish.units);
+    if (unit != walk_type::none) unit = table_.template own<Steps>(unit, wish.units);
     else unit = search_for(walk, wish, steps);
     if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps);
     if (unit == search_type::none) return refuse();

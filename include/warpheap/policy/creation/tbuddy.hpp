@@ -115,7 +115,7 @@ class tbuddy {
     u32 const first = pages_.page_of(memory);
     static_cast<void>(pages_.disown(first, block_owner::allocator));
     for (u32 part = 0; part >> (order - smaller) == 0; ++part)
-      pages_.own(first + (part << smaller), smaller, block_owner::allocator);
+      static_cast<void>(pages_.own(first + (part << smaller), smaller, block_owner::allocator));
   }
   /// Gives back a block that was kept. Any lane alone.
   WARPHEAP_DEVICE void destroy_kept(void* memory) const {
@@ -219,9 +219,7 @@ class tbuddy {
       pages.count(tbuddy_count::failures);
       return nullptr;
     }
-    u32 const page = pages.tree().first_page(node);
-    pages.own(page, order, owner);
-    return pages.address(page);
+    return pages.own(pages.tree().first_page(node), order, owner);
   }
 
   /// A block for each lane of `mask`, as long as there are any: of larger ones, shared out by rank. All lanes of the mask call.
@@ -246,8 +244,7 @@ class tbuddy {
       pages.count(tbuddy_count::failures);
       return nullptr;
     }
-    pages.own(mine, order, block_owner::caller);
-    return pages.address(mine);
+    return pages.own(mine, order, block_owner::caller);
   }
 
   /// A block of at least `order` for at most `wanted` blocks of it; only if there is none of `order` itself, none.

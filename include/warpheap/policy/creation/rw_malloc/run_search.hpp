@@ -283,8 +283,7 @@ class run_search {
   WARPHEAP_DEVICE bool serve(u64 place, bool is_like) {
     u32 const wanting = simt::ballot(company_, is_like && unit_ == none);
     if (simt::lane_id() == lowest_bit(wanting)) {
-      unit_ = place;
-      table_.template own<Steps>(place, wish_.units);
+      unit_ = table_.template own<Steps>(place, wish_.units);
     }
     return (wanting & (wanting - 1)) != 0;
   }

@@ -38,12 +38,12 @@ struct careful_runs : careful_walk {
   /// Where the part of a lane starts, `before` units of others' parts after the start of all.
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
 
-  /// Marks both ends of a block that lies in several words (U1).
-  WARPHEAP_DEVICE static void mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
+  /// Marks both ends of a block that lies in several words (U1). Returns what the first word's marks were.
+  WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     last.fetch_or(end_bit, order::relaxed);  // relaxed: handed over by the next
     // release: the end mark and the extent happen before whoever frees the block (U2); pairs with the acquire in
     // receive_ends().
-    first.fetch_or(start_bit, order::release);
+    return first.fetch_or(start_bit, order::release);
   }
 
   /// After the caller saw a start mark by a read-modify-write on `first`: what its owner did before it set the mark (U2).
@@ -169,16 +169,20 @@ class unit_table {
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
 
-  /// Marks a block whose units are the caller's (U1).
+  /// Marks a block whose units are the caller's (U1), and returns `unit` when its start mark is there.
   template <class Steps>
-  WARPHEAP_DEVICE void own(u64 unit, u64 units) const {
+  WARPHEAP_DEVICE u64 own(u64 unit, u64 units) const {
     u64 const last = Steps::last_of(unit, units);
     u32 const first_word = static_cast<u32>(unit / 32), last_word = static_cast<u32>(last / 32);
     u64 const start_bit = u64{1} << unit % 32, end_bit = u64{1} << (32 + last % 32);
     // relaxed, both: the units were acquired, and the marks of their old owner went before them. One operation sets what
     // one word has of a block; else the start mark hands the end mark over.
-    if (first_word == last_word) static_cast<void>(marks(first_word).fetch_or(start_bit | end_bit, order::relaxed));
-    else Steps::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
+    u64 const before = first_word == last_word
+                           ? marks(first_word).fetch_or(start_bit | end_bit, order::relaxed)
+                           : Steps::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
+    // The mark is never set already (U1). But the address depends on it: a GPU does not wait for an atomic whose result it
+    // does not need, and an address that a relaxed word passed on came before its mark.
+    return before & start_bit ? none : unit;
   }
 
   /// The block that starts at `unit`, of whose first word the marks were `seen`, its start mark among them.

@@ -73,10 +73,13 @@ class tbuddy_pages {
     return atomic_ref<u64>{word(certificates_offset + 8 * order)};
   }
 
-  /// Makes a block that was taken live (P1).
-  WARPHEAP_DEVICE void own(u32 page, u32 order, block_owner owner) const {
-    // relaxed: the tree ordered us after who cleared it, and what passes the address on orders who frees it.
-    order_word(page).fetch_or((order + 1) << order_shift(page, owner), order::relaxed);
+  /// Makes a block that was taken live (P1). Returns its address when its order byte is there.
+  WARPHEAP_DEVICE void* own(u32 page, u32 order, block_owner owner) const {
+    // relaxed: the tree ordered us after the thread that cleared it; what passes the address on orders the block's contents.
+    u32 const before = order_word(page).fetch_or((order + 1) << order_shift(page, owner), order::relaxed);
+    // The byte is never set already (P1). But the address depends on it: a GPU does not wait for an atomic whose result it
+    // does not need, and an address that a relaxed word passes on could come before the byte.
+    return (before >> order_shift(page, owner) & 0xff) == 0 ? address(page) : nullptr;
   }
   /// Ends a block's life; returns its order, or `none` if the owner has no live block there. Who gets an order gives it back (P1).
   WARPHEAP_DEVICE u32 disown(u32 page, block_owner owner) const {
