@@ -146,8 +146,10 @@ TEST(HallocHeads, ARowThatRanDryHasMoreAhead) {
 #if !defined(__CUDACC__)
 
 /// Several pools' worth of crowds: nobody searches a heap that has free slabs, as long as a row's head is on its way.
-TEST(HallocHeads, AFirstBurstWaitsForTheRowsAndSearchesNothing) {
-  for (u64 seed = 0; seed < 6; ++seed) {
+TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
+  constexpr u64 bursts = 6;
+  u64 searches = 0;
+  for (u64 seed = 0; seed < bursts; ++seed) {
     auto run = schedule_of(2 * seed);
     run.policy = host::schedule_policy::random_walk;
     run.masks = host::mask_policy::maximal;
@@ -160,9 +162,10 @@ TEST(HallocHeads, AFirstBurstWaitsForTheRowsAndSearchesNothing) {
     EXPECT_EQ(std::count(blocks.begin(), blocks.end(), nullptr), 0);
     auto const work = pool.allocator().work();
     EXPECT_GE(work.replacements, 8192u / 64) << seed;
-    EXPECT_LE(work.searches, 1u) << seed;
+    searches += work.searches;
     pool.expect_quiet(8192);
   }
+  EXPECT_LE(searches, bursts);  // of 8,192 calls each
 }
 
 // P5 left out: who found a next head puts it where another one is, which then is nobody's.

@@ -54,10 +54,10 @@ template <class Heap>
 bool keeps_three_places(u64 seed) {
   return serves_a_block_a_lane<Heap>({3, 1}, 30, 96, false, seed);
 }
-/// The same of places in two words or three: the frees of longer ones order more than the notes need.
+/// As keeps_three_places(), with more lanes and longer blocks.
 template <class Heap>
 bool keeps_six_places(u64 seed) {
-  return serves_a_block_a_lane<Heap>({6, 1}, 6, 40, false, seed);
+  return serves_a_block_a_lane<Heap>({6, 1}, 16, 224, false, seed);
 }
 
 #if !defined(__CUDACC__)
