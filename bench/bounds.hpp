@@ -76,7 +76,8 @@ class bounded_kernel {
 };
 
 /// All calls under one bound. Before each that is timed, the heap is made new and warmed up: where
-/// warps then find their slabs is a matter of chance, and stays for as long as the heap is not reset.
+/// warps then find their slabs is a matter of chance, and stays for as long as the heap is not
+/// reset.
 template <class Allocator, launch_bound Bound>
 class bounded_calls {
  public:

@@ -83,8 +83,8 @@ class one_call {
     return watch_.microseconds([&] { launch(shape_, free_once{}, heap_.ref(), blocks_.data(), blocks_.size()); });
   }
 
-  /// Everyone asks, the blocks are examined, everyone frees; nothing, if something was wrong before. Counts the calls that
-  /// returned nullptr. Time of the asking.
+  /// Everyone asks, the blocks are examined, everyone frees; nothing, if something was wrong
+  /// before. Counts the calls that returned nullptr. Time of the asking.
   double examined_round(u64& failures) {
     if (!sound()) return 0;
     auto const asking = ask();

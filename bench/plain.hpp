@@ -12,10 +12,12 @@
 
 namespace warpheap::bench {
 
-/// Told now and then how far the work is. Called from the host thread that does it, between kernels.
+/// Told now and then how far the work is. Called from the host thread that does it, between
+/// kernels.
 using progress = std::function<void(std::string const& task, u64 done, u64 total)>;
 
-/// Told before each measurement how far the work is. False: end here, with the rows that are finished.
+/// Told before each measurement how far the work is. False: end here, with the rows that are
+/// finished.
 using checkpoint = std::function<bool(std::string const& task, u64 done, u64 total)>;
 
 /// Sizes drawn uniformly from [least, most], bytes.

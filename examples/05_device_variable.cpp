@@ -1,5 +1,6 @@
-// A heap that kernels find by its name: code deep in a kernel allocates without having been given the heap. The host sets
-// the variable once, before the first launch. A __constant__ variable is set likewise; a __managed__ one is assigned.
+// A heap that kernels find by its name: code deep in a kernel allocates without having been given
+// the heap. The host sets the variable once, before the first launch. A __constant__ variable is
+// set likewise; a __managed__ one is assigned.
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -12,7 +13,8 @@ using namespace warpheap::literals;
 // Null until the host sets it; what is null must not be asked.
 WARPHEAP_DEVICE warpheap::heap_ref the_heap;
 
-// A stack of numbers that grows as it needs, and knows nothing of heaps outside of its two functions.
+// A stack of numbers that grows as it needs, and knows nothing of heaps outside of its two
+// functions.
 struct number_stack {
   unsigned* numbers = nullptr;
   unsigned used = 0;

@@ -1,5 +1,6 @@
-// Kernels that know Warpheap, with the bounds that kernels have, in a unit that replaces device malloc too. Compiled with
-// -rdc=true and read by scripts/check_override.py: ptxas refuses a kernel that calls a function of more registers.
+// Kernels that know Warpheap, with the bounds that kernels have, in a unit that replaces device
+// malloc too. Compiled with -rdc=true and read by scripts/check_override.py: ptxas refuses a kernel
+// that calls a function of more registers.
 #include <warpheap/heap/override.hpp>
 #include <warpheap/warpheap.hpp>
 

@@ -109,8 +109,9 @@ class suite {
 #endif
   }
 
-  /// Of an allocator that promises to detect it. Of CUDA's own a double free is undefined, and warp_coalesce, whose words lie
-  /// in the pool beside its parts, reads what the next owner wrote there.
+  /// Of an allocator that promises to detect it. Of CUDA's own a double free is undefined, and
+  /// warp_coalesce, whose words lie in the pool beside its parts, reads what the next owner wrote
+  /// there.
   void claim_that_misuse_is_harmless() {
     claim("SurvivesDoubleFreesUnderTraffic", 100, &survives_double_frees_under_traffic<Allocator>);
     claim("FreesWhatWasShuffled", 100, &frees_what_came_without_order<passage::shuffle, Allocator>);

@@ -1,12 +1,13 @@
-// References to heaps in variables that kernels find by name: every named allocator can be one, and is initialised when the
-// program is loaded, by no code.
+// References to heaps in variables that kernels find by name: every named allocator can be one, and
+// is initialised when the program is loaded, by no code.
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
-// Where a variable lives on a GPU. The host has one place for all, and says here that no code runs to initialise it.
+// Where a variable lives on a GPU. The host has one place for all, and says here that no code runs
+// to initialise it.
 #if defined(__CUDACC__)
 #define TEST_DEVICE __device__
 #define TEST_CONSTANT __constant__

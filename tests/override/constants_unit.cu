@@ -1,5 +1,6 @@
-// Compiled several times, each time with another NUMBER: a unit with the header and a constant of its own, all zero like that
-// of each other unit. nvlink stores equal constants of several units once.
+// Compiled several times, each time with another NUMBER: a unit with the header and a constant of
+// its own, all zero like that of each other unit. nvlink stores equal constants of several units
+// once.
 #include <cstdlib>
 
 #include "kernels.hpp"

@@ -49,10 +49,11 @@ cudaError_t make_aligned(unsigned threads, tally* counts);
 
 // holding_unit.cu
 
-/// Which call a kernel holds values across. Even ones allocate, odd ones free what the one before made.
+/// Which call a kernel holds values across. Even ones allocate, odd ones free what the one before
+/// made.
 enum class held_call { malloc, free, make, destroy, make_aligned, destroy_aligned };
-/// Every thread makes one call on its element of `memory`, with 90 values of `in` in registers. `wrong` counts threads whose
-/// values changed, `made` those whose pointer is not null afterwards.
+/// Every thread makes one call on its element of `memory`, with 90 values of `in` in registers.
+/// `wrong` counts threads whose values changed, `made` those whose pointer is not null afterwards.
 cudaError_t hold_values(held_call what, unsigned threads, unsigned const* in, void** memory, tally* counts);
 
 // constants_unit.cu, once for each number

@@ -1,5 +1,5 @@
-// What only -rdc=true can break: calls from units that do not know the header, bounds of kernels, and variables of units and
-// libraries that the linker puts together.
+// What only -rdc=true can break: calls from units that do not know the header, bounds of kernels,
+// and variables of units and libraries that the linker puts together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

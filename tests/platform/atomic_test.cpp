@@ -1,4 +1,5 @@
-// Atomics on whichever backend this is compiled for: every kind of value, operation, order and scope.
+// Atomics on whichever backend this is compiled for: every kind of value, operation, order and
+// scope.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -264,7 +265,8 @@ struct build_list {
     own->value = static_cast<u32>(own - nodes) + 1000 * static_cast<u32>(other - nodes);
     atomic_ref<list_node*> const top{*head};
     own->next = top.load(order::relaxed);
-    // release: the node's contents happen before whoever walks over it; here that is the host, after the kernel
+    // release: the node's contents happen before whoever walks over it; here that is the host,
+    // after the kernel
     while (!top.compare_exchange(own->next, own, order::release, order::relaxed)) {
     }
   }
@@ -317,7 +319,8 @@ TEST(AtomicPointer, PointersToVoidAreExchanged) {
   });
 }
 
-/// One thread block publishes a pointer to a double by a maximum; the other waits for it and reads the double.
+/// One thread block publishes a pointer to a double by a maximum; the other waits for it and reads
+/// the double.
 struct publish_by_maximum {
   WARPHEAP_DEVICE void operator()(double* datum, double** where, i32* flag, double* got) const {
     if (simt::block_index() == 0) {

@@ -1,5 +1,5 @@
-// Halloc under misuse: frees of blocks that were freed before, while others ask and free, and pointers that reach the lane
-// that frees them by ways that order nothing.
+// Halloc under misuse: frees of blocks that were freed before, while others ask and free, and
+// pointers that reach the lane that frees them by ways that order nothing.
 #include <algorithm>
 
 #include "halloc_pool.hpp"
@@ -16,7 +16,8 @@ auto slabs(u32 count) {
 
 #if !defined(__CUDACC__)
 
-// A free that met a block of several chunks just being taken, before its joined bits were set, cleared one chunk of it.
+// A free that met a block of several chunks just being taken, before its joined bits were set,
+// cleared one chunk of it.
 TEST(HallocMisuse, SeedsAtWhichADoubleFreeLeftJoinedBitsWithoutABlock) {
   replay({8, 10, 35, 54}, slabs(2), {{4, 2}, {1024, 1024}});
   replay({7, 19, 22, 28}, slabs(2), {{4, 2}, {256, 2048}});
@@ -39,7 +40,8 @@ TEST(HallocMisuse, DoubleFreesUnderTrafficLeaveTheHeapWhole) {
   expect_whole_after_lanes(200, slabs(2), {{6, 1}, {16, 3072}});
 }
 
-// Slabs and large blocks take each other's memory, so an old pointer to a large block leads into a slab.
+// Slabs and large blocks take each other's memory, so an old pointer to a large block leads into a
+// slab.
 TEST(HallocMisuse, DoubleFreesOfLargeBlocksLeaveTheHeapWhole) {
   expect_whole_after_lanes(300, slabs(4), {{4, 2}, {512, 2 * slab_bytes}});
 }

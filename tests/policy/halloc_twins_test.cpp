@@ -143,7 +143,8 @@ TEST(HallocTwins, ACountLoweredBeforeItsBitsAreClearedIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       300, [] { return finds_what_was_freed<subtracts_first>(); }, few_steps));
 }
-// The slab has another life when the bits are cleared, and its words say that they are of two kinds.
+// The slab has another life when the bits are cleared, and its words say that they are of two
+// kinds.
 TEST(HallocTwins, ALateClearIntoARecycledSlabIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return survives_changes<subtracts_first>(); }, few_steps));

@@ -60,7 +60,8 @@ TEST(HallocWords, StartsAreWhereAWholeBlockIsFree) {
   }
 }
 
-/// A word filled with blocks of random lengths tells each of them, of its own kind alone, and loses each as a whole.
+/// A word filled with blocks of random lengths tells each of them, of its own kind alone, and loses
+/// each as a whole.
 TEST(HallocWords, AWordTellsItsBlocks) {
   random_sequence random{3};
   for (u32 turn = 0; turn < 5000; ++turn) {

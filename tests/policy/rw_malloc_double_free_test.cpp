@@ -1,5 +1,6 @@
-// Blocks that are freed twice while others ask and free. A block that was handed out again in between is lost to its owner,
-// which nothing can tell; but marks, extents and notes stay right, no call waits for ever, and every unit comes back.
+// Blocks that are freed twice while others ask and free. A block that was handed out again in
+// between is lost to its owner, which nothing can tell; but marks, extents and notes stay right, no
+// call waits for ever, and every unit comes back.
 #include "rw_malloc_pool.hpp"
 
 namespace warpheap::test {
@@ -32,8 +33,8 @@ struct free_again {
   }
 };
 
-/// Every other thread block frees whatever may start at a unit, each of its warps the same at once. Each lane of the others asks,
-/// and frees what it got before.
+/// Every other thread block frees whatever may start at a unit, each of its warps the same at once.
+/// Each lane of the others asks, and frees what it got before.
 struct free_anything {
   u32 rounds;
   sizes_between sizes;
@@ -64,7 +65,8 @@ struct traffic {
   sizes_between sizes;
 };
 
-/// Whether, after traffic with frees of Body's kind, the heap is sound, and all of it is free when what is left has been freed.
+/// Whether, after traffic with frees of Body's kind, the heap is sound, and all of it is free when
+/// what is left has been freed.
 template <class Heap, class Body>
 bool recovers(traffic const& what, u64 seed) {
   unit_pool<Heap> const pool{what.units};
@@ -92,8 +94,8 @@ constexpr traffic of_two_words{512, {3, 8}, 10, {16, 512}};
 constexpr traffic of_few_units{64, {3, 8}, 10, {16, 512}};
 constexpr traffic of_many_words{512, {3, 8}, 10, {16, 2000}};
 
-// The start mark used to be set before the end mark: a second free in between took the end of another block for this one's.
-// It lost units first at the seeds 143, 117 and 9 of these.
+// The start mark used to be set before the end mark: a second free in between took the end of
+// another block for this one's. It lost units first at the seeds 143, 117 and 9 of these.
 TEST(RwMallocDoubleFree, OfBlocksOfTwoWords) { expect_recovers<rw_malloc<>, free_again>(200, of_two_words); }
 TEST(RwMallocDoubleFree, OfBlocksInAFullPool) { expect_recovers<rw_malloc<tiny_units>, free_again>(200, of_few_units); }
 TEST(RwMallocDoubleFree, OfBlocksOfManyWords) { expect_recovers<rw_malloc<tiny_units>, free_again>(60, of_many_words); }

@@ -95,8 +95,8 @@ void expect_stays_consistent(u64 first, unsigned end, traffic const& what) {
 }
 
 // A group that gets only some of the bits it wants gives them back, and a second free takes one of
-// them first. When they were counted as if all had been given back, `used` fell below zero: first at
-// the seeds 652, 407 and 305 of these.
+// them first. When they were counted as if all had been given back, `used` fell below zero: first
+// at the seeds 652, 407 and 305 of these.
 TEST(SlabBitmapDoubleFree, OfAPartOfAClaimOf1KiB) {
   expect_stays_consistent<free_again>(500, 700, {1, {3, 4}, 10, {1024, 1024}});
 }

@@ -1,5 +1,6 @@
-// What misuse and hand-overs do to a heap: lanes that free blocks a second time while others ask and free, whole warps that
-// free together what is no longer theirs, and pointers that reach another lane by a way that orders nothing.
+// What misuse and hand-overs do to a heap: lanes that free blocks a second time while others ask
+// and free, whole warps that free together what is no longer theirs, and pointers that reach
+// another lane by a way that orders nothing.
 #pragma once
 
 #include <initializer_list>
@@ -9,8 +10,8 @@
 
 namespace warpheap::test {
 
-/// Kernel: lanes ask and free, and after every free they free one of their last four blocks once more, most of which are
-/// somebody else's by now.
+/// Kernel: lanes ask and free, and after every free they free one of their last four blocks once
+/// more, most of which are somebody else's by now.
 struct frees_twice {
   u32 rounds;
   sizes_between sizes;
@@ -35,8 +36,8 @@ struct frees_twice {
   }
 };
 
-/// Kernel: every lane leaves its block on a board for all, and frees what lies at a place drawn by its warp: all lanes of the
-/// warp one block, or neighbouring ones, two or three times over.
+/// Kernel: every lane leaves its block on a board for all, and frees what lies at a place drawn by
+/// its warp: all lanes of the warp one block, or neighbouring ones, two or three times over.
 struct warps_free_twice {
   u32 rounds;
   sizes_between sizes;
@@ -68,8 +69,8 @@ struct drain {
   }
 };
 
-/// What is wrong with a heap at rest after misuse: an invariant, or that its blocks and what it says is left do not add up.
-/// Empty: nothing. Takes all that is left in blocks of `bytes`.
+/// What is wrong with a heap at rest after misuse: an invariant, or that its blocks and what it
+/// says is left do not add up. Empty: nothing. Takes all that is left in blocks of `bytes`.
 template <class Allocator>
 std::string fault_after_misuse(quiet_pool<Allocator> const& pool, u64 bytes) {
   if (auto const lines = pool.allocator().check_invariants(); !lines.empty()) return lines[0];
@@ -117,7 +118,7 @@ void expect_whole_after_lanes(unsigned seeds, MakePool make_pool, misuse const& 
   for_each_schedule(seeds, [&] { expect_whole_after_lanes(make_pool, of, seed++); });
 }
 
-/// The same after warps did together.
+/// After warps did so together.
 template <class MakePool>
 void expect_whole_after_warps(unsigned seeds, MakePool make_pool, misuse const& of) {
   constexpr u32 places = 24;
@@ -134,7 +135,8 @@ void expect_whole_after_warps(unsigned seeds, MakePool make_pool, misuse const& 
 
 #if !defined(__CUDACC__)
 
-/// As expect_whole_after_lanes(), under the schedules of some seeds, at which the heap once was not.
+/// As expect_whole_after_lanes(), under the schedules of some seeds, at which the heap once was
+/// not.
 template <class MakePool>
 void replay(std::initializer_list<u64> seeds, MakePool make_pool, misuse const& of) {
   for (u64 const seed : seeds) {
@@ -188,7 +190,8 @@ struct frees_what_another_got {
   }
 };
 
-/// Blocks of `bytes` that another lane got are known by their size and freed, whichever way they came.
+/// Blocks of `bytes` that another lane got are known by their size and freed, whichever way they
+/// came.
 template <class MakePool>
 void expect_frees_what_came(unsigned seeds, MakePool make_pool, u64 bytes) {
   for (auto const how : {hand_over::by_shuffle, hand_over::by_shuffle_and_barrier, hand_over::by_relaxed_mailbox,

@@ -1,5 +1,6 @@
-// A lane that learned of a block by a way that orders nothing, a shuffle or a relaxed word, may read older words of the heap
-// than the lane that asked for it. It frees the block all the same, and the heap says that it is one.
+// A lane that learned of a block by a way that orders nothing, a shuffle or a relaxed word, may
+// read older words of the heap than the lane that asked for it. It frees the block all the same,
+// and the heap says that it is one.
 #include "random_walk_pool.hpp"
 #include "rw_malloc_pool.hpp"
 #include "scatter_pool.hpp"
@@ -19,8 +20,8 @@ WARPHEAP_DEVICE void* shuffle_up(void* pointer) {
   return simt::shuffle(company, pointer, lowest_bit(above != 0 ? above : company));
 }
 
-/// Every lane asks, passes on what it got, asks what it was given, and frees it. The boxes, one for each lane, are empty in the
-/// end, as each lane then frees what is in its own.
+/// Every lane asks, passes on what it got, asks what it was given, and frees it. The boxes, one for
+/// each lane, are empty in the end, as each lane then frees what is in its own.
 struct pass_on {
   u32 rounds;
   sizes_between sizes;
@@ -82,8 +83,8 @@ void expect_nothing_lost(unsigned seeds, passing const& what) {
   });
 }
 
-// An older word of the page said that it was free, or of another size: the block was lost, or another chunk freed. Each of these
-// failed first at seed 1, and so did owns() of the others below.
+// An older word of the page said that it was free, or of another size: the block was lost, or
+// another chunk freed. Each of these failed first at seed 1, and so did owns() of the others below.
 TEST(UnorderedHandOver, OfLargeChunksOfScatter) {
   expect_nothing_lost<creation::scatter<>>(40, {3 * 4096, {2, 8}, 8, {200, 4096}});
 }

@@ -1,4 +1,5 @@
-// Ctrl-C and its kin: what was finished is shown, what was there stays, and the parent sees the signal.
+// Ctrl-C and its kin: what was finished is shown, what was there stays, and the parent sees the
+// signal.
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>

@@ -94,7 +94,8 @@ TEST(MatrixMarket, NamesFileLineAndFault) {
     EXPECT_THAT(fault_of(text), StartsWith(said));
 }
 
-/// More text than one task reads: `entries` lines, of which line `odd_line` is `odd` (the first has number 1).
+/// More text than one task reads: `entries` lines, of which line `odd_line` is `odd` (the first has
+/// number 1).
 std::string long_text(u64 entries, u64 promised, u64 odd_line = 0, std::string const& odd = {}) {
   std::string text = pattern_general + "1000000 1000000 " + std::to_string(promised) + "\n";
   for (u64 line = 3; line < entries + 3; ++line) {
@@ -117,7 +118,8 @@ TEST(MatrixMarket, ReadsLongFilesInPieces) {
 }
 
 TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
-  // Two lines more are behind every fifth entry: of those before line 300,000, where it would be without, 59,999.
+  // Two lines more are behind every fifth entry: of those before line 300,000, where it would be
+  // without, 59,999.
   u64 const entries = 400'000, line = 300'000, there = line + 2 * (line / 5);
   auto const bad = [&](u64 promised, std::string const& odd) {
     return fault_of(long_text(entries, promised, line + 1, odd));

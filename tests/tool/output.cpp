@@ -1,4 +1,5 @@
-// Where results go: a full disk is an error, and a file with older results is replaced as a whole or stays as it was.
+// Where results go: a full disk is an error, and a file with older results is replaced as a whole
+// or stays as it was.
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// Work on all cores: every task once, the same results by any number of threads, and the results that one thread would have
-// come to by the plainest way.
+// Work on all cores: every task once, the same results by any number of threads, and the results
+// that one thread would have come to by the plainest way.
 #include "parallel_work.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// The program as a process: what it is given, and what comes out. WARPHEAP_TOOL names it; without that, tests are skipped.
+// The program as a process: what it is given, and what comes out. WARPHEAP_TOOL names it; without
+// that, tests are skipped.
 #pragma once
 
 #include <gmock/gmock.h>

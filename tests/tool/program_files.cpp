@@ -1,4 +1,5 @@
-// Files that the program reads and writes: standard input, compressed files, quoted tables, and rows that were joined.
+// Files that the program reads and writes: standard input, compressed files, quoted tables, and
+// rows that were joined.
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

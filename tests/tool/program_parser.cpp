@@ -1,4 +1,5 @@
-// What the program says of its options: help, what was typed wrong, a shell's completion, and the manual page.
+// What the program says of its options: help, what was typed wrong, a shell's completion, and the
+// manual page.
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -73,7 +74,8 @@ TEST_F(ProgramParser, HelpFitsATerminalAndNamesTheCommand) {
   }
 }
 
-// What help said of the default, of files beside made tables, and of a pool that runs out contradicted what join did.
+// What help said of the default, of files beside made tables, and of a pool that runs out
+// contradicted what join did.
 TEST_F(ProgramParser, HelpOfJoinDoesNotContradictItself) {
   auto const text = std::regex_replace(run("join --help").out, std::regex{"\\s+"}, " ");
   EXPECT_THAT(text, HasSubstr("(default direct,slab_bitmap)"));

@@ -1,4 +1,5 @@
-// The tables that the program prints: how wide they are, what they say once, and that their rates count calls that were served.
+// The tables that the program prints: how wide they are, what they say once, and that their rates
+// count calls that were served.
 #include <nlohmann/json.hpp>
 #include <sstream>
 

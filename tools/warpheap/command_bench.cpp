@@ -124,8 +124,8 @@ measured measure(choices const& chosen, std::vector<std::string> const& scenario
   return {rows, interruption.signal()};
 }
 
-/// Ends the program by the signal that came. The finished rows go to standard output alone: in a file they would take the
-/// place of an older result, and pass for all that was asked for.
+/// Ends the program by the signal that came. The finished rows go to standard output alone: in a
+/// file they would take the place of an older result, and pass for all that was asked for.
 [[noreturn]] void end_early(int signal, size_t rows, std::string const& path, json_output const& output,
                             json const& document) {
   if (output.owns_standard_output()) output.write(document);

@@ -309,7 +309,8 @@ int dispatch(int count, char const* const* arguments, std::string& command_name)
   return status;
 }
 
-/// The exit status of what was typed, whose command `command` becomes. Every error is one line on standard error.
+/// The exit status of what was typed, whose command `command` becomes. Every error is one line on
+/// standard error.
 int run_typed(int count, char const* const* arguments, std::string& command) {
   try {
     return dispatch(count, arguments, command);
@@ -328,7 +329,8 @@ int run_typed(int count, char const* const* arguments, std::string& command) {
   return bad_usage;
 }
 
-/// Descriptors 0, 1 and 2 that the parent closed: a file that is opened later must not be taken for standard output.
+/// Descriptors 0, 1 and 2 that the parent closed: a file that is opened later must not be taken for
+/// standard output.
 void reserve_standard_descriptors() {
   int made = 0;
   while (made >= 0 && made <= STDERR_FILENO) made = open("/dev/null", O_RDONLY);

@@ -1,5 +1,6 @@
-// The commands and options of the program as plain data, read off the parser, so that what describes them elsewhere, as a
-// shell's completion or a manual page, is made of what the program takes.
+// The commands and options of the program as plain data, read off the parser, so that what
+// describes them elsewhere, as a shell's completion or a manual page, is made of what the program
+// takes.
 #pragma once
 
 #include <map>
@@ -35,7 +36,8 @@ struct program_outline {
   std::vector<command_outline> commands;
 };
 
-/// Names that options take, by "command option" or by the option alone, and those of arguments by their name.
+/// Names that options take, by "command option" or by the option alone, and those of arguments by
+/// their name.
 using known_names = std::map<std::string, std::vector<std::string>>;
 
 /// Every command that help lists. A type of "one|other" means values; "FILE" a file; one that ends with "...]" a list.

@@ -10,7 +10,8 @@ namespace {
 
 constexpr u64 key_of(u64 from, u64 to) { return from << 32 | to; }
 
-/// Quadrants by cumulative weight in parts of 100: a, then b (right), then c (below), the rest d (both).
+/// Quadrants by cumulative weight in parts of 100: a, then b (right), then c (below), the rest d
+/// (both).
 edge draw_edge(u32 scale, random_sequence& random) {
   constexpr u32 a = 57, b = 19, c = 19;
   u32 from = 0, to = 0;

@@ -1,5 +1,6 @@
-// A graph as it is read or made: a list of edges, in any order, with duplicates if the source has them. All that is done with
-// it here is done on all cores, and comes out alike however many there are.
+// A graph as it is read or made: a list of edges, in any order, with duplicates if the source has
+// them. All that is done with it here is done on all cores, and comes out alike however many there
+// are.
 #pragma once
 
 #include <string>

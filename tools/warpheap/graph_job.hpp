@@ -27,7 +27,8 @@ struct graph_outcome {
   bool verified() const { return fault.empty(); }
 };
 
-/// `dynamic` is of as many vertices as `graph`, with no edges yet. `keys` are keys_of(graph), which all allocators share.
+/// `dynamic` is of as many vertices as `graph`, with no edges yet. `keys` are keys_of(graph), which
+/// all allocators share.
 graph_outcome build_graph(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
                           graph_settings const& settings, bench::progress const& report);
 

@@ -14,8 +14,8 @@ constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 // What the handler reads and writes. Lock-free, so it may interrupt any of our own code.
 //
-// The default order, sequentially consistent, throughout: the handler may run in another thread than the one that wrote
-// these, and nothing here is worth a weaker one.
+// The default order, sequentially consistent, throughout: the handler may run in another thread
+// than the one that wrote these, and nothing here is worth a weaker one.
 std::atomic<bool> is_deferring{false};
 std::atomic<int> noted{0};
 std::atomic<bool> is_line_drawn{false};
@@ -43,7 +43,8 @@ void on_signal(int signal) {
     return;
   }
   tidy_up();
-  // The signal is blocked while its handler runs: this one arrives when the handler returns, and ends the program.
+  // The signal is blocked while its handler runs: this one arrives when the handler returns, and
+  // ends the program.
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }

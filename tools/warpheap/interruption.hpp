@@ -1,6 +1,7 @@
-// Ctrl-C and its kin: SIGINT, SIGTERM, SIGHUP. The program ends by the signal itself, as its parent expects (a shell says 130
-// for SIGINT), with the terminal's last line and the folder of a half-written file tidied up. A piece of work that has
-// something to show when it ends early may put the end off, once: a second signal is never put off.
+// Ctrl-C and its kin: SIGINT, SIGTERM, SIGHUP. The program ends by the signal itself, as its parent
+// expects (a shell says 130 for SIGINT), with the terminal's last line and the folder of a
+// half-written file tidied up. A piece of work that has something to show when it ends early may
+// put the end off, once: a second signal is never put off.
 //
 // SIGPIPE and SIGXFSZ are ignored: a write that fails is an error, which is told at its place.
 #pragma once
@@ -9,7 +10,8 @@
 
 namespace warpheap::tool {
 
-/// Once, before any thread is started. A signal that was ignored from outside, as by nohup, stays ignored.
+/// Once, before any thread is started. A signal that was ignored from outside, as by nohup, stays
+/// ignored.
 void handle_signals();
 
 /// Whether the parent asked that this signal be ignored.
@@ -30,7 +32,8 @@ class deferred_interruption {
 /// Ends the program as `signal` does.
 [[noreturn]] void die_of(int signal);
 
-/// While it lives, a signal that ends the program removes the file `path`, which may not be there yet.
+/// While it lives, a signal that ends the program removes the file `path`, which may not be there
+/// yet.
 class unfinished_file {
  public:
   explicit unfinished_file(std::string const& path);
@@ -39,7 +42,8 @@ class unfinished_file {
   ~unfinished_file();
 };
 
-/// Tells whether something stands on the terminal's last line that a signal which ends the program must wipe away.
+/// Tells whether something stands on the terminal's last line that a signal which ends the program
+/// must wipe away.
 void set_line_drawn(bool drawn);
 
 /// Wipes the last line of a terminal.

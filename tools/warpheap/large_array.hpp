@@ -1,6 +1,7 @@
-// A vector for arrays that many threads fill: its elements are not set to zero first, which one thread would do, and a page
-// is given by the system to the thread that writes it first. Large ones ask for large pages: sorting writes to a thousand
-// places in turn, more than the processor remembers the addresses of small pages for.
+// A vector for arrays that many threads fill: its elements are not set to zero first, which one
+// thread would do, and a page is given by the system to the thread that writes it first. Large ones
+// ask for large pages: sorting writes to a thousand places in turn, more than the processor
+// remembers the addresses of small pages for.
 #pragma once
 
 #include <sys/mman.h>

@@ -24,7 +24,7 @@ std::string lower(std::string_view text) {
 class line_reader {
  public:
   line_reader(std::string const& name, std::string_view text) : name_{name}, rest_{text} {}
-  /// The same file from `rest` on, the line before which is number `line`.
+  /// The part of a file from `rest` on, the line before which is number `line`.
   line_reader(line_reader const& file, std::string_view rest, u64 line)
       : name_{file.name_}, rest_{rest}, number_{line} {}
 
@@ -157,14 +157,16 @@ edge read_entry(line_reader& reader, banner const& said, u32 vertices) {
   return {row, column};
 }
 
-/// Lines that are read by one task. `first_line` and `first_entry` are the numbers of those before it.
+/// Lines that are read by one task. `first_line` and `first_entry` are the numbers of those before
+/// it.
 struct piece {
   std::string_view text;
   u64 first_line = 0;
   u64 first_entry = 0;
 };
 
-/// What is left of the file, in pieces; one more at the end has no text, and the numbers of all lines and entries.
+/// What is left of the file, in pieces; one more at the end has no text, and the numbers of all
+/// lines and entries.
 std::vector<piece> cut_at_lines(line_reader const& file, parallel_work& work) {
   constexpr size_t piece_bytes = size_t{1} << 20;
   std::vector<piece> pieces;

@@ -30,7 +30,8 @@ constexpr unit units[] = {{"", 1},
                           {"TiB", kibi* kibi* kibi* kibi},
                           {"TB", 1'000'000'000'000}};
 
-/// The digits at the start of `text`, and what follows them. `ok` is false if there are none, `fits` if they are too many.
+/// The digits at the start of `text`, and what follows them. `ok` is false if there are none,
+/// `fits` if they are too many.
 struct leading_number {
   u64 value = 0;
   std::string_view rest;

@@ -19,12 +19,14 @@ class pass_of_tasks {
   /// Takes tasks until there are none, or one has failed. `after` is called after each.
   template <class After>
   void take_tasks(After after) {
-    // relaxed: a task reads nothing that another wrote; that the caller sees it all is the threads' joining.
+    // relaxed: a task reads nothing that another wrote; that the caller sees it all is the threads'
+    // joining.
     for (u64 task; (task = next_.fetch_add(1, std::memory_order_relaxed)) < tasks_;) {
       try {
         work_(task);
       } catch (...) {
-        // relaxed: only the thread that comes first writes the exception, and it is read after joining.
+        // relaxed: only the thread that comes first writes the exception, and it is read after
+        // joining.
         if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
         next_.store(tasks_, std::memory_order_relaxed);
       }
@@ -80,7 +82,8 @@ void parallel_work::show(u64 done, u64 tasks) const {
 }
 
 chunked chunked::for_threads(u64 items, u64 least) {
-  // Four times as many as threads: the last to finish keeps the others waiting for a quarter of a share.
+  // Four times as many as threads: the last to finish keeps the others waiting for a quarter of a
+  // share.
   return {items, std::max(least, items / (4 * u64{host_threads()}) + 1)};
 }
 

@@ -1,5 +1,6 @@
-// The host's share of a job on all cores: passes of tasks that threads take one after the other, and a bar that shows how far
-// they are. What comes out never depends on the number of threads: a task is told by its number alone what to do.
+// The host's share of a job on all cores: passes of tasks that threads take one after the other,
+// and a bar that shows how far they are. What comes out never depends on the number of threads: a
+// task is told by its number alone what to do.
 #pragma once
 
 #include <functional>
@@ -20,8 +21,9 @@ class parallel_work {
   parallel_work(bench::progress report, std::string task, u64 passes)
       : report_{std::move(report)}, task_{std::move(task)}, passes_{passes} {}
 
-  /// Calls work(i) once for each i in [0, tasks), and returns when all have returned. Tasks run at the same time, so what one
-  /// writes no other may touch. An exception of a task ends the pass, and is thrown here.
+  /// Calls work(i) once for each i in [0, tasks), and returns when all have returned. Tasks run at
+  /// the same time, so what one writes no other may touch. An exception of a task ends the pass,
+  /// and is thrown here.
   void pass(u64 tasks, std::function<void(u64 task)> const& work);
 
  private:
@@ -38,7 +40,8 @@ struct chunked {
   u64 items;
   u64 chunk;  ///< items of each but the last, 1 at least
 
-  /// Chunks of at least `least` items, and not many more than there are threads: for work that needs room for each chunk.
+  /// Chunks of at least `least` items, and not many more than there are threads: for work that
+  /// needs room for each chunk.
   static chunked for_threads(u64 items, u64 least);
 
   u64 count() const { return (items + chunk - 1) / chunk; }

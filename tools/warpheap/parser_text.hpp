@@ -1,4 +1,5 @@
-// What the option parser says, in our words: its help in lines that fit, and what was typed wrong as a sentence.
+// What the option parser says, in our words: its help in lines that fit, and what was typed wrong
+// as a sentence.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +19,8 @@ class help_formatter final : public CLI::Formatter {
 /// "info, graph, bench": the commands that help lists.
 std::string command_names(CLI::App const& app);
 
-/// What was wrong with the arguments, of `command` where one was named: a sentence without the program's name.
+/// What was wrong with the arguments, of `command` where one was named: a sentence without the
+/// program's name.
 std::string sentence_of(CLI::ParseError const& error, CLI::App const& app, std::string const& command);
 
 }  // namespace warpheap::tool

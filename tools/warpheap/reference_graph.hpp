@@ -1,5 +1,6 @@
-// The graph that a dynamic one must be equal to: sorted adjacency entries on the host, and no heap of ours. They are cut into
-// parts that are changed and compared at the same time; none is moved for the sake of another.
+// The graph that a dynamic one must be equal to: sorted adjacency entries on the host, and no heap
+// of ours. They are cut into parts that are changed and compared at the same time; none is moved
+// for the sake of another.
 #pragma once
 
 #include <string>

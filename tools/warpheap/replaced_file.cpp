@@ -101,7 +101,8 @@ void replaced_file::write_beside(std::string_view text) const {
   descriptor file{fresh, O_WRONLY | O_CREAT | O_EXCL};
   struct stat old = {};
   if (!file.error() && stat(target_.c_str(), &old) == 0) {
-    // Only root gives files to others: else it is ours now, and if it is of another group, that group cannot use it.
+    // Only root gives files to others: else it is ours now, and if it is of another group, that
+    // group cannot use it.
     bool const same_owner = fchown(file.number(), old.st_uid, old.st_gid) == 0;
     bool const same_group = same_owner || fchown(file.number(), static_cast<uid_t>(-1), old.st_gid) == 0;
     fchmod(file.number(), old.st_mode & (same_group ? 0777 : 0707));

@@ -15,8 +15,8 @@ constexpr u32 most_digit_bits = 11;
 u32 bits_of(u64 limit) { return static_cast<u32>(std::bit_width(std::max<u64>(limit, 2) - 1)); }
 u32 digits_of_half(u64 limit) { return (bits_of(limit) + most_digit_bits - 1) / most_digit_bits; }
 
-/// Turns each chunk's counts into where its first item of each value goes: after those that are less, and after the equal
-/// ones of the chunks before.
+/// Turns each chunk's counts into where its first item of each value goes: after those that are
+/// less, and after the equal ones of the chunks before.
 void counts_to_places(std::vector<std::vector<u64>>& counts) {
   u64 place = 0;
   for (size_t value = 0; value < counts.front().size(); ++value)

@@ -1,5 +1,6 @@
-// Adjacency entries as sorted numbers, on all cores: a graph of a hundred million of them is sorted twice, and std::sort takes
-// 10 s a time on one. Radix sort, from the lowest digits up: how long it takes depends on no order and no hub.
+// Adjacency entries as sorted numbers, on all cores: a graph of a hundred million of them is sorted
+// twice, and std::sort takes 10 s a time on one. Radix sort, from the lowest digits up: how long it
+// takes depends on no order and no hub.
 #pragma once
 
 #include "large_array.hpp"
@@ -7,10 +8,12 @@
 
 namespace warpheap::tool {
 
-/// Ascending numbers, `from` in the upper half and `to` in the lower: the common form of batches and of the reference.
+/// Ascending numbers, `from` in the upper half and `to` in the lower: the common form of batches
+/// and of the reference.
 using entry_keys = large_array<u64>;
 
-/// Sorts, and leaves one of those that are equal. Halves are below `limit`. Takes memory for as many keys again.
+/// Sorts, and leaves one of those that are equal. Halves are below `limit`. Takes memory for as
+/// many keys again.
 void sort_unique(entry_keys& keys, u64 limit, parallel_work& work);
 
 /// The passes of that, at most.

@@ -16,7 +16,8 @@ namespace warpheap::tool {
 
 namespace {
 
-/// A compressed file by its first bytes, and the program that writes its contents to standard output.
+/// A compressed file by its first bytes, and the program that writes its contents to standard
+/// output.
 struct compression {
   std::string_view first_bytes;
   char const* name;

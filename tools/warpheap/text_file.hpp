@@ -10,8 +10,9 @@ namespace warpheap::tool {
 inline constexpr char const* standard_input = "-";
 std::string input_name(std::string const& path);
 
-/// The contents of a file, or of standard input. Throws usage_error, which names the file, if it cannot be read or is
-/// compressed; then `piped`, the end of a command that reads standard input, is part of the remedy.
+/// The contents of a file, or of standard input. Throws usage_error, which names the file, if it
+/// cannot be read or is compressed; then `piped`, the end of a command that reads standard input,
+/// is part of the remedy.
 std::string read_text_file(std::string const& path, std::string const& piped);
 
 /// The start of `text` as a message shows it: short, and without control characters.

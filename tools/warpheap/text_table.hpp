@@ -1,8 +1,8 @@
-// A table of text for people: columns as wide as their widest cell, numbers to the right, and no line longer than
-// `line_columns` unless a single column is.
+// A table of text for people: columns as wide as their widest cell, numbers to the right, and no
+// line longer than `line_columns` unless a single column is.
 //
-// What is the same in every row is said once, above. Columns that do not fit beside the others come in further parts below,
-// each of which begins with the columns that name a row.
+// What is the same in every row is said once, above. Columns that do not fit beside the others come
+// in further parts below, each of which begins with the columns that name a row.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ namespace warpheap::tool {
 
 class text_table {
  public:
-  /// Titles of the columns; one that starts with '>' has its cells to the right. The first `names` of them name a row. They
-  /// have a value in every row that they apply to, so a cell of theirs that is empty is no other value.
+  /// Titles of the columns; one that starts with '>' has its cells to the right. The first `names`
+  /// of them name a row. They have a value in every row that they apply to, so a cell of theirs
+  /// that is empty is no other value.
   explicit text_table(std::vector<std::string> titles, size_t names = 1);
 
   /// One cell a column; missing ones are empty, which is shown as '-'.

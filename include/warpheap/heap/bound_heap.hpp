@@ -1,5 +1,6 @@
-// A heap that may be there or not, as device code's malloc sees it: what malloc, free, new and their kin answer. Lives in
-// the device's memory, where the host puts it; override_names.hpp gives it to the names of C and C++.
+// A heap that may be there or not, as device code's malloc sees it: what malloc, free, new and
+// their kin answer. Lives in the device's memory, where the host puts it; override_names.hpp gives
+// it to the names of C and C++.
 #pragma once
 
 #include "../policy/creation/toolkit.hpp"

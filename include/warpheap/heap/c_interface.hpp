@@ -25,8 +25,8 @@ WARPHEAP_DEVICE inline heap_ref heap_of(u64 handle) { return *reinterpret_cast<h
 WARPHEAP_C_FUNCTION(void* warpheap_malloc(unsigned long long heap, unsigned long long bytes),
                     return warpheap::heap_of(heap).malloc(bytes);)
 
-/// Returns 0, always: Numba and others like it declare every function as one that returns something, and a PTX linker
-/// refuses a declaration that differs from the definition.
+/// Returns 0, always: Numba and others like it declare every function as one that returns
+/// something, and a PTX linker refuses a declaration that differs from the definition.
 WARPHEAP_C_FUNCTION(int warpheap_free(unsigned long long heap, void* memory), warpheap::heap_of(heap).free(memory);
                     return 0;)
 

@@ -36,13 +36,15 @@ template <class Creation>
 using plain_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
 
-/// A class of its own, so that the names of kernels, in profiles and in reports of sanitizers, stay short.
+/// A class of its own, so that the names of kernels, in profiles and in reports of sanitizers, stay
+/// short.
 struct default_allocator : plain_allocator<creation::slab_bitmap<>> {
   using plain_allocator<creation::slab_bitmap<>>::plain_allocator;
 };
 
-/// The default one for programs that are right by what CUDA's heap happens to do: memory is zero until a block had it, and no
-/// two blocks share a sector of 32 bytes, the least that a cache holds.
+/// The default one for programs that are right by what CUDA's heap happens to do: memory is zero
+/// until a block had it, and no two blocks share a sector of 32 bytes, the least that a cache
+/// holds.
 using forgiving_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
                                       reserve_pool::zeroed_memory, alignment::shrink<32>>;
 

@@ -52,9 +52,9 @@ static override_unit const this_unit{
 }  // namespace detail
 
 /// The heap behind malloc, free, new and delete of device code, for the device that is current when
-/// it is made. Made, it is bound in all units of the process that include this header; destroyed, it
-/// waits for the device's kernels and is unbound. Make and destroy it when no kernel runs that calls
-/// these names.
+/// it is made. Made, it is bound in all units of the process that include this header; destroyed,
+/// it waits for the device's kernels and is unbound. Make and destroy it when no kernel runs that
+/// calls these names.
 ///
 /// O1  All units are bound to the one that lives, or all are unbound. A unit that comes while it lives
 ///     is bound as it comes; if it cannot be, it stays unbound, and bind() says why.
@@ -65,9 +65,9 @@ static override_unit const this_unit{
 template <class Allocator>
 class basic_override_heap {
  public:
-  /// As basic_heap's. Throws std::logic_error too if there is an override_heap, or a unit was compiled
-  /// for another allocator; backend_error if the device cannot run a unit's code, or CUDA does not know
-  /// it yet.
+  /// As basic_heap's. Throws std::logic_error too if there is an override_heap, or a unit was
+  /// compiled for another allocator; backend_error if the device cannot run a unit's code, or CUDA
+  /// does not know it yet.
   explicit basic_override_heap(size_t bytes) {
     detail::override_unit::expect_all_bindable(nothing());  // before memory is taken
     heap_ = std::make_unique<basic_heap<Allocator>>(bytes);

@@ -1,20 +1,23 @@
-// The names of C and C++ in device code, served by the heap that override_heap binds: malloc, free, new, delete, and those
-// that CUDA has not in device code: calloc, realloc, aligned_alloc, and new with std::nothrow_t.
+// The names of C and C++ in device code, served by the heap that override_heap binds: malloc, free,
+// new, delete, and those that CUDA has not in device code: calloc, realloc, aligned_alloc, and new
+// with std::nothrow_t.
 //
-// nvcc takes a definition of such a name that only its device pass sees for that pass's own: device code calls it, with
-// -rdc=true also device code that was compiled without this header, and host code is untouched. (Device code compiled
-// without it and without -rdc=true still calls CUDA's.)
+// nvcc takes a definition of such a name that only its device pass sees for that pass's own: device
+// code calls it, with -rdc=true also device code that was compiled without this header, and host
+// code is untouched. (Device code compiled without it and without -rdc=true still calls CUDA's.)
 //
-// With -rdc=true a unit that does not know this header calls three names: malloc, free and __cuda_syscall_aligned_malloc;
-// nvcc makes calls of these of every new and delete. ptxas knows the three for functions of CUDA's own:
+// With -rdc=true a unit that does not know this header calls three names: malloc, free and
+// __cuda_syscall_aligned_malloc; nvcc makes calls of these of every new and delete. ptxas knows the
+// three for functions of CUDA's own:
 //
 //   N1  From sm_80 on a caller keeps values across such a call in all of R32 and above. A call of any other function
 //       preserves of these R36-39, R44-47 and so on. Of R0-R31, of the uniform registers and of the convergence barriers both
 //       preserve the same ones: R16-19, R22-31, UR36 and above, B6 and above.
 //   N2  So nothing that these names call, directly or not, may use a register above R31. ptxas sees to the others.
 //
-// N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0, sm_75 to sm_120). N2 is what
-// WARPHEAP_DEVICE says of each function with -rdc=true; scripts/check_cuda.py override looks at linked programs.
+// N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0, sm_75 to
+// sm_120). N2 is what WARPHEAP_DEVICE says of each function with -rdc=true; scripts/check_cuda.py
+// override looks at linked programs.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -38,9 +41,10 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Where the unit's device code finds its heap: one variable a unit, `static`. With -rdc=true all of them are bound to the
-/// same heap, so it does not matter from which unit the linker takes malloc. There it is no constant: nvlink 13.0 stores
-/// constants of several units that begin alike once, but places their symbols as if it had not.
+/// Where the unit's device code finds its heap: one variable a unit, `static`. With -rdc=true all
+/// of them are bound to the same heap, so it does not matter from which unit the linker takes
+/// malloc. There it is no constant: nvlink 13.0 stores constants of several units that begin alike
+/// once, but places their symbols as if it had not.
 #if defined(__CUDACC_RDC__)
 static __device__ bound_heap<override_allocator<>::type> device_heap;
 #elif defined(__CUDACC__)
@@ -54,7 +58,8 @@ static bound_heap<override_allocator<>::type> device_heap;
 #if defined(__CUDA_ARCH__)
 
 #define WARPHEAP_DEVICE_NAME inline WARPHEAP_DEVICE
-// What device code calls that does not know this header: also there where its own unit has no kernel.
+// What device code calls that does not know this header: also there where its own unit has no
+// kernel.
 #if defined(__CUDACC_RDC__)
 #define WARPHEAP_DEVICE_SYSCALL inline __attribute__((used)) WARPHEAP_DEVICE
 #else
@@ -77,7 +82,8 @@ WARPHEAP_DEVICE_NAME void* aligned_alloc(std::size_t alignment, std::size_t byte
 }
 
 #if defined(__CUDACC_RDC__)
-// What nvcc makes of an aligned new, and of __nv_aligned_device_malloc, in units that do not know this header.
+// What nvcc makes of an aligned new, and of __nv_aligned_device_malloc, in units that do not know
+// this header.
 extern "C" WARPHEAP_DEVICE_SYSCALL void* __cuda_syscall_aligned_malloc(std::size_t bytes, std::size_t alignment) {
   return warpheap::device_heap.make(bytes, alignment);
 }

@@ -6,13 +6,13 @@
 //   pointer to an object           fetch_add fetch_sub, in elements
 //   pointer to void or a function  none
 //
-// Integers wrap around. compare_exchange compares bits: 0.0 differs from -0.0, and a NaN equals itself. On a GPU
-// fetch_add and fetch_sub of a float take subnormal numbers for zeros. Floats have no fetch_min and fetch_max, because no
-// instruction does it, and which of two zeros or NaNs is the smaller is the caller's to say, in a loop of
-// compare_exchange.
+// Integers wrap around. compare_exchange compares bits: 0.0 differs from -0.0, and a NaN equals
+// itself. On a GPU fetch_add and fetch_sub of a float take subnormal numbers for zeros. Floats have
+// no fetch_min and fetch_max, because no instruction does it, and which of two zeros or NaNs is the
+// smaller is the caller's to say, in a loop of compare_exchange.
 //
-// Every order and scope goes with every operation. A load has no release and a store no acquire: one that names it gets
-// an acquire load or a release store.
+// Every order and scope goes with every operation. A load has no release and a store no acquire:
+// one that names it gets an acquire load or a release store.
 #pragma once
 
 #include "simt_backend.hpp"

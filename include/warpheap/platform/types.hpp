@@ -15,10 +15,11 @@
 #define WARPHEAP_NO_UNROLL
 #endif
 
-/// With -rdc=true the linker keeps one copy of a function for all units. ptxas cannot fit that copy to the bound of a kernel
-/// that calls it, and refuses a kernel with a lower one. So there each of our functions, if it is called at all and not
-/// inlined, uses 32 registers at most: no launch bound leaves fewer. Device malloc's callers need that too, see
-/// heap/override_names.hpp. Before CUDA 12.9 a function cannot say so; then none is kept from being inlined.
+/// With -rdc=true the linker keeps one copy of a function for all units. ptxas cannot fit that copy
+/// to the bound of a kernel that calls it, and refuses a kernel with a lower one. So there each of
+/// our functions, if it is called at all and not inlined, uses 32 registers at most: no launch
+/// bound leaves fewer. Device malloc's callers need that too, see heap/override_names.hpp. Before
+/// CUDA 12.9 a function cannot say so; then none is kept from being inlined.
 #define WARPHEAP_NOINLINE __attribute__((noinline))
 #define WARPHEAP_FEW_REGISTERS
 #if defined(__CUDACC_RDC__)

@@ -1,6 +1,7 @@
-// Blocks freed twice while others ask and free. A second free may hit a block that was handed out again in between: then
-// it ends that life, and what its owner frees later is one more double free. So nothing is claimed of contents, or of who
-// is served; but the heap's own data stays right, no call waits for ever, and no memory is lost.
+// Blocks freed twice while others ask and free. A second free may hit a block that was handed out
+// again in between: then it ends that life, and what its owner frees later is one more double free.
+// So nothing is claimed of contents, or of who is served; but the heap's own data stays right, no
+// call waits for ever, and no memory is lost.
 #pragma once
 
 #include "misuse.hpp"
@@ -14,9 +15,10 @@ struct double_free_report {
   u64 freed_again = 0;
 };
 
-/// Every lane asks and frees, and frees once more: what it had itself, what another had, what all lanes that are here free at
-/// once, or what may start no block. Lanes of a warp ask for one size, so that they are served together where the
-/// allocator does that; each gives its part back when it likes. Nobody writes to a block, as it may not be its own.
+/// Every lane asks and frees, and frees once more: what it had itself, what another had, what all
+/// lanes that are here free at once, or what may start no block. Lanes of a warp ask for one size,
+/// so that they are served together where the allocator does that; each gives its part back when it
+/// likes. Nobody writes to a block, as it may not be its own.
 struct free_twice {
   u64 seed;
   u64 rounds;
@@ -69,8 +71,9 @@ struct free_twice {
   }
 };
 
-/// Sizes that lanes ask for together: small blocks of several classes, blocks of one class, those that take up pages and
-/// slabs as a whole, and all kinds at once. On the host the one that the seed picks.
+/// Sizes that lanes ask for together: small blocks of several classes, blocks of one class, those
+/// that take up pages and slabs as a whole, and all kinds at once. On the host the one that the
+/// seed picks.
 inline std::vector<std::vector<u64>> traffic_sizes(scenario const& with) {
   std::vector<std::vector<u64>> const all{
       {16, 1000, 20'000}, {16, 48, 112}, {256, 512, 1024}, {1024}, {4096, 20'000, 70'000}};
@@ -93,11 +96,12 @@ holdings live_blocks(harness<Allocator>& bench, holdings const& before = {}) {
   return live;
 }
 
-/// No more lanes than are answered soon by a heap that has no room most of the time: on a GPU a search that finds nothing is
-/// slow while others free.
+/// No more lanes than are answered soon by a heap that has no room most of the time: on a GPU a
+/// search that finds nothing is slow while others free.
 inline scenario in_traffic(scenario const& crowd) { return crowd.lanes() > 2048 ? crowd.with_shape({16, 128}) : crowd; }
 
-/// Whatever lanes free twice: afterwards the heap is sound, and, once what is left is freed, as good as new.
+/// Whatever lanes free twice: afterwards the heap is sound, and, once what is left is freed, as
+/// good as new.
 template <class Allocator>
 verdict survives_double_frees_under_traffic(scenario const& crowd) {
   scenario const with = in_traffic(crowd);
@@ -133,8 +137,8 @@ verdict survives_double_frees_under_traffic(scenario const& crowd) {
 /// How a pointer comes to the lane that frees it: by a shuffle, or by a word that nothing orders.
 enum class passage { shuffle, mailbox };
 
-/// Every lane asks, passes on what it got, and frees what it is given. The caller frees what is left in the boxes, one for each
-/// lane.
+/// Every lane asks, passes on what it got, and frees what it is given. The caller frees what is
+/// left in the boxes, one for each lane.
 template <passage How>
 struct pass_on {
   u64 seed;
@@ -163,7 +167,8 @@ struct pass_on {
   }
 };
 
-/// The lane that frees a block need not have learned of it in order: nothing is lost, and nothing is taken for foreign.
+/// The lane that frees a block need not have learned of it in order: nothing is lost, and nothing
+/// is taken for foreign.
 template <passage How, class Allocator>
 verdict frees_what_came_without_order(scenario const& crowd) {
   scenario const with = in_traffic(crowd);

@@ -1,4 +1,5 @@
-// A lane that crashes is named on standard error, with what replays it, and the process dies as it would have died.
+// A lane that crashes is named on standard error, with what replays it, and the process dies as it
+// would have died.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -167,7 +167,8 @@ class backend {
   virtual void run_deterministically(u64 seed) = 0;
 
   virtual std::vector<std::string> scenarios() const = 0;
-  /// False for a scenario of primitives, or of the default allocator alone, whose rows are all bench_floor()'s.
+  /// False for a scenario of primitives, or of the default allocator alone, whose rows are all
+  /// bench_floor()'s.
   virtual bool measures_allocators(std::string const& scenario) const = 0;
   virtual std::vector<bench::result> bench(std::string const& scenario, std::string const& allocator,
                                            bench::request const& asked) const = 0;

@@ -1,5 +1,6 @@
-// Atomics on global memory: each operation is one instruction of ptx_atomic.hpp. The reference converts the generic address
-// once; what lies in shared or local memory has no global address, and is not for this class.
+// Atomics on global memory: each operation is one instruction of ptx_atomic.hpp. The reference
+// converts the generic address once; what lies in shared or local memory has no global address, and
+// is not for this class.
 #pragma once
 
 #include "../atomic_value.hpp"
@@ -7,8 +8,8 @@
 
 namespace warpheap::cuda {
 
-/// Atomic access to an integer, float or pointer in global memory; atomic_value.hpp says which have which operations.
-/// `Scope` says who else may access it at the same time.
+/// Atomic access to an integer, float or pointer in global memory; atomic_value.hpp says which have
+/// which operations. `Scope` says who else may access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
   using word = atomic_detail::atomic_word<T>;
@@ -31,7 +32,8 @@ class atomic_ref {
     return atomic_detail::from_word<T>(ptx::exchange<Scope>(address_, atomic_detail::to_word(value), how));
   }
 
-  /// Stores `desired` if the object equals `expected`; else puts what it holds into `expected`. Never fails spuriously.
+  /// Stores `desired` if the object equals `expected`; else puts what it holds into `expected`.
+  /// Never fails spuriously.
   WARPHEAP_DEVICE bool compare_exchange(T& expected, T desired, order success, order) const {
     word const wanted = atomic_detail::to_word(expected);
     word const found = ptx::compare_exchange<Scope>(address_, wanted, atomic_detail::to_word(desired), success);
@@ -92,11 +94,12 @@ class atomic_ref {
   size_t address_;
 };
 
-/// Orders everything before it with everything after it, for all threads of the device: the one fence that handing a
-/// slab to another class needs.
+/// Orders everything before it with everything after it, for all threads of the device: the one
+/// fence that handing a slab to another class needs.
 WARPHEAP_DEVICE inline void recycling_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
-/// What came before it happens before whoever acquires from a later operation of this thread with order::fenced.
+/// What came before it happens before whoever acquires from a later operation of this thread with
+/// order::fenced.
 WARPHEAP_DEVICE inline void release_fence() {
   // An older ptxas knows no such fence, and nor does the PTX of an older clang beside a newer CUDA.
 #if __CUDA_ARCH__ >= 900 && defined(__CUDACC_VER_MAJOR__) && WARPHEAP_CUDA_VERSION >= 1208

@@ -88,7 +88,8 @@ inline int current_device() {
   return device;
 }
 
-/// Another device for this thread's calls, as long as it lives. Where that fails, the next call says so.
+/// Another device for this thread's calls, as long as it lives. Where that fails, the next call
+/// says so.
 class device_scope {
  public:
   explicit device_scope(int device) noexcept {
@@ -105,8 +106,8 @@ class device_scope {
 };
 
 #if defined(__CUDACC__)
-/// Sets a __device__ or __constant__ variable of the current device, for the kernels that are launched from now on. A
-/// __managed__ one is assigned.
+/// Sets a __device__ or __constant__ variable of the current device, for the kernels that are
+/// launched from now on. A __managed__ one is assigned.
 template <class T>
 void set_device_variable(T& variable, T const& value) {
   static_assert(__is_trivially_copyable(T), "set_device_variable copies bits");

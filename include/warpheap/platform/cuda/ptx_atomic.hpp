@@ -1,8 +1,8 @@
 // One atomic PTX instruction on a word of global memory, in every order and scope.
 //
-// The compiler's __nv_atomic_* built-ins say the same, but through a pointer loaded from memory they compile (nvcc 13.0,
-// sm_90) to a generic atomic with a shared-memory path beside it; naming .global gives one ATOMG. Read the SASS before
-// changing a line here.
+// The compiler's __nv_atomic_* built-ins say the same, but through a pointer loaded from memory
+// they compile (nvcc 13.0, sm_90) to a generic atomic with a shared-memory path beside it; naming
+// .global gives one ATOMG. Read the SASS before changing a line here.
 //
 // PTX has no seq_cst operation: C++'s maps to fence.sc before the acquire-release one.
 #pragma once
@@ -14,7 +14,8 @@ namespace warpheap::cuda::ptx {
 // The formatter would cut each instruction from its operands.
 // clang-format off
 
-// The scope's three spellings of one instruction. `before` and `after` are the text around the scope.
+// The scope's three spellings of one instruction. `before` and `after` are the text around the
+// scope.
 #define WARPHEAP_PTX_SCOPED(before, after, ...)                                               \
   do {                                                                                        \
     if constexpr (Scope == scope::block) asm volatile(before ".cta" after __VA_ARGS__);       \

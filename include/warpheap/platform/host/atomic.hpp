@@ -53,8 +53,8 @@ constexpr std::memory_order standard_order(order how) {
 
 }  // namespace detail
 
-/// Atomic access to an integer, float or pointer; atomic_value.hpp says which have which operations. `Scope` says who
-/// else may access it at the same time.
+/// Atomic access to an integer, float or pointer; atomic_value.hpp says which have which
+/// operations. `Scope` says who else may access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
   using step = typename atomic_detail::atomic_step<T>::type;
@@ -166,7 +166,8 @@ class atomic_ref {
     return old;
   }
 
-  /// Stores `next(old)` by a compare-exchange, even if it equals `old`: it is a read-modify-write in any case, and releases.
+  /// Stores `next(old)` by a compare-exchange, even if it equals `old`: it is a read-modify-write
+  /// in any case, and releases.
   template <class Next>
   static T replace(std::atomic_ref<T> object, std::memory_order standard, Next next) {
     T old = object.load(std::memory_order_relaxed);

@@ -1,6 +1,6 @@
-// A lane that crashes, by a null pointer, an abort or the end of its stack, is named before the process dies, with what
-// replays it. That takes a signal handler: it only writes a line, from a place of fixed size, and then the signal takes the
-// way that it would have taken.
+// A lane that crashes, by a null pointer, an abort or the end of its stack, is named before the
+// process dies, with what replays it. That takes a signal handler: it only writes a line, from a
+// place of fixed size, and then the signal takes the way that it would have taken.
 //
 // C1  the handlers are put once, before the first kernel runs. The first crash puts back what was there before, and that
 //     gets the same signal: the system's end of the process, a user's handler, a sanitizer's report.
@@ -54,7 +54,8 @@ WARPHEAP_NO_TSAN inline void on_crash(int signal, siginfo_t* info, void*) {
   while (which + 1 < crash_signal_count && crash_signals[which].number != signal) ++which;
   worker const* const here = worker_of_thread;
   if (here && here->runs_a_lane()) report_crash(*here, crash_signals[which].name, *info);
-  // C1: an instruction that faulted is tried again when we return, and faults again. What was sent is sent again.
+  // C1: an instruction that faulted is tried again when we return, and faults again. What was sent
+  // is sent again.
   sigaction(signal, &actions_before[which], nullptr);
   if (info->si_code <= 0) raise(signal);
 }
@@ -96,8 +97,8 @@ class signal_stack {
   std::unique_ptr<u8[]> memory_;
 };
 
-/// Before an OS thread runs lanes. Only the first call of a process and of a thread does something: 13 calls of the system
-/// for each run took 15 us of a launch's 47.
+/// Before an OS thread runs lanes. Only the first call of a process and of a thread does something:
+/// 13 calls of the system for each run took 15 us of a launch's 47.
 inline void prepare_for_crashes() {
   [[maybe_unused]] static bool const caught = (catch_crashes(), true);
   [[maybe_unused]] static thread_local signal_stack const stack;

@@ -6,7 +6,8 @@
 
 namespace warpheap::host::detail {
 
-/// A lane in words, appended to a std::string or a fixed_text. Not instrumented: it reads records that other lanes write.
+/// A lane in words, appended to a std::string or a fixed_text. Not instrumented: it reads records
+/// that other lanes write.
 template <class Text>
 WARPHEAP_NO_TSAN void add_name(Text& text, lane const& named) {
   u32 const block = named.block->index, thread = named.thread, id = named.id, group = named.group->index;

@@ -72,7 +72,8 @@ class halloc {
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    // A block that is somebody's keeps its role, so this goes round twice at most; for others only as often as it changes.
+    // A block that is somebody's keeps its role, so this goes round twice at most; for others only
+    // as often as it changes.
     WARPHEAP_NO_UNROLL
     for (u32 role = role_at(memory); !try_destroy(memory, role);) {
       role = count_misuse(table_, memory, role);
@@ -205,8 +206,9 @@ class halloc {
   /// The role of the slab that `memory` lies in; 0 where no slab may lie.
   WARPHEAP_DEVICE u32 role_at(void const* memory) const {
     u64 const slab = table_.slab_at(table_.offset_of(memory));
-    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed. The words say of themselves what they are
-    // (C5) and TBuddy what is its own; before a pointer is called none of ours, changes_role() looks again.
+    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed. The words say
+    // of themselves what they are (C5) and TBuddy what is its own; before a pointer is called none
+    // of ours, changes_role() looks again.
     return slab < table_.slabs() ? table_.role(static_cast<u32>(slab)).load(order::relaxed) : 0;
   }
   WARPHEAP_DEVICE static chunks::block_address address_at(table_type const& table, void const* memory, u32 role) {
@@ -214,13 +216,13 @@ class halloc {
     return release_type{table}.locate(static_cast<u32>(table.slab_at(offset)), offset, role - 1);
   }
 
-  /// The same by a read-modify-write, which reads the newest.
+  /// That role as it is now: a read-modify-write reads the newest value.
   WARPHEAP_DEVICE static u32 newest_role(table_type const& table, void const* memory) {
     u64 const slab = table.slab_at(table.offset_of(memory));
     return slab < table.slabs() ? table.role(static_cast<u32>(slab)).fetch_or(0, order::relaxed) : 0;
   }
-  /// Of a pointer at which no block is live by the role `seen`: the newest role, if that is another; else it is misuse, and
-  /// `counted`.
+  /// Of a pointer at which no block is live by the role `seen`: the newest role, if that is
+  /// another; else it is misuse, and `counted`.
   WARPHEAP_COLD static u32 count_misuse(table_type table, void const* memory, u32 seen) {
     u32 const role = newest_role(table, memory);
     if (role != seen) return role;

@@ -253,7 +253,8 @@ class scatter {
     if (offset >= table_.pool_bytes()) return {0, block_address::no_start, {}};
     u32 const page = static_cast<u32>(offset >> layout::page_log2);
     u32 const inside = static_cast<u32>(offset) & (layout::page_bytes - 1);
-    // Of a live block the units are what they were when the block was handed out, if that happened before us.
+    // Of a live block the units are what they were when the block was handed out, if that happened
+    // before us.
     page_word const seen = When == look::now ? table_.load_newest(page) : table_.load(page);
     u32 const wrong =
         inside % layout::unit_bytes == 0 && seen.is_free() ? block_address::nothing_there : block_address::no_start;
@@ -262,8 +263,9 @@ class scatter {
     return {page, index != layout::no_chunk ? index : block_address::no_start, seen};
   }
 
-  // The caller may know the pointer by a way that orders nothing. So words are read by read-modify-writes by who asks for a size,
-  // which an older page would have too, and before a free is refused.
+  // The caller may know the pointer by a way that orders nothing. So words are read by
+  // read-modify-writes by who asks for a size, which an older page would have too, and before a
+  // free is refused.
 
   WARPHEAP_COLD static size_t newest_size(table_type table, void const* memory) {
     scatter self;
@@ -294,8 +296,8 @@ class scatter {
     return {at.page, at.seen.units() | (at.index / layout::segment_chunks) << 16, bits};
   }
 
-  /// Frees chunks, those of the lanes here that lie in one segment by one operation. False where the lane's chunk was not owned,
-  /// as far as that was seen.
+  /// Frees chunks, those of the lanes here that lie in one segment by one operation. False where
+  /// the lane's chunk was not owned, as far as that was seen.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
     // Who sees a page with chunks of another size, since a block was freed twice, is in another group.
@@ -313,7 +315,8 @@ class scatter {
     return (cleared & mine) != 0;
   }
 
-  /// Of the lanes of a group that freed one chunk together all but one are counted. All lanes of the group call.
+  /// Of the lanes of a group that freed one chunk together all but one are counted. All lanes of
+  /// the group call.
   WARPHEAP_DEVICE void count_twins(lane_group const& group, u32 cleared, u32 mine) const {
     u32 const freeing = simt::ballot(group.mask, (cleared & mine) != 0);
     u32 const twins = popcount(freeing) - popcount(cleared);

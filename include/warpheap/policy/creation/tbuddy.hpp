@@ -6,9 +6,10 @@
 // Sizes are rounded up to a power of two of pages, and a block is aligned to its size. Lanes of a warp that ask for one size
 // are served with larger blocks, which they share, and those that free the parts of one give it back as one.
 //
-// Cost: half of what sizes that are no power of two leave unused; 14 bytes a page at most; all warps that want one size
-// meet in a semaphore, which takes about a billion operations a second. nullptr is certain, and quick where it is repeated.
-// Source: Gelado and Garland 2019, section 4.1. What differs: docs/design/tbuddy.md.
+// Cost: half of what sizes that are no power of two leave unused; 14 bytes a page at most; all
+// warps that want one size meet in a semaphore, which takes about a billion operations a second.
+// nullptr is certain, and quick where it is repeated. Source: Gelado and Garland 2019, section 4.1.
+// What differs: docs/design/tbuddy.md.
 #pragma once
 
 #include "../../platform/assert.hpp"
@@ -97,20 +98,23 @@ class tbuddy {
   }
   WARPHEAP_DEVICE bool try_destroy_alone(void* memory) const { return end_alone(memory, block_owner::caller); }
 
-  /// A block of page_bytes << order bytes for the calling lane; nullptr if there is none. No collective: the caller may hold locks
-  /// that other lanes of its warp wait for, but none that a lane in another call to this heap waits for.
+  /// A block of page_bytes << order bytes for the calling lane; nullptr if there is none. No
+  /// collective: the caller may hold locks that other lanes of its warp wait for, but none that a
+  /// lane in another call to this heap waits for.
   WARPHEAP_DEVICE void* create_order(u32 order) const {
     return order <= top_order() ? serve_alone(pages_, order, order, block_owner::caller) : refuse();
   }
 
-  // For allocators that take their memory from this one. What they keep is no block of a caller: destroy() refuses it, and
-  // usable_size() does not know it, whoever may have an old pointer to its start (P1).
+  // For allocators that take their memory from this one. What they keep is no block of a caller:
+  // destroy() refuses it, and usable_size() does not know it, whoever may have an old pointer to
+  // its start (P1).
 
   /// As create_order(), a block that the allocator keeps.
   WARPHEAP_DEVICE void* create_kept(u32 order) const {
     return order <= top_order() ? serve_alone(pages_, order, order, block_owner::allocator) : refuse();
   }
-  /// Makes a block that create_kept(order) gave several of a smaller order, each to be given back by itself. Any lane alone.
+  /// Makes a block that create_kept(order) gave several of a smaller order, each to be given back
+  /// by itself. Any lane alone.
   WARPHEAP_DEVICE void divide_kept(void* memory, u32 order, u32 smaller) const {
     u32 const first = pages_.page_of(memory);
     static_cast<void>(pages_.disown(first, block_owner::allocator));

@@ -253,8 +253,8 @@ class throughput {
   template <class Table>
   WARPHEAP_DEVICE static bool lies_in_chunk(Table const& table, void const* memory) {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
-    // A read-modify-write reads the newest: the pointer may have come by a shuffle or relaxed. relaxed: of a block that is
-    // somebody's it stays as it was when he got it.
+    // A read-modify-write reads the newest: the pointer may have come by a shuffle or relaxed.
+    // relaxed: of a block that is somebody's it stays as it was when he got it.
     return offset < table.pool_bytes() &&
            table.arena_of_chunk(static_cast<u32>(offset >> table.chunk().log2)).fetch_or(0, order::relaxed) != 0;
   }

@@ -34,7 +34,7 @@ class device_memory {
   void* memory_ = nullptr;
 };
 
-/// The same, all zero at first. Creation policies that write nothing into their pool, like
+/// Memory of the device that is all zero at first. Creation policies that write nothing into their pool, like
 /// slab_bitmap, then hand out zeros where no block was before.
 class zeroed_memory {
  public:

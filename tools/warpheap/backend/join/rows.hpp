@@ -1,4 +1,5 @@
-// The rows of a join's result on their way to the host: windows of them, each as large as a buffer, copied out of the pages.
+// The rows of a join's result on their way to the host: windows of them, each as large as a buffer,
+// copied out of the pages.
 #pragma once
 
 #include "output.hpp"
@@ -6,7 +7,8 @@
 namespace warpheap::tool::join {
 inline namespace WARPHEAP_BACKEND {
 
-/// Where rows [first, first + size) of the result go. Rows are numbered along the chains, and in each from its head.
+/// Where rows [first, first + size) of the result go. Rows are numbered along the chains, and in
+/// each from its head.
 struct row_window {
   u64 first, size;
   u32* keys;
@@ -14,7 +16,8 @@ struct row_window {
   u32* probe_payloads;
 };
 
-/// Kernel: thread i copies what chain i has of a window. `numbers[i]` is the number of its first row.
+/// Kernel: thread i copies what chain i has of a window. `numbers[i]` is the number of its first
+/// row.
 struct copy_rows {
   WARPHEAP_DEVICE void operator()(chain const* chains, u64 const* numbers, u64 count, u32 slots, row_window to) const {
     u64 const i = global_thread_index();

@@ -1,8 +1,8 @@
 // How blocks of chunks are known by their address, and given back: those of a warp that lie in one word by one operation.
 //
-// A free is one compare-exchange of the word that the block was seen in, so it clears a whole live block or nothing (C2, C5):
-// the chunks that it then subtracts are those that it cleared, whoever freed the block before, at the same moment, or frees
-// it later.
+// A free is one compare-exchange of the word that the block was seen in, so it clears a whole live
+// block or nothing (C2, C5): the chunks that it then subtracts are those that it cleared, whoever
+// freed the block before, at the same moment, or frees it later.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -38,12 +38,13 @@ class block_release {
     return table_.word(at.slab, at.word).fetch_or(0, order::relaxed);
   }
 
-  /// Gives back the live block that starts at `at`, together with those of the lanes that are here. False if none starts there,
-  /// or a lower lane gave it back.
+  /// Gives back the live block that starts at `at`, together with those of the lanes that are here.
+  /// False if none starts there, or a lower lane gave it back.
   WARPHEAP_DEVICE bool destroy(block_address const& at) const {
     u32 const company = simt::active_mask();
     u64 const record = u64{at.slab} * table_.geometry().record_bytes();
-    // Words are 8 bytes, so a kind fits beside their address: lanes that were told different kinds do not go together.
+    // Words are 8 bytes, so a kind fits beside their address: lanes that were told different kinds
+    // do not go together.
     lane_group const group =
         group_by(company, reinterpret_cast<u64>(table_.metadata()) + record + 8 * at.word + at.kind);
     u32 const starts = union_of_groups(company, group, at.start);
@@ -57,10 +58,12 @@ class block_release {
     return popcount(freed) == group.size || is_ours(group.mask, at.start, freed);
   }
 
-  /// Gives the live blocks back that start at `starts` in one word; returns where they started. Any lane alone.
+  /// Gives the live blocks back that start at `starts` in one word; returns where they started. Any
+  /// lane alone.
   WARPHEAP_DEVICE u32 release(block_address const& at, u32 starts) const {
     atomic_ref<u64> const place = table_.word(at.slab, at.word);
-    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed; the exchange checks it.
+    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed; the exchange
+    // checks it.
     u64 now = place.load(order::relaxed);
     bool subtracted = false;
     for (;;) {
@@ -73,7 +76,8 @@ class block_release {
         subtracted = true;
       }
       Table::steps::linger_in_free();
-      // release: what the owners did to the blocks happens before the next owners' use; pairs with the acquire in take_blocks().
+      // release: what the owners did to the blocks happens before the next owners' use; pairs with
+      // the acquire in take_blocks().
       if (!place.compare_exchange(now, without_blocks(now, chunks), order::release, order::relaxed)) continue;
       Table::steps::linger_in_free();
       // A1: what was really cleared is subtracted.
@@ -89,7 +93,8 @@ class block_release {
     return by_three.quotient(eights);
   }
 
-  /// Whether our block is among those that were freed for `mask`, and no lower lane's too. All lanes of the mask call.
+  /// Whether our block is among those that were freed for `mask`, and no lower lane's too. All
+  /// lanes of the mask call.
   WARPHEAP_COLD static bool is_ours(u32 mask, u32 start, u32 freed) {
     bool ours = (start & freed) != 0;
     for (u32 rest = mask; rest != 0; rest &= rest - 1) {

@@ -3,8 +3,9 @@
 //    63             32 31              0
 //   |  joined, kind    |     taken      |     bit i: chunk i is taken; bit 32 + i: and so is i + 1, by the same block
 //
-// Blocks have 8 chunks at most and lie at multiples of their length, so chunks 7, 15, 23 and 31 are never joined to the
-// next one. Their four bits name the kind of the slab's chunks instead: bit 39 + 8k for kind k.
+// Blocks have 8 chunks at most and lie at multiples of their length, so chunks 7, 15, 23 and 31 are
+// never joined to the next one. Their four bits name the kind of the slab's chunks instead: bit 39
+// + 8k for kind k.
 //
 //   C1  a taken bit has one owner at most: the thread whose operation found it clear, until it is cleared.
 //   C2  at every instant the joined bits are those of whole blocks: a block of n chunks has n - 1 of them, which lead from its
@@ -15,8 +16,9 @@
 //   C5  a word without a taken chunk is 0; any other has the kind bit of its slab's kind and no other kind bit. By A1 and A3
 //       (slab_state.hpp) all words of a slab are 0 when it changes its kind.
 //
-// So one look at a word says whether a block starts at a chunk of a slab of some kind, and a compare-exchange of that word
-// frees this block or nothing, however late the free is and whatever became of the slab meanwhile.
+// So one look at a word says whether a block starts at a chunk of a slab of some kind, and a
+// compare-exchange of that word frees this block or nothing, however late the free is and whatever
+// became of the slab meanwhile.
 //
 // Pure functions. Source: a bit a chunk, and blocks of several: Adinetz and Pleiter 2014. The joined bits are ours.
 #pragma once

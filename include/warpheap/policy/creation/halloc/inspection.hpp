@@ -256,7 +256,8 @@ class halloc_snapshot {
 
   bool set_has(u32 which, u32 slab) const { return slab_set::contains(set(which), slab); }
 
-  /// Whether a word says of its kind what it should (C5), and all joined bits are those of blocks that lie as they should (C2, C3).
+  /// Whether a word says of its kind what it should (C5), and all joined bits are those of blocks
+  /// that lie as they should (C2, C3).
   static bool holds_together(u64 word, u32 kind) {
     if (taken(word) == 0) return word == 0;
     u32 seen = 0;

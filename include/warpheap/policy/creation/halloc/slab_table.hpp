@@ -207,7 +207,8 @@ class slab_table {
     return {state(slab).fetch_add(chunks, order::acquire)};
   }
 
-  /// Leaves room for so many chunks, after their bits were cleared or because they were never set (A2).
+  /// Leaves room for this many chunks, after their bits were cleared or because they were never set
+  /// (A2).
   WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
     // release: the cleared bits happen before whoever locks the slab or looks for room; pairs with slab_supply::lock_empty()
     // and block_search::look().

@@ -72,8 +72,8 @@ class walk_pages {
   WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
   WARPHEAP_HOST_DEVICE static u32 bit_of(u32 page) { return 1u << page % word_pages; }
 
-  /// Whether a page is taken. The caller may know it by a way that orders nothing: that it is free, a read-modify-write says,
-  /// which no later change escapes.
+  /// Whether a page is taken. The caller may know it by a way that orders nothing: that it is free,
+  /// a read-modify-write says, which no later change escapes.
   WARPHEAP_DEVICE bool is_taken(u32 page) const {
     walk_word seen = look_at(page / word_pages);
     if (seen.free(bit_of(page))) seen = walk_word{word(page / word_pages).fetch_or(0, order::relaxed)};

@@ -66,8 +66,8 @@ class frame_table {
     return owned(frame).fetch_and(~bit_of(frame), order::relaxed) & bit_of(frame);
   }
 
-  /// Whether a frame is owned. The caller may know it by a way that orders nothing: that nobody owns it, a read-modify-write
-  /// says, which no later change escapes.
+  /// Whether a frame is owned. The caller may know it by a way that orders nothing: that nobody
+  /// owns it, a read-modify-write says, which no later change escapes.
   WARPHEAP_DEVICE bool is_owned(u32 frame) const {
     if (owned(frame).load(order::relaxed) & bit_of(frame)) return true;
     return owned(frame).fetch_or(0, order::relaxed) & bit_of(frame);

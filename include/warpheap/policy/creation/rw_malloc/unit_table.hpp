@@ -38,18 +38,21 @@ struct careful_runs : careful_walk {
   /// Where the part of a lane starts, `before` units of others' parts after the start of all.
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
 
-  /// Marks both ends of a block that lies in several words (U1). Returns what the first word's marks were.
+  /// Marks both ends of a block that lies in several words (U1). Returns what the first word's
+  /// marks were.
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     last.fetch_or(end_bit, order::relaxed);  // relaxed: handed over by the next
-    // release: the end mark and the extent happen before whoever frees the block (U2); pairs with the acquire in
-    // receive_ends().
+    // release: the end mark and the extent happen before whoever frees the block (U2); pairs with
+    // the acquire in receive_ends().
     return first.fetch_or(start_bit, order::release);
   }
 
-  /// After the caller saw a start mark by a read-modify-write on `first`: what its owner did before it set the mark (U2).
+  /// After the caller saw a start mark by a read-modify-write on `first`: what its owner did before
+  /// it set the mark (U2).
   WARPHEAP_DEVICE static void receive_ends(atomic_ref<u64> first) {
-    // acquire: reads what the caller's operation left, or later: each passes on what the mark released; pairs with the
-    // release in mark_ends(). A load of its own, so that blocks of one word pay nothing.
+    // acquire: reads what the caller's operation left, or later: each passes on what the mark
+    // released; pairs with the release in mark_ends(). A load of its own, so that blocks of one
+    // word pay nothing.
     static_cast<void>(first.load(order::acquire));
   }
 
@@ -169,23 +172,26 @@ class unit_table {
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
 
-  /// Marks a block whose units are the caller's (U1), and returns `unit` when its start mark is there.
+  /// Marks a block whose units are the caller's (U1), and returns `unit` when its start mark is
+  /// there.
   template <class Steps>
   WARPHEAP_DEVICE u64 own(u64 unit, u64 units) const {
     u64 const last = Steps::last_of(unit, units);
     u32 const first_word = static_cast<u32>(unit / 32), last_word = static_cast<u32>(last / 32);
     u64 const start_bit = u64{1} << unit % 32, end_bit = u64{1} << (32 + last % 32);
-    // relaxed, both: the units were acquired, and the marks of their old owner went before them. One operation sets what
-    // one word has of a block; else the start mark hands the end mark over.
+    // relaxed, both: the units were acquired, and the marks of their old owner went before them.
+    // One operation sets what one word has of a block; else the start mark hands the end mark over.
     u64 const before = first_word == last_word
                            ? marks(first_word).fetch_or(start_bit | end_bit, order::relaxed)
                            : Steps::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
-    // The mark is never set already (U1). But the address depends on it: a GPU does not wait for an atomic whose result it
-    // does not need, and an address that a relaxed word passed on came before its mark.
+    // The mark is never set already (U1). But the address depends on it: a GPU does not wait for an
+    // atomic whose result it does not need, and an address that a relaxed word passed on came
+    // before its mark.
     return before & start_bit ? none : unit;
   }
 
-  /// The block that starts at `unit`, of whose first word the marks were `seen`, its start mark among them.
+  /// The block that starts at `unit`, of whose first word the marks were `seen`, its start mark
+  /// among them.
   template <class Steps>
   WARPHEAP_DEVICE unit_run run_at(u64 unit, u64 seen) const {
     u32 const first = static_cast<u32>(unit / 32);
@@ -204,8 +210,8 @@ class unit_table {
   WARPHEAP_DEVICE unit_run block_at(void const* memory) const {
     u64 const unit = unit_at(memory);
     if (unit == none) return unit_run{0, 0};
-    // relaxed, by a read-modify-write: the caller may know the address by a way that orders nothing, and a load might read the
-    // marks of an older block there. run_at() receives the end.
+    // relaxed, by a read-modify-write: the caller may know the address by a way that orders
+    // nothing, and a load might read the marks of an older block there. run_at() receives the end.
     u64 const seen = marks(static_cast<u32>(unit / 32)).fetch_or(0, order::relaxed);
     return seen >> unit % 32 & 1 ? run_at<Steps>(unit, seen) : unit_run{0, 0};
   }
@@ -215,7 +221,8 @@ class unit_table {
   WARPHEAP_DEVICE unit_run disown(u64 unit) const {
     u32 const first = static_cast<u32>(unit / 32);
     u64 const bit = u64{1} << unit % 32;
-    // relaxed: one read-modify-write alone finds the mark, run_at() receives the end, and the words order the contents.
+    // relaxed: one read-modify-write alone finds the mark, run_at() receives the end, and the words
+    // order the contents.
     u64 const seen = marks(first).fetch_and(~bit, order::relaxed);
     if ((seen & bit) == 0) return unit_run{0, 0};
     unit_run const run = run_at<Steps>(unit, seen);

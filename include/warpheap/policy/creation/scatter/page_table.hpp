@@ -116,7 +116,8 @@ class page_table {
 
   // relaxed: whoever acts on it does so by compare-exchange.
   WARPHEAP_DEVICE page_word load(u32 which) const { return {page(which).load(order::relaxed)}; }
-  /// The same by a read-modify-write, which no later change escapes: before a pointer is called none of a block.
+  /// A page's word as it is now: a read-modify-write reads the newest value. For the look before a
+  /// pointer is called none of a block.
   WARPHEAP_DEVICE page_word load_newest(u32 which) const { return {page(which).fetch_or(0, order::relaxed)}; }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
@@ -164,13 +165,14 @@ class page_table {
     return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
   }
 
-  /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns those that were really owned. Any
-  /// lane alone; what the owners wrote happens before.
+  /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns those that
+  /// were really owned. Any lane alone; what the owners wrote happens before.
   WARPHEAP_DEVICE u32 give_back(chunk_set const& chunks, page_word seen) const {
     u32 const units = chunks.units();
     bool const flat = layout::is_flat(units);
-    // A bit of a field means another chunk in a page of another size, and nothing may have told the caller of the newest one.
-    // The compare-exchange of a flat page notices that. The look is under way while the fence waits.
+    // A bit of a field means another chunk in a page of another size, and nothing may have told the
+    // caller of the newest one. The compare-exchange of a flat page notices that. The look is under
+    // way while the fence waits.
     if (!flat) seen = load_newest(chunks.page);
     // Two words take what the owners did on to the next ones, and a release of each would be two waits.
     release_fence();

@@ -3,9 +3,9 @@
 // back when one is lost to a smaller request.
 //
 //   R1  the role of a run's first slab says how long it is; whoever changes it from run to no role
-//       frees the run. It is stored after all slabs have become run, and goes before the first
-//       ceases to be: who frees a run finds each of them so, however often and whenever it is
-//       freed.
+//       frees the run. It is stored after all slabs have become run, and cleared before the first
+//       ceases to be one. So the thread that frees a run finds each of its slabs in kind run,
+//       however often and whenever the run is freed.
 //   R2  slabs of a run other than the first keep an old role of a class, harmless because their
 //       bitmaps are zero (D7).
 #pragma once

@@ -51,7 +51,7 @@ class slab_table {
   }
   /// The role as it is now: a read-modify-write reads the newest value.
   WARPHEAP_DEVICE slab_role newest_role(u32 slab) const {
-    // relaxed: who uses the role checks it by the bits or by a compare-exchange.
+    // relaxed: the caller checks the role by the bits or by a compare-exchange.
     return {role(slab).fetch_or(0, order::relaxed)};
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }

@@ -90,7 +90,8 @@ class tbuddy_snapshot {
   u32 order_at(u32 page) const {
     u64 const offset = pages_type::order_bytes_offset + 2 * u64{page};
     u64 const both = word(offset) >> (8 * (offset % 8));
-    // A page is the start of one live block, whoever has it: of two it has the sum of their orders, which check_invariants() shows.
+    // A page is the start of one live block, whoever has it: of two it has the sum of their orders,
+    // which check_invariants() shows.
     return static_cast<u32>((both & 0xff) + (both >> 8 & 0xff)) - 1;
   }
 

@@ -75,20 +75,23 @@ class tbuddy_pages {
 
   /// Makes a block that was taken live (P1). Returns its address when its order byte is there.
   WARPHEAP_DEVICE void* own(u32 page, u32 order, block_owner owner) const {
-    // relaxed: the tree ordered us after the thread that cleared it; what passes the address on orders the block's contents.
+    // relaxed: the tree ordered us after the thread that cleared it; what passes the address on
+    // orders the block's contents.
     u32 const before = order_word(page).fetch_or((order + 1) << order_shift(page, owner), order::relaxed);
-    // The byte is never set already (P1). But the address depends on it: a GPU does not wait for an atomic whose result it
-    // does not need, and an address that a relaxed word passes on could come before the byte.
+    // The byte is never set already (P1). But the address depends on it: a GPU does not wait for an
+    // atomic whose result it does not need, and an address that a relaxed word passes on could come
+    // before the byte.
     return (before >> order_shift(page, owner) & 0xff) == 0 ? address(page) : nullptr;
   }
-  /// Ends a block's life; returns its order, or `none` if the owner has no live block there. Who gets an order gives it back (P1).
+  /// Ends a block's life; returns its order, or `none` if the owner has no live block there. Who
+  /// gets an order gives it back (P1).
   WARPHEAP_DEVICE u32 disown(u32 page, block_owner owner) const {
     // relaxed: one read-modify-write alone sees the order, and the tree orders the block's contents.
     u32 const old = order_word(page).fetch_and(~(0xffu << order_shift(page, owner)), order::relaxed);
     return (old >> order_shift(page, owner) & 0xff) - 1;
   }
-  /// The order of a caller's live block that starts at a page, or `none`. By a read-modify-write, which reads the newest: the
-  /// address may have come by a shuffle or relaxed.
+  /// The order of a caller's live block that starts at a page, or `none`. By a read-modify-write,
+  /// which reads the newest: the address may have come by a shuffle or relaxed.
   WARPHEAP_DEVICE u32 newest_order_at(u32 page) const {
     u32 const word = order_word(page).fetch_or(0, order::relaxed);
     return (word >> order_shift(page, block_owner::caller) & 0xff) - 1;

@@ -118,8 +118,8 @@ class basic_arena_table {
     return reinterpret_cast<chunk_header*>(chunk_address(chunk_number));
   }
   WARPHEAP_DEVICE bin_view bin(u32 page) const { return bin_view{header(page)}; }
-  /// The role of the bin that begins, or began, at a page, by read-modify-writes, which read the newest; 0 if there is none in a
-  /// chunk of an arena.
+  /// The role of the bin that begins, or began, at a page, by read-modify-writes, which read the
+  /// newest; 0 if there is none in a chunk of an arena.
   WARPHEAP_DEVICE bin_role newest_role(u32 page) const {
     u32 const chunk_number = chunk_of(page), at = page_in_chunk(page);
     // relaxed, here and below: of a bin that has a block of ours all three stay.
@@ -130,7 +130,8 @@ class basic_arena_table {
     bin_role const role = bin_life::role_of(bin(page).life().fetch_or(0, order::relaxed));
     return is_role_in(role, owner) ? role : bin_role{};
   }
-  /// Whether a word may be the role of a bin in a chunk of arena `owner` - 1: what a chunk was once, or will be, may say anything.
+  /// Whether a word may be the role of a bin in a chunk of arena `owner` - 1: what a chunk was
+  /// once, or will be, may say anything.
   WARPHEAP_HOST_DEVICE static constexpr bool is_role_in(bin_role role, u32 owner) {
     return role.was_bin() && role.size_class() < Layout::classes && role.arena() + 1 == owner;
   }

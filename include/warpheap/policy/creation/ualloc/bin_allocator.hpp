@@ -5,9 +5,10 @@
 // of as many lanes as it takes lowers the free blocks of some bin, claims bits of its bitmap a word at a time, and shares
 // the blocks out by rank. free clears bits, those of one word together, raises the count, and signals.
 //
-// What free reads of a pointer's chunk and bin is a hint, which may be old if the pointer came by a shuffle or relaxed, or if
-// the block was freed before. The exchange that raises the count checks it (N6), and before a pointer is called none of ours
-// all of it is read again by read-modify-writes.
+// What free reads of a pointer's chunk and bin is a hint, which may be old if the pointer came by a
+// shuffle or relaxed, or if the block was freed before. The exchange that raises the count checks
+// it (N6), and before a pointer is called none of ours all of it is read again by
+// read-modify-writes.
 //
 // A lane that is alone has no one to talk to, and a full warp need not ask which lanes it has: both go their own way
 // through the same steps.
@@ -236,7 +237,7 @@ class bin_allocator {
     return How == look::hint ? word.load(order::relaxed) : word.fetch_or(0, order::relaxed);
   }
 
-  /// The same place, counted from the first page of its bin.
+  /// That place, counted from the first page of its bin.
   template <look How, class Place>
   WARPHEAP_DEVICE static place head_of(basic_arena_table<Layout, Place> const& table, u32 chunk, place at) {
     if constexpr (Layout::config.wide_bins) {
@@ -252,11 +253,12 @@ class bin_allocator {
     }
   }
 
-  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation. False if ours was nobody's, or a lower
-  /// lane's too.
+  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation. False if
+  /// ours was nobody's, or a lower lane's too.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
-    // Headers are 128 bytes, so word and class fit beside their address: lanes that saw different classes do not go together.
+    // Headers are 128 bytes, so word and class fit beside their address: lanes that saw different
+    // classes do not go together.
     u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64 + at.role.size_class() * 8;
     static_assert(Layout::classes * 8 <= header_bytes && Layout::max_capacity <= 8 * 64);
     lane_group const group = group_by(company, word);
@@ -271,13 +273,15 @@ class bin_allocator {
     return (whole >> group.leader & 1) != 0 || is_ours(group.mask, at.index % 64, cleared);
   }
 
-  /// Clears `bits` of one bitmap word and counts what was set. Returns which were somebody's. Any lane alone.
+  /// Clears `bits` of one bitmap word and counts what was set. Returns which were somebody's. Any
+  /// lane alone.
   WARPHEAP_DEVICE u64 give_back(block_address const& at, u64 bits) const {
     u64 const cleared = table_.bin(at.page).give_back(at.index / 64, bits);
     return cleared != 0 && recycler_type::try_free(table_, at.page, at.role, {at.index / 64, cleared}) ? cleared : 0;
   }
 
-  /// Whether our block is among those that the leader of `mask` freed, and no lower lane's too. All lanes of the mask call.
+  /// Whether our block is among those that the leader of `mask` freed, and no lower lane's too. All
+  /// lanes of the mask call.
   WARPHEAP_COLD static bool is_ours(u32 mask, u32 index, u64 cleared) {
     bool ours = (simt::shuffle(mask, cleared, lowest_bit(mask)) >> index & 1) != 0;
     for (u32 rest = mask; rest != 0; rest &= rest - 1) {

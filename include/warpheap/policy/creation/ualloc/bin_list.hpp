@@ -43,13 +43,14 @@ class bin_list {
     }
   }
 
-  /// Gives a bin of this class and arena `blocks` free blocks, and links it if it had none. False if it is none (any more).
-  /// Inside a read section.
+  /// Gives a bin of this class and arena `blocks` free blocks, and links it if it had none. False
+  /// if it is none (any more). Inside a read section.
   WARPHEAP_DEVICE bool put(u32 page, u32 blocks) const {
     scoped_lock const guard{mutex()};
     bin_view const bin = table_.bin(page);
     bin_role const role{arena_, size_class_};
-    // relaxed: as in try_take(). N6: the exchange is by our role, so it fails if the bin has another.
+    // relaxed: as in try_take(). N6: the exchange is by our role, so it fails if the bin has
+    // another.
     u64 seen = bin_life::of(role, bin_life::free_blocks(bin.life().load(order::relaxed)));
     while (!bin.life().compare_exchange(seen, seen + blocks * bin_life::one_block, order::relaxed, order::relaxed))
       if (bin_life::role_of(seen).word != role.word) return false;

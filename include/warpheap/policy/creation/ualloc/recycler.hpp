@@ -45,8 +45,9 @@ class recycler {
   using table_type = far_table<Layout>;
   using list_type = bin_list<Layout, far_place>;
 
-  /// Gives back blocks of a bin of that role. If the bin is not of that role, or not any more, what was cleared is not the
-  /// caller's: it is set again, and the answer is false (N6). Any lane alone.
+  /// Gives back blocks of a bin of that role. If the bin is not of that role, or not any more, what
+  /// was cleared is not the caller's: it is set again, and the answer is false (N6). Any lane
+  /// alone.
   WARPHEAP_DEVICE static bool try_free(arena_table<Layout> const& table, u32 page, bin_role role,
                                        cleared_blocks blocks) {
     u32 const size_class = role.size_class();
@@ -64,7 +65,8 @@ class recycler {
     return free_at_the_ends(table.far(), page, role, blocks);
   }
 
-  /// The same for rare frees, of whatever bin: one that becomes empty is left to whoever looks for pages.
+  /// For rare frees, of whatever bin: one that becomes empty is left to whoever looks for
+  /// pages.
   WARPHEAP_DEVICE static bool free_and_keep(table_type table, u32 page, bin_role role, cleared_blocks blocks) {
     if (count_and_keep(table, page, role, blocks.count())) return true;
     take_back(table, page, blocks);
@@ -151,8 +153,8 @@ class recycler {
     return ours;
   }
 
-  /// Sets bits again that a caller cleared who took the bin for another. Blocks that others have claimed meanwhile stay theirs, and as
-  /// many are counted as free. Any lane alone.
+  /// Sets bits again that a caller cleared who took the bin for another. Blocks that others have
+  /// claimed meanwhile stay theirs, and as many are counted as free. Any lane alone.
   WARPHEAP_DEVICE static void take_back(table_type table, u32 page, cleared_blocks blocks) {
     // N6: of a bin that is live the role stays, for as long as we have cleared bits of it.
     bin_role const role = table.newest_role(page);

@@ -41,8 +41,8 @@ struct alignas(16) part_header {
   WARPHEAP_HOST_DEVICE bool is_sealed() const { return seal() == seal_for(this); }
   WARPHEAP_HOST_DEVICE bool was_sealed() const { return (seal() ^ 0x3ffff) == seal_for(this); }
 
-  /// The same of a pointer that came to the caller by whatever way: a header that seems to have no seal is looked at again, by a
-  /// read-modify-write, which sees the newest.
+  /// Whether it is sealed, where nothing may have ordered the pointer: a header that seems to have
+  /// no seal is looked at again by a read-modify-write, which reads the newest value.
   WARPHEAP_DEVICE bool is_sealed_now() {
     if (is_sealed()) return true;
     // acquire: what follows it in the header is read anew too.
