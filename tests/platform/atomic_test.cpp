@@ -233,7 +233,8 @@ struct compare_bits {
     results[5] = to_word(zero.exchange(T(2.75), order::relaxed)) == to_word(T(0.0));
     expected = nan.load(order::relaxed);
     auto const payload = to_word(expected);
-    results[6] = expected != expected;
+    T const same = expected;
+    results[6] = same != expected;
     results[7] = nan.compare_exchange(expected, T(3.5), order::relaxed, order::relaxed);
     results[8] = to_word(expected) == payload && words[1] == T(3.5);
   }

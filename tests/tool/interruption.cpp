@@ -30,6 +30,7 @@ class running {
     std::istringstream typed{arguments};
     for (std::string word; typed >> word;) words.push_back(word);
     std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
     for (auto& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     int slave = -1;

@@ -21,7 +21,6 @@ static bool operator==(edge one, edge other) { return one.from == other.from && 
 
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 class ParallelWork : public testing::TestWithParam<u32> {

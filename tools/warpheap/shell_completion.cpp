@@ -23,6 +23,7 @@ std::vector<std::string> words_of(command_outline const& command) {
 
 std::vector<std::string> names_of(std::vector<command_outline> const& commands) {
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (auto const& command : commands) names.push_back(command.name);
   return names;
 }

@@ -49,7 +49,7 @@ class device_buffer {
   /// Element `index`, copied to the host.
   T operator[](size_t index) const {
     T value;
-    backend::copy_bytes(&value, data_ + index, sizeof(T));
+    backend::copy_bytes(&value, data_ + index, sizeof(T));  // NOLINT(bugprone-sizeof-expression): T may be a pointer
     return value;
   }
 

@@ -155,7 +155,10 @@ class atomic_ref {
   std::atomic_ref<T> object() const { return std::atomic_ref<T>{*object_}; }
   T newest() const { return object().load(std::memory_order_relaxed); }
 
-  detail::access access(order how) const { return {reinterpret_cast<u64>(object_), sizeof(T), how, Scope}; }
+  detail::access access(order how) const {
+    constexpr u32 bytes = sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+    return {reinterpret_cast<u64>(object_), bytes, how, Scope};
+  }
 
   /// Makes one read-modify-write, `operation(object, order)`, which returns the old value.
   template <class Operation>

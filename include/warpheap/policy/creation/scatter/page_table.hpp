@@ -297,9 +297,9 @@ class page_table {
 
   WARPHEAP_DEVICE u64* at(u64 offset) const { return reinterpret_cast<u64*>(base_ + offset); }
 
-  u8* base_;
-  u32 pages_;
-  u32 access_block_regions_;
+  u8* base_ = nullptr;
+  u32 pages_ = 0;
+  u32 access_block_regions_ = 0;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
