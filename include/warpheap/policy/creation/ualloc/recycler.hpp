@@ -165,7 +165,7 @@ class recycler {
     if (claimed != 0) count_and_keep(table, page, role, claimed);
   }
 
-  /// relaxed: who makes it empty later looks for himself, and try_retire() checks it.
+  /// relaxed: the thread that makes it empty later looks itself, and try_retire() checks it.
   WARPHEAP_DEVICE static bool is_empty(table_type table, u32 page, u32 capacity) {
     return bin_life::free_blocks(table.bin(page).life().load(order::relaxed)) == capacity;
   }
