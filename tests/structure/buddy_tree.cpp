@@ -110,6 +110,47 @@ TEST(BuddyTree, NeverHasTwoBuddiesAvailable) {
   });
 }
 
+/// All units are promised to others. Counts how often it is asked, under the record's lock.
+struct refusing_claims {
+  u32* asked;
+
+  WARPHEAP_DEVICE static bool may_claim(u32) { return false; }
+  WARPHEAP_DEVICE bool try_claim(u32) const {
+    atomic_ref<u32>{*asked}.fetch_add(1, order::relaxed);
+    return false;
+  }
+};
+
+/// Thread 0 gives page 0 back, and may not take page 1, which thread 1 is slow to take.
+struct take_the_buddy_late {
+  WARPHEAP_DEVICE void operator()(u64* records, u32* asked, u32* freed) const {
+    buddy_tree const tree{records, 2};
+    atomic_ref<u32> const count{*asked};
+    if (global_thread_index() == 0) {
+      u32 const node = tree.split(tree.take(1, 0), 1);
+      refusing_claims claims{asked};
+      *freed = tree.release(node, claims);
+      return;
+    }
+    while (count.load(order::relaxed) == 0) simt::pause(100);
+    for (u32 turns = 200; turns != 0; --turns) simt::pause(1000);
+    static_cast<void>(tree.take(0, 0));
+  }
+};
+
+// Naps of a GPU's threads end in step: one that locked the record for each look found it free each
+// time, and the thread that was to take the buddy never did.
+TEST(BuddyTree, AReleaseThatWaitsForItsBuddyLeavesTheRecordUnlocked) {
+  for_each_schedule(50, [] {
+    owned_tree const tree{2};
+    device_buffer<u32> const asked(1), freed(1);
+    launch({1, 2}, take_the_buddy_late{}, tree.records(), asked.data(), freed.data());
+    synchronize();
+    EXPECT_EQ(asked[0], 1u);
+    EXPECT_EQ(freed[0], 2u);
+  });
+}
+
 /// Says that a block is free without a look at its buddy once it may not take that: two that are given back at once stay two.
 struct tree_without_second_look : buddy_tree {
   using buddy_tree::buddy_tree;
@@ -119,6 +160,7 @@ struct tree_without_second_look : buddy_tree {
     struct impatient {
       Claims& claims;
       bool refused = false;
+      bool may_claim(u32 of) const { return claims.may_claim(of); }
       bool try_claim(u32 of) { return !refused && !(refused = !claims.try_claim(of)); }
     } once{claims};
     u32 const above = node / 2, order = order_of(node);

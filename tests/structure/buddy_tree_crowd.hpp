@@ -64,6 +64,9 @@ class owned_tree {
 struct unit_counts {
   u64* units;
 
+  // relaxed: a hint.
+  WARPHEAP_DEVICE bool may_claim(u32 of) const { return atomic_ref<u64>{units[of]}.load(order::relaxed) != 0; }
+
   WARPHEAP_DEVICE bool try_claim(u32 of) {
     u64 seen = atomic_ref<u64>{units[of]}.load(order::relaxed);
     while (seen != 0)

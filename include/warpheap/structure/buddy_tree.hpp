@@ -141,6 +141,7 @@ class buddy_tree {
   /// claims  claims.try_claim(order): whether an available node of the order, which we have seen and which stays as long as
   ///         this lasts, may be taken by us. Called under a lock: it does not wait. If it may not, others have been promised
   ///         all there are, and take one, or are about to tell of one: running threads, which we wait for (T1).
+  ///         claims.may_claim(order): whether it is worth trying; a hint.
   template <class Claims>
   WARPHEAP_DEVICE u32 release(u32 node, Claims& claims) const {
     backoff nap;
@@ -158,7 +159,10 @@ class buddy_tree {
       } else {
         // T3: what is said of a merged node is out of date.
         settle(above, seen, buddy_record::with(seen, node, 0));
-        nap.pause();
+        // Without the lock, which the thread that takes the buddy needs. To lock for each look kept
+        // it from that thread for ever: naps on a GPU end in step.
+        do nap.pause();
+        while (look_at(node ^ 1) == 1u << order && !claims.may_claim(order));
       }
     }
   }

@@ -89,8 +89,10 @@ class block_supply {
     Pages pages;
     bool merged;  ///< a unit is promised at the order that the block came to, which is this block
 
+    WARPHEAP_DEVICE bool may_claim(u32 of) const { return pages.semaphore(of).available() != 0; }
+
     WARPHEAP_DEVICE bool try_claim(u32 of) {
-      if (pages.semaphore(of).available() == 0) return false;
+      if (!may_claim(of)) return false;
       pages.semaphore(of + 1).promise(1);  // W1
       if (!pages.semaphore(of).try_wait(1)) {
         pages.semaphore(of + 1).signal(0, 1);
