@@ -152,7 +152,7 @@ TEST_F(Interruption, ThatComesASecondTimeIsNotPutOff) {
 
 TEST_F(Interruption, OfOtherCommandsEndsThemAtOnceAndWipesTheBar) {
   auto const file = write("x.json", "old");
-  auto graph = start("graph --backend host --scale 17 --json " + file);
+  auto graph = start("graph --backend host --scale 14 --batches 1000000 --json " + file);
   ASSERT_TRUE(graph.shows("%  ")) << graph.seen();
   graph.send(SIGTERM);
   EXPECT_EQ(graph.ending_signal(), SIGTERM);

@@ -2,7 +2,7 @@
 // request takes the next free frame whatever its size, up to the frame's; a larger one is refused. Nothing is searched and
 // nothing fragments, so a call costs the same whether the pool is empty or all but full.
 //
-// Cost: a load and three dependent atomics for a warp that allocates, a bit a frame that says whether it is owned, and 4
+// Cost: a load and four dependent atomics for a warp that allocates, a bit a frame that says whether it is owned, and 4
 // to 8 bytes a frame for the ring. All warps meet in the same two counters, which take about a billion operations a second.
 //
 // Source: Eckert 2014, section 2.4.4. There a full buffer was noticed by only the next worker that asked; here by every
@@ -142,9 +142,7 @@ class ring_buffer {
   /// A frame for each lane of the group, as long as there are any. All lanes of the group call.
   WARPHEAP_DEVICE void* serve(lane_group const& group) const {
     u32 const frame = frames_.ring().pop(group);
-    if (frame == ring_queue::none) return refuse();
-    frames_.own(frame);
-    return frames_.address(frame);
+    return frame != ring_queue::none ? frames_.own(frame) : refuse();
   }
 
   frame_table<frame_bytes> frames_;

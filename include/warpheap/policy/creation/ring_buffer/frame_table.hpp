@@ -54,10 +54,14 @@ class frame_table {
     return starts_one ? static_cast<u32>(offset / FrameBytes) : none;
   }
 
-  /// Makes a frame that was popped owned (F1).
-  WARPHEAP_DEVICE void own(u32 frame) const {
-    // relaxed: the ring ordered us after who cleared the bit, and what passes the pointer on orders who frees it.
-    owned(frame).fetch_or(bit_of(frame), order::relaxed);
+  /// Makes a frame that was popped owned (F1). Returns its address when its bit is set.
+  WARPHEAP_DEVICE void* own(u32 frame) const {
+    // relaxed: the ring ordered us after the thread that cleared the bit.
+    u32 const before = owned(frame).fetch_or(bit_of(frame), order::relaxed);
+    // The bit is never set already (F1). But the address depends on it: a GPU does not wait for an
+    // atomic whose result it does not need, and an address that a relaxed word passes on could come
+    // before the bit.
+    return (before & bit_of(frame)) == 0 ? address(frame) : nullptr;
   }
 
   /// Ends the ownership of a frame; false if nobody owned it. Who gets true pushes it (F1).
