@@ -17,8 +17,9 @@ if(WARPHEAP_CUDA)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
   find_package(CUDAToolkit 13.0 REQUIRED)
-  # Binaries travel to a machine with a GPU, which need not have this compiler's libraries.
-  add_link_options(-static-libstdc++ -static-libgcc)
+  # Binaries travel to a machine with a GPU, which need not have this compiler's libraries. Of those, and of CUDA's
+  # runtime, each takes what it calls.
+  add_link_options(-static-libstdc++ -static-libgcc -Wl,--gc-sections)
 endif()
 
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")

@@ -14,13 +14,7 @@ namespace {
 constexpr u64 least_pool_bytes = u64{1} << 20;
 constexpr u64 gpu_pool_bytes = u64{8} << 30;
 
-std::unique_ptr<backend> cuda_if_there_is() {
-#if defined(WARPHEAP_TOOL_WITH_CUDA)
-  return make_cuda_backend();
-#else
-  return nullptr;
-#endif
-}
+backend_maker make_cuda = nullptr;
 
 std::vector<std::string> choose_allocators(backend const& on, std::string const& typed) {
   auto const known = on.allocators();
@@ -50,23 +44,21 @@ u64 choose_pool(backend const& on, std::string const& typed, u64 host_pool_bytes
 
 }  // namespace
 
+void add_cuda_backend(backend_maker make) { make_cuda = make; }
+
 std::vector<std::string> backend_names() {
-#if defined(WARPHEAP_TOOL_WITH_CUDA)
-  return {"host", "cuda"};
-#else
+  if (make_cuda) return {"host", "cuda"};
   return {"host"};
-#endif
 }
 
 std::unique_ptr<backend> choose_backend(std::string const& name) {
   if (name == "host") return make_host_backend();
   if (name != "cuda" && !name.empty())
     throw usage_error{fmt::format("--backend: no backend is called '{}'; there are: cuda, host", name)};
-  if (auto cuda = cuda_if_there_is()) return cuda;
+  if (auto cuda = make_cuda ? make_cuda() : nullptr) return cuda;
   if (name.empty()) return make_host_backend();
-  bool const is_built = backend_names().size() > 1;
-  throw usage_error{is_built ? "--backend: cuda needs a CUDA device, and there is none that this program can use"
-                             : "--backend: this program was built without cuda; there is: host"};
+  throw usage_error{make_cuda ? "--backend: cuda needs a CUDA device, and there is none that this program can use"
+                              : "--backend: this program was built without cuda; there is: host"};
 }
 
 choices choose(common_flags const& flags, u64 host_pool_bytes) {

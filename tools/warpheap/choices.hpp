@@ -22,6 +22,12 @@ struct choices {
 /// `host_pool_bytes` is the default on the host backend; on a GPU it is 8 GiB, or half of the free memory if that is less.
 choices choose(common_flags const& flags, u64 host_pool_bytes);
 
+/// Makes a backend; null if the machine has no device that it can use.
+using backend_maker = std::unique_ptr<backend> (*)();
+
+/// Gives the program a CUDA backend, which it has not otherwise. Before anything is chosen.
+void add_cuda_backend(backend_maker make);
+
 /// The backend that `name` means; where it is empty, CUDA if there is a device, else the host.
 std::unique_ptr<backend> choose_backend(std::string const& name);
 
