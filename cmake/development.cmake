@@ -23,8 +23,6 @@ if(WARPHEAP_CUDA)
 endif()
 
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
-# Device code is most of a program, and the programs travel to machines with a GPU: a quarter less than by default.
-add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-Xfatbin=-compress-all;--compress-mode=size>")
 
 # Gives every test and example its assertions, and takes the time of -O2 off the compiler.
 add_library(warpheap_checked INTERFACE)
