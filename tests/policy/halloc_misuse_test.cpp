@@ -4,6 +4,7 @@
 
 #include "halloc_pool.hpp"
 #include "stray_frees.hpp"
+#include "unordered_hand_over.hpp"
 
 namespace warpheap::test {
 namespace {
@@ -33,39 +34,27 @@ TEST(HallocMisuse, SeedsAtWhichADoubleFreeOfALargeBlockEndedASlab) {
 #endif
 
 TEST(HallocMisuse, DoubleFreesUnderTrafficLeaveTheHeapWhole) {
-  expect_whole_after_lanes(400, slabs(2), {{4, 2}, {1024, 1024}});
-  expect_whole_after_lanes(300, slabs(2), {{4, 2}, {256, 2048}});
-  expect_whole_after_lanes(60, slabs(2), {{3, 8}, {16, 256}});
-  expect_whole_after_lanes(40, slabs(3), {{2, 33}, {24, 3072}});
-  expect_whole_after_lanes(200, slabs(2), {{6, 1}, {16, 3072}});
+  expect_whole_after<frees_twice>(400, slabs(2), {{4, 2}, {1024, 1024}});
+  expect_whole_after<frees_twice>(300, slabs(2), {{4, 2}, {256, 2048}});
+  expect_whole_after<frees_twice>(60, slabs(2), {{3, 8}, {16, 256}});
+  expect_whole_after<frees_twice>(40, slabs(3), {{2, 33}, {24, 3072}});
+  expect_whole_after<frees_twice>(200, slabs(2), {{6, 1}, {16, 3072}});
 }
 
 // Slabs and large blocks take each other's memory, so an old pointer to a large block leads into a
 // slab.
 TEST(HallocMisuse, DoubleFreesOfLargeBlocksLeaveTheHeapWhole) {
-  expect_whole_after_lanes(300, slabs(4), {{4, 2}, {512, 2 * slab_bytes}});
+  expect_whole_after<frees_twice>(300, slabs(4), {{4, 2}, {512, 2 * slab_bytes}});
 }
 
 TEST(HallocMisuse, WarpsThatFreeTheSameBlocksTogetherLeaveTheHeapWhole) {
-  expect_whole_after_warps(100, slabs(2), {{2, 8}, {16, 256}});
-  expect_whole_after_warps(40, slabs(3), {{1, 31}, {16, 3072}});
-  expect_whole_after_warps(40, slabs(3), {{1, 33}, {256, 2048}});
-  expect_whole_after_warps(30, slabs(4), {{2, 40}, {64, 2 * slab_bytes}});
+  expect_whole_after<warps_free_twice>(100, slabs(2), {{2, 8}, {16, 256}, 6});
+  expect_whole_after<warps_free_twice>(40, slabs(3), {{1, 31}, {16, 3072}, 6});
+  expect_whole_after<warps_free_twice>(40, slabs(3), {{1, 33}, {256, 2048}, 6});
+  expect_whole_after<warps_free_twice>(30, slabs(4), {{2, 40}, {64, 2 * slab_bytes}, 6});
 }
 
-TEST(HallocMisuse, TheSecondFreesOfAWarpAreCountedOneByOne) {
-  for_each_schedule(50, [] {
-    halloc_pool<> const pool{2};
-    auto const blocks = allocate(pool, {1, 31}, 48);
-    release(pool, blocks);
-    pool.expect_quiet(0);
-    release(pool, blocks);
-    pool.expect_quiet(0, 31);
-    auto const one = allocate(pool, {1, 1}, 96);
-    release(pool, std::vector<void*>(32, one[0]));
-    pool.expect_quiet(0, 62);
-  });
-}
+TEST(HallocMisuse, TheSecondFreesOfAWarpAreCountedOneByOne) { expect_counts_second_frees(50, slabs(2)); }
 
 /// What is full of blocks of 48 bytes, then of 384.
 TEST(HallocMisuse, AnOldPointerFreesNothingOfAnotherKind) {

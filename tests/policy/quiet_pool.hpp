@@ -134,6 +134,11 @@ struct lanes_report {
   u32 broken = 0;  ///< blocks in which somebody else wrote
 };
 
+/// Pauses this many times.
+WARPHEAP_DEVICE inline void pause_for(u32 turns) {
+  for (; turns != 0; --turns) simt::pause(1);
+}
+
 /// Sizes in [least, most], and `least` doubled up to `doublings` times.
 struct sizes_between {
   u32 least, most;

@@ -44,19 +44,15 @@ TEST(SlabBitmapRunTwice, AsItIsHandedOutAgain) {
   EXPECT_GE(served, 1u);
 }
 
-struct free_one_run {
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, void* run) const { heap.destroy(run); }
-};
-
 TEST(SlabBitmapRunTwice, ByManyLanesAtOnce) {
   for (launch_shape const shape : {launch_shape{1, 2}, launch_shape{5, 1}, launch_shape{2, 33}}) {
     test::for_each_schedule(100, [&] {
       tiny_pool const pool{4};
       void* const run = test::allocate(pool, {1, 1}, 2 * two_slabs)[0];
       ASSERT_NE(run, nullptr);
-      launch(shape, free_one_run{}, pool.allocator(), run);
-      synchronize();
-      pool.expect_quiet(0, shape.blocks * shape.threads - 1);
+      u32 const lanes = shape.blocks * shape.threads;
+      test::release(pool, std::vector<void*>(lanes, run), shape);
+      pool.expect_quiet(0, lanes - 1);
       EXPECT_NE(test::allocate(pool, {1, 1}, 2 * two_slabs)[0], nullptr);
     });
   }
@@ -70,7 +66,7 @@ struct free_again {
     for (u32 round = 0; round < rounds; ++round) {
       u64 const bytes = random.below(3) == 0 ? 16 << random.below(10) : tiny_pool::slab_bytes * (1 + random.below(4));
       void* const block = heap.create(bytes);
-      for (u32 turns = random.below(4); turns != 0; --turns) simt::pause(1);
+      test::pause_for(random.below(4));
       heap.destroy(block);
       freed[round % 4] = block;
       heap.destroy(freed[random.below(4)]);

@@ -1,6 +1,8 @@
-// What misuse and hand-overs do to a heap: lanes that free blocks a second time while others ask
-// and free, whole warps that free together what is no longer theirs, and pointers that reach
-// another lane by a way that orders nothing.
+// What misuse does to a heap: lanes that free blocks a second time while others ask and free, warps
+// that free together what is no longer theirs, and thread blocks that free whatever may start in
+// the pool. A block that was handed out again in between is lost to its owner, which nothing can
+// tell; but every count, index and lock stays right, no call waits for ever, and all memory comes
+// back.
 #pragma once
 
 #include <initializer_list>
@@ -10,47 +12,56 @@
 
 namespace warpheap::test {
 
+/// A misuse: how many lanes there are, what they ask for, and how often.
+struct misuse {
+  launch_shape shape;
+  sizes_between sizes;
+  u32 rounds = 10;
+  u32 apart = 16;  ///< bytes between the places at which `frees_anything` frees
+};
+
 /// Kernel: lanes ask and free, and after every free they free one of their last four blocks once
 /// more, most of which are somebody else's by now.
 struct frees_twice {
-  u32 rounds;
-  sizes_between sizes;
+  misuse of;
   u64 seed;
 
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap) const {
     random_sequence random{seed * 1000 + static_cast<u32>(global_thread_index())};
     void* last[4] = {};
-    for (u32 round = 0; round < rounds; ++round) {
-      void* const block = heap.create(sizes.draw(random));
-      wait(random.below(4));
+    for (u32 round = 0; round < of.rounds; ++round) {
+      void* const block = heap.create(of.sizes.draw(random));
+      pause_for(random.below(4));
       if (block) heap.destroy(block);
       last[round % 4] = block;
-      wait(random.below(4));
+      pause_for(random.below(4));
       if (void* const stale = last[random.below(4)]) heap.destroy(stale);
     }
   }
 
-  WARPHEAP_DEVICE static void wait(u32 turns) {
-    for (; turns != 0; --turns) simt::pause(1);
+  template <class Allocator>
+  void run(Allocator const& heap) const {
+    launch(of.shape, *this, heap);
+    synchronize();
   }
 };
 
 /// Kernel: every lane leaves its block on a board for all, and frees what lies at a place drawn by
 /// its warp: all lanes of the warp one block, or neighbouring ones, two or three times over.
 struct warps_free_twice {
-  u32 rounds;
-  sizes_between sizes;
+  static constexpr u32 places = 24;
+  misuse of;
   u64 seed;
 
   template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, u64* board, u32 places) const {
+  WARPHEAP_DEVICE void operator()(Allocator heap, u64* board) const {
     u32 const me = static_cast<u32>(global_thread_index());
     random_sequence random{seed * 1000 + me}, of_warp{seed * 7919 + me / 32};
-    for (u32 round = 0; round < rounds; ++round) {
+    for (u32 round = 0; round < of.rounds; ++round) {
       atomic_ref<u64> const mine{board[(me + round) % places]};
-      void* const block = heap.create(sizes.draw(random));
-      // relaxed: whoever frees it writes nothing to it.
+      void* const block = heap.create(of.sizes.draw(random));
+      // relaxed: the lane that frees it writes nothing to it.
       u64 const before = mine.exchange(reinterpret_cast<u64>(block), order::relaxed);
       if (before != 0) heap.destroy(reinterpret_cast<void*>(before));
       u32 const at = of_warp.below(places), spread = of_warp.below(2);
@@ -59,7 +70,47 @@ struct warps_free_twice {
         heap.destroy(reinterpret_cast<void*>(stale));
     }
   }
+
+  template <class Allocator>
+  void run(Allocator const& heap) const {
+    device_buffer<u64> const board(places);
+    launch(of.shape, *this, heap, board.data());
+    synchronize();
+  }
 };
+
+/// Kernel: every other thread block frees whatever may start in the pool, its lanes together at one
+/// place or each at its own. The lanes of the others ask, and free what they got before.
+template <bool Together>
+struct frees_anything {
+  misuse of;
+  u64 seed;
+
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u64 pool_bytes) const {
+    bool const frees_all = simt::block_index() % 2 != 0;
+    random_sequence random{seed * 1000 + (frees_all && Together ? simt::block_index() : global_thread_index())};
+    u32 const places = static_cast<u32>(pool_bytes / of.apart);
+    void* held = nullptr;
+    for (u32 round = 0; round < of.rounds; ++round) {
+      if (frees_all) {
+        heap.destroy(heap.table().pool() + u64{random.below(places)} * of.apart);
+      } else {
+        void* const block = heap.create(of.sizes.draw(random));
+        heap.destroy(held);
+        held = block;
+      }
+    }
+  }
+
+  template <class Allocator>
+  void run(Allocator const& heap) const {
+    launch(of.shape, *this, heap, u64{heap.pool_bytes()});
+    synchronize();
+  }
+};
+using lanes_free_anything = frees_anything<false>;
+using warps_free_anything = frees_anything<true>;
 
 /// Kernel: one thread asks until there is nothing left, and says how often it was served.
 struct drain {
@@ -69,10 +120,10 @@ struct drain {
   }
 };
 
-/// What is wrong with a heap at rest after misuse: an invariant, or that its blocks and what it
-/// says is left do not add up. Empty: nothing. Takes all that is left in blocks of `bytes`.
+/// What is wrong as all that is left is taken in blocks of `bytes`: an invariant, or that the
+/// blocks and what the heap says do not add up. Empty: nothing.
 template <class Allocator>
-std::string fault_after_misuse(quiet_pool<Allocator> const& pool, u64 bytes) {
+std::string fault_of_draining(quiet_pool<Allocator> const& pool, u64 bytes) {
   if (auto const lines = pool.allocator().check_invariants(); !lines.empty()) return lines[0];
   u64 const before = pool.allocator().statistics().live_blocks;
   u64 const left = pool.allocator().available_slots_on_host(bytes);
@@ -84,7 +135,12 @@ std::string fault_after_misuse(quiet_pool<Allocator> const& pool, u64 bytes) {
   if (u64 const live = pool.allocator().statistics().live_blocks; live != before + left)
     return std::to_string(before) + " blocks and " + std::to_string(left) + " more are " + std::to_string(live);
   if (auto const lines = pool.allocator().check_invariants(); !lines.empty()) return "full: " + lines[0];
-  // All that is live can be freed, each block once.
+  return {};
+}
+
+/// What is wrong as all that is live is freed, each block once. Empty: nothing.
+template <class Allocator>
+std::string fault_of_emptying(quiet_pool<Allocator> const& pool) {
   std::vector<u64> blocks;
   pool.allocator().for_each_live([&](void* block, size_t) { blocks.push_back(reinterpret_cast<u64>(block)); });
   auto const counts = pool.allocator().statistics();
@@ -97,46 +153,36 @@ std::string fault_after_misuse(quiet_pool<Allocator> const& pool, u64 bytes) {
   return {};
 }
 
-/// A misuse: what lanes ask for, and how many they are.
-struct misuse {
-  launch_shape shape;
-  sizes_between sizes;
-};
+/// The largest power of two of which a heap has a block left.
+template <class Allocator>
+u64 largest_left(quiet_pool<Allocator> const& pool) {
+  u64 bytes = u64{1} << log2_floor(pool.allocator().pool_bytes());
+  while (bytes > 16 && pool.allocator().available_slots_on_host(bytes) == 0) bytes /= 2;
+  return bytes;
+}
 
-template <class MakePool>
-void expect_whole_after_lanes(MakePool make_pool, misuse const& of, u64 seed) {
+/// What is wrong with a heap of `make_pool()` after the misuse that Kernel is. Empty: nothing.
+template <class Kernel, class MakePool>
+std::string fault_after(MakePool make_pool, misuse const& of) {
   auto const pool = make_pool();
-  launch(of.shape, frees_twice{.rounds = 10, .sizes = of.sizes, .seed = seed}, pool.allocator());
-  synchronize();
-  EXPECT_EQ(fault_after_misuse(pool, of.sizes.most), "");
+  u64 const largest = largest_left(pool), room = pool.allocator().available_slots_on_host(largest);
+  Kernel{of, schedule_seed()}.run(pool.allocator());
+  if (auto const fault = fault_of_draining(pool, of.sizes.most); !fault.empty()) return fault;
+  if (auto const fault = fault_of_emptying(pool); !fault.empty()) return fault;
+  if (u64 const left = pool.allocator().available_slots_on_host(largest); left != room)
+    return std::to_string(left) + " blocks of " + std::to_string(room) + " came back";
+  return fault_of_draining(pool, largest);
 }
 
-/// A heap of `make_pool()` is whole after lanes freed twice under traffic.
-template <class MakePool>
-void expect_whole_after_lanes(unsigned seeds, MakePool make_pool, misuse const& of) {
-  u64 seed = 0;
-  for_each_schedule(seeds, [&] { expect_whole_after_lanes(make_pool, of, seed++); });
-}
-
-/// After warps did so together.
-template <class MakePool>
-void expect_whole_after_warps(unsigned seeds, MakePool make_pool, misuse const& of) {
-  constexpr u32 places = 24;
-  u64 seed = 0;
-  for_each_schedule(seeds, [&] {
-    auto const pool = make_pool();
-    device_buffer<u64> const board(places);
-    launch(of.shape, warps_free_twice{.rounds = 6, .sizes = of.sizes, .seed = seed++}, pool.allocator(), board.data(),
-           places);
-    synchronize();
-    EXPECT_EQ(fault_after_misuse(pool, of.sizes.most), "");
-  });
+/// A heap of `make_pool()` is whole after the misuse that Kernel is.
+template <class Kernel, class MakePool>
+void expect_whole_after(unsigned seeds, MakePool make_pool, misuse const& of) {
+  for_each_schedule(seeds, [&] { EXPECT_EQ(fault_after<Kernel>(make_pool, of), ""); });
 }
 
 #if !defined(__CUDACC__)
 
-/// As expect_whole_after_lanes(), under the schedules of some seeds, at which the heap once was
-/// not.
+/// The heap is whole after lanes freed twice under the schedules of seeds at which it once was not.
 template <class MakePool>
 void replay(std::initializer_list<u64> seeds, MakePool make_pool, misuse const& of) {
   for (u64 const seed : seeds) {
@@ -144,71 +190,27 @@ void replay(std::initializer_list<u64> seeds, MakePool make_pool, misuse const& 
     run.step_cap = 20'000'000;
     SCOPED_TRACE(host::describe(run));
     host::scoped_execution const use{run};
-    auto const body = [&] { expect_whole_after_lanes(make_pool, of, seed); };
+    auto const body = [&] { EXPECT_EQ(fault_after<frees_twice>(make_pool, of), ""); };
     detail::run_guarded(body);
   }
 }
 
 #endif
 
-/// How a pointer reaches the lane that frees it.
-enum class hand_over { by_shuffle, by_shuffle_and_barrier, by_relaxed_mailbox, by_release_and_acquire };
-
-/// Kernel: one lane asks, another frees: of its warp, or of another thread block. `mailbox` is 0.
-struct frees_what_another_got {
-  hand_over how;
-  u64 bytes;
-  bool asks_size;  ///< first, after which the lane knows what is newest
-
-  template <class Allocator>
-  WARPHEAP_DEVICE void operator()(Allocator heap, u64* mailbox, u64* usable) const {
-    u32 const lane = simt::lane_id();
-    // The more lanes there are, the older is what a lane may read.
-    if (lane > 1) return frees_twice::wait(300);
-    if (how == hand_over::by_shuffle || how == hand_over::by_shuffle_and_barrier) {
-      void* block = lane == 0 ? heap.create(bytes) : nullptr;
-      if (how == hand_over::by_shuffle_and_barrier) simt::sync_warp(3);
-      block = simt::shuffle(3, block, 0);
-      if (lane == 1) end(heap, block, usable);
-      return;
-    }
-    bool const ordered = how == hand_over::by_release_and_acquire;
-    atomic_ref<u64> const box{*mailbox};
-    if (lane != 0) return;
-    // release, acquire: each other's partner; relaxed: what this is about.
-    if (simt::block_index() == 0)
-      return box.store(reinterpret_cast<u64>(heap.create(bytes)), ordered ? order::release : order::relaxed);
-    u64 block;
-    while ((block = box.load(ordered ? order::acquire : order::relaxed)) == 0) simt::pause(1);
-    end(heap, reinterpret_cast<void*>(block), usable);
-  }
-
-  template <class Allocator>
-  WARPHEAP_DEVICE void end(Allocator heap, void* block, u64* usable) const {
-    if (asks_size) *usable = heap.usable_size(block);
-    heap.destroy(block);
-  }
-};
-
-/// Blocks of `bytes` that another lane got are known by their size and freed, whichever way they
-/// came.
+/// A warp's second frees are each counted, of blocks of 48 bytes and of one of 96.
 template <class MakePool>
-void expect_frees_what_came(unsigned seeds, MakePool make_pool, u64 bytes) {
-  for (auto const how : {hand_over::by_shuffle, hand_over::by_shuffle_and_barrier, hand_over::by_relaxed_mailbox,
-                         hand_over::by_release_and_acquire}) {
-    SCOPED_TRACE(std::to_string(bytes) + " bytes, way " + std::to_string(static_cast<int>(how)));
-    bool const in_warp = how == hand_over::by_shuffle || how == hand_over::by_shuffle_and_barrier;
-    for (bool const asks_size : {false, true})
-      for_each_schedule(seeds, [&] {
-        auto const pool = make_pool();
-        device_buffer<u64> const mailbox(1), usable(1);
-        launch({in_warp ? 1u : 2u, 24}, frees_what_another_got{how, bytes, asks_size}, pool.allocator(), mailbox.data(),
-               usable.data());
-        synchronize();
-        EXPECT_EQ(usable[0] >= bytes, asks_size);
-        pool.expect_quiet(0);
-      });
-  }
+void expect_counts_second_frees(unsigned seeds, MakePool make_pool) {
+  for_each_schedule(seeds, [&] {
+    auto const pool = make_pool();
+    auto const blocks = allocate(pool, {1, 31}, 48);
+    release(pool, blocks);
+    pool.expect_quiet(0);
+    release(pool, blocks);
+    pool.expect_quiet(0, 31);
+    auto const one = allocate(pool, {1, 1}, 96);
+    release(pool, std::vector<void*>(32, one[0]));
+    pool.expect_quiet(0, 62);
+  });
 }
 
 }  // namespace warpheap::test

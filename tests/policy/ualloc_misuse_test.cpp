@@ -1,11 +1,10 @@
 // UAlloc, TBuddy and throughput, which is both, under misuse: frees of blocks that were freed
 // before, while others ask and free, and pointers that reach the lane that frees them by ways that
 // order nothing.
-#include <algorithm>
-
 #include "stray_frees.hpp"
 #include "tbuddy_pool.hpp"
 #include "ualloc_pool.hpp"
+#include "unordered_hand_over.hpp"
 
 namespace warpheap::test {
 namespace {
@@ -35,43 +34,33 @@ TEST(UallocMisuse, SeedsAtWhichADoubleFreeCountedForAnotherBin) {
 #endif
 
 TEST(UallocMisuse, DoubleFreesUnderTrafficLeaveTheHeapWhole) {
-  expect_whole_after_lanes(60, chunks<ualloc<tight>>(2), {{3, 8}, {16, 512}});
-  expect_whole_after_lanes(150, chunks<ualloc<tight>>(2), {{3, 2}, {16, 512}});
-  expect_whole_after_lanes(100, chunks<ualloc<tight>>(1), {{6, 1}, {256, 1024}});
-  expect_whole_after_lanes(20, chunks<ualloc<keeping>>(2), {{1, 33}, {64, 1024}});
-  expect_whole_after_lanes(40, chunks<ualloc<tight_and_wide>>(4), {{3, 5}, {128, 2048}});
+  expect_whole_after<frees_twice>(60, chunks<ualloc<tight>>(2), {{3, 8}, {16, 512}});
+  expect_whole_after<frees_twice>(150, chunks<ualloc<tight>>(2), {{3, 2}, {16, 512}});
+  expect_whole_after<frees_twice>(100, chunks<ualloc<tight>>(1), {{6, 1}, {256, 1024}});
+  expect_whole_after<frees_twice>(20, chunks<ualloc<keeping>>(2), {{1, 33}, {64, 1024}});
+  expect_whole_after<frees_twice>(40, chunks<ualloc<tight_and_wide>>(4), {{3, 5}, {128, 2048}});
 }
 
 TEST(UallocMisuse, DoubleFreesBetweenBinsAndPagesLeaveTheHeapWhole) {
-  expect_whole_after_lanes(200, chunks<throughput<tight>>(2), {{4, 2}, {256, 8192}});
-  expect_whole_after_lanes(40, chunks<throughput<tight>>(3), {{3, 8}, {16, 8192}});
-  expect_whole_after_lanes(20, chunks<throughput<tight_and_wide>>(8), {{3, 5}, {128, 8192}});
+  expect_whole_after<frees_twice>(200, chunks<throughput<tight>>(2), {{4, 2}, {256, 8192}});
+  expect_whole_after<frees_twice>(40, chunks<throughput<tight>>(3), {{3, 8}, {16, 8192}});
+  expect_whole_after<frees_twice>(20, chunks<throughput<tight_and_wide>>(8), {{3, 5}, {128, 8192}});
 }
 
 TEST(UallocMisuse, DoubleFreesOfPagesLeaveTheHeapWhole) {
-  expect_whole_after_lanes(300, pages(16), {{4, 2}, {64, 256}});
-  expect_whole_after_lanes(60, pages(37), {{2, 33}, {64, 1024}});
+  expect_whole_after<frees_twice>(300, pages(16), {{4, 2}, {64, 256}});
+  expect_whole_after<frees_twice>(60, pages(37), {{2, 33}, {64, 1024}});
 }
 
 TEST(UallocMisuse, WarpsThatFreeTheSameBlocksTogetherLeaveTheHeapWhole) {
-  expect_whole_after_warps(30, chunks<ualloc<tight>>(2), {{2, 8}, {16, 512}});
-  expect_whole_after_warps(20, chunks<ualloc<tight>>(2), {{1, 31}, {64, 1024}});
-  expect_whole_after_warps(20, chunks<throughput<tight>>(2), {{1, 33}, {256, 4096}});
-  expect_whole_after_warps(60, pages(32), {{2, 40}, {64, 256}});
+  expect_whole_after<warps_free_twice>(30, chunks<ualloc<tight>>(2), {{2, 8}, {16, 512}, 6});
+  expect_whole_after<warps_free_twice>(20, chunks<ualloc<tight>>(2), {{1, 31}, {64, 1024}, 6});
+  expect_whole_after<warps_free_twice>(20, chunks<throughput<tight>>(2), {{1, 33}, {256, 4096}, 6});
+  expect_whole_after<warps_free_twice>(60, pages(32), {{2, 40}, {64, 256}, 6});
 }
 
 TEST(UallocMisuse, TheSecondFreesOfAWarpAreCountedOneByOne) {
-  for_each_schedule(50, [] {
-    bin_pool<ualloc<tight>> const pool{2 * small_chunk};
-    auto const blocks = allocate(pool, {1, 31}, 48);
-    release(pool, blocks);
-    pool.expect_quiet(0);
-    release(pool, blocks);
-    pool.expect_quiet(0, 31);
-    auto const one = allocate(pool, {1, 1}, 96);
-    release(pool, std::vector<void*>(32, one[0]));
-    pool.expect_quiet(0, 62);
-  });
+  expect_counts_second_frees(50, chunks<ualloc<tight>>(2));
 }
 
 TEST(UallocMisuse, FreesWhatCameByAWayThatOrdersNothing) {

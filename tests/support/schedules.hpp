@@ -62,6 +62,10 @@ inline host::execution schedule_of(u64 seed) {
   return run;
 }
 
+/// The seed of the schedule that a body runs under, for what else it draws: a replay then draws the
+/// same.
+inline u64 schedule_seed() { return host::current_execution().seed; }
+
 /// Runs `body` under `seeds` deterministic schedules, then once in parallel. Stops at the first that fails, with its seed
 /// in the message. What the body throws is a failure.
 template <class Body>
@@ -100,6 +104,8 @@ std::optional<u64> find_failing_schedule(unsigned seeds, Body body, u64 most_ste
 }
 
 #else
+
+inline u64 schedule_seed() { return 1; }
 
 template <class Body>
 void for_each_schedule(unsigned, Body body) {
