@@ -62,9 +62,8 @@ void expect_copies(launch_shape shape, bool zeroes, bool divergent, u64 seed) {
 }
 
 TEST(WarpCopy, MovesEachLanesBytesAndNoOthers) {
-  u64 seed = 0;
   test::for_each_schedule(20, [&] {
-    ++seed;
+    u64 const seed = test::schedule_seed() + 1;
     for (launch_shape const shape : {launch_shape{1, 32}, launch_shape{1, 1}, launch_shape{2, 45}})
       for (bool const divergent : {false, true}) {
         expect_copies<16>(shape, false, divergent, seed);
@@ -74,9 +73,8 @@ TEST(WarpCopy, MovesEachLanesBytesAndNoOthers) {
 }
 
 TEST(WarpCopy, ZeroesEachLanesBytesAndNoOthers) {
-  u64 seed = 0;
   test::for_each_schedule(20, [&] {
-    ++seed;
+    u64 const seed = test::schedule_seed() + 1;
     for (launch_shape const shape : {launch_shape{1, 32}, launch_shape{1, 31}})
       for (bool const divergent : {false, true}) {
         expect_copies<16>(shape, true, divergent, seed);

@@ -200,10 +200,10 @@ lanes_report report_of(quiet_pool<Allocator> const& pool, launch_shape shape, Bo
 template <class MakePool, class Sizes, class ExpectAfter>
 void expect_clean_churn(unsigned seeds, MakePool make_pool, launch_shape shape, u32 rounds, Sizes sizes,
                         ExpectAfter expect_after) {
-  u64 seed = 0;
   for_each_schedule(seeds, [&] {
     auto const pool = make_pool();
-    auto const report = report_of(pool, shape, tagged_churn<Sizes>{.rounds = rounds, .sizes = sizes, .seed = ++seed});
+    auto const report =
+        report_of(pool, shape, tagged_churn<Sizes>{.rounds = rounds, .sizes = sizes, .seed = schedule_seed() + 1});
     EXPECT_EQ(report.broken, 0u);
     EXPECT_GT(report.served, 0u);
     expect_after(pool);

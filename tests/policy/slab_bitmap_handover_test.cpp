@@ -113,10 +113,9 @@ struct by_neighbours {
 
 TEST(SlabBitmapHandover, LosesNothingOfWhatNeighboursFree) {
   for (u32 const lanes : {2u, 5u, 32u}) {
-    u64 seed = 0;
     test::for_each_schedule(lanes == 32 ? 60 : 300, [&] {
       tiny_pool const pool{4};
-      launch({2, lanes}, by_neighbours{}, pool.allocator(), 10u, seed++);
+      launch({2, lanes}, by_neighbours{}, pool.allocator(), 10u, test::schedule_seed());
       synchronize();
       pool.expect_empty();
     });

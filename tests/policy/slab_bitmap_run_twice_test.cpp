@@ -75,10 +75,9 @@ struct free_again {
 };
 
 void expect_stays_sound(unsigned seeds, u32 slabs, launch_shape shape, u32 rounds) {
-  u64 seed = 0;
   test::for_each_schedule(seeds, [&] {
     tiny_pool const pool{slabs};
-    launch(shape, free_again{}, pool.allocator(), rounds, seed++);
+    launch(shape, free_again{}, pool.allocator(), rounds, test::schedule_seed());
     synchronize();
     for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
     // Nothing is live: whoever held a block has freed it. So all of it is there in one piece.

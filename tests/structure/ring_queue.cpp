@@ -122,13 +122,12 @@ struct pass_case {
 
 template <u32 Held>
 void expect_items_pass(pass_case shape, unsigned seeds, u32 start, u32 most_refusals) {
-  u64 seed = 0;
   for_each_schedule(seeds, [&] {
     queue const made{shape.items, start};
     device_buffer<item_state> states(shape.items);
     device_buffer<report> seen(1);
-    launch({shape.blocks, shape.threads}, pass_items<Held>{shape.rounds, 977 * ++seed}, made.view(), states.data(),
-           seen.data());
+    launch({shape.blocks, shape.threads}, pass_items<Held>{shape.rounds, 977 * (test::schedule_seed() + 1)},
+           made.view(), states.data(), seen.data());
     synchronize();
     auto const found = seen[0];
     EXPECT_GT(found.served, 0u);
