@@ -56,12 +56,7 @@ def self_test(nvcc):
         for name, text in planted.items():
             (pathlib.Path(directory) / name).write_text(text)
         _, faults = check(pathlib.Path(directory), list(planted), nvcc)
-    caught = sorted({fault.split(":")[0].split()[1] for fault in faults})
-    if caught != ["goes_on.hpp", "silent.hpp"]:
-        print(f"of two planted faults these were reported: {caught}\n" + "\n".join(faults))
-        return 1
-    print("caught both planted faults")
-    return 0
+    return compilers.judge_self_test(faults, ["goes_on.hpp", "silent.hpp"])
 
 
 def main():

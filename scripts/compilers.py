@@ -52,6 +52,16 @@ def compile_all(commands):
         return dict(zip(commands, workers.map(compile, commands.values())))
 
 
+def judge_self_test(faults, planted):
+    """The exit status of a self-test. `faults` begin `COMPILER NAME:`; `planted` names, in order, what must be reported."""
+    reported = sorted({fault.split(":")[0].split()[1] for fault in faults})
+    if reported != planted:
+        print(f"of {len(planted)} planted faults these were reported: {reported}\n" + "\n".join(faults))
+        return 1
+    print(f"caught {len(planted)} planted faults")
+    return 0
+
+
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
 NO_WAITING = ["--retries", "1", "--timeout", "15", "--only-binary=:all:"]
 
