@@ -115,6 +115,14 @@ class breaking_graph : public dynamic_graph {
   std::unique_ptr<dynamic_graph> sound_;
 };
 
+/// The groups, or lists, without the last edge of the last.
+template <class Groups>
+Groups without_the_last(Groups from) {
+  from.targets.pop_back();
+  --from.first.back();
+  return from;
+}
+
 /// What is said of a graph of the class `Broken`.
 template <class Broken>
 std::string fault_of(u32 rounds = 1) {
@@ -138,32 +146,17 @@ TEST(DynamicGraph, ThatIsBrokenIsFoundOut) {
   EXPECT_THAT(fault_of<swaps_targets>(), HasSubstr("vertex 399 has 4 neighbours and not the 4"));
   struct misses_one : breaking_graph {
     using breaking_graph::breaking_graph;
-    adjacency_lists read() const override {
-      auto lists = breaking_graph::read();
-      lists.targets.pop_back();
-      --lists.first.back();
-      return lists;
-    }
+    adjacency_lists read() const override { return without_the_last(breaking_graph::read()); }
   };
   EXPECT_THAT(fault_of<misses_one>(), HasSubstr("vertex 399 has 3 neighbours and not the 4"));
   struct keeps_erased : breaking_graph {
     using breaking_graph::breaking_graph;
-    void erase(edge_groups const& batch) override {
-      auto less = batch;
-      less.targets.pop_back();
-      --less.first.back();
-      breaking_graph::erase(less);
-    }
+    void erase(edge_groups const& batch) override { breaking_graph::erase(without_the_last(batch)); }
   };
   EXPECT_THAT(fault_of<keeps_erased>(), HasSubstr("after a deletion the graph has"));
   struct loses_on_loading : breaking_graph {
     using breaking_graph::breaking_graph;
-    void insert(edge_groups const& batch) override {
-      auto less = batch;
-      less.targets.pop_back();
-      --less.first.back();
-      breaking_graph::insert(less);
-    }
+    void insert(edge_groups const& batch) override { breaking_graph::insert(without_the_last(batch)); }
   };
   EXPECT_THAT(fault_of<loses_on_loading>(0), HasSubstr("after loading the graph has"));
   struct forgets_a_block : breaking_graph {
