@@ -53,7 +53,7 @@ def compile_all(commands):
 
 
 def judge_self_test(faults, planted):
-    """The exit status of a self-test. `faults` begin `COMPILER NAME:`; `planted` names, in order, what must be reported."""
+    """The exit status of a self-test that must report `planted`, sorted; a fault begins `COMPILER NAME:`."""
     reported = sorted({fault.split(":")[0].split()[1] for fault in faults})
     if reported != planted:
         print(f"of {len(planted)} planted faults these were reported: {reported}\n" + "\n".join(faults))

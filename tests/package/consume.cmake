@@ -1,9 +1,10 @@
 # Configures and builds one consumer from nothing, as a user would, and runs it:
 #
-#   cmake -D SOURCE=… -D BUILD=… -D WORK=… -D KIND=find_package|fetch_content|cuda|cuda_alone|tool -P consume.cmake
+#   cmake -D SOURCE=… -D BUILD=… -D WORK=… -D KIND=… -P consume.cmake
 #
-# SOURCE is Warpheap's source, BUILD a build of it to install from, WORK a folder to work in. CUDA consumers are compiled
-# and not run. `tool` installs the tool and looks for what belongs to it.
+# SOURCE is Warpheap's source, BUILD a build of it to install from, WORK a folder to work in. KIND is
+# find_package, fetch_content, cuda, cuda_alone or tool. CUDA consumers are compiled and not run;
+# `tool` installs the tool and looks for what belongs to it.
 
 cmake_policy(VERSION 3.25)
 

@@ -40,7 +40,7 @@ struct pass_on {
       else
         block = reinterpret_cast<void*>(
             atomic_ref<u64>{boxes[random.below(lanes)]}.exchange(reinterpret_cast<u64>(block), order::relaxed));
-      // At times only: a lane that has asked has seen newer words, so free() would not need to look.
+      // At times only: a lane that asked has seen newer words, so free() would not need to look.
       if (block && random.below(2) == 0 && !heap.owns(block))
         atomic_ref<u32>{report->refused}.fetch_add(1, order::relaxed);
       heap.destroy(block);

@@ -135,7 +135,8 @@ std::string fault_of(u32 rounds = 1) {
 
 TEST(DynamicGraph, ThatIsBrokenIsFoundOut) {
   EXPECT_THAT(fault_of<breaking_graph>(), IsEmpty());
-  struct swaps_targets : breaking_graph {  // two entries of the last vertex's list, one of which overwrote the other
+  // Of two entries of the last vertex's list one overwrote the other.
+  struct swaps_targets : breaking_graph {
     using breaking_graph::breaking_graph;
     adjacency_lists read() const override {
       auto lists = breaking_graph::read();

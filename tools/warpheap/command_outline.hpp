@@ -17,7 +17,7 @@ namespace warpheap::tool {
 struct option_outline {
   std::vector<std::string> names;  ///< with their dashes; empty for arguments
   std::string type;                ///< what its value is called; empty if it takes none
-  std::string initial;             ///< the value if none is typed, where there is one for all backends
+  std::string initial;             ///< the value if none is typed; empty if backends differ
   std::string text;
   std::vector<std::string> values;  ///< all there are; empty if that is no question of names
   bool is_list = false;             ///< values are typed with commas between them
@@ -40,7 +40,8 @@ struct program_outline {
 /// their name.
 using known_names = std::map<std::string, std::vector<std::string>>;
 
-/// Every command that help lists. A type of "one|other" means values; "FILE" a file; one that ends with "...]" a list.
+/// Every command that help lists. A type of "one|other" means values; "FILE" a file; one that ends
+/// with "...]" a list.
 program_outline outline_of(CLI::App const& app, std::string const& version, known_names const& known);
 
 }  // namespace warpheap::tool

@@ -56,12 +56,12 @@ static override_unit const this_unit{
 /// it waits for the device's kernels and is unbound. Make and destroy it when no kernel runs that
 /// calls these names.
 ///
-/// O1  All units are bound to the one that lives, or all are unbound. A unit that comes while it lives
-///     is bound as it comes; if it cannot be, it stays unbound, and bind() says why.
+/// O1  All units are bound to the one that lives, or all are unbound. A unit that comes while it
+///     lives is bound as it comes; if it cannot be, it stays unbound, and bind() says why.
 /// O2  At most one lives: it claims that before it takes memory, and gives the claim back last.
 /// O3  All units are for one allocator when it is made, or none is bound.
-/// O4  A device that was reset has taken the pool back. Then no unit holds the binding any more, and
-///     the pool is not freed: its address may be another's by then.
+/// O4  A device that was reset has taken the pool back. Then no unit holds the binding any more,
+///     and the pool is not freed: its address may be another's by then.
 template <class Allocator>
 class basic_override_heap {
  public:

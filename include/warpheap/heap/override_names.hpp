@@ -10,10 +10,12 @@
 // __cuda_syscall_aligned_malloc; nvcc makes calls of these of every new and delete. ptxas knows the
 // three for functions of CUDA's own:
 //
-//   N1  From sm_80 on a caller keeps values across such a call in all of R32 and above. A call of any other function
-//       preserves of these R36-39, R44-47 and so on. Of R0-R31, of the uniform registers and of the convergence barriers both
-//       preserve the same ones: R16-19, R22-31, UR36 and above, B6 and above.
-//   N2  So nothing that these names call, directly or not, may use a register above R31. ptxas sees to the others.
+//   N1  From sm_80 on a caller keeps values across such a call in all of R32 and above. A call of
+//       any other function preserves of these R36-39, R44-47 and so on. Of R0-R31, of the uniform
+//       registers and of the convergence barriers both preserve the same ones: R16-19, R22-31, UR36
+//       and above, B6 and above.
+//   N2  So nothing that these names call, directly or not, may use a register above R31. ptxas sees
+//       to the others.
 //
 // N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0, sm_75 to
 // sm_120). N2 is what WARPHEAP_DEVICE says of each function with -rdc=true; scripts/check_cuda.py
@@ -67,7 +69,8 @@ static bound_heap<override_allocator<>::type> device_heap;
 #endif
 
 #pragma nv_diagnostic push
-#pragma nv_diag_suppress 2620, 20039  // that they are inline; and that calloc and its like become names of device code
+// 2620: that they are inline. 20039: that calloc and its like become names of device code.
+#pragma nv_diag_suppress 2620, 20039
 
 WARPHEAP_DEVICE_SYSCALL void* malloc(std::size_t bytes) noexcept { return warpheap::device_heap.malloc(bytes); }
 WARPHEAP_DEVICE_SYSCALL void free(void* memory) noexcept { warpheap::device_heap.free(memory); }

@@ -1,10 +1,10 @@
 // What an atomic_ref may refer to, on either backend:
 //
-//   T                              operations beside load, store, exchange and compare_exchange
-//   4- or 8-byte integer           fetch_add fetch_sub fetch_min fetch_max fetch_or fetch_and fetch_xor
-//   float, double                  fetch_add fetch_sub
-//   pointer to an object           fetch_add fetch_sub, in elements
-//   pointer to void or a function  none
+//   T                          operations beside load, store, exchange and compare_exchange
+//   4- or 8-byte integer       fetch_add fetch_sub fetch_min fetch_max fetch_or fetch_and fetch_xor
+//   float, double              fetch_add fetch_sub
+//   pointer to an object       fetch_add fetch_sub, in elements
+//   other pointer              none
 //
 // Integers wrap around. compare_exchange compares bits: 0.0 differs from -0.0, and a NaN equals
 // itself. On a GPU fetch_add and fetch_sub of a float take subnormal numbers for zeros. Floats have

@@ -2,9 +2,11 @@
 // process dies, with what replays it. That takes a signal handler: it only writes a line, from a
 // place of fixed size, and then the signal takes the way that it would have taken.
 //
-// C1  the handlers are put once, before the first kernel runs. The first crash puts back what was there before, and that
-//     gets the same signal: the system's end of the process, a user's handler, a sanitizer's report.
-// C2  a handler runs on a stack of its own: the lane's may be used up. An OS thread that has such a stack keeps it.
+// C1  the handlers are put once, before the first kernel runs. The first crash puts back what was
+//     there before, and that gets the same signal: the system's end of the process, a user's
+//     handler, a sanitizer's report.
+// C2  a handler runs on a stack of its own: the lane's may be used up. An OS thread that has such a
+//     stack keeps it.
 #pragma once
 
 #include <csignal>

@@ -2,8 +2,9 @@
 // request takes the next free frame whatever its size, up to the frame's; a larger one is refused. Nothing is searched and
 // nothing fragments, so a call costs the same whether the pool is empty or all but full.
 //
-// Cost: a load and four dependent atomics for a warp that allocates, a bit a frame that says whether it is owned, and 4
-// to 8 bytes a frame for the ring. All warps meet in the same two counters, which take about a billion operations a second.
+// Cost: a load and four dependent atomics for a warp that allocates, a bit a frame that says
+// whether it is owned, and 4 to 8 bytes a frame for the ring. All warps meet in the same two
+// counters, which take about a billion operations a second.
 //
 // Source: Eckert 2014, section 2.4.4. There a full buffer was noticed by only the next worker that asked; here by every
 // one, and a frame freed twice is noticed too: docs/design/ring_buffer.md.

@@ -34,8 +34,8 @@ class device_memory {
   void* memory_ = nullptr;
 };
 
-/// Memory of the device that is all zero at first. Creation policies that write nothing into their pool, like
-/// slab_bitmap, then hand out zeros where no block was before.
+/// Memory of the device that is all zero at first. Creation policies that write nothing into their
+/// pool, like slab_bitmap, then hand out zeros where no block was before.
 class zeroed_memory {
  public:
   static constexpr char const* name = "zeroed_memory";

@@ -1,20 +1,25 @@
 // Thirty-two chunks of a slab in one 64-bit word: which are taken, and which belong to one block.
 //
 //    63             32 31              0
-//   |  joined, kind    |     taken      |     bit i: chunk i is taken; bit 32 + i: and so is i + 1, by the same block
+//   |  joined, kind    |     taken      |
+//
+// Bit i: chunk i is taken. Bit 32 + i: and so is i + 1, by the same block.
 //
 // Blocks have 8 chunks at most and lie at multiples of their length, so chunks 7, 15, 23 and 31 are
 // never joined to the next one. Their four bits name the kind of the slab's chunks instead: bit 39
 // + 8k for kind k.
 //
-//   C1  a taken bit has one owner at most: the thread whose operation found it clear, until it is cleared.
-//   C2  at every instant the joined bits are those of whole blocks: a block of n chunks has n - 1 of them, which lead from its
-//       first chunk to its last. Several chunks are taken by one compare-exchange together with their joined bits, and a
-//       block is cleared as a whole by one compare-exchange of the word that it was seen in.
+//   C1  a taken bit has one owner at most: the thread whose operation found it clear, until it is
+//       cleared.
+//   C2  at every instant the joined bits are those of whole blocks: a block of n chunks has n - 1
+//       of them, which lead from its first chunk to its last. Several chunks are taken by one
+//       compare-exchange together with their joined bits, and a block is cleared as a whole by one
+//       compare-exchange of the word that it was seen in.
 //   C3  blocks lie at multiples of their length, so none reaches into the next word.
 //   C4  words change by read-modify-write alone, and only chunks that exist are ever set.
-//   C5  a word without a taken chunk is 0; any other has the kind bit of its slab's kind and no other kind bit. By A1 and A3
-//       (slab_state.hpp) all words of a slab are 0 when it changes its kind.
+//   C5  a word without a taken chunk is 0; any other has the kind bit of its slab's kind and no
+//       other kind bit. By A1 and A3 (slab_state.hpp) all words of a slab are 0 when it changes its
+//       kind.
 //
 // So one look at a word says whether a block starts at a chunk of a slab of some kind, and a
 // compare-exchange of that word frees this block or nothing, however late the free is and whatever

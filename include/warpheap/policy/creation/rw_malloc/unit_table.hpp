@@ -9,12 +9,13 @@
 //    63       34 33  32  31      0         63      32 31       0
 //   |  extent   | L | W |  taken  |       |   ends   |  starts  |
 //
-//   U1  a live block's first unit has a start mark and its last an end mark; there are no others. The thread that takes the
-//       block sets them, the end no later than the start, before it returns the address. The thread that frees it clears
-//       them before the units are free.
-//   U2  the thread that clears the start mark by a read-modify-write that found it set frees the block; no other does. It
-//       may have no word of the block from its owner: a second free knows the address from an earlier life. So the
-//       start mark itself hands over the end mark and the extent, by release and acquire.
+//   U1  a live block's first unit has a start mark and its last an end mark; there are no others.
+//       The thread that takes the block sets them, the end no later than the start, before it
+//       returns the address. The thread that frees it clears them before the units are free.
+//   U2  the thread that clears the start mark by a read-modify-write that found it set frees the
+//       block; no other does. It may have no word of the block from its owner: a second free knows
+//       the address from an earlier life. So the start mark itself hands over the end mark and the
+//       extent, by release and acquire.
 //   U3  the extent of the second word of a block that touches three words or more is the number of words it touches; of all
 //       others 0. So a block's end is found with two loads however long it is.
 #pragma once

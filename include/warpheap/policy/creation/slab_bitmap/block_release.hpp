@@ -97,7 +97,9 @@ class block_release {
   enum outcome : u32 {
     freed,
     missed,  ///< nothing was there to clear
-    misled  ///< the bit was that of a block of another class, elsewhere: only the first block begins where it does in any class
+    /// The bit was that of a block of another class, elsewhere: only the first block begins where
+    /// it does in any class.
+    misled
   };
 
   /// What the lanes of a group did together.
@@ -105,7 +107,7 @@ class block_release {
     u64 cleared;     ///< the leader's: bits that were set in the word of its block
     slab_state now;  ///< the leader's: the slab's word after the subtraction
     u32 mask;        ///< the group
-    bool suffices;   ///< in every group of the company: each lane's block was taken, and is free now
+    bool suffices;   ///< in every group of the calling lanes: each block was taken and is free now
   };
 
   /// Clears the bits of all lanes here that lie in one bitmap word by one operation, and subtracts

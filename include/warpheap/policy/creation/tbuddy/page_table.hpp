@@ -8,11 +8,13 @@
 //                               order bytes               two for each page
 //                               tree                      the records of a buddy_tree
 //
-//   P1  a page has two order bytes: 1 + the order of the live block that starts there, and 0 if none does; the first for a block
-//       of a caller, the second for one that an allocator above keeps. The thread that took the block writes its owner's
-//       byte before it hands the block out; of the threads that free it one clears that byte, and this one gives the
-//       block back. A caller's free clears callers' bytes alone, so an old pointer never ends what an allocator keeps. A
-//       block's address alone does not tell its order: the first halves of a block start where it does.
+//   P1  a page has two order bytes: 1 + the order of the live block that starts there, and 0 if
+//       none does; the first for a block of a caller, the second for one that an allocator above
+//       keeps. The thread that took the block writes its owner's byte before it hands the block
+//       out; of the threads that free it one clears that byte, and this one gives the block back. A
+//       caller's free clears callers' bytes alone, so an old pointer never ends what an allocator
+//       keeps. A block's address alone does not tell its order: the first halves of a block start
+//       where it does.
 //   P2  who adds units to a semaphore raises the epoch after that, before its call returns.
 #pragma once
 

@@ -12,9 +12,10 @@
 //   N4  linked, next and previous change under the mutex of the bin's list; a bin that is not linked keeps its next, for
 //       readers that stand on it.
 //   N5  at rest: linked <=> free > 0.
-//   N6  who cleared bits of a bin and has not yet raised free by as many keeps the bin from dying (N2), so from the clear on its
-//       role stays. Role and count are one word: a free raises the count by the role that it found its block by, or learns
-//       by the failing exchange that the bin has become another one since.
+//   N6  who cleared bits of a bin and has not yet raised free by as many keeps the bin from dying
+//       (N2), so from the clear on its role stays. Role and count are one word: a free raises the
+//       count by the role that it found its block by, or learns by the failing exchange that the
+//       bin has become another one since.
 //
 // A bitmap word is changed by read-modify-writes alone between a bin's set-up and its end, so the release of whoever
 // cleared a bit reaches who sets it next.
