@@ -34,6 +34,11 @@ TEST_F(ProgramParser, SaysWhatWasWrongInASentence) {
   expect_refusal("bench nothing", "warpheap bench: no scenario is called 'nothing'; there are: burst");
   expect_refusal("join --backend metal",
                  "warpheap join: --backend: no backend is called 'metal'; there are: cuda, host\n");
+  expect_refusal("join --allocator direct,nobody",
+                 "warpheap join: --allocator: no allocator is called 'nobody'; there are: slab_bitmap, ");
+  expect_refusal("join --allocator nobody", ", direct\n");
+  expect_refusal("graph --allocator direct",
+                 "warpheap graph: --allocator: no allocator is called 'direct'; there are: slab_bitmap, ");
   expect_refusal("completion csh", "warpheap completion: there is no completion for a shell called 'csh'");
 }
 

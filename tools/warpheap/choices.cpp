@@ -16,17 +16,17 @@ constexpr u64 gpu_pool_bytes = u64{8} << 30;
 
 backend_maker make_cuda = nullptr;
 
-std::vector<std::string> choose_allocators(backend const& on, std::string const& typed) {
-  auto const known = on.allocators();
-  if (typed.empty()) return {known.front().name};
+std::vector<std::string> choose_allocators(backend const& on, std::string const& typed,
+                                           std::vector<std::string> const& others) {
+  std::vector<std::string> known;
+  for (auto const& each : on.allocators()) known.push_back(each.name);
+  if (typed.empty()) return {known.front()};
+  known.insert(known.end(), others.begin(), others.end());
   std::vector<std::string> chosen;
   for (auto const& name : split_list("--allocator", typed)) {
-    bool const is_known = std::any_of(known.begin(), known.end(), [&](auto const& each) { return each.name == name; });
-    if (!is_known) {
-      std::string names;
-      for (auto const& each : known) names += (names.empty() ? "" : ", ") + each.name;
-      throw usage_error{fmt::format("--allocator: no allocator is called '{}'; there are: {}", name, names)};
-    }
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw usage_error{
+          fmt::format("--allocator: no allocator is called '{}'; there are: {}", name, fmt::join(known, ", "))};
     if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
   }
   return chosen;
@@ -61,10 +61,10 @@ std::unique_ptr<backend> choose_backend(std::string const& name) {
                               : "--backend: this program was built without cuda; there is: host"};
 }
 
-choices choose(common_flags const& flags, u64 host_pool_bytes) {
+choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others) {
   choices made;
   made.on = choose_backend(flags.backend);
-  made.allocators = choose_allocators(*made.on, flags.allocators);
+  made.allocators = choose_allocators(*made.on, flags.allocators, others);
   made.pool_bytes = choose_pool(*made.on, flags.pool, host_pool_bytes);
   made.seed = parse_count("--seed", flags.seed);
   made.deterministic = flags.deterministic;
@@ -86,6 +86,11 @@ std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most) {
   for (auto const& part : split_list("--ranges", text))
     ranges.push_back(parse_range("--ranges", part, 1, std::min(most, most_drawn)));
   return ranges;
+}
+
+void refuse_typed(std::vector<typed_option> const& options, std::string const& reason) {
+  for (auto const& [name, typed] : options)
+    if (!typed.empty()) throw usage_error{fmt::format("{}: {}", name, reason)};
 }
 
 void complain(std::string const& command, std::string const& message) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.hpp"
@@ -20,7 +21,8 @@ struct choices {
 
 /// Throws usage_error for a backend that is not there, an allocator that nobody knows, and a pool that does not fit.
 /// `host_pool_bytes` is the default on the host backend; on a GPU it is 8 GiB, or half of the free memory if that is less.
-choices choose(common_flags const& flags, u64 host_pool_bytes);
+/// `others` are names that --allocator takes beside those of the backend's allocators.
+choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others = {});
 
 /// Makes a backend; null if the machine has no device that it can use.
 using backend_maker = std::unique_ptr<backend> (*)();
@@ -37,6 +39,12 @@ std::vector<std::string> backend_names();
 /// Sizes of calls and ranges of them as typed, of at most `most` bytes; empty lists if nothing was.
 std::vector<u64> parse_sizes(std::string const& text, u64 most);
 std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most);
+
+/// An option by its name, and what was typed for it: nothing, if it was not given.
+using typed_option = std::pair<char const*, std::string>;
+
+/// Throws usage_error if one of the options was given; `reason` says why none may be.
+void refuse_typed(std::vector<typed_option> const& options, std::string const& reason);
 
 /// One line for standard error, with the program's name and the command's, if there is one.
 void complain(std::string const& command, std::string const& message);

@@ -43,13 +43,16 @@ void check_memory(std::string const& name, u64 vertices, u64 edges, backend cons
 source make_source(graph_flags const& flags, choices const& chosen, bench::progress const& report) {
   source made;
   if (!flags.input.empty()) {
+    refuse_typed({{"--scale", flags.scale}, {"--edge-factor", flags.edge_factor}},
+                 "is of a graph that is made, and --input is given");
     made.name = input_name(flags.input);
     made.graph = read_matrix_market(flags.input, {report, "reading " + made.name, 2});
     check_memory(made.name, made.graph.vertices, made.graph.edges.size(), *chosen.on);
     return made;
   }
-  auto const scale = static_cast<u32>(parse_count("--scale", flags.scale, 1, 26));
-  auto const factor = static_cast<u32>(parse_count("--edge-factor", flags.edge_factor, 1, 1024));
+  auto const scale = static_cast<u32>(parse_count("--scale", flags.scale.empty() ? "14" : flags.scale, 1, 26));
+  auto const factor =
+      static_cast<u32>(parse_count("--edge-factor", flags.edge_factor.empty() ? "16" : flags.edge_factor, 1, 1024));
   made.name = fmt::format("R-MAT, scale {}, edge factor {}", scale, factor);
   check_memory(made.name, u64{1} << scale, u64{factor} << scale, *chosen.on);
   made.graph = make_rmat(scale, factor, chosen.seed, {report, "making the graph", 1});

@@ -37,20 +37,6 @@ struct input {
   join_sum expected;
 };
 
-/// The allocators that were typed, direct output among them; that and the default if none was.
-std::vector<std::string> split_off_direct(common_flags& common) {
-  if (common.allocators.empty()) return {direct_output, ""};
-  auto names = split_list("--allocator", common.allocators);
-  std::string rest;
-  for (auto const& name : names)
-    if (name != direct_output) rest += (rest.empty() ? "" : ",") + name;
-  common.allocators = rest;
-  std::vector<std::string> once;
-  for (auto const& name : names)
-    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
-  return once;
-}
-
 /// Where the rows of the result go, if that was asked for. A file has them once all are there.
 class row_output {
  public:
@@ -105,11 +91,11 @@ std::string name_of(join_recipe const& recipe) {
 input read_files(join_flags const& flags, backend const& on) {
   if (flags.build.empty()) throw usage_error{"--probe: needs --build, the other table"};
   if (flags.probe.empty()) throw usage_error{"--build: needs --probe, the other table"};
-  for (auto const& [flag, typed] : {std::pair{"--tuples", flags.tuples},
-                                    {"--probe-tuples", flags.probe_tuples},
-                                    {"--match", flags.match},
-                                    {"--skew", flags.skew}})
-    if (!typed.empty()) throw usage_error{fmt::format("{}: is of tables that are made, and files are given", flag)};
+  refuse_typed({{"--tuples", flags.tuples},
+                {"--probe-tuples", flags.probe_tuples},
+                {"--match", flags.match},
+                {"--skew", flags.skew}},
+               "is of tables that are made, and files are given");
   input made;
   if (flags.build == standard_input && flags.probe == standard_input)
     throw usage_error{"--probe: standard input is the table of --build already"};
@@ -161,8 +147,7 @@ join_settings parse_settings(join_flags const& flags, choices const& chosen) {
   return settings;
 }
 
-void join(input& from, choices const& chosen, std::vector<std::string> const& allocators, join_settings settings,
-          comparison& all) {
+void join(input& from, choices const& chosen, join_settings settings, comparison& all) {
   auto const& [build, probe] = from.tables;
   from.expected = reference_join(build, probe);
   check_result(from.name, from.expected.tuples, chosen.pool_bytes);
@@ -174,7 +159,7 @@ void join(input& from, choices const& chosen, std::vector<std::string> const& al
                                 {"probe_tuples", probe.tuples()},
                                 {"tuples", from.expected.tuples},
                                 {"checksum", fmt::format("{:016x}", from.expected.checksum)}});
-  for (auto const& allocator : allocators) {
+  for (auto const& allocator : chosen.allocators) {
     all.add(chosen.on->join(allocator, settings));
     settings.take_rows = {};  // all have the same rows
   }
@@ -182,13 +167,10 @@ void join(input& from, choices const& chosen, std::vector<std::string> const& al
 
 }  // namespace
 
-int run_join(join_flags const& typed) {
-  auto flags = typed;
+int run_join(join_flags const& flags) {
   json_output output{flags.common.json};
-  auto allocators = split_off_direct(flags.common);
-  auto const chosen = choose(flags.common, join_host_pool);
-  for (auto& name : allocators)
-    if (name.empty()) name = chosen.allocators.front();
+  auto chosen = choose(flags.common, join_host_pool, {direct_output});
+  if (flags.common.allocators.empty()) chosen.allocators.insert(chosen.allocators.begin(), direct_output);
   auto settings = parse_settings(flags, chosen);
   bool const from_files = !flags.build.empty() || !flags.probe.empty();
   auto const recipes = from_files ? std::vector<join_recipe>{} : parse_recipes(flags, chosen);
@@ -202,7 +184,7 @@ int run_join(join_flags const& typed) {
     settings.report = bar.reporter();
     auto const run = [&](input from) {
       if (flags.partition_bits.empty()) settings.partition_bits = default_partition_bits(from.tables.build.tuples());
-      join(from, chosen, allocators, settings, all);
+      join(from, chosen, settings, all);
     };
     if (from_files) run(read_files(flags, *chosen.on));
     else

@@ -84,10 +84,11 @@ void add_graph(CLI::App& to, graph_flags& flags) {
       "the graph.");
   add_common_flags(to, flags.common, {.host_pool = "1GiB"});
   add_text(to, "--input", flags.input,
-           "Matrix Market file in coordinate format, '-' for standard input; without it an R-MAT graph is made",
+           "Matrix Market file in coordinate format, '-' for standard input; without it an R-MAT graph is made, and "
+           "the options marked 'R-MAT' are of that alone",
            "FILE");
-  add_text(to, "--scale", flags.scale, "R-MAT: 2^N vertices", "N")->capture_default_str();
-  add_text(to, "--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex", "N")->capture_default_str();
+  add_text(to, "--scale", flags.scale, "R-MAT: 2^N vertices (default 14)", "N");
+  add_text(to, "--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex (default 16)", "N");
   add_text(to, "--batches", flags.rounds, "After loading, N times: erase a random batch of edges, and insert it again",
            "N")
       ->capture_default_str();

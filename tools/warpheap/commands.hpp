@@ -22,8 +22,8 @@ struct common_flags {
 struct graph_flags {
   common_flags common;
   std::string input;
-  std::string scale = "14";
-  std::string edge_factor = "16";
+  std::string scale;
+  std::string edge_factor;
   std::string rounds = "4";
   std::string batch_size;
   bool replace = false;
