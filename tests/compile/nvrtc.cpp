@@ -1,6 +1,7 @@
 // Compiles with NVRTC, for the architectures named on the command line, the public header alone and a kernel that calls
 // malloc and free, and prints how much processor time each took. NVRTC has no standard headers: what slips into the core
-// fails here.
+// fails here. A kernel with a tight launch bound is compiled as relocatable machine code, for the first and the last of
+// them: there ptxas looks whether all that it calls fits the bound.
 //
 //   nvrtc INCLUDE_FOLDER ARCHITECTURE...      e.g. nvrtc include 75 90
 //
@@ -19,6 +20,7 @@ struct sample {
   char const* name;
   char const* source;
   double most_seconds;
+  bool relocatable = false;
 };
 
 constexpr sample samples[] = {{"header", "#include <warpheap/warpheap.hpp>\n", 0.5},
@@ -32,6 +34,16 @@ extern "C" __global__ void build(warpheap::heap_ref heap, void** results) {
 )",
                                3}};
 
+constexpr sample bounded = {"relocatable kernel", R"(
+#include <warpheap/warpheap.hpp>
+extern "C" __global__ void __launch_bounds__(1024) build(warpheap::heap_ref heap, void** results) {
+  void* memory = heap.malloc(16 + threadIdx.x);
+  if (threadIdx.x & 1) heap.free(memory);
+  results[threadIdx.x] = memory;
+}
+)",
+                            6, true};
+
 std::string log_of(nvrtcProgram program) {
   std::size_t bytes = 0;
   nvrtcGetProgramLogSize(program, &bytes);
@@ -43,16 +55,20 @@ std::string log_of(nvrtcProgram program) {
 bool compile(sample const& what, std::string const& include, std::string const& architecture) {
   nvrtcProgram program = nullptr;
   if (nvrtcCreateProgram(&program, what.source, "kernel.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS) return false;
-  std::string const arch = "--gpu-architecture=compute_" + architecture, path = "--include-path=" + include;
-  char const* const options[] = {arch.c_str(), path.c_str(), "--std=c++20"};
+  std::string const kind = what.relocatable ? "sm_" : "compute_";  // machine code, or PTX
+  std::string const arch = "--gpu-architecture=" + kind + architecture, path = "--include-path=" + include;
+  std::vector<char const*> options{arch.c_str(), path.c_str(), "--std=c++20"};
+  if (what.relocatable) options.push_back("--relocatable-device-code=true");
 
   auto const began = std::clock();
-  bool const good = nvrtcCompileProgram(program, 3, options) == NVRTC_SUCCESS;
+  bool const good = nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data()) == NVRTC_SUCCESS;
   double const took = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
 
-  std::printf("compute_%-4s %s %s in %.3f s\n", architecture.c_str(), what.name, good ? "compiled" : "FAILED", took);
+  std::printf("%s%-4s %s %s in %.3f s\n", kind.c_str(), architecture.c_str(), what.name, good ? "compiled" : "FAILED",
+              took);
   if (!good) std::printf("%s\n", log_of(program).c_str());
-  if (took > what.most_seconds) std::printf("compute_%s: over %.1f s\n", architecture.c_str(), what.most_seconds);
+  if (took > what.most_seconds)
+    std::printf("%s%s: over %.1f s\n", kind.c_str(), architecture.c_str(), what.most_seconds);
   nvrtcDestroyProgram(&program);
   return good && took <= what.most_seconds;
 }
@@ -68,5 +84,7 @@ int main(int argc, char** argv) {
     for (auto const& what : samples)
       if (!compile(what, argv[1], argv[i]))
         return 1;  // what one architecture refuses, the next refuses in the same words
+  for (int const i : {2, argc - 1})
+    if (!compile(bounded, argv[1], argv[i])) return 1;
   return 0;
 }
