@@ -13,7 +13,7 @@ SOURCES = git ls-files -co --exclude-standard '*.hpp' '*.cuh' '*.cpp' '*.cu'
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what is missing (Debian, as root), or say what is
@@ -39,8 +39,13 @@ install: setup ## Tool, manual page, completion and headers to PREFIX (/usr/loca
 	  DESTDIR="$(DESTDIR)" cmake --install build/$(DEMO) --prefix "$(PREFIX)" --component $$component; done
 
 .PHONY: test
-test: setup ## Every test and check that needs no GPU
+test: setup ## Every test that needs no GPU, and the checks but for more-checks
 	@scripts/test
+
+.PHONY: more-checks
+more-checks: setup ## The checks that `make test` leaves out: each header alone, old and odd compilers
+	@scripts/build host checks
+	@ctest --preset host --label-regex '^more-checks$$' --parallel $(JOBS)
 
 .PHONY: check
 check: setup ## The checks alone: layers, headers, format, documentation, CUDA compilation
