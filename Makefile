@@ -45,7 +45,7 @@ test: setup ## Every test that needs no GPU, and the checks but for more-checks
 .PHONY: more-checks
 more-checks: setup ## The checks that `make test` leaves out: each header alone, old and odd compilers
 	@scripts/build host checks
-	@ctest --preset host --label-regex '^more-checks$$' --parallel $(JOBS)
+	@ctest --preset host --label-regex '^more-checks$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/more-checks.xml
 
 .PHONY: check
 check: setup ## The checks alone: layers, headers, format, documentation, CUDA compilation
