@@ -45,15 +45,19 @@ struct bitmap {
   /// word    index of the word
   /// wanted  blocks, 1..64
   /// valid   blocks of this word that exist (M2)
-  /// returns mask of the blocks now ours (M1); fewer than wanted, down to 0, if the word has no more or another lane
-  ///         took them first
-  /// thread  any lane alone; one load, at most one read-modify-write
+  /// returns mask of the blocks now ours (M1); 0 only if each block was seen taken during the call
+  /// thread  any lane alone; one load, and read-modify-writes until one brings a block: each but the last finds at least
+  ///         one block taken that had not been seen so, which makes at most 64
   WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid) const {
     // relaxed: a hint; the fetch_or says what was free.
-    auto const candidates = lowest_bits(~load(word) & valid, wanted);
-    if (candidates == 0) return 0;
-    // acquire: pairs with the release in release().
-    return try_claim(word, candidates, order::acquire);
+    u64 taken = load(word);
+    while (u64 const candidates = lowest_bits(~taken & valid, wanted)) {
+      // acquire: pairs with the release in release().
+      u64 const ours = try_claim(word, candidates, order::acquire);
+      if (ours != 0) return ours;
+      taken |= candidates;
+    }
+    return 0;
   }
 
   /// Gives the blocks of `mask` back.

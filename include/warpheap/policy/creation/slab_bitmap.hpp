@@ -4,8 +4,7 @@
 // are served together: one leader reserves for all, claims whole groups of bits, and the blocks are shared out by rank.
 //
 // Cost: 0.8% of the pool in metadata; one hint load, one addition and one bitmap operation a warp where slabs have room.
-// What is larger than a slab is a run of slabs. nullptr is certain: it is returned only after every slab was seen without
-// room while no room appeared.
+// What is larger than a slab is a run of slabs. nullptr means that no suitable block was free during the whole call.
 //
 // Sources: two-stage management from Gelado & Garland 2019; slabs left before they are full from Halloc (Adinetz & Pleiter
 // 2014) and hashed places from ScatterAlloc; whole words claimed for a warp from Pham et al. 2022; requests of a warp
@@ -17,7 +16,9 @@
 #include "report.hpp"
 #include "slab_bitmap/block_release.hpp"
 #include "slab_bitmap/inspection.hpp"
-#include "slab_bitmap/slab_supply.hpp"
+#include "slab_bitmap/slab_lead.hpp"
+#include "slab_bitmap/slab_search.hpp"
+#include "slab_bitmap/slab_walk.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -153,11 +154,11 @@ class slab_bitmap {
 
   /// What a leader found on the quick path.
   struct quick_result {
-    u32 where = 0;   ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
-    u32 first = 0;   ///< index of the first block, or where scattered of the first in their bitmap word
+    u32 where = 0;  ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
+    u32 first =
+        0;  ///< the first block, or where scattered the first in their bitmap word; if not served, blocks that are left
     u64 bits = 0;    ///< the blocks, counted from there
-    slab_lead lead;  ///< if not served: the row, and where blocks were promised
-    u64 old = 0;     ///< what that slab's word was before; where granted, how many blocks are
+    slab_lead lead;  ///< if not served: the row, and where blocks are left to be taken, or were promised in vain
 
     static constexpr u32 scattered = 1u << 31;
   };
@@ -179,7 +180,7 @@ class slab_bitmap {
     if (simt::ballot(company, where == 0 || (where & quick_result::scattered)) != 0) {
       u64 const bits = simt::shuffle(company, got.bits, group.leader);
       u32 const unserved = simt::ballot(company, where == 0);
-      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.lead, got.old);
+      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.lead, got.first);
       rank = nth_bit(bits, rank);
     }
     return address((where & ~quick_result::scattered) - 1, size_class, first + rank);
@@ -192,13 +193,11 @@ class slab_bitmap {
     u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
     u64 const limits = table_.hint_limits(entry);
     u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
-    if (hinted == 0 || !slab_supply::goes_by_hint(wanted, capacity))
-      return {0, 0, 0, {slab_lead::promised, salt, 0}, 0};
+    if (hinted == 0 || !slab_walk::goes_by_hint(wanted, capacity)) return {0, 0, 0, {salt, 0}};
     slab_state const old = table_.promise(slab, wanted);
     u32 const now_used = old.used() + wanted;
     bool const reaches_soft = old.used() < soft && now_used >= soft;
-    if (!old.serves(size_class) || now_used > capacity || reaches_soft)
-      return {0, 0, 0, {slab_lead::promised, salt, hinted}, old.word};
+    if (!old.serves(size_class) || now_used > capacity || reaches_soft) return {0, 0, 0, {salt, hinted}};
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
     u32 place = old.ever();
@@ -215,14 +214,14 @@ class slab_bitmap {
     u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
     if (popcount(ours) == wanted) {
       u32 const shift = lowest_bit(ours), word = place & ~63u;
-      if (ours >> shift == row) return {hinted, word + shift, row, {}, 0};
-      return {hinted | quick_result::scattered, word, ours, {}, 0};
+      if (ours >> shift == row) return {hinted, word + shift, row, {}};
+      return {hinted | quick_result::scattered, word, ours, {}};
     }
-    // Not enough: search for all. A block of these that was freed a second time meanwhile is taken
+    // Not enough: look for all. A block of these that was freed a second time meanwhile is taken
     // off our promise by that free (D6).
     u32 lost = popcount(ours);
     if (ours != 0) lost -= popcount(table_.blocks(slab).release(place / 64, ours));
-    return {0, 0, 0, {slab_lead::granted, salt, hinted}, wanted - lost};
+    return {0, wanted - lost, 0, {salt, lost != wanted ? hinted : 0}};
   }
 
   /// The same allocator, of whose sizes the compiler knows nothing from here on.
@@ -235,103 +234,119 @@ class slab_bitmap {
   /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
   /// `company` call, whole groups; the last two are the leader's, from its quick_result.
   WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, slab_lead lead,
-                                          u64 old) {
+                                          u32 left) {
     slab_bitmap self;
     self.table_ = table;
-    return self.serve_slowly(company, group_mask, slab_supply{table, size_class}, size_class, lead, old);
-  }
-
-  WARPHEAP_DEVICE void* serve_slowly(u32 company, u32 group_mask, slab_supply const& supply, u32 size_class,
-                                     slab_lead lead, u64 old) const {
+    slab_walk walk;
     slab_reservation reserved;
-    if (lead.is(slab_lead::granted)) {
-      reserved = {lead.slab_plus_1() - 1, static_cast<u32>(old), slab_reservation::anywhere};
-      lead = lead.row_alone();
+    if (group_of(group_mask).leads) {
+      walk = slab_walk{lead.row()};
+      if (left != 0) reserved = {lead.slab_plus_1() - 1, left};
+      else if (lead.slab_plus_1() != 0) table.give_back(lead.slab_plus_1() - 1, popcount(group_mask));
     }
     WARPHEAP_NO_UNROLL
     for (;;) {
       u64 claimed = 0;
-      u32 first = 0;
-      if (group_of(warpheap::afresh(group_mask)).leads) {
-        if (reserved.blocks() == 0) {
-          slab_supply const here = supply.afresh();
-          u32 const wanted = popcount(group_mask);
-          reserved = here.reserve(wanted, lead, slab_state{old});
-          if (reserved.reaches_soft()) here.move_on(wanted, reserved.slab(), lead.row());
-          if (lead.is(slab_lead::promised)) lead = lead.row_alone();
+      WARPHEAP_NO_UNROLL
+      while (claimed == 0 && (reserved.blocks() != 0 || !walk.has_ended())) {
+        if (reserved.blocks() == 0 || walk.is_moving()) {
+          slab_reservation const taken = walk.next(table.afresh(), warpheap::afresh(size_class), popcount(group_mask));
+          if (taken.blocks() != 0) reserved = taken;
         }
-        if (reserved.blocks() != 0) claimed = afresh().claim(reserved, warpheap::afresh(size_class), first);
+        if (reserved.blocks() != 0 && !walk.is_moving())
+          claimed = self.afresh().claim(reserved, warpheap::afresh(size_class));
       }
-      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
-      simt::sync_warp(company);
-      lane_group const group = group_of(warpheap::afresh(group_mask));
-      claimed = simt::shuffle(company, claimed, group.leader);
-      first = simt::shuffle(company, first, group.leader);
-      u32 const from = simt::shuffle(company, reserved.slab(), group.leader);
-      // The last in the group go first, so that the leader leads to the end, and who has an answer holds no register.
-      u32 const blocks = popcount(claimed), left = group.size - blocks;
-      bool leaves = group.rank >= left;
-      void* mine = nullptr;
-      if (leaves)
-        mine = afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, group.rank - left));
-      company = simt::ballot(company, !leaves);
-      if (leaves) return mine;
+      walk.begin_again();
+      shared_claim const mine = self.share(company, group_mask, size_class, claimed, reserved);
+      u32 const seekers = simt::ballot(company, mine.is_none);
+      if (mine.is_none) return search(table, seekers, group_mask, size_class);
+      company = simt::ballot(company & ~seekers, mine.block == nullptr);
+      if (mine.block != nullptr) return mine.block;
       group_mask &= company;
-      // Who has blocks, and wants more, does not wait for those who look for some.
-      u32 const seekers = simt::ballot(company, claimed == 0);
-      company &= ~seekers;
-      if (claimed != 0) continue;
-      company = lanes_with_same(seekers, table_);
-      // Nothing is left of either; said here, they hold no registers meanwhile.
-      reserved = {};
-      old = 0;
-      lead = search(company, group_mask, size_class, lead);
-      company = simt::ballot(company, !lead.is_refusal());
-      if (lead.is_refusal()) return nullptr;
     }
   }
 
-  /// The certain answer for groups that saw no room: a lead to a slab that has some, or a refusal. All lanes of `company`
-  /// call, whole groups of one heap.
-  WARPHEAP_DEVICE slab_lead search(u32 company, u32 group_mask, u32 size_class, slab_lead lead) const {
-    u32 const start = lead.is(slab_lead::named) ? lead.slab_plus_1() : slab_search::anywhere;
-    u32 const slab = slab_search{table_.afresh()}(company, group_mask, size_class, start);
-    // Any row will do; to remember ours would take a register.
-    u32 const row = static_cast<u32>(simt::clock()) >> 4;
-    if (slab == slab_search::again) return {slab_lead::promised, row, 0};
-    if (slab != slab_search::none) return {slab_lead::named, row, slab + 1};
-    lane_group const group = group_of(group_mask);
-    if (group.leads) table_.add_count(count::failures, group.size);
-    return slab_lead::refusal();
+  /// The answer for groups whose walks have ended. All lanes of `company` call, whole groups.
+  WARPHEAP_COLD static void* search(slab_table table, u32 company, u32 group_mask, u32 size_class) {
+    slab_bitmap self;
+    self.table_ = table;
+    u32 const random = scale_below(slab_table::random_bits(), table.geometry().slabs());
+    slab_search search{simt::shuffle(company, random, group_of(group_mask).leader), group_of(group_mask).rank};
+    slab_reservation reserved;
+    WARPHEAP_NO_UNROLL
+    for (;;) {
+      lane_group const group = group_of(warpheap::afresh(group_mask));
+      u32 const mine = search.look(table.afresh(), warpheap::afresh(size_class), group.rank, group.size);
+      u32 const finders = simt::ballot(company, mine != slab_search::none) & group.mask;
+      u32 const by_count = simt::ballot(company, mine != slab_search::none && search.is_hasty()) & group.mask;
+      u32 const finder = lowest_bit(by_count != 0 ? by_count : finders != 0 ? finders : group.mask);
+      u32 const slab = simt::shuffle(company, mine, finder);
+      bool passes = by_count != 0;
+      u64 claimed = 0;
+      if (group.leads) {
+        if (reserved.blocks() == 0 && finders != 0) {
+          reserved = search.take(table.afresh(), warpheap::afresh(size_class), group.size, slab);
+          passes = passes || reserved.blocks() != 0;
+        }
+        if (reserved.blocks() != 0) claimed = self.afresh().claim(reserved, warpheap::afresh(size_class));
+      }
+      u32 const passing = simt::ballot(company, passes), served = simt::ballot(company, claimed != 0);
+      void* block = nullptr;
+      if (served != 0) block = self.share(company, group_mask, size_class, claimed, reserved).block;
+      if (((served >> group.leader) & 1) != 0) search.note_success();
+      else if (finders == 0) search.end_round(group.rank);
+      else if (finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0) search.pass_slab(group.size);
+      // I4: what any of us saw comes before what any of us looks at next.
+      simt::sync_warp(company);
+      bool const leaves = block != nullptr || search.has_ended();
+      company = simt::ballot(company, !leaves);
+      if (leaves) {
+        if (block == nullptr && group.leads) table.add_count(count::failures, group.size);
+        return block;
+      }
+      group_mask &= company;
+    }
   }
 
-  /// Claims some of the blocks that were reserved, all in one word; at least one. Bits set are never more than promises
-  /// (D2), so blocks are there; if others are faster at every one we look at, ours are elsewhere by then. `first` becomes
-  /// the index of the word's first block.
-  WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class, u32& first) const {
-    u32 const capacity = geometry().capacity(size_class);
-    u32 const slab = reserved.slab();
-    u32 place = reserved.place(), word = place / 64;
+  struct shared_claim {
+    void* block;   ///< ours, if there are enough
+    bool is_none;  ///< the leader has claimed none
+  };
+
+  /// Shares out the blocks that each leader claimed in one word. The last in a group go first, so that the leader leads to
+  /// the end, and who has an answer holds no register.
+  WARPHEAP_DEVICE shared_claim share(u32 company, u32 group_mask, u32 size_class, u64 claimed,
+                                     slab_reservation reserved) const {
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    simt::sync_warp(company);
+    lane_group const group = group_of(warpheap::afresh(group_mask));
+    claimed = simt::shuffle(company, claimed, group.leader);
+    u32 const from = simt::shuffle(company, reserved.slab(), group.leader);
+    u32 const first = simt::shuffle(company, reserved.place(), group.leader);
+    u32 const left = group.size - popcount(claimed);
+    if (claimed == 0 || group.rank < left) return {nullptr, claimed == 0};
+    return {afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, group.rank - left)), false};
+  }
+
+  /// Claims some of the blocks that were reserved, all in one word, whose first block becomes the reservation's place. None
+  /// if each was seen taken: others found by their bits what was promised to us. Then the promise is given back.
+  WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class) const {
+    u32 const capacity = geometry().capacity(size_class), words = (capacity + 63) / 64;
+    u32 const slab = reserved.slab(), blocks = reserved.blocks(), place = reserved.place();
+    u32 word = place != slab_reservation::anywhere ? place / 64 : scale_below(slab_table::random_bits(), words);
     u64 claimed = 0;
-    if (place != slab_reservation::anywhere) {
-      u64 const wanted = low_mask(reserved.blocks()) << (place % 64) & slab_table::valid_mask(capacity, word);
+    if (reserved.is_new()) {
+      u64 const wanted = low_mask(blocks) << (place % 64) & slab_table::valid_mask(capacity, word);
       // acquire: pairs with the release in bitmap::release().
       claimed = table_.blocks(slab).try_claim(word, wanted, order::acquire);
-      place += popcount(wanted);
-      if (claimed != wanted || place >= capacity) place = slab_reservation::anywhere;
     }
-    if (claimed == 0) {
-      u32 const words = (capacity + 63) / 64;
-      word = scale_below(slab_search::random_bits(), words);
-      WARPHEAP_NO_UNROLL
-      while ((claimed = table_.blocks(slab).claim(word, reserved.blocks(), slab_table::valid_mask(capacity, word))) ==
-             0) {
-        word = word + 1 < words ? word + 1 : 0;
-        if (word == 0) simt::pause(20);
-      }
+    WARPHEAP_NO_UNROLL
+    for (u32 turn = 0; claimed == 0 && turn < words; ++turn) {
+      word = word + 1 < words ? word + 1 : 0;
+      claimed = table_.blocks(slab).claim(word, blocks, slab_table::valid_mask(capacity, word));
     }
-    reserved = {slab, reserved.blocks() - popcount(claimed), place};
-    first = 64 * word;
+    if (claimed == 0) table_.afresh().give_back(slab, blocks);
+    reserved = {slab, claimed != 0 ? blocks - popcount(claimed) : 0, 64 * word};
     return claimed;
   }
 

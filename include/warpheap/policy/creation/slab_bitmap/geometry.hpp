@@ -3,8 +3,8 @@
 //   base - slabs * slab_bytes   slab 0 | slab 1 | ...     the pool; aligned to the slab and to 4 KiB
 //   base                        records                   a descriptor, a role and a bitmap a slab
 //                               hints                     an entry a row and class: what a multiprocessor uses now
-//                               indexes                   free slabs, maybe-empty slabs; two a class
-//                               control                   epoch counters, certificates, the run mutex, counts
+//                               indexes               free slabs, slabs that may be taken; two a class
+//                               control                 wishes a class, counts
 //
 // A record is one multiplication away. Its first part is a sector with the descriptor, which everybody changes, and one
 // with the role, which everybody reads; its second part is the bitmap. Descriptors of large pools lie at least 128 bytes
@@ -12,7 +12,6 @@
 // holds no pointers, so a pool may be mapped elsewhere.
 #pragma once
 
-#include "../../../structure/bitmap_index.hpp"
 #include "../../../structure/size_class.hpp"
 #include "descriptor.hpp"
 
@@ -20,8 +19,8 @@ namespace warpheap {
 
 /// The sizes of a heap in one word.
 ///
-///   63          48 47      44 43     38 37      32 31        24 23          0
-///  | record_bytes | epochs   |  rows   | slab    |     0        |   slabs     |    the three in the middle as log2
+///   63          48 47  44 43     38 37      32 31        24 23          0
+///  | record_bytes |  0   |  rows   |   slab    |     0      |   slabs     |    rows and slab as log2
 struct slab_geometry {
   u64 packed = 0;
 
@@ -30,12 +29,10 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u32 slabs() const { return static_cast<u32>(packed) & (max_slabs - 1); }
   WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 32) & 63; }
   WARPHEAP_HOST_DEVICE constexpr u32 rows_log2() const { return static_cast<u32>(packed >> 38) & 63; }
-  WARPHEAP_HOST_DEVICE constexpr u32 epochs_log2() const { return static_cast<u32>(packed >> 44) & 15; }
 
   WARPHEAP_HOST_DEVICE constexpr u32 slab_bytes() const { return 1u << slab_log2(); }
   WARPHEAP_HOST_DEVICE constexpr u64 pool_bytes() const { return u64{slabs()} << slab_log2(); }
   WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << rows_log2(); }
-  WARPHEAP_HOST_DEVICE constexpr u32 epochs() const { return 1u << epochs_log2(); }
 
   /// Classes of blocks up to a whole slab: one for 16, 32, 48, 64 bytes each, then four a doubling.
   WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
@@ -45,12 +42,13 @@ struct slab_geometry {
   /// log2 of the rows that one multiprocessor uses for a class, 0 to 3: enough that its warps do not wait for one
   /// another's slabs.
   WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
-    // A block has at most 8 units, so a slab has at least 2^(slab_log2 - 3 - unit_log2) of them; 2^9 serve one row.
-    u32 const unit_log2 = class_unit_log2(size_class) + 16;
-    u32 const wished = unit_log2 > slab_log2() ? unit_log2 - slab_log2() : 0;
+    // Blocks of four classes have at most 2^(4 + c / 4) bytes, but for the first four, which have 2^6: a slab that is left
+    // at its soft limit costs a burst more than another slab.
+    u32 const size_log2 = 20 + size_class / 4;
+    u32 const wished = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
     return wished < max_rows_used_log2 ? wished : max_rows_used_log2;
   }
-  static constexpr u32 max_rows_used_log2 = 3;
+  static constexpr u32 max_rows_used_log2 = 4;
   /// Bitmap words of a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 words() const { return slab_bytes() / (min_class_bytes * 64); }
 
@@ -60,26 +58,19 @@ struct slab_geometry {
   static constexpr u32 role_offset = 32;
   static constexpr u32 bitmap_offset = 64;
 
-  // Offsets from the base.
-  WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return align_up(u64{slabs()} * record_bytes(), 128); }
+  // Offsets from the base. Records and rows of hints are multiples of 64 bytes, and so are the first two.
+  WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return u64{slabs()} * record_bytes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const {
-    return align_up(hints_offset() + (u64{classes()} << (rows_log2() + 4)), 128);
+    return hints_offset() + (u64{classes()} << (rows_log2() + 4));
   }
-  WARPHEAP_HOST_DEVICE constexpr u64 index_words() const {
-    // as bitmap_index::words_for(); said again here because that class belongs to a backend
-    u64 words = 0;
-    for (u32 width = (slabs() + 63) / 64;; width = (width + 63) / 64) {
-      words += width;
-      if (width <= 8) return words;
-    }
-  }
+  /// Words from one index to the next, at least slab_index::words_for(): the sum is in every look at an index.
+  WARPHEAP_HOST_DEVICE constexpr u32 index_words() const { return slabs() / 64 + slabs() / 4096 + 2; }
   WARPHEAP_HOST_DEVICE constexpr u32 index_count() const { return 2 + 2 * classes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const {
     return indexes_offset() + align_up(index_count() * index_words() * 8, 128);
   }
-  /// Epoch counters 128 bytes apart, then one certificate a class, the run certificate and 5 more words, the count of
-  /// searches, and one fruitless search and one count of wishes a class.
-  WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return 128 * epochs() + 8 * (3 * u64{classes()} + 16); }
+  /// One count of wishes a class, and three counts of all.
+  WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return align_up(8 * (u64{classes()} + 3), 128); }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return control_offset() + control_bytes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
 };
@@ -95,9 +86,8 @@ WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u
   u64 const slabs = pool_bytes >> slab_log2;
   u32 rows_log2 = log2_ceil(multiprocessors) + slab_geometry::max_rows_used_log2;
   while (rows_log2 > 0 && (u64{16} << rows_log2) > slabs) --rows_log2;
-  u32 const epochs_log2 = rows_log2 < 4 ? 0 : 4;
   u64 const record_bytes = slab_geometry::bitmap_offset + (u64{1} << (slab_log2 - 7));
-  return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | u64{epochs_log2} << 44 | record_bytes << 48};
+  return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | record_bytes << 48};
 }
 
 }  // namespace warpheap

@@ -46,19 +46,21 @@ class slot_counter {
   u64 row_ = 0;  ///< takeable slabs one after the other
 };
 
-/// Fills what is not zero in the metadata of an untouched heap: the index of free slabs, and the limits beside the hints.
+/// Fills what is not zero in the metadata of an untouched heap: the indexes of free and of takeable slabs, and the limits beside the hints.
 struct fill_metadata {
   WARPHEAP_DEVICE void operator()(slab_table table) const {
     auto const geometry = table.geometry();
     u32 const first = static_cast<u32>(global_thread_index()), stride = simt::block_dim() * simt::grid_dim();
-    u64* words = table.index_words(slab_table::free_slabs);
-    u32 bits = geometry.slabs();
-    for (u32 level = 0; level < bitmap_index::levels_for(geometry.slabs()); ++level) {
-      u32 const width = bitmap_index::level_words(geometry.slabs(), level);
-      for (u32 i = first; i < width; i += stride)
-        atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
-      words += width;
-      bits = width;
+    for (u32 const which : {slab_table::free_slabs, slab_table::takeable}) {
+      u64* words = table.index_words(which);
+      u32 bits = geometry.slabs();
+      for (u32 level = 0; level < 2; ++level) {
+        u32 const width = slab_index::width(bits);
+        for (u32 i = first; i < width; i += stride)
+          atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
+        words += width;
+        bits = width;
+      }
     }
     for (u32 entry = first; entry < geometry.rows() * geometry.classes(); entry += stride) {
       slab_limits const limits{geometry.capacity(entry % geometry.classes())};
@@ -102,7 +104,7 @@ class table_snapshot {
         counted.live_bytes += u64{length} << geometry_.slab_log2();
       }
     }
-    u64 const* const counts = control() + 16 * geometry_.epochs() + geometry_.classes() + 2;
+    u64 const* const counts = control() + geometry_.classes();
     counted.double_frees = counts[static_cast<u32>(slab_table::count::double_frees)];
     counted.foreign_frees = counts[static_cast<u32>(slab_table::count::foreign_frees)];
     counted.failures = counts[static_cast<u32>(slab_table::count::failures)];
@@ -136,7 +138,9 @@ class table_snapshot {
     invariant_report report;
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, report);
     check_runs(report);
-    for (u32 which = 0; which < geometry_.index_count(); ++which) check_summaries(which, report);
+    check_summaries(slab_table::free_slabs, report);
+    for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class)
+      check_summaries(slab_table::listed(size_class), report);
     return report;
   }
 
@@ -172,15 +176,20 @@ class table_snapshot {
     expect(now.kind() != slab_kind::locked, "D3: locked at rest");
     expect(now.used() == set, "D1, D2: promised blocks are not the bits set");
     expect(stray == 0, "D7: a bit is set where there is no block");
-    expect(is_in(0, slab) == (now.kind() == slab_kind::free), "D4: the index of free slabs is wrong");
+    expect(is_in(slab_table::free_slabs, slab) == (now.kind() == slab_kind::free),
+           "D4: the index of free slabs is wrong");
+    expect(is_in(slab_table::takeable, slab) || !now.takeable(), "I2: no bit in the index of takeable slabs");
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
-      bool const of_class = now.serves(size_class);
-      expect(is_in(2 + 2 * size_class, slab) == (of_class && !now.soft()), "D4: the index of its class is wrong");
-      expect(is_in(3 + 2 * size_class, slab) == (of_class && !now.hard()), "D4: the scarce index is wrong");
+      bool const serves = now.serves(size_class);
+      expect(is_in(slab_table::listed(size_class), slab) == (serves && !now.soft()),
+             "D4: the index of its class is wrong");
+      expect(is_in(slab_table::open(size_class), slab) || !serves || now.full(),
+             "I1: no bit in the index of open slabs");
     }
+    expect(!now.clearing(), "I3: C at rest");
     if (!live) return;
-    expect(!now.soft() || now.used() > slab_limits{capacity}.relist, "D5: off the index without need");
-    expect(!now.hard() || now.used() == capacity, "D5: off the scarce index without need");
+    expect(!now.soft() || now.used() > slab_limits{capacity}.relist, "D4: off the index without need");
+    expect(!now.full() || now.used() == capacity, "D5: said to be full, and is not");
     expect(role(slab).word == slab_role::of_class(now.size_class()).word, "the role does not name the class");
   }
 
@@ -196,27 +205,19 @@ class table_snapshot {
     }
   }
 
-  /// Every summary bit says whether its word is zero (X2); in the set of empty slabs it may say too much (U1).
+  /// Every summary bit says whether its word is zero (X2).
   void check_summaries(u32 which, invariant_report& report) const {
-    u64 const* below = index(which);
-    for (u32 level = 1; level < bitmap_index::levels_for(geometry_.slabs()); ++level) {
-      u32 const width = bitmap_index::level_words(geometry_.slabs(), level - 1);
-      u64 const* const summary = below + width;
-      for (u32 i = 0; i < width; ++i) {
-        bool const said = (summary[i / 64] >> (i % 64)) & 1;
-        bool const wrong = which == 1 ? below[i] != 0 && !said : (below[i] != 0) != said;
-        if (wrong)
-          report.push_back("X2: index " + std::to_string(which) + ", level " + std::to_string(level) + ", bit " +
-                           std::to_string(i));
-      }
-      below = summary;
-    }
+    u64 const* const words = index(which);
+    u32 const width = slab_index::width(geometry_.slabs());
+    for (u32 i = 0; i < width; ++i)
+      if (((words[width + i / 64] >> (i % 64)) & 1) != (words[i] != 0))
+        report.push_back("X2: index " + std::to_string(which) + ", summary bit " + std::to_string(i));
   }
 
   static std::string describe(slab_state now) {
     static constexpr char const* kinds[] = {"free", "locked", "live", "run"};
     return std::string{kinds[static_cast<u32>(now.kind())]} + ", class " + std::to_string(now.size_class()) +
-           ", used " + std::to_string(now.used()) + (now.soft() ? ", S" : "") + (now.hard() ? ", H" : "");
+           ", used " + std::to_string(now.used()) + (now.soft() ? ", S" : "") + (now.full() ? ", F" : "");
   }
 
   slab_table table_;

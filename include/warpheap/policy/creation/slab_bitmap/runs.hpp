@@ -1,6 +1,8 @@
-// Blocks larger than a slab: runs of consecutive slabs. One search at a time, under a mutex, because two searches that
-// each hold half of what the other needs would both fail. Free and empty slabs are locked in ascending order and rolled
-// back when one is lost to a smaller request.
+// Blocks larger than a slab: runs of consecutive slabs. A search walks the index of takeable slabs once, 64 slabs a look,
+// and locks each stretch that is long enough, slab by slab in ascending order. If one of its slabs turns out to be in use,
+// the search gives the others back and goes on behind that one; if somebody else has locked it, the search gives the others
+// back and waits for what becomes of it: he may give it back, too. Of searches that fight for overlapping runs the one
+// whose run starts last has no one to wait for.
 //
 //   R1  the role of a run's first slab says how long it is; whoever changes it from run to no role
 //       frees the run. It is stored after all slabs have become run, and cleared before the first
@@ -8,6 +10,9 @@
 //       however often and whenever the run is freed.
 //   R2  slabs of a run other than the first keep an old role of a class, harmless because their
 //       bitmaps are zero (D7).
+//
+// nullptr is right: a stretch of slabs that stay takeable is named by the index all the time (I2), so the walk comes to it;
+// it is not passed over while others hold some of it locked.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -18,8 +23,8 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// Allocates and frees runs. Stateless; `table` is the heap.
 class slab_runs {
  public:
-  /// A run of `length` slabs whose first starts at a multiple of `alignment` bytes; nullptr if at one instant there was
-  /// none. Any lane alone.
+  /// A run of `length` slabs whose first starts at a multiple of `alignment` bytes; nullptr if none stayed takeable during
+  /// the call. Any lane alone.
   WARPHEAP_COLD static void* create(slab_table table, u64 length, u64 alignment) {
     return slab_runs{table}.create(length, alignment);
   }
@@ -34,127 +39,98 @@ class slab_runs {
     recycling_fence();  // once for all slabs, in place of a release of each
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) slab_lock::unlock(table, first + i, slab_kind::run, order::relaxed);
-    table.raise_epoch();
     return true;
   }
 
  private:
   static constexpr u32 none = ~0u;
-  static constexpr u32 length_shift = 40;  // of the certificate: epoch sum + 1 below, shortest length not found above
 
   WARPHEAP_DEVICE explicit slab_runs(slab_table const& table) : table_{table} {}
 
   WARPHEAP_DEVICE void* create(u64 length, u64 alignment) const {
-    if (length > table_.geometry().slabs()) return nullptr;
-    u32 const slabs = static_cast<u32>(length);
-    bool const certifiable = alignment <= table_.geometry().alignment();
-    if (certifiable && is_certified(slabs)) return nullptr;
-    lock();
-    u32 first = none;
-    // Those who waited while somebody certified that there is none need not look again.
-    WARPHEAP_NO_UNROLL
-    for (backoff wait; !(certifiable && is_certified(slabs)); wait.pause()) {
-      first = slab_runs{table_.afresh()}.find_noted(slabs, alignment);
-      if (first != none) break;
-      u64 const epoch = table_.epoch_sum();
-      bool disturbed = false;
-      first = slab_runs{table_.afresh()}.find(slabs, alignment, disturbed);
-      if (first != none) break;
-      if (disturbed || table_.epoch_sum_newest() != epoch) continue;
-      if (certifiable) certify(epoch, slabs);
-      break;
+    u32 const slabs = table_.geometry().slabs();
+    if (length > slabs) return nullptr;
+    u32 const run = static_cast<u32>(length);
+    // The lowest there is, which leaves the others whole. In a large pool who meets somebody there goes to a random word of
+    // the index, or a crowd would fight for one run after the other.
+    bool const is_large = slabs > low_end;
+    bool meets = is_large;
+    u32 first = is_large ? find(run, alignment, 0, low_end, meets) : none;
+    if (first == none) {
+      u32 const start = is_large ? scale_below(slab_table::random_bits(), slabs) & ~63u : 0;
+      meets = false;
+      first = find(run, alignment, start, slabs, meets);
+      // Runs that begin ahead of the start, the last of which ends behind it.
+      u32 const end = start + run - 1 < slabs ? start + run - 1 : slabs;
+      if (first == none && start != 0) first = find(run, alignment, 0, end, meets);
     }
-    if (first != none) publish(first, slabs);
-    unlock();
-    return first == none ? nullptr : table_.data(first);
+    if (first == none) return nullptr;
+    publish(first, run);
+    return table_.data(first);
   }
 
-  WARPHEAP_DEVICE void lock() const {
-    // acquire: pairs with the release in unlock().
-    WARPHEAP_NO_UNROLL
-    for (backoff wait; table_.run_mutex().exchange(1, order::acquire) != 0;) wait.pause();
-  }
-  WARPHEAP_DEVICE void unlock() const { table_.run_mutex().store(0, order::release); }
-
-  WARPHEAP_DEVICE static u64 stamp(u64 epoch) { return (epoch + 1) & ((u64{1} << length_shift) - 1); }
-
-  WARPHEAP_DEVICE bool is_certified(u32 length) const {
-    // acquire: pairs with the release in certify().
-    u64 const seen = table_.run_certificate().load(order::acquire);
-    return seen != 0 && length >= (seen >> length_shift) &&
-           (seen & ((u64{1} << length_shift) - 1)) == stamp(table_.epoch_sum());
-  }
-
-  /// Under the mutex.
-  WARPHEAP_DEVICE void certify(u64 epoch, u32 length) const {
-    u64 const seen = table_.run_certificate().load(order::relaxed);
-    bool const same_epoch = (seen & ((u64{1} << length_shift) - 1)) == stamp(epoch);
-    if (same_epoch && (seen >> length_shift) <= length) return;
-    // release: what we saw happens before whoever relies on it; pairs with the acquire in is_certified().
-    table_.run_certificate().store(u64{length} << length_shift | stamp(epoch), order::release);
-  }
+  static constexpr u32 low_end = 4096;  // slabs that are looked at from the lowest on
 
   WARPHEAP_DEVICE bool is_aligned(u32 slab, u64 alignment) const {
     return (reinterpret_cast<u64>(table_.data(slab)) & (alignment - 1)) == 0;
   }
 
-  /// Locks a run of slabs that the indexes name as free or empty; `none` if they name none. 64 slabs a look; what the
-  /// indexes miss, find() sees.
-  WARPHEAP_DEVICE u32 find_noted(u32 length, u64 alignment) const {
-    u64* const free = table_.index_words(slab_table::free_slabs);
-    u64* const empty = table_.index_words(slab_table::empty_slabs);
-    u32 const slabs = table_.geometry().slabs();
-    u32 first = 0, seen = 0;  // [first, first + seen) may be taken
+  /// Locks the first run of `length` slabs in [begin, end); `none` if there was none. If `meets`, it ends where it meets
+  /// somebody, and `meets` says whether it did.
+  WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, u32 begin, u32 end, bool& meets) const {
+    bool const ends = meets;
+    meets = false;
+    auto const takeable = table_.index(slab_table::takeable);
+    u32 first = begin;  // [first, slab) may be taken
+    u64 named = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 slab = 0; slab < slabs;) {
-      // relaxed: hints; locking checks them.
-      u64 const noted = atomic_ref<u64>{free[slab / 64]}.load(order::relaxed) |
-                        atomic_ref<u64>{empty[slab / 64]}.load(order::relaxed);
-      u32 const end = slab + 64 < slabs ? slab + 64 : slabs;
-      if (noted == 0) {
-        seen = 0;
-        slab = end;
+    for (u32 slab = begin; slab < end;) {
+      if (slab == begin || slab % 64 == 0) named = takeable.newest(slab);
+      if (((named >> (slab % 64)) & 1) == 0) {
+        // On to the next slab that is named, or the next word.
+        u64 const ahead = named >> (slab % 64);
+        slab = ahead != 0 ? slab + lowest_bit(ahead) : (slab | 63) + 1;
+        first = slab;
+        continue;
       }
-      WARPHEAP_NO_UNROLL
-      for (; slab < end; ++slab) {
-        if (seen == 0) first = slab;
-        seen = ((noted >> (slab % 64)) & 1) && is_aligned(first, alignment) ? seen + 1 : 0;
-        if (seen < length) continue;
-        if (try_lock_all(first, length)) return first;
-        seen = 0;
+      if (slab == first && !is_aligned(first, alignment)) {
+        first = ++slab;
+        continue;
       }
+      ++slab;
+      if (slab - first < length) continue;
+      u32 const taken = slab_runs{table_.afresh()}.lock_all(first, length, ends);
+      if (taken == length) return first;
+      if (taken > length) {
+        meets = true;
+        return none;
+      }
+      // Behind the one that is in use.
+      slab = first = first + taken + 1;
+      if (slab < end && slab % 64 != 0) named = takeable.newest(slab);
     }
     return none;
   }
 
-  /// Locks the first run there is; `none` if we saw none. `disturbed`: a slab was locked by another, or lost to one.
-  WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, bool& disturbed) const {
-    u32 const slabs = table_.geometry().slabs();
-    u32 first = 0, seen = 0;  // [first, first + seen) can be taken
+  /// Locks the slabs of a run, in ascending order. `length` if we did; else which one was in use. Waits for what becomes of
+  /// a slab that somebody else holds, or, if it `ends` there, returns length + 1.
+  WARPHEAP_DEVICE u32 lock_all(u32 first, u32 length, bool ends) const {
+    u32 taken = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 slab = 0; slab < slabs; ++slab) {
-      slab_state const now = table_.load(slab);
-      disturbed = disturbed || now.kind() == slab_kind::locked;
-      if (seen == 0) first = slab;
-      seen = now.takeable() && is_aligned(first, alignment) ? seen + 1 : 0;
-      if (seen < length) continue;
-      if (try_lock_all(first, length)) return first;
-      disturbed = true;
-      seen = 0;
+    for (backoff wait; taken < length;) {
+      if (slab_lock::take_for_run(table_, first + taken)) {
+        ++taken;
+        continue;
+      }
+      slab_state const now{table_.state(first + taken).fetch_or(0, order::relaxed)};
+      u32 const lost = taken;
+      for (; taken > 0; --taken) slab_lock::unlock(table_, first + taken - 1, slab_kind::locked, order::release);
+      if (!now.takeable() && now.kind() != slab_kind::locked) return lost;
+      if (ends) return length + 1;
+      // What others hold, they take or give back.
+      wait.pause();
     }
-    return none;
-  }
-
-  WARPHEAP_DEVICE bool try_lock_all(u32 first, u32 length) const {
-    WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < length; ++i) {
-      if (slab_lock::take_for_run(table_.afresh(), first + i)) continue;
-      if (i == 0) return false;
-      while (i-- > 0) slab_lock::unlock(table_, first + i, slab_kind::locked, order::release);
-      table_.raise_epoch();
-      return false;
-    }
-    return true;
+    return length;
   }
 
   WARPHEAP_DEVICE void publish(u32 first, u32 length) const {

@@ -1,146 +1,149 @@
-// The certain answer when nobody knows of a slab with room: every slab is looked at, by all lanes of a warp that found none,
-// side by side and for all their classes at once.
+// What nullptr rests on: a walk over the two indexes that miss nothing, takeable and the class's open, from a place of the
+// group's own on and around. All lanes of a group look for their leader, each at words of its own; what one finds the
+// leader tries. First come the slabs that have room by count, then those that may be taken, then all that are open to the
+// class, by their bits: counts hold promises that will be given back, so a slab that is full by count may have a free block.
+// A slab of which all bits are set is marked (F), and nobody comes to it again until a block of it is freed. Of one that has
+// a free bit the leader promises itself what it wants, whatever the count says, and looks for blocks bit by bit.
 //
-// A crowd at a full heap must not look at every slab for each of its requests. Two things spare it. A certificate says that
-// no room has appeared for a class since somebody looked. And a number says who came before a search began: what it did not
-// find was not there at an instant of their calls, so everybody who waits goes with its answer, though room may have appeared
-// again by then.
-//
-//   E1  searches_begun is raised, by a read-modify-write, before a search's first look, which gives the search its number.
-//       So a search with a larger number began after ours was called.
-//   E2  certificate(class) = e + 1: somebody looked at every slab, and at the end no block of the class was free, nor a slab
-//       takeable, while the epoch sum was e.   fruitless(class) = n: the same, by search n.
+//   N1  a block that stays free during the whole call is found. Its slab is named by one of the indexes when the walk
+//       comes to it (I1, I2, I4), or F says that all its blocks were taken since the last free of one returned (D5). And
+//       of a slab that is named each block was seen taken, or was ours.
+//   N2  a search that gets nothing looks at each slab three times at most, and at each word of its bits twice a look; it
+//       waits only for a slab that is locked, or whose index bit is being cleared. Each search that gets something serves a
+//       lane, so a call makes no more of them than its group has lanes.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
 #include "../../../util/random.hpp"
-#include "slab_table.hpp"
+#include "slab_lock.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Looks at every slab. Stateless; `table` is the heap.
+/// One lane's part of its group's search, in one word.
+///
+///   63 62    61     60 49 48  24 23   0
+///  | round | missed |  0 | turn | start |
+///
+/// missed  lanes were served and left, so this search sees not everything, and another one follows
+/// turn    slabs passed in this round
+/// start   the slab where all lanes of the group begin
 class slab_search {
  public:
-  static constexpr u32 none = bitmap_index::none;
-  static constexpr u32 again = none - 1;
-  static constexpr u32 anywhere = none;
+  static constexpr u32 none = slab_index::none;
 
-  /// Random bits: from where we are and when.
-  WARPHEAP_DEVICE static u32 random_bits() {
-    return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
-  }
+  /// The part of lane `rank` of a group that begins at slab `start`.
+  WARPHEAP_DEVICE slab_search(u32 start, u32 rank)
+      : word_{u64{counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
-  WARPHEAP_DEVICE explicit slab_search(slab_table const& table) : table_{table} {}
+  WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 
-  /// A slab that has room for the class, or may be made one of it; `none`, and then at one instant of the call every
-  /// suitable block was owned or promised to a call in progress; or `again` where only others have an answer. All lanes of
-  /// `company` call together, with the same heap and each with its class.
-  ///
-  /// group   the lanes of `company` that have our class: all of these get one answer
-  /// start   slab to begin at, or anywhere: searchers that start together would all come to the same slab
-  WARPHEAP_DEVICE u32 operator()(u32 company, u32 group, u32 size_class, u32 start) const {
-    if (start == anywhere) start = scale_below(random_bits(), table_.geometry().slabs());
-    start = simt::shuffle(company, start, lowest_bit(company));
-    // What any of us knows to have been freed, all of us see.
-    simt::sync_warp(company);
-    // acq_rel: what all knew to have been freed who came before us, and what we know for all who come later, each other's
-    // partners (E1).
-    u64 number = leads(company) ? table_.searches_begun().fetch_add(1, order::acq_rel) + 1 : 0;
-    number = simt::shuffle(company, number, lowest_bit(company));
+  /// The next slab that may have room, in words of this lane's own: every `lanes`-th. `none` at the end of them, which is
+  /// that of a round that all lanes of the group end together.
+  WARPHEAP_DEVICE u32 look(slab_table const& table, u32 size_class, u32 rank, u32 lanes) {
+    u32 const words = slab_index::width(table.geometry().slabs());
+    u32 const capacity = table.geometry().capacity(size_class);
     WARPHEAP_NO_UNROLL
     for (;;) {
-      u64 const epoch = simt::shuffle(company, leads(company) ? table_.epoch_sum() : 0, lowest_bit(company));
-      if (u32 const answered = certain(company, group, size_class, number, epoch))
-        return (answered >> simt::lane_id()) & 1 ? none : again;
-      // The leader's acquire is every scanner's: a slab that somebody raised the epoch for must not look full to them.
-      simt::sync_warp(company);
-      u32 const seen = look(company, size_class, start);
-      if (simt::ballot(company, seen == none) != 0 && is_quiet(company, epoch)) {
-        if (seen == none) publish(size_class, number, epoch);
-        return seen;
+      bool const is_of_class = round() != takeable;
+      slab_index const index = table.index(is_of_class ? slab_table::open(size_class) : slab_table::takeable);
+      if (turn() >= 64 * words) {
+        if (round() != counted) return none;
+        begin(takeable, rank);
+        continue;
       }
-      if (simt::ballot(company, seen < again) != 0) return seen < again ? seen : again;
-      simt::pause(pause_nanoseconds);
+      u32 const ahead = start() / 64 + turn() / 64, first = 64 * (ahead < words ? ahead : ahead - words);
+      // From a place of our own in the word on: the lowest are what all others take. Of the rounds that an answer rests on
+      // each look is a read-modify-write, which reads the newest word.
+      u64 const word = round() == counted ? index.load(first) : index.newest(first);
+      u64 const named = rotate_left(word, 0 - start()) & ~low_mask(turn() % 64);
+      if (named == 0) {
+        pass(64 * lanes - turn() % 64);
+        continue;
+      }
+      pass(lowest_bit(named) - turn() % 64);
+      u32 const slab = first + (start() + turn()) % 64;
+      slab_state const now = round() == counted ? table.load_first(slab) : table.newest(slab);
+      if (now.live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
+        // It is in use, and the index names it in vain.
+        table.forget(is_of_class ? slab_table::open(size_class) : slab_table::takeable, slab, size_class);
+      } else if (now.kind() != slab_kind::run) {
+        if (!now.serves(size_class) || now.used() < capacity) return slab;
+        if (!now.full() && !is_full(table, slab, capacity, now) && round() == by_bits) return slab;
+      }
+      pass_slab(lanes);
+    }
+  }
+
+  /// Promises up to `wanted` blocks of a slab that a lane of the group found to the caller; often none. A leader alone.
+  WARPHEAP_DEVICE slab_reservation take(slab_table const& table, u32 size_class, u32 wanted, u32 slab) const {
+    slab_state const now = table.load(slab);
+    slab_reservation taken;
+    if (now.serves(size_class)) {
+      taken = table.keep(slab, size_class, wanted, table.promise(slab, wanted), round() == by_bits);
+    } else if (now.takeable()) {
+      bool const locked =
+          now.kind() == slab_kind::free ? slab_lock::take_free(table, slab, 0) : slab_lock::take_empty(table, slab);
+      if (locked) taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_hint);
+    }
+    // What others are changing is looked at again.
+    if (taken.blocks() == 0) simt::pause(pause_nanoseconds);
+    return taken;
+  }
+
+  /// Whether a slab of this round that gave nothing is passed all the same: its bits come later.
+  WARPHEAP_DEVICE bool is_hasty() const { return round() == counted; }
+  /// Goes on behind the slab that was found last.
+  WARPHEAP_DEVICE void pass_slab(u32 lanes) { pass(turn() % 64 != 63 ? 1 : 64 * (lanes - 1) + 1); }
+  /// Some of the group were served and leave.
+  WARPHEAP_DEVICE void note_success() { word_ |= missed_bit; }
+
+  /// On to the last round, when no lane of the group has found anything, or to the end. sync_warp() must follow.
+  WARPHEAP_DEVICE void end_round(u32 rank) {
+    // What we saw of takeable comes before what any of us sees of open (I4).
+    if (round() == takeable) {
+      recycling_fence();
+      begin(by_bits, rank);
+    } else if ((word_ & missed_bit) != 0) {
+      word_ &= ~missed_bit;
+      begin(counted, rank);
+    } else {
+      begin(over, rank);
     }
   }
 
  private:
+  enum round_of : u32 { over, by_bits, takeable, counted };
+
+  static constexpr u32 round_shift = 62, turn_shift = 24;
+  static constexpr u64 missed_bit = u64{1} << 61;
+  static constexpr u32 words_at_once = 4;
   static constexpr u32 pause_nanoseconds = 128;
 
-  WARPHEAP_DEVICE static bool leads(u32 company) { return (company & simt::lanes_below()) == 0; }
-
-  /// The lanes whose class is known to have nothing, all of a class or none of it.
-  WARPHEAP_DEVICE u32 certain(u32 company, u32 group, u32 size_class, u64 number, u64 epoch) const {
-    // acquire: pairs with the release in publish(); the certificate's epoch counts happen before ours.
-    bool known = table_.certificate(size_class).load(order::acquire) == epoch + 1;
-    // relaxed: numbers alone; whoever believes one came before that search began (E1, E2).
-    known = known || table_.fruitless(size_class).load(order::relaxed) > number;
-    return simt::ballot(company, simt::shuffle(company, u32{known}, lowest_bit(group)) != 0);
+  WARPHEAP_DEVICE u32 round() const { return static_cast<u32>(word_ >> round_shift); }
+  WARPHEAP_DEVICE u32 turn() const { return static_cast<u32>(word_ >> turn_shift) & ((1u << 25) - 1); }
+  WARPHEAP_DEVICE u32 start() const { return static_cast<u32>(word_) & ((1u << 24) - 1); }
+  WARPHEAP_DEVICE void begin(u32 round, u32 rank) {
+    word_ = (word_ & missed_bit) | u64{round} << round_shift | u64{64 * rank} << turn_shift | start();
   }
+  WARPHEAP_DEVICE void pass(u32 slabs) { word_ += u64{slabs} << turn_shift; }
 
-  /// Whether no room has appeared since the sum was `epoch`. The leader's counters are everybody's.
-  WARPHEAP_DEVICE bool is_quiet(u32 company, u64 epoch) const {
-    // What all of us saw comes before the sum.
-    simt::sync_warp(company);
-    u32 const quiet = simt::ballot(company, leads(company) && table_.epoch_sum_newest() == epoch);
-    simt::sync_warp(company);
-    return quiet != 0;
-  }
-
-  /// Says that there is nothing for the class (E2).
-  WARPHEAP_DEVICE void publish(u32 size_class, u64 number, u64 epoch) const {
-    // release: what we saw happens before whoever relies on it; pairs with the acquire in certain().
-    table_.certificate(size_class).store(epoch + 1, order::release);
-    table_.fruitless(size_class).store(number, order::relaxed);
-  }
-
-  /// A slab for each lane's class, or `none`: from `start` on, and around, until every lane has one. Looks without promising,
-  /// since searchers would feed each other's restarts, but marks the full ones. `again` in place of `none` if not all slabs
-  /// were looked at, or one was locked.
-  WARPHEAP_DEVICE u32 look(u32 company, u32 size_class, u32 start) const {
-    u32 const slabs = table_.geometry().slabs(), sought = simt::reduce_or(company, bit_of(size_class));
-    u32 found = none;  // `again` from where it is sure that not all is seen
+  /// Whether every bit of the slab is set, each at some time of this call. If the word is `now` all the while, the slab is
+  /// marked so (D5).
+  WARPHEAP_DEVICE static bool is_full(slab_table const& table, u32 slab, u32 capacity, slab_state now) {
+    bitmap const blocks = table.blocks(slab);
     WARPHEAP_NO_UNROLL
-    for (u32 done = 0; done < slabs; done += popcount(company)) {
-      u32 const mine = done + popcount(company & simt::lanes_below());
-      u32 const ahead = start + mine, slab = ahead < slabs ? ahead : ahead - slabs;
-      slab_state now = mine < slabs ? table_.load(slab) : slab_state::of(slab_kind::run, 0);
-      bool const serves = now.live() && (sought & bit_of(now.size_class())) != 0;
-      if (serves && !now.hard() && is_full(now)) {
-        table_.try_reserve(slab, now.size_class(), 0);
-        now = table_.load(slab);
-      }
-      // A slab of a class is worth a visit if it has room, marked or not, or is full and not marked.
-      bool const worth = now.takeable() || (serves && !(now.hard() && is_full(now)));
-      show(company, worth, now.takeable() ? any_class : now.size_class(), slab, size_class, found);
-      bool const locked = simt::ballot(company, now.kind() == slab_kind::locked) != 0;
-      u32 const with = simt::ballot(company, found < again);
-      // Those who have one should not wait for the others for long.
-      bool const ends = with == company || (with != 0 && slabs - done > most_steps * popcount(company));
-      if ((locked || ends) && found == none) found = again;
-      if (ends) break;
+    for (u32 first = 0; 64 * first < capacity; first += words_at_once) {
+      u64 free = 0;
+      for (u32 word = first; word < first + words_at_once; ++word)
+        if (64 * word < capacity)
+          free |= ~blocks.load_newest(word, order::relaxed) & slab_table::valid_mask(capacity, word);
+      if (free != 0) return false;
     }
-    return found;
-  }
-  static constexpr u32 most_steps = 64;
-  static constexpr u32 any_class = ~0u;
-
-  WARPHEAP_HOST_DEVICE static u32 bit_of(u32 size_class) { return 1u << (size_class % 32); }
-  WARPHEAP_DEVICE bool is_full(slab_state now) const {
-    return now.used() >= table_.geometry().capacity(now.size_class());
+    if (!now.clearing()) table.mark_full(slab, now);
+    return true;
   }
 
-  /// Each slab that a lane saw with room is shown to all of them; `found` becomes one for the lane's class.
-  WARPHEAP_DEVICE static void show(u32 company, bool worth, u32 its_class, u32 slab, u32 size_class, u32& found) {
-    WARPHEAP_NO_UNROLL
-    for (u32 rest = simt::ballot(company, worth); rest != 0; rest &= rest - 1) {
-      u32 const shown_class = simt::shuffle(company, its_class, lowest_bit(rest));
-      u32 const shown = simt::shuffle(company, slab, lowest_bit(rest));
-      if (shown_class == any_class || shown_class == size_class) found = shown;
-    }
-  }
-
-  slab_table table_;
+  u64 word_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

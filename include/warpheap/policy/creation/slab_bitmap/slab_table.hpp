@@ -1,5 +1,4 @@
-// The slabs of one heap: where their words lie, and every transition of a live slab. Changes of kind are slab_lock's. What
-// is not a slab's state (which slab to try, when to make one, when to give up) is decided elsewhere.
+// A heap's words, and the transitions of a live slab.
 //
 //   transition                   by                                  operation
 //   reserve n                    anyone, blindly                     fetch_add; kept only as the old word allows
@@ -7,21 +6,32 @@
 //   free k                       the owners' leader                  fetch_sub, then settle
 //   unlist                       a reserver that reaches the limit   o = fetch_or(S); o live without S: toggle, settle
 //   settle: S, used <= relist    whoever left it so                  o = fetch_and(~S); o live with S: toggle
-//   settle: H, used < capacity   whoever left it so                  raise; compare-exchange without H, and S, from the word
-//                                                                    seen: toggle; if it fails, look again
-//   settle: used = 0             whoever left it so                  raise; note it as empty; the same with `ever` at 0
+//   settle: F                    a free that found it                set its bit in open; compare-exchange without F from
+//                                                                    the word seen before
+//   settle: used = 0             whoever left it so                  set its bit in takeable
+//   mark full                    a search that saw every bit set     compare-exchange to C; clear its bit in open; C -> F
+//   forget                       who finds an index wrong            o = fetch_or(C); o without C: clear the bit, take C away
 //
-// A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look. "Raise"
-// adds to an epoch counter: room has appeared for somebody who found none.
+// A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look.
+//
+// Two kinds of index answer "is there room?" for all slabs at once, so that who finds nothing there may say so:
+//
+//   I1  live, of class c, and not F => the bit in open(c) is set, or a call that made it so has not returned.
+//   I2  free, or live with used = 0 => the bit in takeable is set, or the same.
+//   I3  a bit of these is cleared only by the thread that holds the slab, by kind locked or by C. A call that leaves room
+//       and finds C waits until C is gone, which takes two atomics, and then sets the bit.
+//   I4  who takes a slab for class c sets its bit in open(c) before it clears that in takeable. So a search whose last
+//       looks at open(c) come after those at takeable misses no slab on its way from one to the other.
 #pragma once
 
 #include "../../../platform/simt.hpp"
 #include "../../../structure/bitmap.hpp"
-#include "../../../structure/bitmap_index.hpp"
+#include "../../../util/random.hpp"
 #include "descriptor.hpp"
 #include "geometry.hpp"
 #include "hint.hpp"
 #include "role.hpp"
+#include "slab_index.hpp"
 #include "slab_reservation.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -39,6 +49,12 @@ class slab_table {
   /// The same table, of whose sizes the compiler knows nothing from here on.
   WARPHEAP_DEVICE slab_table afresh() const { return {base_, {warpheap::afresh(geometry_.packed)}}; }
 
+  /// The table of `lane`. All lanes of `mask` call.
+  WARPHEAP_DEVICE slab_table of_lane(u32 mask, u32 lane) const {
+    u64 const base = simt::shuffle(mask, reinterpret_cast<u64>(base_), lane);
+    return {reinterpret_cast<u8*>(base), {simt::shuffle(mask, geometry_.packed, lane)}};
+  }
+
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - geometry_.pool_bytes(); }
@@ -55,16 +71,21 @@ class slab_table {
     return {role(slab).fetch_or(0, order::relaxed)};
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
+  /// The slab's word now, by a read-modify-write, which reads the newest. acquire: the bit of an index was cleared before we
+  /// set it (I3); pairs with the release in mark_full() and forget(). And bits that we look at next are looked at after it (D5).
+  WARPHEAP_DEVICE slab_state newest(u32 slab) const { return {state(slab).fetch_or(0, order::acquire)}; }
+  /// What it was lately. acquire: as in newest(), for bits.
+  WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
 
-  // indexes
-  static constexpr u32 free_slabs = 0;   // exact at rest (D4)
-  static constexpr u32 empty_slabs = 1;  // live slabs that were empty when last looked at: a hint
+  // indexes: two guides, and two that a search may rely on
+  static constexpr u32 free_slabs = 0;  // exact at rest (D4)
+  static constexpr u32 takeable = 1;    // slabs that may be free or empty (I2)
   /// Live slabs of a class below the soft limit (D4).
   WARPHEAP_HOST_DEVICE static constexpr u32 listed(u32 size_class) { return 2 + 2 * size_class; }
-  /// Live slabs of a class that are not known to be full (D4).
-  WARPHEAP_HOST_DEVICE static constexpr u32 scarce(u32 size_class) { return 3 + 2 * size_class; }
+  /// Live slabs of a class that may have room (I1).
+  WARPHEAP_HOST_DEVICE static constexpr u32 open(u32 size_class) { return 3 + 2 * size_class; }
 
-  WARPHEAP_DEVICE bitmap_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
+  WARPHEAP_DEVICE slab_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
 
   /// Words of `index(which)`, for those who walk it.
   WARPHEAP_DEVICE u64* index_words(u32 which) const {
@@ -86,18 +107,17 @@ class slab_table {
 
   /// The second half: keeps what `old` allows, gives the rest back, and takes the slab off the index at the soft limit.
   /// Any lane alone.
-  WARPHEAP_DEVICE slab_reservation keep(u32 slab, u32 size_class, u32 wanted, slab_state old) const {
+  ///
+  /// by_bits  the caller looks for blocks bit by bit, however many are promised: it keeps all if the slab serves its class
+  WARPHEAP_DEVICE slab_reservation keep(u32 slab, u32 size_class, u32 wanted, slab_state old, bool by_bits) const {
     slab_limits const limits{geometry_.capacity(size_class)};
     u32 kept = 0;
     // Transients may have filled the slab beyond its capacity.
-    if (old.serves(size_class) && old.used() < limits.capacity) {
-      u32 const room = limits.capacity - old.used();
-      kept = wanted < room ? wanted : room;
-    }
-    u64 const excess = slab_state::promise(wanted - kept);
+    u32 const room = old.used() < limits.capacity ? limits.capacity - old.used() : 0;
+    if (old.serves(size_class)) kept = wanted < room || by_bits ? wanted : room;
     slab_state now{old.word + slab_state::promise(wanted)};
-    // relaxed: nothing was used on the strength of what is given back.
-    if (excess) now.word = state(slab).fetch_sub(excess, order::relaxed) - excess;
+    if (kept < wanted) now = subtract(slab, 0, wanted - kept);
+    bool const reaches_soft = kept != 0 && old.used() < limits.soft && old.used() + kept >= limits.soft;
     bool const unlists = kept != 0 && !old.soft() && old.used() + kept >= limits.soft;
     if (unlists) {
       // relaxed: S and the index bit are brought together by toggles alone (D4).
@@ -105,30 +125,12 @@ class slab_table {
       if (!now.soft()) index(listed(size_class)).toggle(slab);
       now.word |= slab_state::soft_bit;
     }
-    if (excess || unlists) settle(slab, now);
-    return reservation(slab, kept, old, limits);
-  }
-
-  /// Promises blocks by compare-exchange, for searchers: a slab that has no room is not touched. A full one is marked, so
-  /// that searchers pass it by until somebody leaves room (D5).
-  WARPHEAP_DEVICE slab_reservation try_reserve(u32 slab, u32 size_class, u32 wanted) const {
-    slab_limits const limits{geometry_.capacity(size_class)};
-    slab_state now = load(slab);
-    u32 kept = 0;
-    while (now.serves(size_class) && (now.used() < limits.capacity || !now.hard())) {
-      u32 const room = limits.capacity > now.used() ? limits.capacity - now.used() : 0;
-      kept = wanted < room ? wanted : room;
-      bool const reaches = now.used() + kept >= limits.soft;
-      u64 const flags = (reaches ? slab_state::soft_bit : 0) | (kept == room ? slab_state::hard_bit : 0);
-      u64 const wished = (now.word + slab_state::promise(kept)) | flags;
-      // acquire: as in promise(). The exact word: still live, of that class, and listed as its flags say.
-      if (!state(slab).compare_exchange(now.word, wished, order::acquire, order::relaxed)) continue;
-      u64 const raised = flags & ~now.word;
-      if (raised & slab_state::soft_bit) index(listed(size_class)).toggle(slab);
-      if (raised & slab_state::hard_bit) index(scarce(size_class)).toggle(slab);
-      return reservation(slab, kept, now, limits);
-    }
-    return {};
+    if (kept < wanted || unlists) settle_promise(slab, now);
+    // While fewer blocks were ever promised than there are, the next ones in order have never been used.
+    if (kept == 0) return {};
+    bool const is_new = old.ever() < limits.capacity;
+    slab_reservation const made{slab, kept, is_new ? old.ever() : slab_reservation::anywhere};
+    return made.known(is_new, reaches_soft, old.used() < limits.roomy);
   }
 
   /// Takes `freed` blocks and `promised` ones, which are not used, off the slab's count: freed
@@ -141,44 +143,62 @@ class slab_table {
     return {state(slab).fetch_sub(amount, order::relaxed) - amount};
   }
 
-  /// Puts a live slab where it belongs after a change that left it as `now` (D4, D5).
+  /// Puts a live slab where it belongs after a free that left it as `now` (D4, D5, I1, I2).
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
+    if ((now.word & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return settle_slowly(*this, slab, now);
+    settle_promise(slab, now);
+    // An empty slab's blocks come in order again, unless enough of them are unused still to take it to its soft limit.
+    // relaxed: a guess.
+    if (now.live() && now.used() == 0 && now.ever() > geometry_.capacity(now.size_class()) / 4)
+      state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
+  }
+
+  /// Gives back a promise of `blocks` that were not taken. No bit has changed, so F stays.
+  WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const { after_promises(slab, subtract(slab, 0, blocks)); }
+  /// Puts a slab where it belongs after a change of promises that left it as `now`.
+  WARPHEAP_DEVICE void after_promises(u32 slab, slab_state now) const {
+    if (now.live() && (now.soft() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
+  }
+
+  /// The same as settle(), after a change of promises alone.
+  WARPHEAP_DEVICE void settle_promise(u32 slab, slab_state now) const {
+    if (!now.live()) return;
+    if (now.soft() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) relist(slab);
     WARPHEAP_NO_UNROLL
-    while (now.live() && may_need_settling(now) && !afresh().settle_once(warpheap::afresh(slab), now)) {
+    for (; now.live() && now.used() == 0; now = afresh().newest(slab)) {
+      if (!now.clearing()) return index(takeable).set(slab);
+      simt::pause(pause_nanoseconds);
     }
   }
 
-  /// Says that room has appeared.
-  WARPHEAP_DEVICE void raise_epoch() const {
-    // release: the room happens before whoever counts this; pairs with the acquire in epoch_sum().
-    epoch(simt::sm_id()).fetch_add(1, order::release);
+  /// Marks a slab full of which every bit was seen set since its word was read as `now`, live and without C; nothing if the
+  /// word is another by now (D5).
+  WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
+    // Another life: a free that is about to lift an earlier F, from the word that it saw, must not lift this one.
+    u64 const held = (now.word | slab_state::clearing_bit) + slab_state::life_unit;
+    // acquire: who set the bit last did so before we clear it; pairs with the releases in settle_slowly() and publish().
+    // release: the looks at the bits came before.
+    if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
+    index(open(now.size_class())).clear(slab, order::relaxed);
+    // release: who finds C gone sets the bit after we cleared it; pairs with the acquire in settle_slowly().
+    state(slab).fetch_xor(slab_state::clearing_bit | slab_state::full_bit, order::release);
   }
 
-  /// The same, for who publishes it by a release of his own.
-  WARPHEAP_DEVICE void raise_epoch_relaxed() const { epoch(simt::sm_id()).fetch_add(1, order::relaxed); }
-
-  /// How often room has appeared. Monotonic: two equal sums have no raise between them.
-  WARPHEAP_DEVICE u64 epoch_sum() const {
-    u64 sum = 0;
-    // acquire: pairs with the release in raise_epoch().
-    WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < geometry_.epochs(); ++i) sum += epoch(i).load(order::acquire);
-    return sum;
-  }
-
-  /// The same, certain to see every raise that was made before: a read-modify-write reads the newest value.
-  WARPHEAP_DEVICE u64 epoch_sum_newest() const {
-    u64 sum = 0;
-    WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < geometry_.epochs(); ++i) sum += epoch(i).fetch_add(0, order::acq_rel);
-    return sum;
+  /// Clears the bit of a slab in use that index `which` names in vain: takeable, or open(`size_class`).
+  WARPHEAP_DEVICE void forget(u32 which, u32 slab, u32 size_class) const {
+    // acquire: as in mark_full().
+    slab_state const was{state(slab).fetch_or(slab_state::clearing_bit, order::acquire)};
+    if (was.clearing()) return;
+    bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
+    if (was.live() && in_vain) index(which).clear(slab, order::relaxed);
+    // release: as in mark_full().
+    state(slab).fetch_and(~slab_state::clearing_bit, order::release);
   }
 
   /// The hint entry of this multiprocessor for a class, one of those it uses (`salt` says which).
   WARPHEAP_DEVICE u32 hint_entry(u32 size_class, u32 salt) const {
-    u32 const rows_log2 = geometry_.rows_log2(), most = slab_geometry::max_rows_used_log2;
-    u32 const used = salt & ((1u << geometry_.rows_used_log2(size_class)) - 1);
-    u32 const row = simt::sm_id() + (used << (rows_log2 > most ? rows_log2 - most : 0));
+    u32 const used_log2 = geometry_.rows_used_log2(size_class);
+    u32 const row = (simt::sm_id() << used_log2) + (salt & ((1u << used_log2) - 1));
     return (row & (geometry_.rows() - 1)) * geometry_.classes() + size_class;
   }
   WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
@@ -196,26 +216,17 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + geometry_.hints_offset()) + 2 * u64{entry};
   }
 
-  /// Epoch sum + 1 at which nothing was found for a class; 0: never.
-  WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size_class) const {
-    return atomic_ref<u64>{control()[16 * geometry_.epochs() + size_class]};
-  }
-  /// Of the searches that look at every slab: how many began, and the last that found nothing for a class.
-  WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return certificate(geometry_.classes() + 8); }
-  WARPHEAP_DEVICE atomic_ref<u64> fruitless(u32 size_class) const {
-    return certificate(geometry_.classes() + 16 + size_class);
-  }
   /// Blocks of a class that were wished for where no slab was known to have room.
-  WARPHEAP_DEVICE atomic_ref<u64> wishes(u32 size_class) const {
-    return certificate(2 * geometry_.classes() + 16 + size_class);
+  WARPHEAP_DEVICE atomic_ref<u64> wishes(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
+
+  /// Random bits: from where we are and when.
+  WARPHEAP_DEVICE static u32 random_bits() {
+    return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
   }
-  /// The same as a certificate for runs, with the length.
-  WARPHEAP_DEVICE atomic_ref<u64> run_certificate() const { return certificate(geometry_.classes()); }
-  WARPHEAP_DEVICE atomic_ref<u64> run_mutex() const { return certificate(geometry_.classes() + 1); }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
     // relaxed: nobody reads it before the kernel ends.
-    certificate(geometry_.classes() + 2 + static_cast<u32>(which)).fetch_add(amount, order::relaxed);
+    wishes(geometry_.classes() + static_cast<u32>(which)).fetch_add(amount, order::relaxed);
   }
 
  private:
@@ -223,54 +234,37 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + u64{slab} * geometry_.record_bytes());
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
-  WARPHEAP_DEVICE atomic_ref<u64> epoch(u32 which) const {
-    return atomic_ref<u64>{control()[16 * (which & (geometry_.epochs() - 1))]};
-  }
 
-  WARPHEAP_DEVICE static slab_reservation reservation(u32 slab, u32 kept, slab_state old, slab_limits limits) {
-    // While fewer blocks were ever promised than there are, the next ones in order have never been used.
-    u32 const place = old.ever() < limits.capacity ? old.ever() : slab_reservation::anywhere;
-    return {slab, kept, place, old.used() < limits.soft && old.used() + kept >= limits.soft, old.used() < limits.roomy};
-  }
-
-  WARPHEAP_DEVICE static bool may_need_settling(slab_state now) {
-    return (now.word & (slab_state::soft_bit | slab_state::hard_bit)) != 0 || now.used() == 0;
-  }
   /// S goes from a slab that was seen to have so few blocks promised, whatever it has now: a guide, and no promise.
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
     if (old.live() && old.soft()) index(listed(old.size_class())).toggle(slab);
   }
-  /// One attempt; false if the word is not `now` any more, which becomes what it is.
-  WARPHEAP_DEVICE bool settle_once(u32 slab, slab_state& now) const {
-    slab_limits const limits{geometry_.capacity(now.size_class())};
-    u64 const lifted = (now.soft() && now.used() <= limits.relist ? slab_state::soft_bit : 0) |
-                       (now.hard() && now.used() < limits.capacity ? slab_state::hard_bit : 0);
-    bool const empty = now.used() == 0;
-    if (!empty && (lifted & slab_state::hard_bit) == 0) {
-      if (lifted != 0) relist(slab);
-      return true;
-    }
-    // D9, before H goes: from then on others may take the room that we left, return, and free again without a word, all
-    // before we return. And H goes from the very word in which we saw room: had the slab filled again in between, a search
-    // that began after our raise could have passed it by.
-    raise_epoch();
-    if (empty) note_empty(slab);
-    // An empty slab's next blocks come in order again: `ever` is set back.
-    u64 wished = now.word & ~lifted;
-    if (empty) wished &= slab_state::ever_unit - 1;
-    if (wished != now.word && !state(slab).compare_exchange(now.word, wished, order::relaxed, order::relaxed))
-      return false;
-    if (lifted & slab_state::soft_bit) index(listed(now.size_class())).toggle(slab);
-    if (lifted & slab_state::hard_bit) index(scarce(now.size_class())).toggle(slab);
-    return true;
+
+  WARPHEAP_COLD static void settle_slowly(slab_table table, u32 slab, slab_state now) {
+    table.settle_slowly(slab, now);
   }
 
-  WARPHEAP_DEVICE void note_empty(u32 slab) const {
-    // relaxed: a hint; a search that finds nothing looks at the slabs themselves.
-    u64 const word = atomic_ref<u64>{index_words(empty_slabs)[slab / 64]}.load(order::relaxed);
-    if (!((word >> (slab % 64)) & 1)) index(empty_slabs).set(slab);
+  /// The same where F is to go, or somebody is about to set it.
+  WARPHEAP_DEVICE void settle_slowly(u32 slab, slab_state now) const {
+    WARPHEAP_NO_UNROLL
+    for (slab_state seen = now; seen.live() && (seen.full() || seen.clearing());) {
+      if (seen.clearing()) {
+        simt::pause(pause_nanoseconds);
+        seen = newest(slab);
+        continue;
+      }
+      index(open(seen.size_class())).set(slab);
+      // F goes from the very word in which we saw it before we set the bit: had somebody cleared that since, the word
+      // would be another (D5).
+      // release: the bit is set before others find that F is gone; pairs with the acquire in mark_full(), and with the
+      // read-modify-writes of a search.
+      if (state(slab).compare_exchange(seen.word, seen.word & ~slab_state::full_bit, order::release, order::relaxed))
+        break;
+    }
+    settle_promise(slab, now);
   }
+  static constexpr u32 pause_nanoseconds = 64;
 
   u8* base_ = nullptr;
   slab_geometry geometry_;

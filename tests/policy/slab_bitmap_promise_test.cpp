@@ -1,0 +1,142 @@
+// nullptr means that no suitable block was free during the whole call (N1). So a block that nobody touches is found, whatever
+// others do beside the search, and on a heap at rest the answer is exact.
+#include <algorithm>
+#include <vector>
+
+#include "tiny_pool.hpp"
+
+namespace slab_bitmap_promise_test {
+
+using namespace warpheap;
+
+constexpr size_t slab_bytes = test::tiny_pool::slab_bytes;
+
+/// One lane takes blocks until it is refused.
+struct take_until_refused {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, u32 most, void** blocks, u32* count) const {
+    *count = 0;
+    while (void* const block = heap.create(bytes)) {
+      if (*count < most) blocks[*count] = block;
+      ++*count;
+    }
+  }
+};
+
+/// Takes all blocks of `bytes` that there are. There must be `expected`.
+std::vector<void*> take_all(test::tiny_pool const& pool, u64 bytes, u32 expected) {
+  device_buffer<void*> const blocks(expected + 1);
+  device_buffer<u32> const count(1);
+  launch({1, 1}, take_until_refused{}, pool.allocator(), bytes, expected, blocks.data(), count.data());
+  synchronize();
+  EXPECT_EQ(count[0], expected) << "blocks of " << bytes << " bytes";
+  auto taken = blocks.to_host();
+  taken.resize(expected);
+  return taken;
+}
+
+/// Thread 0 asks once, after a wait of its own, for `bytes`; all others churn on blocks of `others` bytes.
+struct ask_beside_churn {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, u64 others, u64 seed, void** got) const {
+    random_sequence random{seed * 64 + global_thread_index()};
+    for (u32 wait = random.below(30); wait != 0; --wait) simt::pause(1);
+    if (global_thread_index() == 0) {
+      *got = heap.create(bytes);
+      return;
+    }
+    for (u32 round = 0; round < 4; ++round) {
+      heap.destroy(heap.create(others));
+      for (u32 wait = random.below(4); wait != 0; --wait) simt::pause(1);
+    }
+  }
+};
+
+/// Thread blocks and threads as the seed says, the first `shapes_used` of some.
+void* ask_beside(test::tiny_pool const& pool, u64 bytes, u64 others, u32 shapes_used = 5) {
+  constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 4}, {2, 33}, {1, 31}};
+  device_buffer<void*> const got(1);
+  u64 const seed = test::schedule_seed();
+  launch(shapes[seed % shapes_used], ask_beside_churn{}, pool.allocator(), bytes, others, seed, got.data());
+  synchronize();
+  return got[0];
+}
+
+// Those who churn are refused, and make transients at the full slabs that their hints name.
+TEST(SlabBitmapPromise, TheOneFreeBlockIsFoundBesideThoseWhoAreRefused) {
+  for (u64 const others : {64u, 1024u, 40000u}) {
+    test::for_each_schedule(400, [&] {
+      test::tiny_pool const pool{2};
+      auto const blocks = take_all(pool, slab_bytes / 2, 4);
+      void* const free = blocks[test::schedule_seed() % 4];
+      test::release(pool, std::vector<void*>{free});
+      EXPECT_EQ(ask_beside(pool, slab_bytes / 2, others), free);
+    });
+  }
+}
+
+// Those who churn have a slab of their own, with room for ten times as many.
+TEST(SlabBitmapPromise, TheOneFreeSlabIsFoundBesideChurn) {
+  for (u64 const bytes : {u64{64}, u64{1000}, u64{slab_bytes}}) {
+    test::for_each_schedule(400, [&] {
+      test::tiny_pool const pool{3};
+      auto const small = test::allocate(pool, {1, 1}, 512);
+      auto const full = take_all(pool, slab_bytes, 2);
+      test::release(pool, std::vector<void*>{full[test::schedule_seed() % 2]});
+      EXPECT_NE(ask_beside(pool, bytes, 512, 3), nullptr);
+    });
+  }
+}
+
+// Others take runs of the slabs around it, and give them back.
+TEST(SlabBitmapPromise, TheOneFreeRunIsFoundBesideOtherRuns) {
+  test::for_each_schedule(400, [&] {
+    test::tiny_pool const pool{7};
+    auto slabs = take_all(pool, slab_bytes, 7);
+    std::sort(slabs.begin(), slabs.end());
+    // Three slabs for the others, and two for the one, with a slab between them.
+    test::release(pool, std::vector<void*>{slabs[0], slabs[1], slabs[2], slabs[4], slabs[5]});
+    EXPECT_NE(ask_beside(pool, 2 * slab_bytes, 3 * slab_bytes), nullptr);
+  });
+}
+
+TEST(SlabBitmapPromise, AtRestTheAnswerIsExact) {
+  for (u64 const bytes : {16u, 48u, 1000u, 4096u, 8192u, 16384u}) {
+    test::tiny_pool const pool{3};
+    u32 const most = 3 * pool.allocator().geometry().capacity(size_class_of(bytes));
+    auto const blocks = take_all(pool, bytes, most);
+    std::vector<void*> freed;
+    for (u32 i = 0; i < most; i += 3) freed.push_back(blocks[i]);
+    test::release(pool, freed);
+    take_all(pool, bytes, static_cast<u32>(freed.size()));
+  }
+}
+
+/// Every lane fills and empties places of its own, in a heap that holds much less.
+struct churn_at_the_brim {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed) const {
+    random_sequence random{seed * 100003 + global_thread_index()};
+    void* held[4] = {};
+    for (u32 i = 0; i < rounds; ++i) {
+      u32 const place = random.below(4);
+      if (held[place]) {
+        heap.destroy(held[place]);
+        held[place] = nullptr;
+      } else {
+        held[place] = heap.create(4096 + random.below(4096));
+      }
+    }
+    for (auto const block : held) heap.destroy(block);
+  }
+};
+
+// A slab that is marked full, unmarked, and marked again, with as many blocks promised each time: a free that saw the first
+// mark must not lift the second one, from which its bit in the index was cleared (D5, I1).
+TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
+  test::for_each_schedule(300, [&] {
+    test::tiny_pool const pool{6};
+    launch({2, 33}, churn_at_the_brim{}, pool.allocator(), 30u, test::schedule_seed());
+    synchronize();
+    pool.expect_empty();
+  });
+}
+
+}  // namespace slab_bitmap_promise_test
