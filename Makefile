@@ -52,6 +52,10 @@ check: setup ## The checks alone: layers, headers, format, documentation, CUDA c
 	@scripts/build host checks
 	@ctest --preset host --label-regex '^check$$'
 
+.PHONY: registers
+registers: ## What kernels take in registers and machine code, as tables (needs nvcc)
+	@scripts/check_registers.py --markdown
+
 .PHONY: gpu-build
 gpu-build: setup ## Test programs and tool for a machine with a GPU, in build/gpu
 	@scripts/gpu_build

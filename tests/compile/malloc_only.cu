@@ -1,5 +1,4 @@
-// One call of malloc and nothing else: what the allocator itself costs a kernel in registers and stack. Read by
-// scripts/check_cuda.py.
+// One call of malloc and nothing else, for compilers other than nvcc. Read by scripts/check_clang.py.
 #include <warpheap/warpheap.hpp>
 
 __global__ void malloc_only(warpheap::heap_ref heap, void** results, unsigned long long bytes) {

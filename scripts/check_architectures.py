@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles the public interface for every architecture that Warpheap supports, and looks at the code that comes out.
+"""Compiles tests/compile/public_api.cu, which calls every device function, for each architecture that Warpheap supports.
 
-  architectures   tests/compile/public_api.cu, which calls every device function, for each architecture; with -rdc=true, where
-                  each function of ours that is called uses 32 registers at most, so that kernels of every bound can call it
-  registers       tests/compile/malloc_only.cu, a kernel that only calls heap.malloc, fits into 48 registers: nothing is
-                  spilled and no function has a stack frame
+With -rdc=true each function of ours that is called uses 32 registers at most, so that kernels of every bound can call it.
 """
 
 import contextlib
@@ -19,11 +16,8 @@ import cubins
 
 # Whether code compiles, and whom it calls, does not hang on how well it is optimised, which takes four fifths of the time.
 QUICKLY = "--Ofast-compile=max"
-# What malloc may cost a kernel: five thread blocks of 256 to a multiprocessor.
-MOST_REGISTERS = 48
 # What no launch bound leaves a kernel less than.
 MOST_OF_A_FUNCTION = 32
-SOURCES = compilers.ROOT / "tests" / "compile"
 
 
 def wide_functions(cubin):
@@ -50,28 +44,6 @@ def compile_architectures(nvcc, source):
         return all(good for good, _, _ in results.values())
 
 
-def read_ptxas(text):
-    """(registers of each kernel, bytes of stack frame and of spills of each function) from what `ptxas -v` prints."""
-    registers = [int(found) for found in re.findall(r"Used (\d+) registers", text)]
-    local = [int(found) for found in re.findall(r"(\d+) bytes (?:stack frame|spill stores|spill loads)", text)]
-    return registers, local
-
-
-def measure_registers(nvcc, source):
-    """Prints what a kernel takes on sm_90, free and bounded to MOST_REGISTERS. Returns whether the bound costs nothing."""
-    for bound in [[], [f"-maxrregcount={MOST_REGISTERS}"]]:
-        good, said, _ = compilers.compile(
-            [*nvcc, "-arch=sm_90", "-DNDEBUG", "-Xptxas", "-v", *bound, "-cubin", "-o", "/dev/null", str(source)]
-        )
-        registers, local = read_ptxas(said)
-        if not good or not registers:
-            print(f"could not compile {source.name}, or found no kernel there:\n{said}")
-            return False
-        what = f"bounded to {MOST_REGISTERS}" if bound else "no bound"
-        print(f"{what}: {max(registers)} registers, {sum(local)} bytes of stack frames and spills")
-    return max(registers) <= MOST_REGISTERS and sum(local) == 0
-
-
 REFUSED_EVERYWHERE = "__global__ void kernel(int* out) { *out = undeclared; }\n"
 # The matrix instruction needs sm_80.
 REFUSED_ON_75 = """
@@ -91,39 +63,17 @@ __device__ __noinline__ float wide({", ".join("float " + a for a in ARGUMENTS)})
 __global__ void kernel(float* out) {{ *out = warpheap::wide({", ".join(["*out"] * len(ARGUMENTS))}); }}
 """
 ONE_KERNEL = "__global__ void kernel(int* out) { *out = 1; }\n"
-MANY_REGISTERS = """
-__global__ void kernel(float* out) {
-  float x[96];
-#pragma unroll
-  for (int i = 0; i < 96; ++i) x[i] = out[i];
-  __syncthreads();
-#pragma unroll
-  for (int i = 0; i < 96; ++i) out[95 - i] = x[i];
-}
-"""
-STACK_FRAME = """
-__global__ void kernel(int* out, int n) {
-  int local[64];
-  for (int i = 0; i < 64; ++i) local[i] = i;
-  for (int i = 0; i < n; ++i) local[out[i] & 63] += i;
-  out[0] = local[out[n] & 63];
-}
-"""
 
 
-def self_test(nvcc, what):
-    judge = compile_architectures if what == "architectures" else measure_registers
-    planted = {
-        "architectures": {REFUSED_EVERYWHERE: False, REFUSED_ON_75: False, WIDE_FUNCTION: False, ONE_KERNEL: True},
-        "registers": {MANY_REGISTERS: False, STACK_FRAME: False, "int no_kernel;\n": False, ONE_KERNEL: True},
-    }[what]
+def self_test(nvcc):
+    planted = {REFUSED_EVERYWHERE: False, REFUSED_ON_75: False, WIDE_FUNCTION: False, ONE_KERNEL: True}
     wrong = 0
     for text, expected in planted.items():
         with tempfile.TemporaryDirectory() as directory:
             source = pathlib.Path(directory) / "planted.cu"
             source.write_text(text)
             with contextlib.redirect_stdout(io.StringIO()) as said:
-                judged = judge(nvcc, source)
+                judged = compile_architectures(nvcc, source)
         if judged != expected:
             print(f"judged wrongly:\n{text}\n{said.getvalue()}")
             wrong += 1
@@ -132,15 +82,11 @@ def self_test(nvcc, what):
 
 
 def main():
-    parser = compilers.arguments(__doc__)
-    parser.add_argument("what", choices=["architectures", "registers"])
-    options = parser.parse_args()
-    nvcc = compilers.nvcc_or_skip(f"CUDA compilation ({options.what})")
+    options = compilers.arguments(__doc__).parse_args()
+    nvcc = compilers.nvcc_or_skip("CUDA compilation")
     if options.self_test:
-        return self_test(nvcc, options.what)
-    if options.what == "architectures":
-        return 0 if compile_architectures(nvcc, SOURCES / "public_api.cu") else 1
-    return 0 if measure_registers(nvcc, SOURCES / "malloc_only.cu") else 1
+        return self_test(nvcc)
+    return 0 if compile_architectures(nvcc, compilers.ROOT / "tests" / "compile" / "public_api.cu") else 1
 
 
 if __name__ == "__main__":
