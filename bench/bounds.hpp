@@ -9,71 +9,14 @@
 // was freed. On the host backend a bound means nothing, and only the row without one is measured.
 #pragma once
 
+#include "bounded_kernel.hpp"
 #include "churn.hpp"
 #include "one_call.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// What a kernel says of its thread blocks, as __launch_bounds__ has it; 0: nothing.
-struct launch_bound {
-  u32 threads = 0, blocks = 0;
-};
-
 inline constexpr u32 bounds_thread_block = 256;
-
-#if defined(__CUDACC__)
-template <class Functor, class... Arguments>
-__global__ void run_unbounded(Functor functor, Arguments... arguments) {
-  functor(arguments...);
-}
-template <u32 Threads, class Functor, class... Arguments>
-__global__ void __launch_bounds__(Threads) run_bounded(Functor functor, Arguments... arguments) {
-  functor(arguments...);
-}
-template <u32 Threads, u32 Blocks, class Functor, class... Arguments>
-__global__ void __launch_bounds__(Threads, Blocks) run_resident(Functor functor, Arguments... arguments) {
-  functor(arguments...);
-}
-#endif
-
-/// A functor as a kernel with a bound.
-template <launch_bound Bound, class Functor, class... Arguments>
-class bounded_kernel {
- public:
-  static void launch_on(launch_shape shape, Arguments... arguments) {
-#if defined(__CUDACC__)
-    kernel()<<<shape.blocks, shape.threads>>>(Functor{}, arguments...);
-    cuda::check(cudaGetLastError(), "kernel launch");
-#else
-    launch(shape, Functor{}, arguments...);
-#endif
-  }
-
-  static std::vector<std::pair<std::string, double>> figures() {
-#if defined(__CUDACC__)
-    cudaFuncAttributes found{};
-    cuda::check(cudaFuncGetAttributes(&found, kernel()), "cudaFuncGetAttributes");
-    int resident = 0;
-    cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel(), bounds_thread_block, 0),
-                "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-    return {{"registers", found.numRegs},
-            {"stack_bytes", static_cast<double>(found.localSizeBytes)},
-            {"resident_threads", static_cast<double>(resident) * bounds_thread_block}};
-#else
-    return {};
-#endif
-  }
-
- private:
-#if defined(__CUDACC__)
-  static auto kernel() {
-    if constexpr (Bound.threads == 0) return &run_unbounded<Functor, Arguments...>;
-    else if constexpr (Bound.blocks == 0) return &run_bounded<Bound.threads, Functor, Arguments...>;
-    else return &run_resident<Bound.threads, Bound.blocks, Functor, Arguments...>;
-  }
-#endif
-};
 
 /// All calls under one bound. Before each that is timed, the heap is made new and warmed up: where
 /// warps then find their slabs is a matter of chance, and stays for as long as the heap is not
@@ -130,8 +73,8 @@ class bounded_calls {
       asking.times_us.push_back(malloc_us);
       freeing.times_us.push_back(free_us);
     }
-    add(asking, served(threads, asking.failures), ask::figures());
-    add(freeing, served(threads, asking.failures), give_back::figures());
+    add(asking, served(threads, asking.failures), ask::figures(bounds_thread_block));
+    add(freeing, served(threads, asking.failures), give_back::figures(bounds_thread_block));
   }
 
   void churn() {
@@ -154,7 +97,7 @@ class bounded_calls {
     }
     auto const total = total_of(tallies);
     made.failures = total.found.failures;
-    add(made, total.calls, rounds::figures());
+    add(made, total.calls, rounds::figures(bounds_thread_block));
   }
 
   void add(result row, double operations, std::vector<std::pair<std::string, double>> figures) {
