@@ -42,70 +42,91 @@ struct findings {
 
 WARPHEAP_DEVICE inline void count(u64& counter) { atomic_ref<u64>{counter}.fetch_add(1, order::relaxed); }
 
-/// Bytes from one stamped word to the next.
-template <class Allocator>
-WARPHEAP_DEVICE constexpr u64 granule() {
-  return Allocator::traits.alignment < sizeof(u64) ? sizeof(u64) : Allocator::traits.alignment;
-}
+/// What an allocator promises of its blocks' addresses. Kernels that look at blocks take it as an argument, and so are
+/// compiled once for all allocators.
+struct block_promise {
+  u64 alignment = 1;
+  u64 self_aligned_up_to = 0;  ///< powers of two up to here are multiples of themselves
+
+  template <class Allocator>
+  WARPHEAP_HOST_DEVICE static constexpr block_promise of() {
+    return {Allocator::traits.alignment, Allocator::traits.self_aligned_up_to};
+  }
+
+  WARPHEAP_DEVICE bool is_kept_by(void const* block, u64 bytes) const {
+    u64 const address = reinterpret_cast<u64>(block);
+    bool const to_itself = (bytes & (bytes - 1)) == 0 && bytes <= self_aligned_up_to;
+    return address % alignment == 0 && (!to_itself || address % bytes == 0);
+  }
+  /// Bytes from one stamped word to the next.
+  WARPHEAP_DEVICE constexpr u64 granule() const { return alignment < sizeof(u64) ? sizeof(u64) : alignment; }
+
+  /// Writes owner `tag`'s words; a block of under 8 bytes gets single bytes.
+  WARPHEAP_DEVICE void stamp(void* block, u64 bytes, u64 tag) const {
+    if (bytes < sizeof(u64))
+      for (u64 i = 0; i < bytes; ++i) static_cast<u8*>(block)[i] = static_cast<u8>(tag);
+    u64 const mark = mix(tag);
+    for (u64 at = 0; at + sizeof(u64) <= bytes; at += granule())
+      *reinterpret_cast<u64*>(static_cast<u8*>(block) + at) = mark + at;
+  }
+
+  /// Whether all of owner `tag`'s words are still there.
+  WARPHEAP_DEVICE bool is_stamped(void const* block, u64 bytes, u64 tag) const {
+    bool intact = true;
+    if (bytes < sizeof(u64))
+      for (u64 i = 0; i < bytes; ++i) intact &= static_cast<u8 const*>(block)[i] == static_cast<u8>(tag);
+    u64 const mark = mix(tag);
+    for (u64 at = 0; at + sizeof(u64) <= bytes; at += granule())
+      intact &= *reinterpret_cast<u64 const*>(static_cast<u8 const*>(block) + at) == mark + at;
+    return intact;
+  }
+};
+
+// The same for kernels that are compiled for one allocator.
 
 template <class Allocator>
 WARPHEAP_DEVICE bool is_aligned(void const* block, u64 bytes) {
-  constexpr allocator_traits traits = Allocator::traits;
-  u64 const address = reinterpret_cast<u64>(block);
-  bool const to_itself = (bytes & (bytes - 1)) == 0 && bytes <= traits.self_aligned_up_to;
-  return address % traits.alignment == 0 && (!to_itself || address % bytes == 0);
+  return block_promise::of<Allocator>().is_kept_by(block, bytes);
 }
 
-/// Writes owner `tag`'s words; a block of under 8 bytes gets single bytes.
 template <class Allocator>
 WARPHEAP_DEVICE void stamp(void* block, u64 bytes, u64 tag) {
-  if (bytes < sizeof(u64))
-    for (u64 i = 0; i < bytes; ++i) static_cast<u8*>(block)[i] = static_cast<u8>(tag);
-  u64 const mark = mix(tag);
-  for (u64 at = 0; at + sizeof(u64) <= bytes; at += granule<Allocator>())
-    *reinterpret_cast<u64*>(static_cast<u8*>(block) + at) = mark + at;
+  block_promise::of<Allocator>().stamp(block, bytes, tag);
 }
 
-/// Whether all of owner `tag`'s words are still there.
 template <class Allocator>
 WARPHEAP_DEVICE bool holds_stamp(void const* block, u64 bytes, u64 tag) {
-  bool intact = true;
-  if (bytes < sizeof(u64))
-    for (u64 i = 0; i < bytes; ++i) intact &= static_cast<u8 const*>(block)[i] == static_cast<u8>(tag);
-  u64 const mark = mix(tag);
-  for (u64 at = 0; at + sizeof(u64) <= bytes; at += granule<Allocator>())
-    intact &= *reinterpret_cast<u64 const*>(static_cast<u8 const*>(block) + at) == mark + at;
-  return intact;
+  return block_promise::of<Allocator>().is_stamped(block, bytes, tag);
 }
 
 /// Kernel: stamps block `i` of the list, asked for as call `i`.
-template <class Allocator>
 struct stamp_blocks {
-  WARPHEAP_DEVICE void operator()(size_draw draw, void* const* blocks, u64 total) const {
+  WARPHEAP_DEVICE void operator()(block_promise promise, size_draw draw, void* const* blocks, u64 total) const {
     u64 const i = global_thread_index();
-    if (i < total && blocks[i]) stamp<Allocator>(blocks[i], draw.of(i), i);
+    if (i < total && blocks[i]) promise.stamp(blocks[i], draw.of(i), i);
   }
 };
 
 /// Kernel: looks at block `i` of the list.
-template <class Allocator>
 struct inspect_blocks {
-  WARPHEAP_DEVICE void operator()(size_draw draw, void* const* blocks, u64 total, findings* found) const {
+  WARPHEAP_DEVICE void operator()(block_promise promise, size_draw draw, void* const* blocks, u64 total,
+                                  findings* found) const {
     u64 const i = global_thread_index();
     if (i >= total) return;
     void const* const block = blocks[i];
     if (!block) return count(found->failures);
-    if (!is_aligned<Allocator>(block, draw.of(i))) return count(found->misaligned);
-    if (!holds_stamp<Allocator>(block, draw.of(i), i)) count(found->damaged);
+    if (!promise.is_kept_by(block, draw.of(i))) return count(found->misaligned);
+    if (!promise.is_stamped(block, draw.of(i), i)) count(found->damaged);
   }
 };
 
 /// Stamps and looks at every block of a list. Call `i` asked for `draw.of(i)` bytes.
 template <class Allocator>
 findings examine(device_buffer<void*> const& blocks, size_draw draw) {
+  constexpr auto promise = block_promise::of<Allocator>();
   device_buffer<findings> found(1);
-  launch(shape_for(blocks.size()), stamp_blocks<Allocator>{}, draw, blocks.data(), blocks.size());
-  launch(shape_for(blocks.size()), inspect_blocks<Allocator>{}, draw, blocks.data(), blocks.size(), found.data());
+  launch(shape_for(blocks.size()), stamp_blocks{}, promise, draw, blocks.data(), blocks.size());
+  launch(shape_for(blocks.size()), inspect_blocks{}, promise, draw, blocks.data(), blocks.size(), found.data());
   synchronize();
   return found[0];
 }

@@ -3,50 +3,17 @@
 // worker frees one, both with a probability of 75%. After a while the heap is in a used state; then every call's cycles are
 // read around it. The figure is their mean; the times are those of whole launches. Sizes: `sizes`; workers: `workers`.
 //
-// A multiprocessor's clock says nothing about another's, so cycles are differences on one. They count what a thread waits,
-// not what the device does: of two allocators with the same cycles one may take longer for all.
-//
 // Source: Eckert 2014, section 5.1 and appendix B. Differs: there are at most `most_held` generations of blocks, and which
 // one is freed is drawn, so that the heap's fill stays within bounds and its holes are spread.
 #pragma once
 
 #include <numeric>
 
-#include "blocks.hpp"
 #include "measure.hpp"
+#include "timed_calls.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
-
-/// Kernel: worker i allocates.
-struct allocate_timed {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, void** blocks, u64* cycles, u64 workers) const {
-    u64 const i = global_thread_index();
-    if (i >= workers) return;
-    u64 const start = simt::clock();
-    void* const block = heap.malloc(bytes);
-    // A store that no compiler moves: the pointer is there before the clock is read. relaxed: the next kernel reads it.
-    atomic_ref<u64>{*reinterpret_cast<u64*>(&blocks[i])}.store(reinterpret_cast<u64>(block), order::relaxed);
-    cycles[i] = simt::clock() - start;
-  }
-};
-
-/// Kernel: worker i frees its block, if it got one.
-struct free_timed {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, void** blocks, u64* cycles, u64 workers) const {
-    u64 const i = global_thread_index();
-    if (i >= workers) return;
-    void* const block = blocks[i];
-    cycles[i] = 0;
-    if (!block) return;  // and so the pointer is there before the clock is read
-    u64 const start = simt::clock();
-    heap.free(block);
-    cycles[i] = simt::clock() - start;
-    blocks[i] = nullptr;
-  }
-};
 
 /// One size and number of workers.
 template <class Allocator>
@@ -130,8 +97,7 @@ class crowd_of_workers {
     u32 const slot = empty_.back();
     empty_.pop_back();
     held_.push_back(slot);
-    u64* const cycles = cycles_.data();
-    note(asking_, [&] { launch(shape_, allocate_timed{}, heap_.ref(), bytes_, blocks_of(slot), cycles, workers_); });
+    note(asking_, [&] { launch_timed_asking(heap_, shape_, {bytes_}, blocks_of(slot), cycles_); });
   }
 
   void free_one() {
@@ -139,7 +105,7 @@ class crowd_of_workers {
     u32 const slot = held_.back();
     held_.pop_back();
     empty_.push_back(slot);
-    note(freeing_, [&] { launch(shape_, free_timed{}, heap_.ref(), blocks_of(slot), cycles_.data(), workers_); });
+    note(freeing_, [&] { launch_timed_freeing(heap_, shape_, blocks_of(slot), cycles_); });
   }
 
   template <class Launch>

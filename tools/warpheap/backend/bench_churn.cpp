@@ -1,4 +1,7 @@
+// Scenarios that launch the kernels of churn.hpp.
+#include "../../../bench/bounds.hpp"
 #include "../../../bench/churn.hpp"
+#include "../../../bench/policy_overhead.hpp"
 
 #include "work.hpp"
 
@@ -7,6 +10,15 @@ inline namespace WARPHEAP_BACKEND {
 
 std::vector<bench::result> run_churn(std::string const& allocator, bench::request const& asked) {
   return for_allocator(allocator, [&](auto entry) { return bench::churn(entry.contender(), asked); });
+}
+
+std::vector<bench::result> run_policy_overhead(std::string const& allocator, bench::request const& asked) {
+  return for_allocator(allocator, [&](auto entry) { return bench::policy_overhead(entry.contender(), asked); });
+}
+
+std::vector<bench::result> run_bounds(bench::request const& asked) {
+  bench::contender<default_allocator> const who{default_allocator::creation_type::name, true};
+  return bench::bounds(who, asked);
 }
 
 }  // namespace WARPHEAP_BACKEND
