@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -46,6 +48,9 @@ struct request {
   std::vector<divergence> divergences;  ///< of two_phase
   /// Of two_phase: how likely a thread allocates, or frees, in an even step and in an odd one.
   std::vector<double> allocate_shares = {0.95, 0.55}, free_shares = {0.55, 0.95};
+  std::vector<double> levels;  ///< of fill_level, long_churn: shares of the pool that live
+  u64 kernels = 0;             ///< of fill_level, long_churn
+  double seconds = 0;          ///< of long_churn, on the device
   checkpoint proceed = [](std::string const&, u64, u64) { return true; };
 };
 
@@ -74,6 +79,16 @@ inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   auto const middle = values.size() / 2;
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// The least value that at least `share` of all values do not exceed; 0 of none.
+template <class Value>
+Value quantile(std::vector<Value> values, double share) {
+  if (values.empty()) return 0;
+  auto const wanted = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size())));
+  auto const at = values.begin() + static_cast<std::ptrdiff_t>(std::clamp<size_t>(wanted, 1, values.size()) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 }  // namespace warpheap::bench

@@ -36,7 +36,9 @@ class overlapping : public creation::toolkit {
 class misaligning : public creation::toolkit {
  public:
   void* create(size_t bytes) const { return static_cast<u8*>(toolkit::create(bytes + 8)) + 8; }
-  void destroy(void* block) const { toolkit::destroy(static_cast<u8*>(block) - 8); }
+  void destroy(void* block) const {
+    if (block) toolkit::destroy(static_cast<u8*>(block) - 8);
+  }
   static misaligning place(void*, size_t) { return {}; }
 };
 

@@ -176,6 +176,8 @@ TEST(Scenarios, EndEarlyWithTheRowsThatAreFinished) {
   asked.sizes = {512, 2048};
   asked.ranges = {{16, 64}, {64, 128}};
   asked.workers = {32, 64};
+  asked.levels = {0.5};
+  asked.kernels = 1;  // of long_churn ten, one for each row
   for (auto const& scenario : on->scenarios()) {
     u64 calls = 0, most_calls = ~u64{0};
     asked.proceed = [&](std::string const&, u64, u64) { return calls++ < most_calls; };

@@ -165,6 +165,64 @@ TEST_F(Program, BenchOfWavesTakesItsOptions) {
   EXPECT_EQ(document["results"][8]["allocator"], "slab_bitmap");
 }
 
+TEST_F(Program, BenchOfBlocksThatLiveAcrossKernelsTakesItsOptions) {
+  auto const made =
+      run("bench fill_level long_churn --backend host --pool 2MiB --threads 200 --ranges 256-512 --levels 0.4,1.5 "
+          "--kernels 10 --allocator slab_bitmap --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const rows = json::parse(made.out)["results"];
+  ASSERT_EQ(rows.size(), 2u * 4 + 10);
+  constexpr char const* operations[] = {"constant malloc", "constant free", "drifting malloc", "drifting free"};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    bool const is_level = i < 8;
+    EXPECT_EQ(rows[i]["scenario"], is_level ? "fill_level" : "long_churn");
+    EXPECT_EQ(rows[i]["operation"], is_level ? operations[i % 4] : "churn");
+    EXPECT_EQ(rows[i]["checked"], true);
+    EXPECT_EQ(rows[i]["times_us"].size(), is_level ? 10u : 1u);
+    EXPECT_EQ(rows[i]["parameters"]["level_permille"], is_level && i >= 4 ? 1500 : 400);
+    EXPECT_EQ(rows[i]["parameters"]["most_bytes"], 512);
+  }
+  for (size_t i = 0; i < 8; ++i) EXPECT_GT(rows[i]["cycles_p999"], 0);
+  EXPECT_EQ(rows[17]["parameters"]["tenth"], 10);
+  auto const timed = run("bench long_churn --backend host --pool 2MiB --threads 200 --seconds 0.05 --json -");
+  ASSERT_EQ(timed.status, 0) << timed.err;
+  auto const document = json::parse(timed.out);
+  double seconds = 0;
+  for (auto const& row : document["results"]) seconds += row["seconds"].get<double>();
+  EXPECT_GE(seconds, 0.05);
+  EXPECT_LT(seconds, 1);
+}
+
+TEST_F(Program, BenchOfCrowdAndPlacementTakesItsOptions) {
+  auto const made =
+      run("bench crowd placement --backend host --pool 4MiB --sizes 4KiB --workers 1,40 --threads 60 --rounds 3 "
+          "--ranges 16-32 --allocator slab_bitmap,tbuddy --repeat 2 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const document = json::parse(made.out);
+  EXPECT_EQ(document["schema"], 1);
+  auto const& rows = document["results"];
+  ASSERT_EQ(rows.size(), 2u * (3 * 2 + 1) + 4 + 2 * 2 * 4);
+  std::vector<std::string> crowd;
+  for (size_t i = 0; i < 7; ++i) crowd.push_back(rows[i]["operation"]);
+  EXPECT_THAT(crowd, testing::ElementsAre("malloc", "free", "malloc", "free", "mixed malloc", "mixed free", "churn"));
+  for (auto const& row : rows) {
+    EXPECT_EQ(row["checked"], true);
+    EXPECT_GT(row["operations_per_second"], 0);
+    if (row["scenario"] == "placement") {
+      EXPECT_EQ(row["parameters"]["threads"], 60);
+      EXPECT_EQ(row["times_us"].size(), 2u);
+      EXPECT_GE(row["range_over_asked"], 1);
+      EXPECT_GT(row["ratio_to_packed"], 0);
+    } else if (row["operation"] == "churn") {
+      EXPECT_EQ(row["parameters"]["rounds"], 3);
+      EXPECT_GT(row["live_share"], 0);
+      EXPECT_GE(row["large_share"], 0);
+    }
+  }
+  EXPECT_EQ(rows[14]["allocator"], "packed");
+  EXPECT_EQ(rows[18 + 4]["parameters"]["rounds"], 3);
+}
+
 TEST_F(Program, PicTimesStepsAndComparesStates) {
   auto const made =
       run("pic --backend host --allocator ring_buffer,slab_bitmap --cells 16x8 --particles-per-cell 5 --species 2 "
@@ -283,6 +341,17 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench two_phase --free-shares 0.5,1.5", "--free-shares: 1.5 is not between 0 and 1");
   expect_refusal("bench two_phase --free-shares 0.5,often", "'often' is not a number");
   expect_refusal("bench semaphore --batch 0", "--batch");
+  expect_refusal("bench fill_level --levels 0", "--levels: 0 is not between 0.001 and 8");
+  expect_refusal("bench fill_level --levels 0.5,8.1", "--levels: 8.1 is not between 0.001 and 8");
+  expect_refusal("bench fill_level --levels 0.5,,1", "--levels");
+  expect_refusal("bench fill_level --kernels 0", "--kernels: 0 is not between 1 and 10000000");
+  expect_refusal("bench long_churn --seconds 0", "--seconds: 0 is not between 0.001 and 86400");
+  expect_refusal("bench long_churn --seconds long", "'long' is not a number");
+  expect_refusal("bench burst churn --levels 0.5",
+                 "--levels: is of fill_level and long_churn, and neither is asked for");
+  expect_refusal("bench burst --kernels 5", "--kernels: is of fill_level and long_churn");
+  expect_refusal("bench fill_level --seconds 5", "--seconds: is of long_churn, which is not asked for");
+  expect_refusal("bench fill_level long_churn --kernels 9 --seconds 5", "--seconds: long_churn ends after --kernels");
   expect_refusal("bench semaphore --batch-ns 2000000", "--batch-ns");
   expect_refusal("bench semaphore --thread-blocks 2048", "--thread-blocks: 2048");
   expect_refusal("bench rcu_delegation --readers-per-writer 4,0", "--readers-per-writer: 0");

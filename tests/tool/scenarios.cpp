@@ -21,8 +21,11 @@
 namespace warpheap::tool {
 namespace {
 
+using testing::AllOf;
+using testing::Ge;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Le;
 using testing::Not;
 using testing::SizeIs;
 
@@ -33,6 +36,20 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
     auto asked = small_request();
     if (scenario == "fill" || scenario == "exhaust")
       asked.sizes = {64, 2048};  // a pool full of smaller ones takes long
+    if (scenario == "fill_level" || scenario == "long_churn") {
+      asked.ranges = {{256, 1024}};  // every one serves these
+      asked.levels = {0.5};          // of the smallest pool
+      asked.threads = 100;
+    }
+    if (scenario == "long_churn") asked.kernels = 20;  // two for each tenth
+    if (scenario == "crowd") {
+      asked.sizes = {1024, 65536};
+      asked.workers = {1, 40};
+    }
+    if (scenario == "placement") {
+      asked.sizes = {100};
+      asked.threads = 100;
+    }
     for (auto const& allocator : on->allocators()) {
       auto const results = on->bench(scenario, allocator.name, asked);
       u64 measured = 0;
@@ -42,7 +59,8 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
         EXPECT_TRUE(made.allocator == allocator.name || made.allocator == "null") << scenario << " " << made.allocator;
         EXPECT_THAT(made.operation, Not(IsEmpty())) << scenario << " " << allocator.name;
         EXPECT_THAT(made.fault, IsEmpty()) << scenario << " " << allocator.name << " " << made.operation;
-        EXPECT_THAT(made.times_us, SizeIs(2)) << scenario << " " << allocator.name << " " << made.operation;
+        EXPECT_THAT(made.times_us, SizeIs(AllOf(Ge(scenario == "crowd" ? 1u : 2u), Le(2u))))
+            << scenario << " " << allocator.name << " " << made.operation;
         EXPECT_GT(made.operations, 0) << scenario << " " << allocator.name << " " << made.operation;
       }
       bool const can_be = scenario != "head_replacement" || allocator.name == "halloc";

@@ -11,6 +11,7 @@ inline bench::request small_request() {
   asked.repeat = 2;
   asked.threads = 500;  // the last warp is partial
   asked.rounds = 16;
+  asked.kernels = 2;
   return asked;
 }
 

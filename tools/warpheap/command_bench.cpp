@@ -31,6 +31,11 @@ constexpr u64 most_batch = u64{1} << 20;
 /// The longest pause that a GPU makes.
 constexpr u64 most_batch_ns = 1'000'000;
 
+/// Each has a time in the results.
+constexpr u64 most_kernels = 10'000'000;
+/// A day.
+constexpr double most_seconds = 86'400;
+
 std::vector<u64> parse_counts(char const* flag, std::string const& typed, u64 most) {
   std::vector<u64> numbers;
   if (typed.empty()) return numbers;
@@ -58,6 +63,28 @@ std::vector<double> parse_shares(char const* flag, std::string const& typed) {
   return shares;
 }
 
+/// Shares of a pool, of at least a thousandth. More than 1 asks for more than there is.
+std::vector<double> parse_levels(std::string const& typed) {
+  std::vector<double> levels;
+  if (typed.empty()) return levels;
+  for (auto const& part : split_list("--levels", typed)) levels.push_back(parse_real("--levels", part, 0.001, 8));
+  return levels;
+}
+
+/// Refuses options that none of these scenarios takes.
+void refuse_unused(bench_flags const& flags, std::vector<std::string> const& scenarios) {
+  auto const runs = [&](char const* name) {
+    return std::find(scenarios.begin(), scenarios.end(), name) != scenarios.end();
+  };
+  bool const has_long_churn = runs("long_churn");
+  if (!has_long_churn && !runs("fill_level"))
+    refuse_typed({{"--levels", flags.levels}, {"--kernels", flags.kernels}},
+                 "is of fill_level and long_churn, and neither is asked for");
+  if (!has_long_churn) refuse_typed({{"--seconds", flags.seconds}}, "is of long_churn, which is not asked for");
+  if (!flags.kernels.empty())
+    refuse_typed({{"--seconds", flags.seconds}}, "long_churn ends after --kernels, which is given");
+}
+
 /// Empty means all.
 std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
   auto const known = on.scenarios();
@@ -82,6 +109,9 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   asked.free_shares = parse_shares("--free-shares", flags.free_shares);
   asked.batch = static_cast<u32>(parse_count("--batch", flags.batch, 1, most_batch));
   asked.batch_ns = static_cast<u32>(parse_count("--batch-ns", flags.batch_ns, 0, most_batch_ns));
+  asked.levels = parse_levels(flags.levels);
+  if (!flags.kernels.empty()) asked.kernels = parse_count("--kernels", flags.kernels, 1, most_kernels);
+  if (!flags.seconds.empty()) asked.seconds = parse_real("--seconds", flags.seconds, 0.001, most_seconds);
   asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
   asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   return asked;
@@ -143,6 +173,7 @@ int run_bench(bench_flags const& flags) {
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, bench_host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
+  refuse_unused(flags, scenarios);
   auto const [results, signal] = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
 
   auto document = new_document(*chosen.on);

@@ -101,14 +101,19 @@ void add_graph(CLI::App& to, graph_flags& flags) {
 void add_bench(CLI::App& to, bench_flags& flags) {
   to.footer(
       "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn "
-      "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), fill (the pool to "
-      "the first nullptr, a crowd at the full heap, and again after frees), exhaust (every thread one call, together "
+      "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), long_churn (the "
+      "constant load of fill_level for a long time, by tenths of it), fill (the pool to the first nullptr, a crowd at "
+      "the full heap, and again after frees), fill_level (blocks that live across kernels and make up a share of the "
+      "pool; a quarter of them is freed and replaced in turn; sizes constant or drifting; the pool also over-asked), "
+      "exhaust (every thread one call, together "
       "for exactly the pool), utilisation (bytes asked for and held at the first nullptr, by size), latency (one "
       "lane), init (making and resetting a heap), workers (cycles of one call by the number of threads that make it), "
       "policy_overhead (the composed allocator against its creation policy called directly), two_phase (threads that "
       "rather allocate in even steps and rather free in odd ones, a kernel a step or one for all), scaling (a burst "
       "by the number of threads), head_replacement (of halloc alone: bursts whose slabs are replaced meanwhile, and "
-      "as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one allocation).\n"
+      "as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one allocation), "
+      "crowd (large blocks by many threads at once, among small ones too, and what churn of them leaves to be had), "
+      "placement (how far blocks lie apart, and what that costs who writes and reads them, beside a packed array).\n"
       "Of the default allocator, whatever the allocators: bounds (burst and churn in kernels with five launch bounds, "
       "with their registers).\n"
       "Scenarios of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch: "
@@ -127,17 +132,18 @@ void add_bench(CLI::App& to, bench_flags& flags) {
                                 "scaling"});
   add_sizes(to, flags.sizes, flags.ranges,
             "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling, "
-            "head_replacement and bounds (the first)",
-            "Ranges of sizes of mixed, churn and bounds (the first), utilisation, policy_overhead and prefix_sum");
+            "head_replacement, crowd (default 256KiB,1MiB,16MiB,64MiB,1GiB), placement and bounds (the first)",
+            "Ranges of sizes of mixed, churn, long_churn, fill_level and bounds (the first), the churn of placement "
+            "(the first), utilisation, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
            "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
-           "262144, bounds both, fill 65536, head_replacement four slabs' blocks for each of halloc's rows; on the "
-           "host fewer)",
+           "262144, bounds both, fill 65536, placement 100000 and 262144 for its churn, fill_level and long_churn "
+           "1048576 slots, head_replacement four slabs' blocks for each of halloc's rows; on the host fewer)",
            "N");
   add_text(to, "--workers", flags.workers,
            "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "
-           "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152), prefix_sum (1024, 32768, 1048576) and "
-           "random_walk (1024, 4096, ... 262144); on the host fewer",
+           "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152), prefix_sum (1024, 32768, 1048576), "
+           "crowd (1, 16, 256, 1024, 4096, 16384) and random_walk (1024, 4096, ... 262144); on the host fewer",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,
            "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",
@@ -156,7 +162,22 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       ->capture_default_str();
   add_text(to, "--free-shares", flags.free_shares, "Of two_phase: how likely one with a block frees it", "EVEN,ODD")
       ->capture_default_str();
-  add_text(to, "--rounds", flags.rounds, "Rounds of churn and policy_overhead; of two_phase, with two steps each", "N")
+  add_text(to, "--levels", flags.levels,
+           "Shares of the pool that are asked for, of fill_level (default 0.3,0.5,0.7,0.8,0.9,0.95,0.99,1,2) and "
+           "long_churn (the first; default 0.5)",
+           "SHARE[,SHARE...]");
+  add_text(
+      to, "--kernels", flags.kernels,
+      "Kernels of each row of fill_level (default 256 on a GPU, 16 on the host); of long_churn, steps of two kernels "
+      "in place of --seconds (at least 10)",
+      "N");
+  add_text(to, "--seconds", flags.seconds, "Of long_churn: time on the device (default 10 on a GPU, 0.5 on the host)",
+           "SECONDS");
+  add_text(
+      to, "--rounds", flags.rounds,
+      "Rounds of churn and policy_overhead, of the churn in crowd (two kernels each) and in placement; of two_phase, "
+      "with two steps each",
+      "N")
       ->capture_default_str();
   add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
 }

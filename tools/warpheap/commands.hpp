@@ -45,6 +45,9 @@ struct bench_flags {
   std::string divergence;
   std::string allocate_shares = "0.95,0.55";
   std::string free_shares = "0.55,0.95";
+  std::string levels;
+  std::string kernels;
+  std::string seconds;
   std::string rounds = "64";
   std::string repeat = "7";
 };

@@ -9,7 +9,9 @@ inline namespace WARPHEAP_BACKEND {
 std::vector<bench::result> run_burst(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_mixed(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_churn(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_long_churn(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_fill(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_fill_level(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_exhaust(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_utilisation(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_latency(std::string const& allocator, bench::request const& asked);
@@ -23,6 +25,9 @@ std::vector<bench::result> run_prefix_sum(std::string const& allocator, bench::r
 std::vector<bench::result> run_prefix_sum_floor(bench::request const& asked);
 std::vector<bench::result> run_burst_floor(bench::request const& asked);
 std::vector<bench::result> run_mixed_floor(bench::request const& asked);
+std::vector<bench::result> run_crowd(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_placement(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_placement_floor(bench::request const& asked);
 std::vector<bench::result> run_bounds(bench::request const& asked);
 std::vector<bench::result> run_semaphore(bench::request const& asked);
 std::vector<bench::result> run_random_walk(bench::request const& asked);

@@ -1,0 +1,116 @@
+// A load of blocks that live across kernels: slots that hold a block each. In every step a quarter
+// of them is freed by one kernel, and another asks for new blocks of other sizes. What a step does
+// is a pure function of the seed, its number and the slot, so the same load can be played with
+// checks, by the clock, or by the stopwatch, on every allocator.
+//
+//   constant   sizes are drawn from the whole range, and all slots are in use
+//   drifting   sizes are drawn from two octaves, which move from the least of the range to the most
+//              and back; as they grow, fewer slots are in use
+//
+// L1  Slots are as many as blocks of the range's mean size make up the level, a share of the pool.
+//     A level above 1 asks for more than there is.
+// L2  The bytes asked for stay at the level or below it in the mean: a step leaves as many slots in
+//     use as blocks of its mean size make up the level. Slots that it does not choose keep blocks
+//     of earlier steps, of which that is true too.
+// L3  Of four neighbouring slots a step chooses one, by a hash: that of call i, which thread i
+//     makes. So all lanes of a warp call, and the calls of a step are known beforehand.
+#pragma once
+
+#include "log_uniform.hpp"
+#include "warpheap/util/random.hpp"
+
+namespace warpheap::bench {
+
+/// Slots of which one is chosen.
+inline constexpr u64 slot_group = 4;
+
+/// What one step does.
+struct slot_step {
+  u64 key;  ///< a random number of this step
+  /// Slots [0, used) ask for a block, the others are only emptied; a multiple of slot_group.
+  u64 used;
+  log_uniform_draw sizes;  ///< of the blocks that are asked for
+  bool every_slot;         ///< chooses all, not a quarter
+
+  constexpr u64 calls(u64 slots) const { return every_slot ? slots : slots / slot_group; }
+  /// Calls of malloc among them.
+  constexpr u64 mallocs() const { return every_slot ? used : used / slot_group; }
+
+  WARPHEAP_HOST_DEVICE constexpr u64 slot_of(u64 call) const {
+    return every_slot ? call : call * slot_group + (mix(key + call) >> 62);
+  }
+  /// 0: nothing.
+  WARPHEAP_HOST_DEVICE constexpr u64 bytes(u64 slot) const {
+    return slot < used ? sizes.of(static_cast<u32>(mix(key - 1 - slot) >> 32)) : 0;
+  }
+};
+
+enum class load_kind { constant, drifting };
+
+class slot_load {
+ public:
+  /// `steps` of a drift from the smallest sizes to the largest and back.
+  slot_load(load_kind kind, size_range range, u64 pool_bytes, double level, u64 steps, u64 seed)
+      : kind_{kind},
+        range_{range},
+        bytes_{level * static_cast<double>(pool_bytes)},
+        slots_{slots_of(log_uniform_draw::from(range))},
+        steps_{steps},
+        seed_{seed} {}
+
+  u64 slots() const { return slots_; }
+
+  /// What fills the empty slots, before the first step.
+  slot_step filling() const {
+    auto first = step(0);
+    first.every_slot = true;
+    return first;
+  }
+  /// What frees all blocks.
+  static slot_step emptying() { return {.key = 0, .used = 0, .sizes = {}, .every_slot = true}; }
+
+  /// Step `number`, from 1.
+  slot_step step(u64 number) const {
+    auto const sizes = sizes_at(number);
+    return {mix(seed_ ^ mix(number + 1)), std::min(slots_, slots_of(sizes)), sizes, false};
+  }
+
+ private:
+  /// L1, L2
+  u64 slots_of(log_uniform_draw sizes) const {
+    u64 const groups = static_cast<u64>(bytes_ / sizes.mean()) / slot_group;
+    return std::max<u64>(groups, 1) * slot_group;
+  }
+
+  log_uniform_draw sizes_at(u64 number) const {
+    if (kind_ == load_kind::constant) return log_uniform_draw::from(range_);
+    double const least = static_cast<double>(range_.least), most = static_cast<double>(range_.most);
+    double const octaves = std::log2(most / least), window = std::min(octaves, 2.0);
+    double const turned = 2.0 * static_cast<double>(number % steps_) / static_cast<double>(steps_);
+    double const way = turned < 1 ? turned : 2 - turned;  // 0 at the least of the range, 1 at the most
+    double const from = least * std::exp2((octaves - window) * way);
+    return log_uniform_draw::from({static_cast<u64>(std::llround(from)),
+                                   std::min(range_.most, static_cast<u64>(std::llround(from * std::exp2(window))))});
+  }
+
+  load_kind kind_;
+  size_range range_;
+  double bytes_;  ///< of the level
+  u64 slots_;
+  u64 steps_;
+  u64 seed_;
+};
+
+/// The pool of which blocks of mean size in `slots` slots make up the level, but at least
+/// `least_bytes` and at most `most_bytes`. Rounded up to a multiple of a power of two that is less
+/// than a hundredth of it, so that allocators that cut a pool into slabs leave nothing over.
+inline u64 pool_for_level(u64 slots, double mean_bytes, double level, u64 least_bytes, u64 most_bytes) {
+  double const exact = std::ceil(static_cast<double>(slots) * mean_bytes / level);
+  if (exact >= static_cast<double>(most_bytes)) return most_bytes;
+  u64 const bytes = std::max(static_cast<u64>(exact), least_bytes);
+  u64 unit = 1;
+  while (unit * 2 * 128 <= bytes) unit *= 2;
+  return std::min((bytes + unit - 1) / unit * unit, most_bytes);
+}
+
+}  // namespace warpheap::bench
