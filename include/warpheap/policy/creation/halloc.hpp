@@ -8,7 +8,8 @@
 //
 // Cost: 1.6% of the pool in metadata; for lanes of a warp that ask for one size, an addition to the row's counter, one to the
 // head's count, and one bitmap operation for each run of places. The pool is divided among four kinds of chunks and the rows'
-// heads; a search gathers it all when it is needed. nullptr is certain.
+// heads; a search gathers it all when it is needed. nullptr means
+// that no suitable block was free during the whole call.
 // Source: Adinetz and Pleiter 2014. What differs: docs/design/halloc.md.
 #pragma once
 
@@ -236,7 +237,7 @@ class halloc {
 
   /// Gives back the block that is live at `memory` in a slab of that role. False if none is.
   WARPHEAP_DEVICE bool try_destroy(void* memory, u32 role) const {
-    if (role == 0) return try_destroy_large(memory);
+    if (role == 0) return table_.large().try_destroy(memory);
     chunks::block_address const at = address_at(table_, memory, role);
     return at.start != 0 && release_type{table_}.destroy(at);
   }
@@ -249,21 +250,11 @@ class halloc {
     return u64{popcount(chunks::chunks_at(word, start))} * chunks::chunk_bytes(at.kind);
   }
 
-  /// Gives a block of TBuddy back, and tells who searches for a slab. False if `memory` is none.
-  WARPHEAP_DEVICE bool try_destroy_large(void* memory) const {
-    if (!table_.large().try_destroy(memory)) return false;
-    if constexpr (Config.split_percent == 0) {
-      lane_group const group = group_by(simt::active_mask(), key_of(0));
-      simt::sync_warp(group.mask);
-      if (group.leads) table_.raise_rooms();  // P3
-      // Nobody returns before it is known that there is room.
-      simt::sync_warp(group.mask);
-    }
-    return true;
-  }
-
   WARPHEAP_COLD static u64 available_large(table_type table, size_t bytes) {
-    if constexpr (Config.split_percent == 0) large_search_type::bring_back(table, group_of(1u << simt::lane_id()));
+    if constexpr (Config.split_percent == 0) {
+      scoped_lock const alone{table.moving()};  // P1
+      large_search_type::bring_back(table, group_of(1u << simt::lane_id()));
+    }
     return table.large().available_slots(bytes);
   }
 

@@ -94,7 +94,7 @@ class block_service {
     if (head == 0) return got;
     got.slab = head - 1;
     slab_state const old = table_.promise(got.slab, wanted << length);
-    if (old.serves(kind_of(size)) && !old.has_no_room(length)) {
+    if (old.serves(kind_of(size))) {
       u32 const room = old.room(rule.capacity, length);
       got.blocks = wanted < room ? wanted : room;
     }
@@ -106,8 +106,9 @@ class block_service {
 
   /// The rest of serve(), for those who got nothing yet, all of `mask`; some have a promise of `slab`.
   WARPHEAP_COLD static void* serve_slowly(Table table, u32 mask, u32 size, u32 slab, u32 number, bool promised) {
+    u64 call = 0;  // its number, drawn by whoever led us when it was needed
     WARPHEAP_NO_UNROLL
-    for (u32 fruitless = 0;;) {
+    for (u32 in_vain = 0;;) {
       void* mine = promised ? block_service{table.afresh()}.probe(slab, size, number) : nullptr;
       // Who has a promise and no block gives it back: in a slab of mixed lengths there may be none.
       u32 const broken = popcount(simt::ballot(mask, promised && !mine));
@@ -115,8 +116,8 @@ class block_service {
       mask = simt::ballot(mask, !mine);
       if (mine) return mine;
       lead got{};
-      if (group_of(mask).leads && fruitless < most_fruitless)
-        got = block_service{table.afresh()}.ask_rows(size, popcount(mask));
+      if (group_of(mask).leads && in_vain < most_in_vain)
+        got = block_service{table.afresh()}.ask_rows(size, popcount(mask), call);
       u32 const where = simt::shuffle(mask, got.packed(), lowest_bit(mask));
       if (where == lead::refusal) return block_service{table}.refuse(group_of(mask));
       slab = lead::slab_of(where);
@@ -124,21 +125,11 @@ class block_service {
       promised = popcount(mask & simt::lanes_below()) < lead::blocks_of(where);
       // The leader's acquire is everybody's.
       simt::sync_warp(mask);
-      if (lead::blocks_of(where) != 0) {
-        ++fruitless;
-        continue;
-      }
-      // Said here, they hold no registers meanwhile.
-      slab = number = fruitless = 0;
-      promised = false;
-      mine = block_search<Table>::run(table, mask, size);
-      u32 const rest = simt::ballot(mask, mine == block_search<Table>::again());
-      if (mine == nullptr) return block_service{table}.refuse(group_of(mask));  // all or none of us
-      if (mine != block_search<Table>::again()) return mine;
-      mask = rest;
+      if (lead::blocks_of(where) == 0) return block_search<Table>::run(table, mask, size, call);
+      ++in_vain;
     }
   }
-  static constexpr u32 most_fruitless = 3;
+  static constexpr u32 most_in_vain = 3;
 
   /// A block for who has a promise, at the places of its number; nullptr if it met none. Any lane alone.
   WARPHEAP_DEVICE void* probe(u32 slab, u32 size, u32 number) const {
@@ -162,8 +153,9 @@ class block_service {
         free &= ~seen;
         ++vain;
       }
-      // While hashing, a look at the count now and then: it may have become known that there is no room.
-      if (turn % Table::config.check_every == Table::config.check_every - 1 && table_.load(slab).has_no_room(length))
+      // While hashing, a look at the slab's note now and then: it may have become known that there is no room.
+      if (turn % Table::config.check_every == Table::config.check_every - 1 &&
+          table_.is_noted_full(slab, table_.load(slab), length))
         break;
     }
     table_.add_work(count::probes, vain);
@@ -171,30 +163,33 @@ class block_service {
   }
 
   /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and then a search must follow, or
-  /// it is known that there is nothing. Any lane alone; waits for those who replace the head, for a while.
-  WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted) const {
+  /// it is known that there is nothing: then the call has a number. Any lane alone; waits for those who replace the head, for
+  /// a while.
+  WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted, u64& call) const {
     u32 const entry = table_.my_entry(size), kind = kind_of(size), length = length_of(size);
     place_rule const rule = table_.rule(entry);
     backoff nap{64, 1024};
     WARPHEAP_NO_UNROLL
-    for (u32 turn = 0, naps = 0, in_vain = 0; turn - naps < most_turns && naps < most_naps; ++turn) {
+    for (u32 turn = 0, naps = 0, headless = 0; turn - naps < most_turns && naps < most_naps; ++turn) {
       // relaxed: hints, as the next one; the promise checks.
       bool const held = (table_.lock_of(entry).load(order::relaxed) & Table::row_lock) != 0;
       u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
-      // A row without a head found none when it looked; the others need not know what the epoch is, which takes long.
-      if (head == 0 && (turn % 8 == 0 || in_vain != 0) && block_search<Table>::is_certified(table_, size))
-        return lead::none();
+      // A row without a head found none when it looked. Somebody is about to search: that will do for us, if we called before.
+      if (head == 0) {
+        if (call == 0) call = table_.draw_number();
+        if (table_.is_fruitless(size, call)) return lead::none();
+      }
       if (head == 0 && naps != 0 && !held) {
         // Who replaced it while we waited found none, and is about to search. We wait for its answer, and not in line for a
         // try of our own.
-        if (++in_vain == most_in_vain) return {};
+        if (++headless == most_headless) return {};
         ++naps;
         nap.pause();
         continue;
       }
       if (head != 0) {
         slab_state const now = table_.load(head - 1);
-        if (now.serves(kind) && now.room(rule.capacity, length) != 0 && !now.has_no_room(length)) {
+        if (now.serves(kind) && now.room(rule.capacity, length) != 0 && !table_.is_noted_full(head - 1, now, length)) {
           lead const got = ask_head(entry, rule, size, wanted);
           if (got.replaces != 0) slab_supply<Table>::replace(table_, entry, got.replaces);
           if (got.blocks != 0) return got;
@@ -210,7 +205,7 @@ class block_service {
     }
     return {};
   }
-  static constexpr u32 most_turns = 64, most_naps = 1024, most_in_vain = 16;
+  static constexpr u32 most_turns = 64, most_naps = 1024, most_headless = 16;
 
   Table table_;
 };

@@ -27,6 +27,8 @@ struct halloc_work {
   u64 replacements = 0;  ///< heads replaced
   u64 probes = 0;        ///< places tried in vain
   u64 searches = 0;      ///< of all slabs
+  u64 looks = 0;         ///< of searches at slabs
+  u64 word_looks = 0;    ///< of searches at words of slabs
   u64 dry_rows = 0;      ///< replacements of rows in use for which no next head was ready
   u64 waits = 0;         ///< naps of groups while others replaced their head
   /// Cycles of who replaced a head, in all and the longest: from when it had the row to when the row was in service again, and

@@ -85,7 +85,7 @@ inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const&
                                 std::to_string(slab_geometry::max_slabs)};
   u32 const wished = static_cast<u32>(std::max<size_t>(slabs / config.slabs_per_row, 1));
   u32 const rows_log2 = std::min({log2_floor(wished), log2_floor(config.most_rows), log2_ceil(multiprocessors)});
-  return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2, slabs < 256 ? 0 : 4), large, split};
+  return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2), large, split};
 }
 
 /// What a heap counted of its work; and makes it count anew.
@@ -101,6 +101,8 @@ class work_counts {
     return {.replacements = counted(count::replacements),
             .probes = counted(count::probes),
             .searches = counted(count::searches),
+            .looks = counted(count::looks),
+            .word_looks = counted(count::word_looks),
             .dry_rows = counted(count::dry_rows),
             .waits = counted(count::waits),
             .replacing_cycles = counted(count::replacing),
@@ -164,7 +166,7 @@ class halloc_snapshot {
     for (u32 which = 0; which < slab_geometry::sets; ++which)
       if (!slab_set::is_upper_bound(set(which), geometry_.slabs())) say(report, "S3: set ", which, "is not summed up");
     for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-      if (row(entry)[Table::lock_word] >= Table::row_lock) say(report, "P5: row ", entry, "is locked");
+      if (row(entry)[Table::lock_word] >= Table::row_lock) say(report, "P3: row ", entry, "is locked");
     for (auto const& line : table_.large().check_invariants()) report.push_back("pages: " + line);
     return report;
   }
@@ -177,6 +179,7 @@ class halloc_snapshot {
   u64 const* at(u64 offset) const { return words_.data() + offset / 8; }
   u64 const* record(u32 slab) const { return at(geometry_.records_offset() + slab * geometry_.record_bytes()); }
   slab_state state(u32 slab) const { return {*record(slab)}; }
+  u64 note(u32 slab) const { return record(slab)[1]; }
   u64 word(u32 slab, u32 i) const { return record(slab)[slab_geometry::spacing / 8 + i]; }
   u64 const* row(u32 entry) const { return at(u64{entry} * slab_geometry::spacing); }
   u64 const* set(u32 which) const { return at(geometry_.sets_offset() + which * geometry_.set_bytes()); }
@@ -230,16 +233,16 @@ class halloc_snapshot {
     auto const wrong = [&](char const* what) { say(report, "slab ", slab, what); };
     if (role(slab) != 1 + now.kind()) wrong("role: not its kind");
     for (u32 length = 0; length < 4; ++length)
-      for (u32 i = 0; now.has_no_room(length) && i < geometry_.words(now.kind()); ++i)
+      for (u32 i = 0; now.is_full_by(note(slab), length) && i < geometry_.words(now.kind()); ++i)
         if (starts_in(~taken(word(slab, i)) & existing(geometry_.capacity(now.kind()), i), length) != 0) {
-          wrong("A4: it is said to have no room");
+          wrong("A4: it is noted to have no room");
           break;
         }
     if (now.head()) {
       bool known = false;
       for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
         known = known || Table::head_of(*row(entry)) == slab + 1 || is_next(row(entry), slab);
-      if (!known) wrong("P4: a head of no row");
+      if (!known) wrong("P2: a head of no row");
       return;
     }
     if (now.used() == 0) wrong("A3: empty, but not free");

@@ -1,8 +1,9 @@
-// The certain answer for blocks of TBuddy, which had none: what slabs keep is brought back to it first, the free ones and the
-// empty ones, be they heads or not. Only if TBuddy has none then, and no slab was left empty meanwhile, is there none.
+// The last resort for blocks of TBuddy, which had none: what slabs keep is brought back to it first, the free ones and the
+// empty ones, be they heads or not. If TBuddy has none then, there is none.
 //
-//   L1  large certificate = e + 1: somebody looked at every slab and left none free nor empty, while the slab epoch was e.
-//   L2  fruitless_large(order) = n: search n did that, and TBuddy had no block of the order after it, with the epoch unchanged.
+// All of that is done with the mutex held (P1), so what was brought back stays at TBuddy until it is asked, but for what other
+// callers of it take. nullptr means what TBuddy's does: at one instant all that it had was owned, or in the hands of a call in
+// progress. Others wait for the mutex, and need not search if this search, which began after their call, finds nothing (E2).
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -14,87 +15,63 @@ namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 template <class Table>
 class large_search {
  public:
-  /// A block of the order for each lane of `mask`, as far as there are; nullptr if at one instant of the call there was none.
-  /// All lanes of the mask call, with the same heap and order. `alignment` is more than a block's size, or 0.
+  /// A block of the order for each lane of `mask`, as far as there are. All lanes of the mask call, with the same heap and
+  /// order. `alignment` is more than a block's size, or 0.
   WARPHEAP_COLD static void* run(Table table, u32 mask, u32 order, size_t alignment) {
-    return large_search{table}(mask, order, alignment);
-  }
-
-  /// Brings all that is free or empty back to TBuddy, by the lanes of `group` side by side. False if some slab was in
-  /// somebody's hands. All lanes of the group call.
-  WARPHEAP_DEVICE static bool bring_back(Table const& table, lane_group const& group) {
-    slab_supply<Table> const supply{table};
-    bool sure = true;
-    WARPHEAP_NO_UNROLL
-    for (u32 slab = group.rank; slab < table.slabs(); slab += group.size) {
-      slab_state const now = table.load(slab);
-      bool const free = now.phase() == slab_phase::free;
-      if (now.phase() == slab_phase::locked) sure = false;
-      if (!free && !now.empty()) continue;
-      if (free ? supply.lock_free(slab) : table.lock_empty(slab)) supply.unmake(slab);
-      else sure = false;
-    }
-    return simt::ballot(group.mask, !sure) == 0;
-  }
-
- private:
-  WARPHEAP_DEVICE explicit large_search(Table const& table) : table_{table} {}
-
-  WARPHEAP_DEVICE void* operator()(u32 mask, u32 order, size_t alignment) const {
+    lane_group const group = group_of(mask);
     // What any of us knows to have been freed, all of us find.
     simt::sync_warp(mask);
     u64 number = 0;
-    // acq_rel: as in block_search.
-    if (group_of(mask).leads) number = table().searches_begun().fetch_add(1, order::acq_rel) + 1;
-    number = broadcast(group_of(mask), number);
-    for (backoff nap;; nap.pause()) {
-      lane_group const group = group_of(mask);
-      u64 epoch = 0;
-      u32 known = 0;
-      if (group.leads) {
-        epoch = table().slab_epoch();
-        // acquire: pairs with the release below. relaxed: numbers alone.
-        if (table().large_certificate().load(order::acquire) == epoch + 1) known = 1;
-        if (alignment == 0 && table().fruitless_large(order).load(order::relaxed) > number) known = 2;
-      }
-      known = broadcast(group, known);
-      epoch = broadcast(group, epoch);
-      if (known == 2) return nullptr;
-      simt::sync_warp(mask);
-      bool const sure = known == 1 || bring_back(table(), group);
-      simt::sync_warp(mask);
-      size_t const bytes = size_t{4096} << order;
-      void* const memory =
-          alignment != 0 ? table().large().create_aligned(alignment, bytes) : table().large().create_warp(mask, bytes);
-      mask = simt::ballot(mask, memory == nullptr);
-      if (memory) return memory;
-      lane_group const rest = group_of(mask);
-      u32 certain = 0;
-      void* found = nullptr;
-      if (rest.leads && sure) found = ask_again(order, alignment);
-      if (rest.leads && sure && !found && table().newest_slab_epoch() == epoch) {
-        certain = 1;
-        // release: what we know of the epoch is known to who believes us; pairs with the acquire above.
-        table().large_certificate().store(epoch + 1, order::release);
-        if (alignment == 0) table().fruitless_large(order).store(number, order::relaxed);
-      }
-      if (broadcast(rest, certain) != 0) return nullptr;
-      mask = simt::ballot(mask, found == nullptr);
-      if (found) return found;
+    u32 locked = 0;
+    if (group.leads) {
+      number = table.draw_number();
+      locked = lock(table, order, number);
     }
+    if (broadcast(group, locked) == 0) return nullptr;
+    // The leader's acquires are everybody's.
+    simt::sync_warp(mask);
+    // Others may have brought back enough for us too.
+    void* memory = ask(table, order, alignment);
+    if (simt::ballot(mask, memory == nullptr) != 0) {
+      bring_back(table, group);
+      simt::sync_warp(mask);
+      if (!memory) memory = ask(table, order, alignment);
+    }
+    u32 const refused = simt::ballot(mask, memory == nullptr);
+    // Before the mutex is given back: what each of us did.
+    simt::sync_warp(mask);
+    if (group.leads) {
+      if (refused != 0 && alignment == 0) table.note_fruitless(Table::searched_order(order), number);
+      table.moving().unlock();
+    }
+    return memory;
   }
 
-  /// TBuddy's answer while no slab is on its way (P3). One lane.
-  WARPHEAP_DEVICE void* ask_again(u32 order, size_t alignment) const {
-    scoped_lock const alone{table().moving()};
-    return alignment != 0 ? table().large().create_aligned(alignment, size_t{4096} << order)
-                          : table().large().create_order(order);
+  /// Brings all that is free or empty back to TBuddy, by the lanes of `group` side by side, one of which holds the mutex (P1).
+  /// All lanes of the group call.
+  WARPHEAP_DEVICE static void bring_back(Table const& table, lane_group const& group) {
+    slab_supply<Table> const supply{table};
+    slab_state seen;
+    WARPHEAP_NO_UNROLL
+    for (u32 slab = group.rank; slab < table.slabs(); slab += group.size)
+      if (supply.lock_unused(slab, seen)) supply.unmake(slab);
   }
 
-  /// Nothing that follows from its sizes is kept: this is off the common path.
-  WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
+ private:
+  /// Waits for the mutex. False if another search has answered for us, which then was not for an alignment: where there is no
+  /// block, there is none at a multiple of more.
+  WARPHEAP_DEVICE static bool lock(Table const& table, u32 order, u64 number) {
+    spin_mutex const moving = table.moving();
+    for (backoff nap; !table.is_fruitless(Table::searched_order(order), number); nap.pause())
+      if (!moving.is_locked() && moving.try_lock()) return true;
+    return false;
+  }
 
-  Table table_;
+  /// TBuddy's answer. Any lane alone: who holds the mutex enters no collective of TBuddy.
+  WARPHEAP_DEVICE static void* ask(Table const& table, u32 order, size_t alignment) {
+    return alignment != 0 ? table.large().create_aligned(alignment, size_t{4096} << order)
+                          : table.large().create_order(order);
+  }
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::chunks

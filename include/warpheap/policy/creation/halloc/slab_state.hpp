@@ -1,23 +1,24 @@
-// One slab's state in one 64-bit word, so that every change is one atomic operation.
+// One slab's state in one 64-bit word, so that every change is one atomic operation; and a note beside it.
 //
-//    63        36 35      32    31       30     29    28 27   26 25   24 23     0
-//   |  version   | no room  | watched | head | length | kind | phase |  used   |
+//    63            31    30     29 28   27 26   25 24   23     0
+//   |    version    |  head  | length |  kind  | phase  |  used   |     state
+//   |    version    |         0                         | no room |     note
 //
-//   used      chunks promised to callers, and transients: promises made blindly that are about to be given back
+//   used      chunks promised to callers, and transients: promises that are about to be given back
 //   phase     none: TBuddy's memory. free: nobody's chunks, in the set of free slabs. live. locked: one thread is at work
 //   kind      of its chunks; length: of the blocks that it was last a head for, log2 of chunks. Of a live slab
 //   head      some row takes blocks from it, or has it ready; it is in no set
-//   watched   who leaves room here says so (A4)
-//   no room   bit l: there was no room for a block of 2^l chunks when somebody looked, and nobody has left any since
-//   version   how often room was left, modulo 2^28: since nothing else counts it up, equal versions have none between them
+//   version   how often room was left, modulo 2^33: since nothing else counts it up, equal versions have none between them
+//   no room   bit l: a search saw no block of 2^l chunks, in a look at all words that began at this version
 //
 //   A1  used >= taken bits of the slab: chunks are promised before they are taken, and cleared before they are subtracted.
 //   A2  every subtraction raises the version, is a release, and settles what it leaves.
-//   A3  a slab is locked with used = 0 alone. By A1 and A2 no chunk of it is taken then, and no clear is on its way: who locks
-//       it (acquire) has seen all of them. So it may serve another kind at once.
-//   A4  watched is set by who looks for room, before the look, and stays until the slab is locked. Who leaves room in a
-//       watched slab raises the epoch after that, before its call returns.
-//   A5  head, watched, length and no-room bits change only while the slab is live; a locked slab has none.
+//   A3  a slab is locked with used = 0 alone. By A1 and A2 no chunk of it is taken then, and no clear is on its way: the
+//       thread that locks it (acquire) has seen all of them. So it may serve another kind at once.
+//   A4  a note of the state's version is true: what was clear at the look is the part of no whole block, and what was
+//       cleared since belongs to frees that have not returned. It needs no clearing: the next subtraction outdates it (A2),
+//       and a slab that had a chunk in use at the look gets no other life before that.
+//   A5  head and length change only while the slab is live; a locked slab has none.
 //   A6  transients <= 8 chunks a resident thread, so used < 2^24.
 #pragma once
 
@@ -32,9 +33,8 @@ struct slab_state {
   u64 word = 0;
 
   static constexpr u64 used_mask = (u64{1} << 24) - 1;
-  static constexpr u32 phase_shift = 24, kind_shift = 26, length_shift = 28, no_room_shift = 32;
-  static constexpr u64 head_bit = u64{1} << 30, watched_bit = u64{1} << 31, no_room_mask = u64{15} << no_room_shift;
-  static constexpr u64 version_unit = u64{1} << 36;
+  static constexpr u32 phase_shift = 24, kind_shift = 26, length_shift = 28, version_shift = 31;
+  static constexpr u64 head_bit = u64{1} << 30, version_unit = u64{1} << version_shift;
 
   WARPHEAP_HOST_DEVICE constexpr u32 used() const { return static_cast<u32>(word & used_mask); }
   WARPHEAP_HOST_DEVICE constexpr slab_phase phase() const { return static_cast<slab_phase>(word >> phase_shift & 3); }
@@ -42,15 +42,12 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr u32 length() const { return static_cast<u32>(word >> length_shift & 3); }
   WARPHEAP_HOST_DEVICE constexpr u32 size() const { return size_of(kind(), length()); }
   WARPHEAP_HOST_DEVICE constexpr bool head() const { return (word & head_bit) != 0; }
-  WARPHEAP_HOST_DEVICE constexpr bool watched() const { return (word & watched_bit) != 0; }
-  WARPHEAP_HOST_DEVICE constexpr bool has_no_room(u32 length) const {
-    return (word >> no_room_shift >> length & 1) != 0;
-  }
-  WARPHEAP_HOST_DEVICE constexpr u64 version() const { return word >> 36; }
+  WARPHEAP_HOST_DEVICE constexpr u64 version() const { return word >> version_shift; }
 
   WARPHEAP_HOST_DEVICE constexpr bool live() const { return phase() == slab_phase::live; }
   WARPHEAP_HOST_DEVICE constexpr bool serves(u32 wanted_kind) const { return live() && kind() == wanted_kind; }
   WARPHEAP_HOST_DEVICE constexpr bool empty() const { return live() && used() == 0; }
+  WARPHEAP_HOST_DEVICE constexpr bool unused() const { return phase() == slab_phase::free || empty(); }
 
   /// Blocks of 2^length chunks that may still be promised in a slab of `capacity` chunks.
   WARPHEAP_HOST_DEVICE constexpr u32 room(u32 capacity, u32 length) const {
@@ -61,21 +58,27 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE static constexpr u64 live_as(u32 size) {
     return of(slab_phase::live) | u64{kind_of(size)} << kind_shift | u64{length_of(size)} << length_shift;
   }
-  /// There is no room for 2^length chunks, nor for more.
-  WARPHEAP_HOST_DEVICE static constexpr u64 no_room_for(u32 length) {
-    return no_room_mask & ~u64{0} << (no_room_shift + length);
-  }
   /// The same slab locked: what only a live slab has is gone (A5), transients and version stay.
   WARPHEAP_HOST_DEVICE constexpr slab_state locked() const {
     return {(word & used_mask) | (word & ~(version_unit - 1)) | of(slab_phase::locked)};
   }
   /// What leaving room for `chunks` adds to the word (A2).
   WARPHEAP_HOST_DEVICE static constexpr u64 leaving(u32 chunks) { return version_unit - chunks; }
+
+  /// Whether `note` says that at this version there is no room for 2^length chunks (A4).
+  WARPHEAP_HOST_DEVICE constexpr bool is_full_by(u64 note, u32 length) const {
+    return note >> version_shift == version() && (note >> length & 1) != 0;
+  }
+  /// The note that there was no room for 2^length chunks, nor for more, besides what `note` says of the same version.
+  WARPHEAP_HOST_DEVICE constexpr u64 noting_full(u64 note, u32 length) const {
+    u64 const kept = note >> version_shift == version() ? note & 15 : 0;
+    return version() << version_shift | kept | (15u << length & 15u);
+  }
 };
 
 static_assert(slab_state{slab_state::live_as(13) + 5}.size() == 13 &&
               slab_state{slab_state::live_as(13) + 5}.used() == 5);
 static_assert(slab_state{slab_state{7}.word + slab_state::leaving(7)}.word == slab_state::version_unit);
-static_assert(slab_state::no_room_for(2) == u64{0b1100} << 32 && slab_state{3}.room(8, 2) == 1);
+static_assert(slab_state{3}.room(8, 2) == 1 && slab_state{3}.noting_full(0b1000, 2) == 0b1100);
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::chunks

@@ -10,14 +10,12 @@
 // many at a time as have replaced a head. A row that was found without a next head while it was in use has one more of them
 // from then on, four at most: a crowd takes a slab of large blocks in less time than a search needs.
 //
-//   P1  who leaves a slab empty raises the slab epoch after that, before its call returns.
-//   P2  who makes a slab live raises the slab epoch before that: it may be empty, and nobody watches it, so who leaves room in
-//       it later need not tell.
-//   P3  slabs come from TBuddy and go back under a mutex, by which they are in sight again, locked or TBuddy's, and said in the
-//       epoch. So who holds it and finds nothing at TBuddy knows that no slab is on its way. In the epoch also, after it: who
-//       frees a large block.
-//   P4  head bit => some row has the slab as its head or as one of its next ones, or a call in progress is about to, or was.
-//   P5  a row's head changes under its lock, and a next head is taken under it; to a place that has none, anyone gives one.
+//   P1  slabs come from TBuddy and go back under a mutex; before it is given back, the move is counted. So two equal counts
+//       have no move between them, and the thread that holds the mutex knows that no slab is on its way.
+//   P2  head bit => some row has the slab as its head or as one of its next ones, or a call in progress is about to, or was.
+//   P3  a row's head changes under its lock, and a next head is taken under it; to a place that has none, anyone gives one.
+//   P4  between its lock and what ends it a slab's owner waits for nothing but TBuddy, and only with the mutex held already.
+//       So whoever waits for a locked slab, with or without the mutex, waits for a running thread.
 //
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
 #pragma once
@@ -43,21 +41,41 @@ class slab_supply {
   /// Locks a free slab. Takes it out of their set.
   WARPHEAP_DEVICE bool lock_free(u32 slab) const {
     slab_state seen = table().load(slab);
-    if (Table::steps::locks_free_slabs && seen.phase() != slab_phase::free) return false;
+    bool won = false;
     // A6: transients stay in the count; each takes its own part back. acquire: the slab as it was left happens before we use
     // it; pairs with the release in unlock_free().
-    bool const won =
-        table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
+    while (!won && seen.phase() == slab_phase::free)
+      won = table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
     if (Table::steps::locks_free_slabs && !won) return false;
     table().set(Table::free_slabs).remove(slab);  // A8
     return true;
+  }
+
+  /// Locks a slab of which nobody has a chunk, be it free or empty. Waits while another call has it locked, which may only be
+  /// putting it elsewhere (P4). If the slab is in use, false, and `seen` says how.
+  WARPHEAP_DEVICE bool lock_unused(u32 slab, slab_state& seen) const {
+    backoff nap;
+    slab_state lost{};
+    WARPHEAP_NO_UNROLL
+    for (bool tried = false;;) {
+      seen = table().load(slab);
+      if (seen.phase() == slab_phase::locked && Table::steps::waits_for_locked_slabs) {
+        nap.pause();
+        continue;
+      }
+      // Lost, and given back since (A2): it was in use at a moment between.
+      if (!seen.unused() || (tried && seen.version() != lost.version())) return false;
+      if (seen.phase() == slab_phase::free ? lock_free(slab) : table().lock_empty(slab)) return true;
+      if (!Table::steps::waits_for_locked_slabs) return false;
+      lost = seen;
+      tried = true;
+    }
   }
 
   /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit for a row.
   WARPHEAP_DEVICE void publish(u32 slab, u32 size, u32 chunks, bool head) const {
     // relaxed: ordered by the release below; free gets it with the block.
     table().role(slab).store(1 + kind_of(size), order::relaxed);
-    table().raise_slabs();  // P2
     u64 const change = slab_state::live_as(size) - slab_state::of(slab_phase::locked) + chunks;
     // release: role and clear words happen before any promise; pairs with the acquire in promise().
     table().state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
@@ -67,7 +85,7 @@ class slab_supply {
   /// takes some more at a time, which are free then: one block of TBuddy takes as long as sixty-four.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
-    spin_mutex const moving = table().moving();  // P3
+    spin_mutex const moving = table().moving();  // P1
     for (backoff nap; moving.is_locked() || !moving.try_lock();) {
       nap.pause();
       // What the holder has brought is enough for us too.
@@ -95,26 +113,27 @@ class slab_supply {
       table().role(slab).store(1, order::relaxed);
       table().state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
     }
-    table().raise_slabs();
+    table().count_move();
     // Aligned to what it is, the run lies in one word of the set.
     if (more != 0) table().unlock_free(first + 1, first + (1u << more));
     return first;
   }
 
-  /// Whether a row's head has room for a block of the size.
-  WARPHEAP_DEVICE bool serves(u32 entry) const {
+  /// The slab that a row takes blocks from, if it has room by its count; else `none`.
+  WARPHEAP_DEVICE u32 head_with_room(u32 entry) const {
     u32 const head = Table::head_of(table().head(entry).load(order::relaxed)), size = entry % sizes;
-    return head != 0 && fits(table().load(head - 1), size, table().geometry().capacity(kind_of(size)));
+    return head != 0 && fits(head - 1, table().load(head - 1), size, table().geometry().capacity(kind_of(size)))
+               ? head - 1
+               : none;
   }
 
-  /// Gives a locked slab back to TBuddy.
+  /// Gives a locked slab back to TBuddy. The caller holds the mutex (P1).
   WARPHEAP_DEVICE void unmake(u32 slab) const {
-    scoped_lock const alone{table().moving()};  // P3
     // relaxed: TBuddy's release covers both.
     table().role(slab).store(0, order::relaxed);
     table().state(slab).fetch_sub(slab_state::of(slab_phase::locked), order::relaxed);
     table().large().destroy_kept(table().data(slab));
-    table().raise_slabs();
+    table().count_move();
   }
 
   WARPHEAP_DEVICE static u32 scattered(u32 below) {
@@ -132,7 +151,7 @@ class slab_supply {
     u64 const more_ahead = lock.fetch_or(Table::row_lock, order::acquire);
     if (more_ahead & Table::row_lock) return replaced::by_others;
     u64 const began = Table::work_clock();
-    // relaxed: changes under our lock alone (P5), but for the counter.
+    // relaxed: changes under our lock alone (P3), but for the counter.
     u32 const head = Table::head_of(table().head(entry).load(order::relaxed));
     if (Table::steps::rechecks_head && head != seen) {
       unlock(entry, more_ahead);
@@ -169,7 +188,7 @@ class slab_supply {
     for (u32 i = 0; i < Table::most_ahead; ++i) {
       atomic_ref<u64> const place = table().next_head(entry, i);
       if (place.load(order::relaxed) == 0) continue;
-      // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0: nobody else takes (P5).
+      // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0: nobody else takes (P3).
       u32 const next = static_cast<u32>(place.exchange(0, order::acquire));
       if (may_serve(next - 1, size)) return next;
       retire(next - 1);
@@ -191,7 +210,7 @@ class slab_supply {
     }
   }
 
-  /// Makes a head one of the row's next ones, if there are not so many (P5).
+  /// Makes a head one of the row's next ones, if there are not so many (P3).
   WARPHEAP_DEVICE bool give_next(u32 entry, u32 slab, u32 wanted) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < wanted; ++i) {
@@ -206,7 +225,7 @@ class slab_supply {
   /// Whether a slab that was found ahead of time may still be what it was found for; others may have taken it for another kind.
   WARPHEAP_DEVICE bool may_serve(u32 slab, u32 size) const {
     slab_state const now = table().load(slab);
-    return now.serves(kind_of(size)) && now.head() && fits(now, size, table().busy_limit(kind_of(size)));
+    return now.serves(kind_of(size)) && now.head() && fits(slab, now, size, table().busy_limit(kind_of(size)));
   }
 
   /// Takes a slab from its row to where it belongs (A7).
@@ -219,10 +238,10 @@ class slab_supply {
     if (old.used() == 0 && table().lock_empty(slab)) table().unlock_free(slab);
   }
 
-  WARPHEAP_DEVICE bool fits(slab_state now, u32 size, u32 most_used) const {
+  WARPHEAP_DEVICE bool fits(u32 slab, slab_state now, u32 size, u32 most_used) const {
     u32 const kind = kind_of(size), length = length_of(size);
-    return now.serves(kind) && now.used() <= most_used && !now.has_no_room(length) &&
-           now.room(table().geometry().capacity(kind), length) != 0;
+    return now.serves(kind) && now.used() <= most_used && now.room(table().geometry().capacity(kind), length) != 0 &&
+           !table().is_noted_full(slab, now, length);
   }
 
   /// A head for the size; `none` if we saw none, which is not to say that there is none. Ahead of time only what costs others
@@ -274,7 +293,7 @@ class slab_supply {
     u64 const as = u64{length_of(size)} << slab_state::length_shift;
     slab_state now = table().load(slab);
     while (now.live() && !now.head()) {
-      if (!fits(now, size, most_used)) {
+      if (!fits(slab, now, size, most_used)) {
         table().set(table().set_of(now)).add(slab);
         return false;
       }

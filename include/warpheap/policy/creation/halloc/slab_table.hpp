@@ -4,11 +4,11 @@
 //                                                              pool, the part that is slabs alone
 //   base                       rows                            128 bytes a row and size: head and counter, its lock, where
 //                                                              in a slab blocks are looked for, the next heads
-//                              record 0 | record 1 | ...       a slab's state, 128 bytes; its words of 32 chunks
+//                              record 0 | record 1 | ...       a slab's state and note, 128 bytes; its words of 32 chunks
 //                              roles                           what free reads: 1 + the kind of a slab's chunks, and 0 if it is
 //                                                              TBuddy's memory. A free slab keeps its last kind
 //                              sets                            of slabs: free; sparse and busy by kind; normal by size
-//                              control                         epoch counters, certificates, searches, counts
+//                              control                         what searches know, a mutex, counts
 //
 //   A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy one, by how much of it is taken, or
 //       in one by which whoever takes it finds where it belongs (S1, S2).
@@ -39,8 +39,18 @@ struct careful_steps {
   static constexpr bool rechecks_head = true;
   /// Whether who takes a free slab must win its lock (A8).
   static constexpr bool locks_free_slabs = true;
-  /// Whether somebody who found no room looks whether some appeared meanwhile.
-  static constexpr bool compares_epochs = true;
+  /// Whether a search decides by the words whether a slab has room, and not by its count.
+  static constexpr bool decides_by_words = true;
+  /// Whether a search waits for slabs that are locked.
+  static constexpr bool waits_for_locked_slabs = true;
+  /// Whether a search goes on from where it lost, and does not begin again.
+  static constexpr bool goes_on = true;
+  /// Whether a search looks again if slabs have come from TBuddy or gone back meanwhile (P1).
+  static constexpr bool heeds_moves = true;
+  /// Whether a call goes by another's search only if that began after the call (E1).
+  static constexpr bool compares_numbers = true;
+  /// Whether a note says something of its own version alone (A4).
+  static constexpr bool compares_versions = true;
   /// Whether who found a next head puts it where none is (P5).
   static constexpr bool gives_to_empty_places = true;
   /// Between two looks of a search, and between the steps of a free: tests are slow there.
@@ -66,6 +76,8 @@ enum class count : u32 {
   replacements,
   probes,
   searches,
+  looks,
+  word_looks,
   dry_rows,
   waits,
   replacing,
@@ -73,25 +85,24 @@ enum class count : u32 {
   caching,
   longest_caching
 };
-inline constexpr u32 count_kinds = 12;
+inline constexpr u32 count_kinds = 14;
 
 /// Everything's place, from a base and one word.
 ///
-///   63            36 35    32 31    28 27   24 23          0
-///  |       0        |epochs  | rows   |log2-14|   slabs     |     epochs and rows as log2
+///   63                   32 31    28 27   24 23          0
+///  |           0            | rows   |log2-14|   slabs     |     rows as log2
 struct slab_geometry {
   u64 packed = 0;
 
   static constexpr u32 max_slabs = (1u << 24) - 2;
 
-  WARPHEAP_HOST_DEVICE static constexpr slab_geometry of(u32 slabs, u32 slab_log2, u32 rows_log2, u32 epochs_log2) {
-    return {slabs | u64{slab_log2 - 14} << 24 | u64{rows_log2} << 28 | u64{epochs_log2} << 32};
+  WARPHEAP_HOST_DEVICE static constexpr slab_geometry of(u32 slabs, u32 slab_log2, u32 rows_log2) {
+    return {slabs | u64{slab_log2 - 14} << 24 | u64{rows_log2} << 28};
   }
 
   WARPHEAP_HOST_DEVICE constexpr u32 slabs() const { return static_cast<u32>(packed & 0xff'ffff); }
   WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 24 & 15) + 14; }
   WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << (packed >> 28 & 15); }
-  WARPHEAP_HOST_DEVICE constexpr u32 epochs() const { return 1u << (packed >> 32 & 15); }
   WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 kind) const { return capacity_of(kind, slab_log2()); }
   /// Words of a slab of a kind.
   WARPHEAP_HOST_DEVICE constexpr u32 words(u32 kind) const { return (capacity(kind) + word_chunks - 1) / word_chunks; }
@@ -110,16 +121,12 @@ struct slab_geometry {
     return align_up(8 * (low + (low + 63) / 64), spacing);
   }
   WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const { return sets_offset() + sets * set_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 epochs_offset(u32 which) const {
-    return control_offset() + u64{which} * epochs() * spacing;
+  /// One word for each size and each order; then the words that are alone, each in a line of its own.
+  WARPHEAP_HOST_DEVICE constexpr u64 fruitless_offset() const { return control_offset(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 searches_offset() const {
+    return align_up(fruitless_offset() + 8 * (chunks::sizes + orders), spacing);
   }
-  /// One word for each size, twice; one for each order; then the words that are alone.
-  WARPHEAP_HOST_DEVICE constexpr u64 certificates_offset() const { return epochs_offset(2); }
-  WARPHEAP_HOST_DEVICE constexpr u64 fruitless_offset() const { return certificates_offset() + 8 * chunks::sizes; }
-  WARPHEAP_HOST_DEVICE constexpr u64 fruitless_large_offset() const { return fruitless_offset() + 8 * chunks::sizes; }
-  WARPHEAP_HOST_DEVICE constexpr u64 large_certificate_offset() const { return fruitless_large_offset() + 8 * orders; }
-  WARPHEAP_HOST_DEVICE constexpr u64 searches_offset() const { return large_certificate_offset() + 8; }
-  WARPHEAP_HOST_DEVICE constexpr u64 moving_offset() const { return align_up(searches_offset() + 8, spacing); }
+  WARPHEAP_HOST_DEVICE constexpr u64 moving_offset() const { return searches_offset() + spacing; }
   WARPHEAP_HOST_DEVICE constexpr u64 counts_offset() const { return moving_offset() + spacing; }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const {
     return align_up(counts_offset() + 8 * count_kinds, spacing);
@@ -159,6 +166,13 @@ class slab_table {
 
   WARPHEAP_DEVICE atomic_ref<u64> state(u32 slab) const { return atomic_ref<u64>{*record(slab)}; }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
+  WARPHEAP_DEVICE atomic_ref<u64> note(u32 slab) const { return atomic_ref<u64>{record(slab)[1]}; }
+  /// Whether a search has noted that a slab in the state `now` has no room for 2^length chunks (A4).
+  WARPHEAP_DEVICE bool is_noted_full(u32 slab, slab_state now, u32 length) const {
+    // relaxed, as the state: it is the version in both that says that they belong together.
+    u64 const noted = note(slab).load(order::relaxed);
+    return Steps::compares_versions ? now.is_full_by(noted, length) : (noted >> length & 1) != 0;
+  }
   WARPHEAP_DEVICE atomic_ref<u64> word(u32 slab, u32 i) const {
     return atomic_ref<u64>{record(slab)[slab_geometry::spacing / 8 + i]};
   }
@@ -210,36 +224,52 @@ class slab_table {
   /// Leaves room for this many chunks, after their bits were cleared or because they were never set
   /// (A2).
   WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
-    // release: the cleared bits happen before whoever locks the slab or looks for room; pairs with slab_supply::lock_empty()
-    // and block_search::look().
+    // release: the cleared bits happen before the next look for room, or the next life of the slab; pairs with lock_empty()
+    // and block_search::take_from().
     slab_state const old{state(slab).fetch_add(slab_state::leaving(chunks), order::release)};
     slab_state const now{old.word + slab_state::leaving(chunks)};
-    if (now.live() && (now.watched() || now.used() == 0 || moves_down(old, now))) settle(*this, slab, old, now);
+    if (now.live() && (now.used() == 0 || moves_down(old, now))) settle(*this, slab, old, now);
   }
 
   /// The same where it is rare: a call.
   WARPHEAP_COLD static void give_back(slab_table self, u32 slab, u32 chunks) { self.subtract(slab, chunks); }
 
-  // Epochs: how often room was left where somebody looked, and how often a slab was left empty. Both only grow.
-  WARPHEAP_DEVICE void raise_rooms() const { raise(0); }
-  WARPHEAP_DEVICE void raise_slabs() const { raise(1); }
-  WARPHEAP_DEVICE u64 slab_epoch() const { return sum(1); }
-  WARPHEAP_DEVICE u64 epoch() const { return sum(0) + sum(1); }
-  /// The same by read-modify-writes, which read the newest.
-  WARPHEAP_DEVICE u64 newest_slab_epoch() const { return newest_sum(1); }
-  WARPHEAP_DEVICE u64 newest_epoch() const { return newest_sum(0) + newest_sum(1); }
+  // What searches know of each other.
+  //
+  //   E1  searches_begun is raised, by a read-modify-write, before a search's first look, which gives the search its number.
+  //       So a search with a larger number than one that a call drew began after that call did.
+  //   E2  fruitless(what) = n: search n went over everything and left a request for `what` without a block.
 
-  // What searches know (block_search, large_search).
-  WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size) const { return at(geometry_.certificates_offset(), size); }
-  WARPHEAP_DEVICE atomic_ref<u64> fruitless(u32 size) const { return at(geometry_.fruitless_offset(), size); }
-  WARPHEAP_DEVICE atomic_ref<u64> fruitless_large(u32 order) const {
-    return at(geometry_.fruitless_large_offset(), order);
+  /// What a search is for: blocks of a size, or TBuddy's of an order.
+  WARPHEAP_HOST_DEVICE static constexpr u32 searched_order(u32 order) { return sizes + order; }
+  /// A number for a call, or for the search that it begins.
+  WARPHEAP_DEVICE u64 draw_number() const {
+    // acq_rel: what the calls before us knew to be free, we look at; what we know, all later searches look at. Each other's
+    // partners (E1).
+    return at(geometry_.searches_offset(), 0).fetch_add(1, order::acq_rel) + 1;
   }
-  WARPHEAP_DEVICE atomic_ref<u64> large_certificate() const { return at(geometry_.large_certificate_offset(), 0); }
-  WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return at(geometry_.searches_offset(), 0); }
-  /// Held while slabs are on their way from TBuddy or to it, in nobody's sight (P3).
+  /// Whether a search that began after a call drew `number` found nothing for it.
+  WARPHEAP_DEVICE bool is_fruitless(u32 what, u64 number) const {
+    // relaxed: numbers alone; E1 has ordered what they say.
+    u64 const newest = fruitless(what).load(order::relaxed);
+    return Steps::compares_numbers ? newest > number : newest != 0;
+  }
+  WARPHEAP_DEVICE void note_fruitless(u32 what, u64 number) const {
+    // relaxed: as above. A smaller number may replace a larger one: then somebody searches who need not.
+    if (fruitless(what).load(order::relaxed) < number) fruitless(what).store(number, order::relaxed);
+  }
+
+  /// Held while slabs are on their way from TBuddy or to it; and how often some were (P1).
   WARPHEAP_DEVICE spin_mutex moving() const {
     return spin_mutex{*reinterpret_cast<u32*>(base_ + geometry_.moving_offset())};
+  }
+  WARPHEAP_DEVICE u64 moves() const {
+    // acquire: of the moves that it counts we see the slabs; pairs with count_move().
+    return at(geometry_.moving_offset(), 1).load(order::acquire);
+  }
+  WARPHEAP_DEVICE void count_move() const {
+    // release: the slabs' new states come before; pairs with moves().
+    at(geometry_.moving_offset(), 1).fetch_add(1, order::release);
   }
 
   WARPHEAP_DEVICE void add_count(count which, u64 more) const {
@@ -315,41 +345,14 @@ class slab_table {
   }
 
   WARPHEAP_COLD static void settle(slab_table self, u32 slab, slab_state old, slab_state now) {
-    if (now.watched()) {
-      // Before the epoch: who counts our raise must not believe the bits any more. What is cleared in vain is looked at again.
-      // relaxed: the raise's release covers it.
-      if (now.word & slab_state::no_room_mask) self.state(slab).fetch_and(~slab_state::no_room_mask, order::relaxed);
-      self.raise_rooms();  // A4
-    }
     if (now.used() != 0) {
       if (self.moves_down(old, now)) self.set(self.set_of(now)).add(slab);
       return;
     }
-    self.raise_slabs();  // P1
     if (!now.head() && self.lock_empty(slab)) self.unlock_free(slab);
   }
 
-  WARPHEAP_DEVICE atomic_ref<u64> counter(u32 which, u32 i) const {
-    return at(geometry_.epochs_offset(which), i * (slab_geometry::spacing / 8));
-  }
-  WARPHEAP_DEVICE void raise(u32 which) const {
-    // release: the room happens before whoever counts this; pairs with the acquire in sum() and newest_sum().
-    counter(which, simt::sm_id() & (geometry_.epochs() - 1)).fetch_add(1, order::release);
-  }
-  WARPHEAP_DEVICE u64 sum(u32 which) const {
-    u64 all = 0;
-    // acquire: pairs with the release in raise().
-    WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < geometry_.epochs(); ++i) all += counter(which, i).load(order::acquire);
-    return all;
-  }
-  WARPHEAP_DEVICE u64 newest_sum(u32 which) const {
-    u64 all = 0;
-    // acquire: as above. release: what we looked at before happens before who raises or reads the counter next.
-    WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < geometry_.epochs(); ++i) all += counter(which, i).fetch_add(0, order::acq_rel);
-    return all;
-  }
+  WARPHEAP_DEVICE atomic_ref<u64> fruitless(u32 what) const { return at(geometry_.fruitless_offset(), what); }
 
   u8* base_ = nullptr;
   u8* pool_ = nullptr;
