@@ -77,7 +77,7 @@ class block_search {
       WARPHEAP_NO_UNROLL
       for (u32 rest = simt::ballot(group_.mask, worth); rest != 0; rest &= rest - 1) {
         if (visit(simt::shuffle(group_.mask, slab, lowest_bit(rest)))) return true;
-        if (!steps::goes_on) done = 0;
+        if (!steps::goes_on) done = 0 - group_.size;
       }
     }
     return false;
