@@ -168,7 +168,7 @@ TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
   EXPECT_LE(searches, bursts);  // of 8,192 calls each
 }
 
-// P5 left out: who found a next head puts it where another one is, which then is nobody's.
+// P3 left out: who found a next head puts it where another one is, which then is nobody's.
 struct overwrites_next_heads : chunks::careful_steps {
   static constexpr bool gives_to_empty_places = false;
 };

@@ -92,13 +92,10 @@ TEST(HallocWords, AWordTellsItsBlocks) {
 }
 
 TEST(HallocWords, AStateKeepsItsFieldsApart) {
-  slab_state state{slab_state::live_as(13) + 77 + slab_state::head_bit + slab_state::watched_bit};
-  state.word |= slab_state::no_room_for(2);
-  EXPECT_TRUE(state.serves(3) && state.length() == 2 && state.head() && state.watched() && state.used() == 77);
-  EXPECT_FALSE(state.has_no_room(1));
-  EXPECT_TRUE(state.has_no_room(2) && state.has_no_room(3));
+  slab_state const state{slab_state::live_as(13) + 77 + slab_state::head_bit};
+  EXPECT_TRUE(state.serves(3) && state.length() == 2 && state.head() && state.used() == 77);
   slab_state const left{state.word + slab_state::leaving(77)};
-  EXPECT_TRUE(left.empty() && left.head() && left.version() == state.version() + 1);
+  EXPECT_TRUE(left.empty() && left.unused() && left.head() && left.version() == state.version() + 1);
   slab_state last{left.word | ~(slab_state::version_unit - 1)};
   last.word += slab_state::leaving(0);
   EXPECT_EQ(last.version(), 0u) << "counts around";
@@ -108,6 +105,20 @@ TEST(HallocWords, AStateKeepsItsFieldsApart) {
   EXPECT_EQ(slab_state{100}.room(100, 0), 0u);
   EXPECT_EQ(slab_state{101}.room(100, 0), 0u) << "transients";
   EXPECT_EQ(slab_state{93}.room(100, 2), 1u);
+}
+
+TEST(HallocWords, ANoteHoldsUntilRoomIsLeft) {
+  slab_state const full{slab_state::live_as(0) + 100 + 5 * slab_state::version_unit};
+  u64 const noted = full.noting_full(0, 2);
+  for (u32 length = 0; length < 4; ++length) {
+    EXPECT_FALSE(full.is_full_by(0, length));
+    EXPECT_EQ(full.is_full_by(noted, length), length >= 2);
+    EXPECT_TRUE(full.is_full_by(full.noting_full(noted, 0), length)) << "of the same version, both hold";
+  }
+  slab_state const promised{full.word + 8}, left{full.word + slab_state::leaving(1)};
+  EXPECT_TRUE(promised.is_full_by(noted, 3));
+  EXPECT_FALSE(left.is_full_by(noted, 3));
+  EXPECT_FALSE(left.is_full_by(left.noting_full(noted, 3), 2)) << "what an old note said is gone";
 }
 
 TEST(HallocWords, APlanFitsThePool) {

@@ -51,7 +51,7 @@ struct careful_steps {
   static constexpr bool compares_numbers = true;
   /// Whether a note says something of its own version alone (A4).
   static constexpr bool compares_versions = true;
-  /// Whether who found a next head puts it where none is (P5).
+  /// Whether who found a next head puts it where none is (P3).
   static constexpr bool gives_to_empty_places = true;
   /// Between two looks of a search, and between the steps of a free: tests are slow there.
   WARPHEAP_DEVICE static void linger_in_search() {}
