@@ -24,6 +24,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 
+/// A search in progress: next_slab() says where to go, visit() takes what is there.
 template <class Table>
 class block_search {
   using supply_type = slab_supply<Table>;
@@ -40,23 +41,32 @@ class block_search {
   }
 
  private:
+  static constexpr u32 none = slab_set::none;
+  static constexpr u32 at_a_time = 4;  ///< slabs whose states a lane asks for before it waits for the first
+
+  /// In this order. The leader has the mutex in the last two.
+  enum class stage : u32 { round, mutex, tbuddy, second_round };
+
   WARPHEAP_DEVICE block_search(Table const& table, lane_group const& group, u32 size)
       : table_{table}, group_{group}, kind_{kind_of(size)}, length_{length_of(size)} {}
 
   WARPHEAP_DEVICE void* operator()(u64 number) {
     // What any of us knows to have been freed, all of us find.
     simt::sync_warp(group_.mask);
-    u64 moves = 0;
     if (group_.leads) {
       number_ = number != 0 ? number : table().draw_number();
-      moves = table().moves();
+      moves_ = table().moves();
       table().add_work(count::searches, 1);
     }
-    if (!look_at_all()) {
-      if constexpr (Table::config.split_percent != 0) note_fruitless();
-      else take_from_tbuddy(moves);
+    start_ = broadcast(group_, supply_type::scattered(table().slabs()));
+    WARPHEAP_NO_UNROLL
+    while (unserved() != 0) {
+      u32 const slab = next_slab();
+      if (slab == none) break;
+      visit(slab);
     }
-    u32 const refused = simt::ballot(group_.mask, mine_ == nullptr);
+    if (stage_ >= stage::tbuddy && group_.leads) table().moving().unlock();
+    u32 const refused = unserved();
     if (group_.leads) table().add_count(count::failures, popcount(refused));
     return mine_;
   }
@@ -65,22 +75,40 @@ class block_search {
   /// Lanes of ours that have no block yet.
   WARPHEAP_DEVICE u32 unserved() const { return simt::ballot(group_.mask, mine_ == nullptr); }
 
-  /// Looks at every slab, and takes what is there. True if nobody has to look any further.
-  WARPHEAP_DEVICE bool look_at_all() {
-    u32 const slabs = table().slabs(), start = broadcast(group_, supply_type::scattered(slabs));
+  /// A slab that may have something for us; `none` if it is certain that none has.
+  WARPHEAP_DEVICE u32 next_slab() {
     WARPHEAP_NO_UNROLL
-    for (u32 done = 0; done < slabs; done += group_.size) {
-      if (is_answered()) return true;
-      u32 const mine = done + group_.rank, ahead = start + mine, slab = ahead < slabs ? ahead : ahead - slabs;
-      bool const worth = mine < slabs && is_worth_a_visit(slab);
-      steps::linger_in_search();
-      WARPHEAP_NO_UNROLL
-      for (u32 rest = simt::ballot(group_.mask, worth); rest != 0; rest &= rest - 1) {
-        if (visit(simt::shuffle(group_.mask, slab, lowest_bit(rest)))) return true;
-        if (!steps::goes_on) done = 0 - group_.size;
+    for (;;) {
+      if (u32 const lanes = simt::ballot(group_.mask, worth_ != 0)) {
+        u32 const lane = lowest_bit(lanes), slab = simt::shuffle(group_.mask, in_turn(lowest_bit(worth_ | 16)), lane);
+        if (simt::lane_id() == lane) worth_ &= worth_ - 1;
+        return slab;
+      }
+      if (stage_ == stage::tbuddy) {
+        u32 slab = none;
+        if (group_.leads) slab = supply_type{table()}.make_alone();
+        slab = broadcast(group_, slab);
+        brought_ = slab != none;
+        if (brought_) return slab;
+        // N3
+        u32 moved = 0;
+        if (group_.leads) moved = steps::heeds_moves && moved_;
+        seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();
+        stage_ = stage::second_round;
+        continue;
+      }
+      if (is_answered()) return none;
+      if (stage_ == stage::mutex) {
+        if (u32 const head = lock_moving(); head != none) return head;
+      } else if (seen_ < table().slabs()) {
+        look_at_some();
+      } else if (stage_ == stage::second_round || Table::config.split_percent != 0) {
+        if (group_.leads) table().note_fruitless(size(), number_);
+        return none;
+      } else {
+        stage_ = stage::mutex;
       }
     }
-    return false;
   }
 
   /// Whether a search that began after our call has found nothing for us (E2).
@@ -89,33 +117,66 @@ class block_search {
     if (group_.leads) answered = table().is_fruitless(size(), number_);
     return broadcast(group_, answered) != 0;
   }
-  WARPHEAP_DEVICE void note_fruitless() const {
-    if (group_.leads) table().note_fruitless(size(), number_);
+
+  /// The i-th of the slabs that the lane looked at last.
+  WARPHEAP_DEVICE u32 in_turn(u32 i) const {
+    u32 const ahead = start_ + seen_ - (at_a_time - i) * group_.size + group_.rank;
+    return ahead < table().slabs() ? ahead : ahead - table().slabs();
   }
 
-  WARPHEAP_DEVICE bool is_worth_a_visit(u32 slab) const {
-    table().add_work(count::looks, 1);
+  /// The next slabs of the round, some for each lane: which of them are worth a visit?
+  WARPHEAP_DEVICE void look_at_some() {
+    u32 const left = table().slabs() - seen_;
+    seen_ += at_a_time * group_.size;
+    slab_state now[at_a_time];
     // relaxed: of what was freed before our call we see it, or something later.
-    slab_state const now = table().load(slab);
+    for (u32 i = 0; i < at_a_time; ++i)
+      if (i * group_.size + group_.rank < left) now[i] = table().load(in_turn(i));
+    for (u32 i = 0; i < at_a_time; ++i) {
+      if (i * group_.size + group_.rank >= left) break;
+      table().add_work(count::looks, 1);
+      worth_ |= u32{is_worth_a_visit(in_turn(i), now[i])} << i;
+    }
+    steps::linger_in_search();
+  }
+
+  WARPHEAP_DEVICE bool is_worth_a_visit(u32 slab, slab_state now) const {
     if (now.phase() == slab_phase::locked) return steps::waits_for_locked_slabs;
     if (!steps::decides_by_words && now.serves(kind_) && now.room(capacity(), length_) == 0) return false;
     return now.unused() || (now.serves(kind_) && !table().is_noted_full(slab, now, length_));
   }
 
-  /// Takes what a slab has for us. True if all of us are served.
-  WARPHEAP_DEVICE bool visit(u32 slab) {
+  /// Tries to get the mutex, with which TBuddy may be asked. Meanwhile our row may have come by a head: the head, else `none`.
+  WARPHEAP_DEVICE u32 lock_moving() {
+    spin_mutex const moving = table().moving();
+    u32 locked = 0, head = none;
+    if (group_.leads) {
+      locked = !moving.is_locked() && moving.try_lock();
+      if (locked != 0) moved_ = table().moves() != moves_;
+      else head = supply_type{table()}.head_with_room(table().my_entry(size()));
+    }
+    if (broadcast(group_, locked) != 0) stage_ = stage::tbuddy;
+    else nap_.pause();
+    return broadcast(group_, head);
+  }
+
+  /// Takes what a slab has for us. One that TBuddy brought is locked by us.
+  WARPHEAP_DEVICE void visit(u32 slab) {
+    WARPHEAP_NO_UNROLL
     for (;;) {
       u32 promised = 0, ours = 0;
       u32 const wanted = popcount(unserved());
       if (group_.leads) {
         slab_state seen;
-        if (supply_type{table()}.lock_unused(slab, seen)) promised = open(slab, wanted);
+        if (brought_ || supply_type{table()}.lock_unused(slab, seen)) promised = open(slab, wanted);
         ours = promised != 0 || seen.serves(kind_);  // N2
       }
-      if (broadcast(group_, ours) == 0) return false;
+      brought_ = false;
+      if (broadcast(group_, ours) == 0) break;
       // Emptied and locked by others between two of our steps, it may be free now.
-      if (take_from(slab, broadcast(group_, promised))) return unserved() == 0;
+      if (take_from(slab, broadcast(group_, promised))) break;
     }
+    if (!steps::goes_on && stage_ == stage::round) seen_ = worth_ = 0;
   }
 
   /// Makes a locked slab one of ours and returns the blocks of it that are promised. One lane.
@@ -202,43 +263,6 @@ class block_search {
     note.store(before.noting_full(note.load(order::relaxed), length_), order::relaxed);
   }
 
-  /// Slabs that TBuddy has, while we wait for the mutex what our row comes by, and all slabs again if some were moved (N3).
-  WARPHEAP_DEVICE void take_from_tbuddy(u64 moves) {
-    if (!lock_moving()) return;
-    u32 moved = 0;
-    if (group_.leads) moved = steps::heeds_moves && table().moves() != moves;
-    moved = broadcast(group_, moved);
-    for (;;) {
-      u32 slab = slab_set::none, promised = 0;
-      u32 const wanted = popcount(unserved());
-      if (wanted == 0) break;
-      if (group_.leads) slab = supply_type{table()}.make_alone();
-      if (group_.leads && slab != slab_set::none) promised = open(slab, wanted);
-      slab = broadcast(group_, slab);
-      if (slab == slab_set::none) break;
-      take_from(slab, broadcast(group_, promised));
-    }
-    if (unserved() != 0 && !(moved != 0 && look_at_all())) note_fruitless();
-    if (group_.leads) table().moving().unlock();
-  }
-
-  /// Waits for the mutex, which the leader then has. False if we need it no more: somebody else's search has answered for us,
-  /// or our row has come by a head that served us.
-  WARPHEAP_DEVICE bool lock_moving() {
-    spin_mutex const moving = table().moving();
-    for (backoff nap;; nap.pause()) {
-      if (is_answered()) return false;
-      u32 locked = 0, head = slab_set::none;
-      if (group_.leads) {
-        locked = !moving.is_locked() && moving.try_lock();
-        if (locked == 0) head = supply_type{table()}.head_with_room(table().my_entry(size()));
-      }
-      if (broadcast(group_, locked) != 0) return true;
-      head = broadcast(group_, head);
-      if (head != slab_set::none && visit(head)) return false;
-    }
-  }
-
   WARPHEAP_DEVICE u32 capacity() const { return table_.geometry().capacity(kind_); }
   /// Nothing that follows from its sizes is kept: this is off the common path.
   WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
@@ -246,8 +270,15 @@ class block_search {
   Table table_;
   lane_group group_;
   u32 kind_, length_;
-  u64 number_ = 0;        ///< of the search; the leader's
   void* mine_ = nullptr;  ///< the lane's block
+  stage stage_ = stage::round;
+  u32 start_ = 0, seen_ = 0;  ///< a round's first slab, and how many it has seen
+  u32 worth_ = 0;             ///< bit i: the lane's in_turn(i) is worth a visit
+  bool brought_ = false;      ///< the slab to visit is TBuddy's, and locked by us
+  // The leader's.
+  u64 number_ = 0, moves_ = 0;  ///< of the search; counted before its first look
+  bool moved_ = false;          ///< some slabs came or went between that and the mutex
+  backoff nap_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::chunks

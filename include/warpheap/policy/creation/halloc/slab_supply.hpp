@@ -14,8 +14,9 @@
 //       have no move between them, and the thread that holds the mutex knows that no slab is on its way.
 //   P2  head bit => some row has the slab as its head or as one of its next ones, or a call in progress is about to, or was.
 //   P3  a row's head changes under its lock, and a next head is taken under it; to a place that has none, anyone gives one.
-//   P4  between its lock and what ends it a slab's owner waits for nothing but TBuddy, and only with the mutex held already.
-//       So whoever waits for a locked slab, with or without the mutex, waits for a running thread.
+//   P4  a thread that has locked a slab waits for nobody who waits for a locked slab or for the mutex, until it has ended the
+//       lock; for TBuddy only while it holds the mutex. So whoever waits for a locked slab, with or without the mutex, waits
+//       for a running thread.
 //
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
 #pragma once
