@@ -1,17 +1,17 @@
 // The last resort of lanes of one heap and size for whom no head had room: every slab is looked at once, by the lanes side by
 // side, also the busy ones, other rows' heads, and heads of other chunks that are empty; then TBuddy is asked for more.
 //
-// nullptr means that no suitable block was free during the whole call. So each place has to be seen without room, or lost to
-// another call, once: a lost race is an observation, from which a search goes on. It takes no second round for what others
-// do, and ends however they come and go. A slab is free while nobody has a chunk of it, also while others move it from one
-// set to another, or from TBuddy or to it (P1).
+// nullptr means that no suitable block was free during the whole call. So each place has to be seen without room once. A lost
+// race will do: what a read-modify-write found taken was taken at that moment. A search goes on from where it lost, and ends
+// however others come and go. A slab counts as free also while another call moves it, from one set to another or between them
+// and TBuddy: a search waits for it (lock_unused() in slab_supply.hpp), and notices if it missed it (N3).
 //
 //   N1  in a slab of our chunks the words decide. Its count may be too high, by promises of calls that will not find a block
 //       or were promised too much. So a search promises itself what it sees, whatever the count says (A1 holds). A call that
 //       was promised a block and finds none gives the promise back and searches itself.
 //   N2  a slab of other chunks is in use unless its count is 0: a promise there holds the whole slab.
-//   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the first look, all slabs are
-//       looked at once more before the mutex is given back: no slab can pass from one side to the other then.
+//   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the first look, there is a second
+//       round, and the last, before the mutex is given back: no slab can pass from one side to the other meanwhile.
 //
 // A crowd on a full heap shares searches (E1, E2 in slab_table.hpp): a call goes by any that began after it did. And a slab
 // whose words were searched in vain keeps a note of that, so only slabs in which something was freed since are read again.
@@ -59,6 +59,8 @@ class block_search {
       table().add_work(count::searches, 1);
     }
     start_ = broadcast(group_, supply_type::scattered(table().slabs()));
+    // The leader's acquires are everybody's: what those who go by our search knew to be free, all of us see (E1).
+    simt::sync_warp(group_.mask);
     WARPHEAP_NO_UNROLL
     while (unserved() != 0) {
       u32 const slab = next_slab();
@@ -80,9 +82,9 @@ class block_search {
     WARPHEAP_NO_UNROLL
     for (;;) {
       if (u32 const lanes = simt::ballot(group_.mask, worth_ != 0)) {
-        u32 const lane = lowest_bit(lanes), slab = simt::shuffle(group_.mask, in_turn(lowest_bit(worth_ | 16)), lane);
+        u32 const lane = lowest_bit(lanes), mine = worth_ != 0 ? in_turn(lowest_bit(worth_)) : none;
         if (simt::lane_id() == lane) worth_ &= worth_ - 1;
-        return slab;
+        return simt::shuffle(group_.mask, mine, lane);
       }
       if (stage_ == stage::tbuddy) {
         u32 slab = none;
@@ -94,6 +96,8 @@ class block_search {
         u32 moved = 0;
         if (group_.leads) moved = steps::heeds_moves && moved_;
         seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();
+        // The mutex's acquire is everybody's.
+        simt::sync_warp(group_.mask);
         stage_ = stage::second_round;
         continue;
       }
@@ -187,8 +191,8 @@ class block_search {
     return promised;
   }
 
-  /// Takes blocks of a slab of our chunks for those who have none, from a random word on, and gives back what is left of the
-  /// `promised` blocks. False if the slab is not of our chunks any more.
+  /// Takes blocks of a slab of our chunks for those of us who have none, from a random word on. Gives back what is left of the
+  /// `promised` blocks, or of those that it was promised in their place (N1). False if the slab is not of our chunks any more.
   WARPHEAP_DEVICE bool take_from(u32 slab, u32 promised) {
     slab_state before;
     // acquire: room that was left before this is seen in the words; pairs with the release in subtract() (A4).

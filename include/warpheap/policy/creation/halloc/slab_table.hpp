@@ -236,7 +236,7 @@ class slab_table {
 
   // What searches know of each other.
   //
-  //   E1  searches_begun is raised, by a read-modify-write, before a search's first look, which gives the search its number.
+  //   E1  a counter is raised, by a read-modify-write, before a search's first look, which gives the search its number.
   //       So a search with a larger number than one that a call drew began after that call did.
   //   E2  fruitless(what) = n: search n went over everything and left a request for `what` without a block.
 
