@@ -135,5 +135,36 @@ TEST(HallocChurn, RefusesACrowdWithoutReadingTheWordsAgain) {
   });
 }
 
+#if !defined(__CUDACC__)
+
+/// Sixty-four warps at once at a full heap: they draw numbers, and most go by a search that somebody else began later.
+TEST(HallocChurn, ABurstOfRefusedCallsSharesSearches) {
+  constexpr static creation::halloc_config counting{.slab_bytes = 16384, .counts_work = true};
+  constexpr u64 bursts = 6, warps = 64, slabs = 256;
+  creation::halloc_work all;
+  for (u64 seed = 0; seed < bursts; ++seed) {
+    auto run = schedule_of(2 * seed + seed % 2);
+    run.policy = host::schedule_policy::random_walk;
+    run.masks = host::mask_policy::maximal;
+    run.sm_count = 16;
+    run.blocks_per_sm = 2;
+    host::scoped_execution const use{run};
+    halloc_pool<creation::halloc<counting>> const pool{slabs};
+    auto blocks = allocate(pool, {41, 32}, 3072);
+    EXPECT_EQ(std::count(blocks.begin(), blocks.end(), nullptr), 41 * 32 - 5 * static_cast<i64>(slabs));
+    auto const before = pool.allocator().work();
+    auto const more = allocate(pool, {16, 128}, 3072);
+    EXPECT_EQ(std::count(more.begin(), more.end(), nullptr), 2048);
+    auto const work = pool.allocator().work();
+    all.searches += work.searches - before.searches;
+    all.looks += work.looks - before.looks;
+  }
+  EXPECT_LE(all.searches, bursts * warps * 3 / 4);
+  EXPECT_LE(all.looks, bursts * warps * slabs / 2);
+  EXPECT_GE(all.looks, bursts * slabs) << "somebody has to look";
+}
+
+#endif
+
 }  // namespace
 }  // namespace warpheap::test
