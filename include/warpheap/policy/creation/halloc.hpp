@@ -8,8 +8,7 @@
 //
 // Cost: 1.6% of the pool in metadata; for lanes of a warp that ask for one size, an addition to the row's counter, one to the
 // head's count, and one bitmap operation for each run of places. The pool is divided among four kinds of chunks and the rows'
-// heads; a search gathers it all when it is needed. nullptr means
-// that no suitable block was free during the whole call.
+// heads; a search gathers it all when it is needed. nullptr: no suitable block was free during the whole call.
 // Source: Adinetz and Pleiter 2014. What differs: docs/design/halloc.md.
 #pragma once
 

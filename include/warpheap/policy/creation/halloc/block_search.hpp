@@ -87,19 +87,10 @@ class block_search {
         return simt::shuffle(group_.mask, mine, lane);
       }
       if (stage_ == stage::tbuddy) {
-        u32 slab = none;
-        if (group_.leads) slab = supply_type{table()}.make_alone();
-        slab = broadcast(group_, slab);
+        u32 const slab = broadcast(group_, group_.leads ? supply_type{table()}.make_alone() : none);
         brought_ = slab != none;
         if (brought_) return slab;
-        // N3
-        u32 moved = 0;
-        if (group_.leads) moved = steps::heeds_moves && moved_;
-        seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();
-        // The mutex's acquire is everybody's.
-        simt::sync_warp(group_.mask);
         stage_ = stage::second_round;
-        continue;
       }
       if (is_answered()) return none;
       if (stage_ == stage::mutex) {
@@ -117,9 +108,7 @@ class block_search {
 
   /// Whether a search that began after our call has found nothing for us (E2).
   WARPHEAP_DEVICE bool is_answered() const {
-    u32 answered = 0;
-    if (group_.leads) answered = table().is_fruitless(size(), number_);
-    return broadcast(group_, answered) != 0;
+    return broadcast(group_, u32{group_.leads && table().is_fruitless(size(), number_)}) != 0;
   }
 
   /// The i-th of the slabs that the lane looked at last.
@@ -134,17 +123,14 @@ class block_search {
     seen_ += at_a_time * group_.size;
     slab_state now[at_a_time];
     // relaxed: of what was freed before our call we see it, or something later.
-    for (u32 i = 0; i < at_a_time; ++i)
-      if (i * group_.size + group_.rank < left) now[i] = table().load(in_turn(i));
-    for (u32 i = 0; i < at_a_time; ++i) {
-      if (i * group_.size + group_.rank >= left) break;
-      table().add_work(count::looks, 1);
+    for (u32 i = 0; i < at_a_time && i * group_.size + group_.rank < left; ++i) now[i] = table().load(in_turn(i));
+    for (u32 i = 0; i < at_a_time && i * group_.size + group_.rank < left; ++i)
       worth_ |= u32{is_worth_a_visit(in_turn(i), now[i])} << i;
-    }
     steps::linger_in_search();
   }
 
   WARPHEAP_DEVICE bool is_worth_a_visit(u32 slab, slab_state now) const {
+    table().add_work(count::looks, 1);
     if (now.phase() == slab_phase::locked) return steps::waits_for_locked_slabs;
     if (!steps::decides_by_words && now.serves(kind_) && now.room(capacity(), length_) == 0) return false;
     return now.unused() || (now.serves(kind_) && !table().is_noted_full(slab, now, length_));
@@ -153,15 +139,21 @@ class block_search {
   /// Tries to get the mutex, with which TBuddy may be asked. Meanwhile our row may have come by a head: the head, else `none`.
   WARPHEAP_DEVICE u32 lock_moving() {
     spin_mutex const moving = table().moving();
-    u32 locked = 0, head = none;
+    u32 locked = 0, moved = 0, head = none;
     if (group_.leads) {
       locked = !moving.is_locked() && moving.try_lock();
-      if (locked != 0) moved_ = table().moves() != moves_;
+      if (locked != 0) moved = steps::heeds_moves && table().moves() != moves_;
       else head = supply_type{table()}.head_with_room(table().my_entry(size()));
     }
-    if (broadcast(group_, locked) != 0) stage_ = stage::tbuddy;
-    else nap_.pause();
-    return broadcast(group_, head);
+    if (broadcast(group_, locked) == 0) {
+      nap_.pause();
+      return broadcast(group_, head);
+    }
+    stage_ = stage::tbuddy;
+    seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();  // N3: of the second round
+    // The mutex's acquire is everybody's.
+    simt::sync_warp(group_.mask);
+    return none;
   }
 
   /// Takes what a slab has for us. One that TBuddy brought is locked by us.
@@ -281,7 +273,6 @@ class block_search {
   bool brought_ = false;      ///< the slab to visit is TBuddy's, and locked by us
   // The leader's.
   u64 number_ = 0, moves_ = 0;  ///< of the search; counted before its first look
-  bool moved_ = false;          ///< some slabs came or went between that and the mutex
   backoff nap_;
 };
 

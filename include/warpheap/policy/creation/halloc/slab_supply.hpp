@@ -55,21 +55,19 @@ class slab_supply {
   /// Locks a slab of which nobody has a chunk, be it free or empty. Waits while another call has it locked, which may only be
   /// putting it elsewhere (P4). If the slab is in use, false, and `seen` says how.
   WARPHEAP_DEVICE bool lock_unused(u32 slab, slab_state& seen) const {
-    backoff nap;
-    slab_state lost{};
+    constexpr u64 never = ~u64{0};
+    u64 lost = never;  // at this version
     WARPHEAP_NO_UNROLL
-    for (bool tried = false;;) {
+    for (backoff nap;;) {
       seen = table().load(slab);
       if (seen.phase() == slab_phase::locked && Table::steps::waits_for_locked_slabs) {
         nap.pause();
         continue;
       }
       // Lost, and given back since (A2): it was in use at a moment between.
-      if (!seen.unused() || (tried && seen.version() != lost.version())) return false;
+      if (!seen.unused() || (lost != never && lost != seen.version())) return false;
       if (seen.phase() == slab_phase::free ? lock_free(slab) : table().lock_empty(slab)) return true;
-      if (!Table::steps::waits_for_locked_slabs) return false;
-      lost = seen;
-      tried = true;
+      lost = seen.version();
     }
   }
 

@@ -39,18 +39,10 @@ struct careful_steps {
   static constexpr bool rechecks_head = true;
   /// Whether who takes a free slab must win its lock (A8).
   static constexpr bool locks_free_slabs = true;
-  /// Whether a search decides by the words whether a slab has room, and not by its count.
-  static constexpr bool decides_by_words = true;
-  /// Whether a search waits for slabs that are locked.
-  static constexpr bool waits_for_locked_slabs = true;
-  /// Whether a search goes on from where it lost, and does not begin again.
-  static constexpr bool goes_on = true;
-  /// Whether a search looks again if slabs have come from TBuddy or gone back meanwhile (P1).
-  static constexpr bool heeds_moves = true;
-  /// Whether a call goes by another's search only if that began after the call (E1).
-  static constexpr bool compares_numbers = true;
-  /// Whether a note says something of its own version alone (A4).
-  static constexpr bool compares_versions = true;
+  /// Whether a search decides by words (N1), waits for locked slabs, goes on from where it lost, and heeds moves (N3).
+  static constexpr bool decides_by_words = true, waits_for_locked_slabs = true, goes_on = true, heeds_moves = true;
+  /// Whether a call believes later searches alone (E1), and notes of the state's version alone (A4).
+  static constexpr bool compares_numbers = true, compares_versions = true;
   /// Whether who found a next head puts it where none is (P3).
   static constexpr bool gives_to_empty_places = true;
   /// Between two looks of a search, and between the steps of a free: tests are slow there.
