@@ -89,30 +89,26 @@ class block_source<Creation, Oom> {
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     void* const memory = creation_.create(bytes);
     if (memory || !bytes) return memory;
-    return oom_.handle([=, this] { return creation_.create(bytes); },
-                       [=](second_type const& second) { return second.malloc(bytes); });
+    return oom_.handle([=](second_type const& second) { return second.malloc(bytes); });
   }
 
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const
       requires(creates_aligned<Creation>&& requires(second_type second) { second.aligned_alloc(alignment, bytes); }) {
     void* const memory = creation_.create_aligned(alignment, bytes);
     if (memory || !bytes) return memory;
-    return oom_.handle([=, this] { return creation_.create_aligned(alignment, bytes); },
-                       [=](second_type const& second) { return second.aligned_alloc(alignment, bytes); });
+    return oom_.handle([=](second_type const& second) { return second.aligned_alloc(alignment, bytes); });
   }
 
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const requires creates_by_warp<Creation> {
     void* const memory = creation_.create_warp(mask, bytes);
     if (memory || !bytes) return memory;
-    return oom_.handle([=, this] { return creation_.create(bytes); },
-                       [=](second_type const& second) { return second.malloc(bytes); });
+    return oom_.handle([=](second_type const& second) { return second.malloc(bytes); });
   }
 
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     if (!oom_.first_holds(memory)) return oom_.second().free(memory);
     creation_.destroy(memory);
-    oom_.note_frees();
   }
 
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const

@@ -59,7 +59,6 @@ concept overflow_policy = requires(P policy, void* memory) {
   typename P::second_type;
   { policy.first_holds(memory) } -> same_type<bool>;
   policy.second();
-  policy.note_frees();
 };
 
 /// The others answer the caller, when there is no block of `bytes` bytes.
