@@ -1,4 +1,4 @@
-// Pages found by random walks, in pools small enough that words fill, are marked and locked all the time: words of all 32
+// Pages found by random walks, in pools small enough that words fill and are locked all the time: words of all 32
 // pages, and of few, of which no pool is a multiple.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
@@ -8,10 +8,10 @@ namespace {
 using namespace warpheap;
 using creation::walk_kind;
 
-constexpr creation::random_walk_config single_pages{.kind = walk_kind::plain, .page_bytes = 256, .epoch_counters = 4};
-constexpr creation::random_walk_config words_of_pages{.page_bytes = 2000, .epoch_counters = 2};
+constexpr creation::random_walk_config single_pages{.kind = walk_kind::plain, .page_bytes = 256};
+constexpr creation::random_walk_config words_of_pages{.page_bytes = 2000};
 constexpr creation::random_walk_config shared_pages{
-    .kind = walk_kind::collaborative, .page_bytes = 1024, .word_pages = 8, .epoch_counters = 4};
+    .kind = walk_kind::collaborative, .page_bytes = 1024, .word_pages = 8};
 
 using rw_of_256 = plain_allocator<creation::random_walk<single_pages>>;
 using rw_bitmap_of_2000 = plain_allocator<creation::random_walk<words_of_pages>>;

@@ -11,7 +11,7 @@ using namespace warpheap;
 WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::full);
 #else
 constexpr creation::rw_malloc_config large_units{
-    .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .group_words = 8, .epoch_counters = 2};
+    .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .group_words = 8};
 using rw_malloc_of_256 = plain_allocator<creation::rw_malloc<large_units>>;
 
 WARPHEAP_CONFORMANCE(rw_malloc_256, rw_malloc_of_256, conformance::crowd::full, 37);

@@ -11,12 +11,7 @@ using creation::walk_kind;
 
 /// With walks so short that most lanes end up looking at every word.
 constexpr creation::random_walk_config tiny_walk(walk_kind kind, u32 word_pages = 4, u32 walk_steps = 2) {
-  return {.kind = kind,
-          .page_bytes = 64,
-          .word_pages = word_pages,
-          .walk_steps = walk_steps,
-          .epoch_counters = 2,
-          .counts_steps = true};
+  return {.kind = kind, .page_bytes = 64, .word_pages = word_pages, .walk_steps = walk_steps, .counts_steps = true};
 }
 constexpr creation::random_walk_config tiny_plain = tiny_walk(walk_kind::plain);
 constexpr creation::random_walk_config tiny_bitmap = tiny_walk(walk_kind::bitmap);

@@ -1,4 +1,4 @@
-// random_walk as a heap: geometries at their limits, what is refused, marks that make frees tell of themselves, and steps.
+// random_walk as a heap: geometries at their limits, what is refused, and steps.
 #include <stdexcept>
 
 #include "random_walk_pool.hpp"
@@ -85,22 +85,6 @@ TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
   auto const taken = pool.allocator().steps_taken();
   EXPECT_EQ(taken.threads, 32u);
   EXPECT_EQ(taken.thread_steps, 32 * taken.warp_steps) << "TAS and WAS are one";
-}
-
-TEST(VacancySize, SaysWhatAnAnswerCovers) {
-  for (u64 const units : {u64{1}, u64{2}, u64{63}, u64{64}, u64{1} << 20, (u64{1} << 21) - 1, (u64{1} << 33) + 12345}) {
-    auto const published = vacancy_size::of_run(units, true);
-    if (published.rest >> vacancy_size::rest_bits != 0) continue;
-    u64 const word = u64{7} << vacancy_size::rest_bits | published.rest;
-    auto const smaller = vacancy_size::of_run(units - (units > 1), false),
-               larger = vacancy_size::of_run(2 * units - 1, false);
-    EXPECT_TRUE(larger.size_class != published.size_class || larger.covered_by(word)) << units;
-    EXPECT_TRUE(units == 1 || smaller.size_class != published.size_class || !smaller.covered_by(word)) << units;
-    EXPECT_FALSE(published.covered_by(0)) << "nobody has said anything";
-    if (units < u64{1} << 21) {
-      EXPECT_TRUE(vacancy_size::of_run(units, false).covered_by(word)) << units;
-    }
-  }
 }
 
 }  // namespace

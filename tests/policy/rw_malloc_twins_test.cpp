@@ -1,23 +1,43 @@
 // Broken twins of rw_malloc: a step left out or turned around must be seen by the test that guards it.
 #include "rw_malloc_pool.hpp"
+#include "support/refusals.hpp"
 
 namespace warpheap::test {
 namespace {
 
 using creation::rw_malloc;
 
-/// Whether lanes that hold a block of `units` units each at most are all served by as many of them, find what they wrote, and
-/// leave nothing. Blocks that vary may find no run, but nothing else.
+/// Whether lanes that hold a block of `units` units each at most, where there are as many, find what they wrote, are served or
+/// refused, and leave nothing.
 template <class Heap>
-bool serves_a_block_a_lane(launch_shape shape, u32 rounds, u32 units, bool varies, u64 seed) {
+bool keeps_blocks_apart(launch_shape shape, u32 rounds, u32 units, bool varies, u64 seed) {
   u32 const lanes = shape.blocks * shape.threads;
   unit_pool<Heap> const pool{u64{lanes} * units};
   device_buffer<unit_report> const report(1);
   launch(shape, unit_churn{}, pool.allocator(), rounds, units, varies, seed, report.data());
   synchronize();
   auto const seen = report[0];
-  return (varies || seen.refused == 0) && seen.broken == 0 && seen.served + seen.refused == lanes * rounds &&
-         seen.served != 0 && pool.is_quiet(0) && pool.allocator().statistics().double_frees == 0;
+  return seen.broken == 0 && seen.served + seen.refused == lanes * rounds && seen.served != 0 && pool.is_quiet(0) &&
+         pool.allocator().statistics().double_frees == 0;
+}
+
+/// Whether nobody is refused while one of `blocks` places for `units` units is nobody's, in a pool of which `others` more are
+/// taken all the time.
+template <class Heap>
+bool finds_what_stays_free(u32 blocks, u64 units, launch_shape shape, u32 rounds, u32 others = 0,
+                           u64* refused = nullptr) {
+  unit_pool<Heap> const pool{(blocks + others) * units};
+  auto all = ask(pool, {1, blocks + others}, std::vector<u64>(blocks + others, units));
+  if (std::count(all.begin(), all.end(), nullptr) != 0) return false;
+  std::sort(all.begin(), all.end());
+  std::vector<void*> open;  // apart from each other, as far as there are others
+  for (u32 i = 0; i < blocks; ++i) open.push_back(all[u64{i} * (blocks + others) / blocks]);
+  release(pool, open);
+  std::vector<u64> places;
+  for (void* const block : open) places.push_back(reinterpret_cast<u64>(block));
+  auto const found = refusals_of(pool.allocator(), shape, places, 16 * units, rounds, schedule_seed());
+  if (refused) *refused += found.refused;
+  return found.served != 0 && found.unfounded == 0 && pool.is_quiet(others);
 }
 
 /// Whether a crowd that asks for more than there is gets all of it.
@@ -31,40 +51,38 @@ bool serves_all_there_is(launch_shape shape, u64 blocks, u64 units) {
 }
 
 template <class Heap>
-bool all_hold() {
-#if !defined(__CUDACC__)
-  u64 const seed = host::current_execution().seed;
-#else
-  u64 const seed = 5;
-#endif
+bool all_hold(u64* refused = nullptr) {
+  u64 const seed = schedule_seed();
   // Lanes alone, and blocks so long that a lane looks many times before it has seen all words: much happens behind it.
   return serves_all_there_is<Heap>({2, 12}, 17, 5) && serves_all_there_is<Heap>({1, 33}, 9, 40) &&
-         serves_a_block_a_lane<Heap>({2, 7}, 4, 6, false, seed) &&
-         serves_a_block_a_lane<Heap>({6, 1}, 6, 160, false, seed) &&
-         serves_a_block_a_lane<Heap>({1, 32}, 2, 3, true, seed) &&
-         serves_a_block_a_lane<Heap>({3, 5}, 4, 40, true, seed);
+         keeps_blocks_apart<Heap>({2, 7}, 4, 6, false, seed) && keeps_blocks_apart<Heap>({6, 1}, 6, 160, false, seed) &&
+         keeps_blocks_apart<Heap>({1, 32}, 2, 3, true, seed) && keeps_blocks_apart<Heap>({3, 5}, 4, 40, true, seed) &&
+         finds_what_stays_free<Heap>(3, 6, {5, 1}, 6, 0, refused) &&
+         finds_what_stays_free<Heap>(4, 160, {6, 1}, 6, 3, refused) &&
+         finds_what_stays_free<Heap>(9, 40, {2, 7}, 4, 5, refused);
 }
 
 TEST(RwMalloc, GivesEachUnitToOneLaneAndNullptrOnlyToTheRest) {
-  for_each_schedule(150, [] { EXPECT_TRUE(all_hold<rw_malloc<tiny_units>>()); });
+  u64 refused = 0;
+  for_each_schedule(200, [&] { EXPECT_TRUE(all_hold<rw_malloc<tiny_units>>(&refused)); });
+  EXPECT_GT(refused, 200u);
 }
 
-/// Whether lanes always find room for their blocks of one length, of several words, where there is such a place for each.
+/// Whether blocks of one length, of several words, lie at multiples of it, though there is room for no more than as many.
 template <class Heap>
 bool keeps_three_places(u64 seed) {
-  return serves_a_block_a_lane<Heap>({3, 1}, 30, 96, false, seed);
+  return keeps_blocks_apart<Heap>({3, 1}, 30, 96, false, seed);
 }
-/// As keeps_three_places(), with more lanes and longer blocks.
+/// Whether a refusal is true of notes that are made and taken back all the time.
 template <class Heap>
-bool keeps_six_places(u64 seed) {
-  return serves_a_block_a_lane<Heap>({6, 1}, 16, 224, false, seed);
+bool finds_one_of_six_places() {
+  return finds_what_stays_free<Heap>(5, 224, {6, 1}, 16);
 }
 
 #if !defined(__CUDACC__)
 
 TEST(RwMalloc, PutsBlocksOfOneLengthSideBySideWhileOthersAreFreed) {
-  for_each_schedule(400,
-                    [] { EXPECT_TRUE(keeps_three_places<rw_malloc<tiny_units>>(host::current_execution().seed)); });
+  for_each_schedule(400, [] { EXPECT_TRUE(keeps_three_places<rw_malloc<tiny_units>>(schedule_seed())); });
 }
 
 // K2 left out: the lock is open before the bits are there.
@@ -90,12 +108,15 @@ struct looks_nowhere : careful_runs {
 
 // A word in somebody's hands counts as full.
 struct skips_locked_words : careful_runs {
-  static constexpr bool doubts_locked_words = false;
+  static constexpr bool waits_for_locks = false;
 };
 
-// What came free behind the search does not count.
-struct forgets_the_epoch : careful_runs {
-  WARPHEAP_DEVICE static bool may_refuse(bool saw_none, bool) { return saw_none; }
+// What anybody found, at any time, answers a search.
+struct believes_older_passes : careful_runs {
+  template <class Pass>
+  WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64, pass_size size = {}) {
+    return pass.answers(0, size);
+  }
 };
 
 // What is noted of a group stays, although units of it came free.
@@ -137,17 +158,16 @@ TEST(RwMallocTwin, ThatOpensAWordBeforeItPublishesIsCaught) { EXPECT_TRUE(caught
 TEST(RwMallocTwin, ThatSharesLockedWordsIsCaught) { EXPECT_TRUE(caught<locks_nothing>()); }
 TEST(RwMallocTwin, ThatGivesUpAfterItsWalkIsCaught) { EXPECT_TRUE(caught<looks_nowhere>()); }
 TEST(RwMallocTwin, ThatCountsALockedWordAsFullIsCaught) { EXPECT_TRUE(caught<skips_locked_words>()); }
-TEST(RwMallocTwin, ThatIgnoresWhatCameFreeBehindItIsCaught) { EXPECT_TRUE(caught<forgets_the_epoch>()); }
+TEST(RwMallocTwin, ThatSharesOlderPassesIsCaught) { EXPECT_TRUE(caught<believes_older_passes>()); }
 TEST(RwMallocTwin, ThatForgetsWhatCameFreeInAGroupIsCaught) { EXPECT_TRUE(caught<forgets_the_groups>()); }
 TEST(RwMallocTwin, ThatNotesWhatIsNoLongerSoIsCaught) { EXPECT_TRUE(caught<notes_too_late>()); }
 TEST(RwMallocTwin, ThatReadsNotesWithoutWhatCameBeforeIsCaught) {
-  EXPECT_TRUE(find_failing_schedule(6000, [] {
-    return keeps_six_places<rw_malloc<tiny_units, reads_notes_carelessly>>(host::current_execution().seed);
-  }));
+  EXPECT_TRUE(find_failing_schedule(
+      6000, [] { return finds_one_of_six_places<rw_malloc<tiny_units, reads_notes_carelessly>>(); }));
 }
 TEST(RwMallocTwin, ThatPlacesBlocksBehindHalfFreedOnesIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
-      6000, [] { return keeps_three_places<rw_malloc<tiny_units, begins_anywhere>>(host::current_execution().seed); }));
+      6000, [] { return keeps_three_places<rw_malloc<tiny_units, begins_anywhere>>(schedule_seed()); }));
 }
 TEST(RwMallocTwin, ThatMisplacesTheEndOfARunIsCaught) { EXPECT_TRUE(caught<misplaces_the_end>()); }
 TEST(RwMallocTwin, WhosePartsOverlapIsCaught) { EXPECT_TRUE(caught<overlaps_parts>()); }

@@ -26,9 +26,7 @@ namespace creation {
 /// changed: tests have others.
 template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
 class random_walk {
-  static_assert(
-      is_sound(Config),
-      "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, and so is epoch_counters");
+  static_assert(is_sound(Config), "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32");
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
   using pages_type = walk_pages<Config>;
@@ -45,7 +43,7 @@ class random_walk {
 
   random_walk() = default;
 
-  /// A page; nullptr for 0 bytes, for more than a page has, and when every page is owned. Any lanes, converged or not.
+  /// A page; nullptr for 0 bytes, for more than a page has, and when no page was free during the whole call. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > page_bytes) return refuse();
@@ -78,8 +76,7 @@ class random_walk {
     if (page == pages_type::none) return pages_.count(walk_count::foreign_frees);
     u32 const bit = pages_type::bit_of(page);
     walk_word const old = Steps::give_back(pages_.word(page / pages_type::word_pages), bit);
-    if (old.free(bit)) return pages_.count(walk_count::double_frees);
-    if (old.watched()) raise(pages_);  // K3
+    if (old.free(bit)) pages_.count(walk_count::double_frees);
   }
 
   /// page_bytes of the owned page at `memory`; 0 if it is none.
@@ -157,22 +154,15 @@ class random_walk {
     return nullptr;
   }
 
-  /// Off the common path: heaps that never were full have no watched words.
-  WARPHEAP_COLD static void raise(pages_type pages) { pages.vacancy().raise(); }
-
   /// A page for the calling lane, as long as there are any. `together`: lanes that call with it, where that matters.
   WARPHEAP_DEVICE void* serve(u32 together) const {
     page_walk<Config, Steps> walk{pages_};
-    u32 page = search_type::none, steps = 0;
+    u32 page = search_type::none;
     if constexpr (shares) page = walk.together(together);
     else page = walk.alone();
-    steps = walk.steps();
-    while (page == search_type::none || page == search_type::again) {
-      auto const found = search_type::run(pages_, company(simt::active_mask()), walk.somewhere());
-      page = found.page;
-      steps += found.steps;
-      if (page == search_type::none) break;
-    }
+    u32 steps = walk.steps();
+    if (page == search_type::none)
+      page = search_type::run(pages_, company(simt::active_mask()), walk.somewhere(), steps);
     if constexpr (Config.counts_steps) count_steps(pages_.steps(), together, steps);
     return page != search_type::none ? pages_.address(page) : refuse();
   }

@@ -32,7 +32,7 @@ class rw_malloc {
   static_assert(
       is_sound(Config),
       "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, group_words a power "
-      "of two up to 128, epoch_counters a power of two");
+      "of two up to 128");
   static constexpr size_t unit_bytes = Config.unit_bytes;
   using table_type = unit_table<Config>;
   using walk_type = window_walk<Config, Steps>;
@@ -49,7 +49,7 @@ class rw_malloc {
 
   rw_malloc() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when there is no run of as many units. Any lanes, converged or
+  /// A block of at least `bytes` bytes; nullptr for 0, and when no run of as many units was free during the whole call. Any lanes, converged or
   /// not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
@@ -86,7 +86,7 @@ class rw_malloc {
       for (u32 k = 0; k < words_at_once; ++k) held[k] = i + k < run.words() ? give_back(run, i + k) : 0;
       for (u32 k = 0; k < words_at_once; ++k) seen |= held[k];
     }
-    if (walk_word{seen}.watched()) disturb(table_, run);
+    if (group_word::watches(walk_word{seen})) disturb(table_, run);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
@@ -184,7 +184,6 @@ class rw_malloc {
     WARPHEAP_NO_UNROLL
     for (u64 group = run.first / table_type::group_units; group <= last; ++group)
       Steps::disturb(table.group(group));  // G1
-    table.vacancy().raise();               // K3
   }
 
   /// The lane's block, if there is one. All lanes of `together` call, each with its wish.
@@ -192,21 +191,14 @@ class rw_malloc {
     walk_type walk{table_, together};
     u64 unit = walk_for(walk, together, wish);
     u32 steps = walk.steps();
+    bool const needs = unit == walk_type::none;
     // Others may wait for the marks (run_take): nobody searches before its company has set its own.
-    if (unit != walk_type::none) unit = table_.template own<Steps>(unit, wish.units);
-    else unit = search_for(walk, wish, steps);
+    if (!needs) unit = table_.template own<Steps>(unit, wish.units);
+    if (simt::ballot(together, needs) != 0)
+      unit = search_type::run(table_, together, wish, unit, walk.somewhere(), steps);
     if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps);
     if (unit == search_type::none) return refuse();
     return table_.address(unit);
-  }
-
-  /// What a search finds for the lane, with its marks; none if there is nothing.
-  WARPHEAP_DEVICE u64 search_for(walk_type& walk, run_wish wish, u32& steps) const {
-    for (;;) {
-      auto const found = search_type::run(table_, company(simt::active_mask()), wish, walk.somewhere());
-      steps += found.steps;
-      if (found.unit != search_type::again) return found.unit;
-    }
   }
 
   /// What a walk finds for the lanes: those that want little, and not all the same, ask as one first.

@@ -1,8 +1,8 @@
-// The steps by which a lane changes a word, and when it believes what it saw: each in one place, with its memory order, so
-// that a test can put a broken one in its stead.
+// The steps by which a lane changes a word, and whose answer it takes: each in one place, with its memory order, so that a
+// test can put a broken one in its stead.
 #pragma once
 
-#include "../../../platform/simt.hpp"
+#include "../../../sync/shared_pass.hpp"
 #include "walk_word.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -34,17 +34,14 @@ struct careful_walk {
     return walk_word{word.fetch_and(~bits, order::release)};
   }
 
-  /// Marks a word that looked full; returns what it held.
-  WARPHEAP_DEVICE static walk_word mark(atomic_ref<u64> word) {
-    // acquire: as in take(), for a page that came free just before.
-    return walk_word{word.fetch_or(walk_word::watched_bit, order::acquire)};
+  /// Whether somebody else's pass answers a search that drew `number`.
+  template <class Pass>
+  WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64 number, pass_size size = {}) {
+    return pass.answers(number, size);
   }
 
-  /// Whether a search may refuse: it saw every word full, and the epoch was as before.
-  WARPHEAP_DEVICE static bool may_refuse(bool saw_all_full, bool is_quiet) { return saw_all_full && is_quiet; }
-
-  /// Whether a locked word that was not full leaves a search in doubt; and whether there is a search at all.
-  static constexpr bool doubts_locked_words = true;
+  /// Whether a search waits for a locked word that is not full; and whether there is a search at all.
+  static constexpr bool waits_for_locks = true;
   static constexpr bool searches = true;
 };
 

@@ -22,8 +22,6 @@ struct random_walk_config {
   u32 word_pages = 32;
   /// Steps of a walk after which the lane looks at every word in order; 0 is what suits the kind.
   u32 walk_steps = 0;
-  /// Counters over which frees into a full heap are spread, 128 bytes apart; a power of two.
-  u32 epoch_counters = 64;
   /// Counts the steps of threads and of warps, for those who measure them.
   bool counts_steps = false;
 };
@@ -31,7 +29,7 @@ struct random_walk_config {
 /// Whether a configuration makes sense.
 WARPHEAP_HOST_DEVICE constexpr bool is_sound(random_walk_config config) {
   return config.page_bytes >= 16 && config.page_bytes % 16 == 0 && is_power_of_two(config.word_pages) &&
-         config.word_pages <= 32 && is_power_of_two(config.epoch_counters);
+         config.word_pages <= 32;
 }
 
 /// The name that an allocator of the kind goes by.

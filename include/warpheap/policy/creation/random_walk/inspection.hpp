@@ -47,12 +47,12 @@ class walk_snapshot {
     invariant_report report;
     for (u32 i = 0; i < pages_.words(); ++i) {
       if (word(i).locked()) report.push_back("K2: word " + std::to_string(i) + " is locked, and nobody is there");
-      if (word(i).word & ~(walk_word::lock_bit | walk_word::watched_bit | pages_type::valid))
-        report.push_back("K4: word " + std::to_string(i) + " has bits that no page has");
+      if (word(i).word & ~(walk_word::lock_bit | pages_type::valid))
+        report.push_back("K3: word " + std::to_string(i) + " has bits that no page has");
     }
     u32 const rest = pages_.pages() % pages_type::word_pages;
     if (rest != 0 && (word(pages_.words() - 1).free(pages_type::valid) & ~low_mask32(rest)) != 0)
-      report.push_back("K4: a page that does not exist is free");
+      report.push_back("K3: a page that does not exist is free");
     return report;
   }
 

@@ -1,8 +1,8 @@
 // The walks: a lane alone, at one page or at one word of them after the other, or the lanes of a warp together.
 //
 // A walk may end without a page, which says nothing: it takes a number of steps that grows as pages become few, and would
-// never end if there were none. It ends early where it sees a full word that somebody marked, after some steps: the heap was
-// full once, and a look at everything (walk_search.hpp) may have its answer already.
+// never end if there were none. It ends early where it sees a full word after some steps, and the heap was full once: a pass
+// over everything (walk_search.hpp) may have its answer soon.
 //
 // Source: Pham et al. 2022, algorithms 1 to 4. Differs: docs/design/random_walk.md.
 #pragma once
@@ -38,12 +38,13 @@ class page_walk {
       ++steps_;
       u32 const wanted = by_page ? pages_type::bit_of(place) : pages_type::valid;
       walk_word seen = pages_.look_at(index);
-      while (u32 const free = seen.free(wanted)) {
+      for (u32 free = seen.free(wanted); free != 0; free &= seen.free()) {
         u32 const first = free & (0 - free);
         seen = Steps::take(pages_.word(index), first);
         if (seen.free(first)) return index * pages_type::word_pages + lowest_bit(first);
+        free &= ~first;
       }
-      if (was_full_once(seen)) break;
+      if (asks_early() && is_full_again(seen)) break;
     }
     return none;
   }
@@ -66,7 +67,7 @@ class page_walk {
       page = dealt.page;
       if (mine) Steps::publish(pages_.word(index), dealt.taken);
       needing = simt::ballot(company, page == none);
-      if (simt::ballot(company, was_full_once(seen)) != 0) break;
+      if (asks_early() && simt::ballot(company, is_full_again(seen)) != 0) break;
     }
     // Pages that others found for us are published, and what their old owners wrote happens before our return.
     simt::sync_warp(company);
@@ -83,9 +84,10 @@ class page_walk {
     return 4 * u64{places} < most ? 4 * places : most;
   }
 
-  /// Whether the walk had better end: the heap was full once, and may be again.
-  WARPHEAP_DEVICE bool was_full_once(walk_word seen) const {
-    return steps_ >= least_steps && seen.watched() && seen.free(pages_type::valid) == 0;
+  /// Whether the walk had better end: the heap was full once, and may be again. Asked now and then.
+  WARPHEAP_DEVICE bool asks_early() const { return steps_ >= least_steps && is_power_of_two(steps_); }
+  WARPHEAP_DEVICE bool is_full_again(walk_word seen) const {
+    return seen.free(pages_type::valid) == 0 && pages_.pass().ever_failed();
   }
 
   pages_type pages_;

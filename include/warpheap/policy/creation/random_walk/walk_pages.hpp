@@ -3,7 +3,7 @@
 //   base - pages * page_bytes    page 0 | page 1 | ...     the pool, its start aligned to 4 KiB
 //   base                         counts                    128 bytes: what was refused, freed twice, no page
 //                                steps                     128 bytes: of threads and of warps, where they are counted
-//                                vacancy                   the epoch, and certificates
+//                                pass                      who looked at everything, and found nothing
 //                                words                     8 bytes for word_pages pages
 //
 // Orders: the release of a free and the acquire of who takes the page meet in the word. All changes of a word are
@@ -14,7 +14,6 @@
 #include "../report.hpp"
 #include "careful_walk.hpp"
 #include "config.hpp"
-#include "vacancy.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <string>
@@ -41,7 +40,7 @@ class walk_pages {
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr size_t alignment =
       (page_bytes & (0 - page_bytes)) < walk_pool_alignment ? page_bytes & (0 - page_bytes) : walk_pool_alignment;
-  using vacancy_type = vacancy_watch<Config.epoch_counters, 1>;
+  using pass_type = shared_pass<1>;
 
   walk_pages() = default;
   /// `base` is where the pool ends and the metadata begins.
@@ -80,9 +79,7 @@ class walk_pages {
     return seen.free(bit_of(page)) == 0;
   }
 
-  WARPHEAP_HOST_DEVICE vacancy_type vacancy() const {
-    return vacancy_type{reinterpret_cast<u64*>(base_ + vacancy_offset)};
-  }
+  WARPHEAP_HOST_DEVICE pass_type pass() const { return pass_type{reinterpret_cast<u64*>(base_ + pass_offset)}; }
 
   WARPHEAP_DEVICE void count(walk_count which) const {
     // relaxed: nobody reads it before the kernel ends.
@@ -93,8 +90,8 @@ class walk_pages {
 
   // Offsets in the metadata.
   static constexpr u64 steps_offset = 128;
-  static constexpr u64 vacancy_offset = 256;
-  static constexpr u64 words_offset = vacancy_offset + vacancy_type::bytes;
+  static constexpr u64 pass_offset = 256;
+  static constexpr u64 words_offset = pass_offset + pass_type::bytes;
   static_assert(words_offset % 128 == 0);
 
 #if !defined(__CUDACC_RTC__)
@@ -124,7 +121,7 @@ class walk_pages {
 
 #if !defined(__CUDACC_RTC__)
 
-/// Kernel: sets the bits of pages that do not exist (K4).
+/// Kernel: sets the bits of pages that do not exist (K3).
 struct close_last_word {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {

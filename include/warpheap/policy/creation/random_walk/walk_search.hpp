@@ -1,19 +1,18 @@
-// The certain answer when a walk found no page: every word is looked at, by the lanes of a warp side by side, and what they
-// find they share.
+// The certain answer when a walk found no page: one pass over all words, by the lanes of a warp side by side, which share what
+// they find. A lane that has its page leaves the others to it, who go on from where they are.
 //
-// The search ends without a page only if it saw every word full, marked each (K3), and then the epoch as it was before its
-// first look; or if the certificates of vacancy.hpp say that somebody else did. A word that is locked and not full has pages
-// that its holder may give or leave: it counts as neither, and the search starts again.
+// A word is seen without room when a look or a lost race shows every page of it taken at some moment of the pass. One that is
+// locked and not full shows nothing: its holder may take those pages or leave them, so the search waits for it. Others give up
+// where a pass that began after they did was fruitless (sync/shared_pass.hpp).
 //
-// Cost: a load for every 32 words in a warp, 5 to 10 ms for the 2^20 words of 8 GiB in pages of 256 bytes; nothing where a
-// certificate stands.
+// Cost: a load for every 32 pages in a warp, 5 to 10 ms for the 2^20 words of 8 GiB in pages of 256 bytes.
 #pragma once
 
 #include "page_walk.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Looks at every word of a heap.
+/// Looks at every word of a heap, once.
 template <creation::random_walk_config Config, class Steps>
 class walk_search {
   using pages_type = walk_pages<Config>;
@@ -21,39 +20,17 @@ class walk_search {
 
  public:
   static constexpr u32 none = pages_type::none;
-  /// Others of the company were served, and we were not: that says nothing.
-  static constexpr u32 again = none - 1;
 
-  /// What a lane has of a search.
-  struct answer {
-    u32 page;   ///< its page; none: at one instant of the call every page was owned or promised; or `again`
-    u32 steps;  ///< words it looked at
-  };
-
-  /// All lanes of `company` call together, with the same heap.
-  WARPHEAP_COLD static answer run(pages_type pages, u32 company, u32 start) {
-    walk_search search{pages, company};
-    if constexpr (!Steps::searches) return answer{none, 0};
-    start = simt::shuffle(company, start, lowest_bit(company));
-    u64 const number = pages.vacancy().begin(company);
-    WARPHEAP_NO_UNROLL
-    for (;;) {
-      u64 const epoch = pages.vacancy().epoch(company);
-      if (search.is_certain(number, epoch)) break;
-      bool const sure = search.look(start, number);
-      if (simt::ballot(company, search.page_ != none) != 0) {
-        if (search.page_ == none) search.page_ = again;
-        break;
-      }
-      if (Steps::may_refuse(sure, sure && pages.vacancy().newest_epoch(company) == epoch)) {
-        if (group_of(company).leads) pages.vacancy().publish({}, number, epoch);
-        break;
-      }
-      simt::pause(pause_nanoseconds);
-    }
+  /// A page for the calling lane; none if none was free during the whole call. All lanes of `company` call together, with the
+  /// same heap. Adds the words that the lane looked at to `steps`.
+  WARPHEAP_COLD static u32 run(pages_type pages, u32 company, u32 start, u32& steps) {
+    if constexpr (!Steps::searches) return none;
+    walk_search search{pages, company, simt::shuffle(company, start, lowest_bit(company))};
+    search.look(pages.pass().begin(company));
     // As at the end of page_walk::together().
-    simt::sync_warp(company);
-    return answer{search.page_, search.steps_};
+    simt::sync_warp(search.company_);
+    steps += search.steps_;
+    return search.page_;
   }
 
  private:
@@ -61,105 +38,93 @@ class walk_search {
   static constexpr u32 steps_between_questions = 8;
   static constexpr u32 lane_words = 8;  // looked at side by side, so that their loads overlap
 
-  WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 company) : pages_{pages}, company_{company} {}
+  WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 company, u32 start)
+      : pages_{pages}, company_{company}, start_{start} {}
 
-  /// Whether somebody else has the answer. The leader's acquire is everybody's before all return.
-  WARPHEAP_DEVICE bool is_overtaken(u64 number) const {
-    return simt::ballot(company_, group_of(company_).leads && pages_.vacancy().is_overtaken({}, number)) != 0;
-  }
-  WARPHEAP_DEVICE bool is_certain(u64 number, u64 epoch) const {
-    bool const known = group_of(company_).leads && pages_.vacancy().is_certified({}, epoch);
-    return simt::ballot(company_, known) != 0 || is_overtaken(number);
-  }
-
-  /// Looks at all words from `start` on, and around, until every lane has a page, or some have one and it would take long
-  /// until the others do, or somebody else has the answer. True if every word was full.
-  WARPHEAP_DEVICE bool look(u32 start, u64 number) {
-    u32 const words = pages_.words(), lanes = popcount(company_), rank = popcount(company_ & simt::lanes_below());
-    bool unsure = false;
+  /// Looks at all words, until every lane has a page or somebody else has the answer.
+  WARPHEAP_DEVICE void look(u64 number) {
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 done = 0; done < words; done += lanes * lane_words) {
-      bool const plain = all_full(done + rank, lanes, start);
+    for (u32 done = 0; done < pages_.words();) {
+      u32 const lanes = popcount(company_), first = done + popcount(company_ & simt::lanes_below());
+      bool const full = all_full(first, lanes);
       WARPHEAP_NO_UNROLL
       for (u32 i = 0; i < lane_words; ++i) {
         ++steps_;
-        if (!plain && !empty_word(place_of(done + i * lanes + rank, start))) unsure = true;
+        if (!full) empty_word(place_of(first + i * lanes));
       }
-      u32 const served = simt::ballot(company_, page_ != none);
-      if (served == company_) return false;
+      done += lanes * lane_words;
+      u32 const needing = simt::ballot(company_, page_ == none);
+      if (needing == 0) return;
       if (++turn % steps_between_questions != 0) continue;
-      if (served != 0) return false;
-      if (!is_overtaken(number)) continue;
-      unsure = true;  // of what we saw; run() asks again
-      break;
+      if (simt::ballot(company_, Steps::may_share(pages_.pass(), number)) != 0) return;
     }
-    return simt::ballot(company_, unsure) == 0;
+    if (simt::lane_id() == lowest_bit(company_)) pages_.pass().publish(number, {});
   }
 
   /// The word to be looked at as the `mine`-th; none if there are not so many.
-  WARPHEAP_DEVICE u32 place_of(u32 mine, u32 start) const {
+  WARPHEAP_DEVICE u32 place_of(u32 mine) const {
     u32 const words = pages_.words();
-    return mine < words ? (start < words - mine ? start + mine : start - (words - mine)) : none;
+    return mine < words ? (start_ < words - mine ? start_ + mine : start_ - (words - mine)) : none;
   }
 
-  /// A glance at some words of each lane, all of them: whether they are full, and marked as such.
-  WARPHEAP_DEVICE bool all_full(u32 mine, u32 lanes, u32 start) const {
-    bool full = true;
-    for (u32 i = 0; i < lane_words; ++i) {
-      u32 const index = place_of(mine + i * lanes, start);
-      walk_word const seen = index != none ? pages_.look_at(index) : walk_word{walk_word::watched_bit | full_mask};
-      full = full && seen.watched() && seen.free(pages_type::valid) == 0;
-    }
-    return simt::ballot(company_, !full) == 0;
+  WARPHEAP_DEVICE u32 room_of(u32 index) const {
+    return index != none ? pages_.look_at(index).free(pages_type::valid) : 0;
   }
 
-  /// Deals out the pages of a word for each lane, `none` for no word, as long as they are needed. False if the lane cannot
-  /// tell whether its word was full.
-  WARPHEAP_DEVICE bool empty_word(u32 index) {
-    walk_word seen = index != none ? pages_.look_at(index) : walk_word{walk_word::watched_bit | full_mask};
-    bool passed = false;  // what the word has left is in the hands of its holder
-    for (;;) {
-      // K3.
-      if (seen.free(pages_type::valid) == 0 && !seen.watched()) seen = Steps::mark(pages_.word(index));
-      u32 const free = passed ? 0 : seen.free(pages_type::valid);
-      bool const some_needed = simt::ballot(company_, page_ == none) != 0;
-      if (simt::ballot(company_, free != 0) == 0 || !some_needed) return !passed || !Steps::doubts_locked_words;
-      if constexpr (by_lock) passed = deal_locked(index, free, seen) || passed;
-      else deal_claimed(index, free, seen);
+  /// A glance at some words of each lane, all of them: whether they are full.
+  WARPHEAP_DEVICE bool all_full(u32 first, u32 lanes) const {
+    u32 room = 0;
+    for (u32 i = 0; i < lane_words; ++i) room |= room_of(place_of(first + i * lanes));
+    return simt::ballot(company_, room != 0) == 0;
+  }
+
+  /// Deals out the pages of a word for each lane, `none` for no word, as long as they are needed.
+  WARPHEAP_DEVICE void empty_word(u32 index) {
+    u32 room = room_of(index);  // pages that were not seen taken yet
+    WARPHEAP_NO_UNROLL
+    while (simt::ballot(company_, room != 0) != 0 && simt::ballot(company_, page_ == none) != 0) {
+      if constexpr (by_lock) room = deal_locked(index, room);
+      else room = deal_claimed(index, room);
     }
   }
 
-  /// One round with words that are locked first. True if ours is in other hands.
-  WARPHEAP_DEVICE bool deal_locked(u32 index, u32 free, walk_word& seen) {
+  /// One round with words that are locked first. Returns the pages that are still to be looked at.
+  WARPHEAP_DEVICE u32 deal_locked(u32 index, u32 room) {
     bool mine = false;
-    if (free != 0) {
+    walk_word seen{full_mask};
+    if (room != 0) {
       seen = Steps::try_lock(pages_.word(index));
       mine = !seen.locked();
     }
     u32 const left = mine ? seen.free(pages_type::valid) : 0;
     page_deal const dealt{company_, left, index * pages_type::word_pages, page_};
     page_ = dealt.page;
-    if (mine) seen = walk_word{Steps::publish(pages_.word(index), dealt.taken).word | dealt.taken};
-    return free != 0 && !mine;
+    if (mine) Steps::publish(pages_.word(index), dealt.taken);
+    // What its holder leaves may be ours.
+    bool const waits = Steps::waits_for_locks && !mine && seen.free(room) != 0;
+    if (simt::ballot(company_, waits) != 0) simt::pause(pause_nanoseconds);
+    return mine ? left & ~dealt.taken : waits ? seen.free(room) : 0;
   }
 
-  /// One round with pages that are taken one by one, each for somebody.
-  WARPHEAP_DEVICE void deal_claimed(u32 index, u32 free, walk_word& seen) {
-    u32 const below = simt::lanes_below();
-    u32 const needing = simt::ballot(company_, page_ == none), having = simt::ballot(company_, free != 0);
+  /// One round with pages that are taken one by one, each for somebody. Returns the pages that are still to be looked at: fewer
+  /// each time, whatever comes free behind us.
+  WARPHEAP_DEVICE u32 deal_claimed(u32 index, u32 room) {
+    u32 const needing = simt::ballot(company_, page_ == none), having = simt::ballot(company_, room != 0);
     u32 got = 0;
-    if (free != 0 && popcount(having & below) < popcount(needing)) {
-      u32 const first = free & (0 - free);
-      seen = Steps::take(pages_.word(index), first);
+    if (room != 0 && popcount(having & simt::lanes_below()) < popcount(needing)) {
+      u32 const first = room & (0 - room);
+      walk_word const seen = Steps::take(pages_.word(index), first);
       got = seen.free(first);
-      seen.word |= first;
+      room &= seen.free() & ~first;
     }
     page_ = page_deal{company_, got, index * pages_type::word_pages, page_}.page;
+    return room;
   }
 
   pages_type pages_;
-  u32 company_;
+  u32 company_;  ///< lanes that still search
+  u32 start_;
   u32 page_ = none;
   u32 steps_ = 0;
 };

@@ -1,14 +1,11 @@
-// A word of a bitmap that lanes walk over: which of up to 32 pages are taken, whether somebody has the word to itself, and
-// whether frees into it must tell of themselves.
+// A word of a bitmap that lanes walk over: which of up to 32 pages are taken, and whether somebody has the word to itself.
 //
-//    63     34   33      32    31              0
-//   |    0    | lock | watched |     taken      |     bit i = page i of the word
+//    63     33    32    31              0
+//   |    0    |  lock  |     taken      |     bit i = page i of the word
 //
 //   K1  a taken bit has one owner: who set it by a read-modify-write that found it clear, until the owner clears it.
 //   K2  where words are locked at all, only who set the lock bit from 0 to 1 sets taken bits; frees clear them without a lock.
-//   K3  watched is set by who saw the word full and is to say so, and stays. A free that finds it set raises the epoch
-//       before it returns.
-//   K4  bits of pages that do not exist are set from the start, for good.
+//   K3  bits of pages that do not exist are set from the start, for good.
 //
 // Lock and bits are one word, so that one operation takes the lock and reads the bits, and one publishes what was taken and
 // opens the lock; the paper keeps the locks in a bitmap of their own.
@@ -20,18 +17,16 @@ namespace warpheap {
 
 struct walk_word {
   static constexpr u32 most_pages = 32;
-  static constexpr u64 watched_bit = u64{1} << 32;
-  static constexpr u64 lock_bit = u64{1} << 33;
+  static constexpr u64 lock_bit = u64{1} << 32;
 
   u64 word;
 
-  WARPHEAP_HOST_DEVICE constexpr bool watched() const { return (word & watched_bit) != 0; }
   WARPHEAP_HOST_DEVICE constexpr bool locked() const { return (word & lock_bit) != 0; }
   /// Pages that nobody has; of a locked word some of them may be in the holder's hands.
   WARPHEAP_HOST_DEVICE constexpr u32 free(u32 valid = full_mask) const { return ~static_cast<u32>(word) & valid; }
 };
 
 static_assert(walk_word{walk_word::lock_bit | 5}.free(7) == 2 && walk_word{walk_word::lock_bit}.locked());
-static_assert(walk_word{walk_word::watched_bit | full_mask}.free() == 0 && !walk_word{full_mask}.watched());
+static_assert(walk_word{full_mask}.free() == 0 && !walk_word{full_mask}.locked());
 
 }  // namespace warpheap

@@ -16,8 +16,6 @@ struct rw_malloc_config {
   u32 walk_windows = 32;
   /// Words of a group, of whose runs it is noted how long they are; a power of two up to 128.
   u32 group_words = 128;
-  /// Counters over which frees into a full heap are spread, 128 bytes apart; a power of two.
-  u32 epoch_counters = 64;
   /// Counts the steps of threads and of warps, for those who measure them.
   bool counts_steps = false;
 };
@@ -25,8 +23,7 @@ struct rw_malloc_config {
 /// Whether a configuration makes sense.
 WARPHEAP_HOST_DEVICE constexpr bool is_sound(rw_malloc_config config) {
   return is_power_of_two(config.unit_bytes) && config.unit_bytes >= 16 && config.unit_bytes <= 4096 &&
-         config.aggregated_units <= 32 && is_power_of_two(config.group_words) && config.group_words <= 128 &&
-         is_power_of_two(config.epoch_counters);
+         config.aggregated_units <= 32 && is_power_of_two(config.group_words) && config.group_words <= 128;
 }
 
 }  // namespace creation

@@ -3,9 +3,9 @@
 //    63    40   39      38     26 25    13 12     0
 //   |  turn   | noted | longest  | at end | at start |     in units, of a group of up to 4,096
 //
-//   G1  noted: every word of the group is watched (K3), and no run within it is longer than `longest`, nor those at its start
-//       and end than is said. Who frees units of a watched word clears `noted` before the free returns; whoever takes
-//       units leaves it, as runs only get shorter.
+//   G1  noted: every word of the group is watched, a bit that a search sets before it looks at the word, and that stays; and no
+//       run within the group is longer than `longest`, nor those at its start and end than is said. Who frees units of a
+//       watched word clears `noted` before the free returns; whoever takes units leaves it, as runs only get shorter.
 //   G2  what is noted was seen by who read the word noted, with the same turn, before it looked at the first word of the
 //       group; each time `noted` is set anew the turn is another. So a compare-exchange from what was read then fails if
 //       units came free since.
@@ -14,6 +14,7 @@
 // they hold.
 #pragma once
 
+#include "../random_walk/walk_word.hpp"
 #include "run_math.hpp"
 
 namespace warpheap {
@@ -30,6 +31,10 @@ struct group_word {
   static constexpr u32 field_bits = 13;
   static constexpr u64 noted_bit = u64{1} << (3 * field_bits);
   static constexpr u64 turn_step = noted_bit << 1;
+
+  /// Of a word of units: whether it is watched.
+  static constexpr u64 watch_bit = u64{1} << 33;
+  WARPHEAP_HOST_DEVICE static constexpr bool watches(walk_word seen) { return (seen.word & watch_bit) != 0; }
 
   u64 word;
 

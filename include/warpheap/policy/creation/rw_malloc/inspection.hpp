@@ -98,7 +98,7 @@ class unit_snapshot {
         bool const starts = marks(i) >> bit & 1, ends = marks(i) >> (32 + bit) & 1;
         bool const taken = !(word(i).free() >> bit & 1);
         if (unit >= table_.units()) {
-          if (!taken || starts || ends) say("K4: a unit that does not exist", unit);
+          if (!taken || starts || ends) say("K3: a unit that does not exist", unit);
           continue;
         }
         if (starts && inside) say("U1: a block starts in another", unit);
@@ -127,7 +127,7 @@ class unit_snapshot {
     bool watched = true, stopped = false;
     for (u64 i = first; i < end; ++i) {
       walk_word const seen = word(static_cast<u32>(i));
-      watched = watched && seen.watched();
+      watched = watched && group_word::watches(seen);
       for (u32 bit = 0; bit < 32; bit += seen.free() == 0 ? 32 : 1) {
         length = seen.free() >> bit & 1 ? length + 1 : 0;
         longest = std::max(longest, length);

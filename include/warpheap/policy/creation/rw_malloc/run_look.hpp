@@ -16,6 +16,18 @@ struct open_run {
   bool begins = true;  ///< the unit before it was seen taken, or there is none
 };
 
+/// Units that were seen taken by a read-modify-write, and count as that whatever has become of them.
+struct taken_units {
+  u64 below = 0;                 ///< all of these
+  u64 unit = run_wish::nowhere;  ///< and one that is not below
+
+  WARPHEAP_HOST_DEVICE constexpr bool any() const { return below != 0 || unit != run_wish::nowhere; }
+  /// Those in the 32 units from `base` on.
+  WARPHEAP_HOST_DEVICE constexpr u32 in_word(u64 base) const {
+    return part_of_word(base, 0, below) | (unit - base < 32 ? 1u << (unit - base) : 0);
+  }
+};
+
 /// What the lanes of a warp look at together.
 template <creation::rw_malloc_config Config, class Steps>
 class run_look {
@@ -39,11 +51,12 @@ class run_look {
   WARPHEAP_DEVICE u32 lanes() const { return lanes_; }
 
   /// The words of [first, end), at least one; `before` is the run that touches them. All words are watched from now on if
-  /// `watches` (K3). All lanes call alike.
-  WARPHEAP_DEVICE outcome at(u64 first, u64 end, run_wish sought, open_run before, bool watches) const {
+  /// `watches` (G1). All lanes call alike.
+  WARPHEAP_DEVICE outcome at(u64 first, u64 end, run_wish sought, open_run before, bool watches,
+                             taken_units taken = {}) const {
     u64 const each = (end - first + lanes_ - 1) / lanes_;
     view const seen =
-        view_of(at_most(first + rank_ * each, end), at_most(first + (rank_ + 1) * each, end), sought, watches);
+        view_of(at_most(first + rank_ * each, end), at_most(first + (rank_ + 1) * each, end), sought, watches, taken);
     u32 const stopping = simt::ballot(company_, seen.stops);
     open_run const mine = opened_below(stopping & simt::lanes_below(), seen.tail, before);
     u64 place = sought.place_in_run(mine.start, seen.head - mine.start, seen.stops && mine.begins);
@@ -75,13 +88,16 @@ class run_look {
   WARPHEAP_HOST_DEVICE static u64 at_most(u64 index, u64 end) { return index < end ? index : end; }
 
   /// The words of [first, end), which may be none.
-  WARPHEAP_DEVICE view view_of(u64 first, u64 end, run_wish sought, bool watches) const {
+  WARPHEAP_DEVICE view view_of(u64 first, u64 end, run_wish sought, bool watches, taken_units taken) const {
     view seen{32 * end, 32 * first};
     WARPHEAP_NO_UNROLL
     for (u64 at = first; at < end; at += lane_words) {
       u32 words[lane_words];  // loads before their use
       for (u32 i = 0; i < lane_words; ++i)
         words[i] = at + i < end ? free_units(static_cast<u32>(at + i), watches) : full_mask;
+      if (taken.any())
+        for (u32 i = 0; i < lane_words; ++i)
+          if (at + i < end) words[i] &= ~taken.in_word(32 * (at + i));
       for (u32 i = 0; i < lane_words; ++i)
         if (words[i] != full_mask) seen = beyond(seen, 32 * (at + i), words[i], sought);
     }
@@ -108,11 +124,11 @@ class run_look {
     return seen;
   }
 
-  /// The free units of a word, which must tell from now on of what comes free if `watches` (K3).
+  /// The free units of a word, which must tell from now on of what comes free if `watches` (G1).
   WARPHEAP_DEVICE u32 free_units(u32 index, bool watches) const {
     walk_word seen = table_.look_at(index);
-    if (watches && !seen.watched()) seen = Steps::mark(table_.word(index));
-    return seen.locked() && !Steps::doubts_locked_words ? 0 : seen.free();
+    if (watches && !group_word::watches(seen)) seen = Steps::watch(table_.word(index));
+    return seen.locked() && !Steps::waits_for_locks ? 0 : seen.free();
   }
 
   WARPHEAP_DEVICE free_span runs_of(view const& seen, u32 stopping, u64 base, u64 end, u64 start, u64 open) const {

@@ -7,8 +7,9 @@
 // in somebody's hands counts as what it shows: its holder may take more of it, and gives nothing back, so a search that
 // sees no run in it misses none. A run that it sees it locks, and only then believes (run_take.hpp).
 //
-// The search refuses only if it saw no run, each word was marked when it or who noted the group looked (K3, G1), and then saw
-// the epoch as it was before its first look.
+// One pass over all groups: a unit that was taken when we tried to lock it counts as taken for the rest of the pass, so what is
+// left to be looked at shrinks with every race that is lost. Lanes that have their block stay, and look for the others. Others give
+// up where a pass that began after they did was fruitless (sync/shared_pass.hpp).
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -17,7 +18,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Looks for runs in all words of a heap.
+/// Looks for runs in all words of a heap, once.
 template <creation::rw_malloc_config Config, class Steps>
 class run_search {
   using table_type = unit_table<Config>;
@@ -25,63 +26,49 @@ class run_search {
 
  public:
   static constexpr u64 none = table_type::none;
-  /// Others of the company were served, and we were not: that says nothing.
-  static constexpr u64 again = none - 1;
 
-  /// What a lane has of a search.
-  struct answer {
-    u64 unit;  ///< the first of its block, which has its marks; none: at one instant of the call there was no run for it; or `again`
-    u32 steps;  ///< times it looked, at up to eight words or groups a lane
-  };
-
-  /// All lanes of `company` call together, with the same heap and each with its wish.
-  WARPHEAP_COLD static answer run(table_type table, u32 company, run_wish wish, u32 start) {
-    if constexpr (!Steps::searches) return answer{none, 0};
-    run_search search{table, company, wish};
+  /// The first unit of the lane's block, which has its marks: `unit`, if it has one already; none if no run for it was free
+  /// during the whole call. All lanes of `company` call together, with the same heap and each with its wish. Adds to
+  /// `steps` how often they looked, at up to eight words or groups a lane.
+  WARPHEAP_COLD static u64 run(table_type table, u32 company, run_wish wish, u64 unit, u32 start, u32& steps) {
+    if constexpr (!Steps::searches) return unit;
+    run_search search{table, company, wish, unit};
     start = simt::shuffle(company, start, lowest_bit(company));
-    u64 const number = table.vacancy().begin(company);
+    u64 const number = table.pass().begin(company);
     WARPHEAP_NO_UNROLL
-    for (;;) {
-      u64 const epoch = table.vacancy().epoch(company);
-      search.refuse_if_known(number, epoch);
-      u32 const pending = simt::ballot(company, !search.refused_);
-      if (pending == 0) break;
+    while (u32 const pending = simt::ballot(company, search.needs_)) {
       u32 const least = search.least_of(pending);
-      bool const sure = search.look(least, start, number);
-      if (simt::ballot(company, search.unit_ != none) != 0) {
-        if (search.unit_ == none && !search.refused_) search.unit_ = again;
-        break;
-      }
-      bool const is_quiet = sure && table.vacancy().newest_epoch(company) == epoch;
-      if (Steps::may_refuse(sure, is_quiet)) search.refuse_like(least, number, epoch);
-      else simt::pause(pause_nanoseconds);
+      pass_end const end = search.look(least, start, number);
+      if (end != pass_end::served) search.refuse_like(least, number, end == pass_end::fruitless);
     }
     // As at the end of window_walk::run().
     simt::sync_warp(company);
-    return answer{search.unit_, search.steps_};
+    steps += search.steps_;
+    return search.unit_;
   }
 
  private:
   static constexpr u32 pause_nanoseconds = 128;
   static constexpr u32 steps_between_questions = 16;
   static constexpr u32 lane_groups = 8;  // consecutive groups that a lane looks at, so that their loads overlap
+  static constexpr u32 most_moves = 16;  // for a better place; then any will do
 
-  WARPHEAP_DEVICE run_search(table_type const& table, u32 company, run_wish wish)
-      : table_{table}, company_{company}, look_{table, company}, wish_{wish} {}
+  /// How a look ends.
+  enum class pass_end : u32 {
+    served,    ///< all that wanted such a block have one
+    answered,  ///< somebody else saw everything, and no run
+    fruitless  ///< we did
+  };
 
-  /// Whether it is known already that there is nothing for us.
-  WARPHEAP_DEVICE void refuse_if_known(u64 number, u64 epoch) {
-    auto const size = vacancy_size::of_run(wish_.units, false);
-    refused_ = refused_ || table_.vacancy().is_certified(size, epoch) || table_.vacancy().is_overtaken(size, number);
-    // What a lane acquired with a certificate is of no use to others: each asks for itself.
-  }
+  WARPHEAP_DEVICE run_search(table_type const& table, u32 company, run_wish wish, u64 unit)
+      : table_{table}, company_{company}, look_{table, company}, wish_{wish}, unit_{unit}, needs_{unit == none} {}
 
-  /// Nothing was found for what lane `least` wants: nor is there for those that want more. All know it from now on.
-  WARPHEAP_DEVICE void refuse_like(u32 least, u64 number, u64 epoch) {
+  /// There is nothing for lanes that still need what lane `least` wants, nor for those that want more.
+  WARPHEAP_DEVICE void refuse_like(u32 least, u64 number, bool saw_everything) {
     u64 const units = simt::shuffle(company_, wish_.units, least), align = simt::shuffle(company_, wish_.align, least);
-    if (simt::lane_id() == least && align == 1)
-      table_.vacancy().publish(vacancy_size::of_run(units, true), number, epoch);
-    refused_ = refused_ || (wish_.units >= units && wish_.align >= align);
+    if (simt::lane_id() == least && align == 1 && saw_everything)
+      table_.pass().publish(number, pass_size::of_run(units, true));
+    needs_ = needs_ && !(wish_.units >= units && wish_.align >= align);
   }
 
   /// Of the lanes of `pending` one with the least alignment, and with that the least length.
@@ -102,19 +89,18 @@ class run_search {
   }
 
   /// Looks for runs like the wish of lane `least`, first at a few words from `start` on, then at all groups from there on, and
-  /// around, until all lanes with that wish have one, or some have one and it would take long until the others do, or
-  /// somebody else has the answer. True if there was no run.
-  WARPHEAP_DEVICE bool look(u32 least, u32 start, u64 number) {
+  /// around.
+  WARPHEAP_DEVICE pass_end look(u32 least, u32 start, u64 number) {
     run_wish const sought{simt::shuffle(company_, wish_.units, least), simt::shuffle(company_, wish_.align, least),
                           simt::shuffle(company_, wish_.phase, least)};
-    bool const is_like = !refused_ && wish_.units == sought.units && wish_.align == sought.align;
-    unsure_ = false;
-    if (!glance(start, sought, is_like)) return false;
+    bool const is_like = needs_ && wish_.units == sought.units && wish_.align == sought.align;
+    if (!glance(start, sought, is_like)) return pass_end::served;
     // The second time round up to where every run has been seen that goes beyond the start, or has a suitable place.
     u64 const groups = table_.groups(), from = start / Config.group_words;
     u64 const overlap = from + 2 * sought.units / table_type::group_units + 2;
-    return sweep(from, groups, sought, is_like, number) &&
-           (from == 0 || sweep(0, overlap < groups ? overlap : groups, sought, is_like, number)) && !unsure_;
+    pass_end const end = sweep(from, groups, sought, is_like, number);
+    if (end != pass_end::fruitless || from == 0) return end;
+    return sweep(0, overlap < groups ? overlap : groups, sought, is_like, number);
   }
 
   /// Some words from a random place on: crowds that all began at the first run of a group would meet there. False if the look
@@ -127,7 +113,7 @@ class run_search {
     for (;;) {
       ++steps_;
       u64 const place = look_.at(first, end, sought, {32 * first, false}, false).place;
-      if (place == none || take(place, sought) != run_taken::done) return true;
+      if (place == none || take(place, sought).how != run_taken::done) return true;
       if (!serve(place, is_like)) return false;
     }
   }
@@ -142,7 +128,7 @@ class run_search {
       if (place + sought.units > table_.units()) return true;
       walk_word const begin = table_.look_at(static_cast<u32>(place / 32));
       bool const seems_free = !begin.locked() && (begin.free() >> place % 32 & 1) != 0;
-      if (simt::ballot(company_, seems_free) == company_ && take(place, sought) == run_taken::done &&
+      if (simt::ballot(company_, seems_free) == company_ && take(place, sought).how == run_taken::done &&
           !serve(place, is_like))
         return false;
       place += sought.units;
@@ -151,27 +137,20 @@ class run_search {
   }
   static constexpr u32 places_at_a_glance = 4;
 
-  /// The groups of [from, to). False if the look is to end.
-  WARPHEAP_DEVICE bool sweep(u64 from, u64 to, run_wish sought, bool is_like, u64 number) {
+  /// The groups of [from, to).
+  WARPHEAP_DEVICE pass_end sweep(u64 from, u64 to, run_wish sought, bool is_like, u64 number) {
     open_run before{from * table_type::group_units, from == 0};
-    u64 certain = from;  // groups below are to be looked at, whatever is noted of them
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
     for (u64 at = from; at < to;) {
       ++steps_;
-      bool const looks = at < certain || next_group(at, to, sought.units, before);
-      if (looks) {
-        u64 const next = visit(at, sought, is_like, before);
-        if (next == none) return false;
-        certain = next <= at && certain <= at ? at + 1 : certain;
-        at = next;
-      }
-      if (++turn % steps_between_questions != 0) continue;
-      if (simt::ballot(company_, unit_ != none) != 0) return false;
-      bool const known = table_.vacancy().is_overtaken(vacancy_size::of_run(sought.units, false), number);
-      if (simt::ballot(company_, known) != 0) return false;
+      bool const is_answered =
+          turn++ % steps_between_questions == 0 &&
+          simt::ballot(company_, Steps::may_share(table_.pass(), number, pass_size::of_run(sought.units, false))) != 0;
+      if (is_answered) return pass_end::answered;
+      if (next_group(at, to, sought.units, before) && !visit(at, sought, is_like, before)) return pass_end::served;
     }
-    return true;
+    return pass_end::fruitless;
   }
 
   /// Goes on from group `at` to the first of the next groups, some for each lane, that may have a run of `units` or its end, and
@@ -222,34 +201,55 @@ class run_search {
     return true;
   }
 
-  /// Looks at the words of a group, takes the runs that end there as long as somebody wants them, and notes what is left. Returns
-  /// the group to be looked at next; none if nobody wants any more. `before` is the run at its start, then at the start of
-  /// the next.
-  WARPHEAP_DEVICE u64 visit(u64 group, run_wish sought, bool is_like, open_run& before) {
-    u64 const first = group * Config.group_words, end = first + table_.units_of_group(group) / 32;
+  /// Looks at the words of group `at`, takes the runs that end there as long as somebody wants them, notes what is left, and
+  /// goes on to the next group, or back to an earlier one. False if nobody wants any more. `before` is the run at its
+  /// start, then at the start of the next.
+  WARPHEAP_DEVICE bool visit(u64& at, run_wish sought, bool is_like, open_run& before) {
+    u64 const first = 32 * at * Config.group_words;
+    u64 lost = none;  // a taken unit, with something to be looked at before it
     WARPHEAP_NO_UNROLL
     for (;;) {
-      group_word const noted = note_anew(group);
-      auto const seen = look_.at(first, end, sought, before, true);
-      if (seen.place == none) {
-        note(group, noted, seen.runs);
-        before = seen.after;
-        return group + 1;
+      u64 const place = lost < first ? sought.place_in_run(before.start, lost - before.start, before.begins)
+                                     : look_at_group(at, sought, before, lost);
+      if (place == none && lost == none) return true;
+      if (place == none) {
+        before = {lost + 1, true};
+        lost = none;
+        continue;
       }
-      run_taken const how = take(seen.place, sought);
-      if (how == run_taken::done) {
-        if (!serve(seen.place, is_like)) return none;
-        u64 const behind = seen.place + sought.units;
-        if (seen.place < 32 * first) before = {behind < 32 * first ? behind : 32 * first, true};
-      } else if (how == run_taken::moved || seen.place < 32 * first) {
-        // What is noted of the groups before is no longer true. We come back without knowing how the run there begins.
-        u64 const back = (seen.place - (how == run_taken::moved ? 1 : 0)) / table_type::group_units;
+      run_taken const got = take(place, sought);
+      if (got.how == run_taken::done) {
+        if (!serve(place, is_like)) return false;
+        u64 const behind = place + sought.units;
+        if (place < first) before = {behind < first ? behind : first, true};
+      } else if (got.how == run_taken::lost) {
+        if (place > lost) before = {lost + 1, true};
+        lost = got.unit;
+      } else {
+        // The unit before was seen taken, so what lies before it is settled: we come back for a better place alone.
+        u64 const back = (place > sought.units ? place - sought.units : 0) / table_type::group_units;
         before = {back * table_type::group_units, back == 0};
-        unsure_ = true;
-        if (how == run_taken::moved) simt::pause(pause_nanoseconds);
-        return back;
+        at = back;
+        --moves_left_;
+        simt::pause(pause_nanoseconds);
+        return true;
       }
     }
+  }
+
+  /// A place in the words of group `at`, of which those below the start of `before`, and `lost`, count as taken. If there is
+  /// none, and nothing `lost`, goes on to the next group.
+  WARPHEAP_DEVICE u64 look_at_group(u64& at, run_wish sought, open_run& before, u64 lost) const {
+    u64 const first = at * Config.group_words, end = first + table_.units_of_group(at) / 32;
+    bool const is_behind = before.start > 32 * first;
+    taken_units const taken{is_behind ? before.start : 0, lost};
+    group_word const noted = note_anew(at);
+    auto const seen = look_.at(first, end, sought, is_behind ? open_run{32 * first} : before, true, taken);
+    if (seen.place != none || lost != none) return seen.place;
+    if (!is_behind) note(at, noted, seen.runs);
+    before = seen.after;
+    ++at;
+    return none;
   }
 
   /// The word of a group that is noted; of one that was not, from now on, if nobody else does that just now (G2).
@@ -284,6 +284,7 @@ class run_search {
     u32 const wanting = simt::ballot(company_, is_like && unit_ == none);
     if (simt::lane_id() == lowest_bit(wanting)) {
       unit_ = table_.template own<Steps>(place, wish_.units);
+      needs_ = false;
     }
     return (wanting & (wanting - 1)) != 0;
   }
@@ -291,16 +292,16 @@ class run_search {
   /// A block at `place`, which was seen free.
   WARPHEAP_DEVICE run_taken take(u64 place, run_wish sought) const {
     bool const is_suitable = sought.padding(place) == 0;  // or else it is the beginning of a run without such a place
-    return run_take<Config, Steps>{table_, company_}(unit_run{place, sought.units}, !is_suitable);
+    return run_take<Config, Steps>{table_, company_}(unit_run{place, sought.units}, !is_suitable && moves_left_ != 0);
   }
 
   table_type table_;
   u32 company_;
   run_look_type look_;
   run_wish wish_;
-  u64 unit_ = none;
-  bool refused_ = false;
-  bool unsure_ = false;
+  u64 unit_;
+  bool needs_;
+  u32 moves_left_ = most_moves;
   u32 steps_ = 0;
 };
 

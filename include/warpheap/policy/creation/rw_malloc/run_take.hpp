@@ -10,10 +10,13 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// What came of it.
-enum class run_taken : u32 {
-  done,   ///< the run is ours
-  lost,   ///< not all of it was free
-  moved,  ///< it was to begin where a block ends, and does not, or not yet: a run that is longer may have a better place
+struct run_taken {
+  enum : u32 {
+    done,  ///< the run is ours
+    lost,  ///< not all of it was free
+    moved,  ///< it was to begin where a block ends, and does not, or not yet: a run that is longer may have a better place
+  } how;
+  u64 unit = run_wish::nowhere;  ///< of a run that is lost, one that was taken
 };
 
 /// Takes runs for the lanes of `company`, which call together with the same heap.
@@ -28,14 +31,15 @@ class run_take {
   /// If all of the run is free, and, where it is to be `behind_block`, the unit before it is the last one of a block.
   WARPHEAP_DEVICE run_taken operator()(unit_run run, bool behind_block) const {
     u32 const words = run.words();
-    u32 locked = 0;  // of its words, from the first on
-    bool free = true;
+    u32 locked = 0;    // of its words, from the first on
+    u64 taken = none;  // one of its units
     backoff nap;
     WARPHEAP_NO_UNROLL
-    while (free && locked < words) {
-      if (words <= lanes_) free = lock<1>(run, locked, nap);
-      else free = lock<lane_words>(run, locked, nap);
+    while (taken == none && locked < words) {
+      if (words <= lanes_) taken = lock<1>(run, locked, nap);
+      else taken = lock<lane_words>(run, locked, nap);
     }
+    bool const free = taken == none;
     // What one of us saw of the words, all of us see from now on.
     simt::sync_warp(company_);
     bool const is_moved =
@@ -43,21 +47,22 @@ class run_take {
     bool const ours = free && simt::ballot(company_, is_moved) == 0;
     WARPHEAP_NO_UNROLL
     for (u32 i = rank_; i < locked; i += lanes_) {
-      u64 const taken = run.part(i) | u64{run.extent(i)} << table_type::extent_shift;
-      Steps::publish(table_.word(run.first_word() + i), ours ? taken : 0);
+      u64 const bits = run.part(i) | u64{run.extent(i)} << table_type::extent_shift;
+      Steps::publish(table_.word(run.first_word() + i), ours ? bits : 0);
     }
     if (ours) note_taken(run);
     simt::sync_warp(company_);  // as above
-    return ours ? run_taken::done : free ? run_taken::moved : run_taken::lost;
+    return {ours ? run_taken::done : free ? run_taken::moved : run_taken::lost, taken};
   }
 
  private:
+  static constexpr u64 none = run_wish::nowhere;
   static constexpr u32 lane_words = 8;  ///< of a long run, that a lane locks at once
 
   /// Locks the next words of the run, up to `Each` a lane, as far as nobody else holds them, and adds their number to `locked`.
-  /// False if one of them is not all free.
+  /// Returns a unit of the run that is taken, the last that was seen; `none` if all these words have is free.
   template <u32 Each>
-  WARPHEAP_DEVICE bool lock(unit_run run, u32& locked, backoff& nap) const {
+  WARPHEAP_DEVICE u64 lock(unit_run run, u32& locked, backoff& nap) const {
     u32 const base = locked + rank_ * Each, words = run.words();
     u32 const ours = base >= words ? 0 : words - base < Each ? words - base : Each;
     // Only words below the first that somebody holds: crowds that lock what they cannot keep would never be done.
@@ -68,13 +73,14 @@ class run_take {
     u32 const holding = simt::ballot(company_, first_held < ours);
     bool const above = (holding & simt::lanes_below()) != 0;
     u32 const tries = above ? 0 : first_held;
-    bool free = true;
+    u64 taken = none;
     for (u32 i = 0; i < Each; ++i) {
       if (i >= tries) continue;
       walk_word const seen = Steps::try_lock(table_.word(run.first_word() + base + i));
       if (!seen.locked()) got |= 1u << i;
       // What is taken while somebody else holds the word stays taken.
-      free = free && (run.part(base + i) & ~seen.free()) == 0;
+      u32 const lost = run.part(base + i) & ~seen.free();
+      if (lost != 0) taken = u64{32} * (run.first_word() + base + i) + highest_bit(lost);
     }
     u32 const first_failed = lowest_or(~got & low_mask32(ours), ours);
     u32 const failing = simt::ballot(company_, first_failed < ours);
@@ -85,9 +91,10 @@ class run_take {
     u32 const last = failing != 0 ? lowest_bit(failing) : highest_bit(company_);
     u32 const end = simt::shuffle(company_, base + kept, last);
     locked = end < words ? end : words;
-    bool const all_free = simt::ballot(company_, !free) == 0;
-    if (failing != 0 && all_free) nap.pause();
-    return all_free;
+    u32 const losing = simt::ballot(company_, taken != none);
+    if (losing != 0) return simt::shuffle(company_, taken, highest_bit(losing));
+    if (failing != 0) nap.pause();
+    return none;
   }
 
   WARPHEAP_DEVICE static u32 lowest_or(u32 bits, u32 otherwise) { return bits != 0 ? lowest_bit(bits) : otherwise; }
@@ -95,7 +102,7 @@ class run_take {
   /// A word before we lock it. The words of a long run are watched from now on, so that it can be noted that they are taken.
   template <u32 Each>
   WARPHEAP_DEVICE walk_word glance(u32 index) const {
-    return Each == 1 ? table_.look_at(index) : Steps::mark(table_.word(index));
+    return Each == 1 ? table_.look_at(index) : Steps::watch(table_.word(index));
   }
 
   /// Notes of groups that a long run covers that nothing is free there: nobody but us can free there before we return.

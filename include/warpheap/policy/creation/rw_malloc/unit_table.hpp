@@ -1,13 +1,13 @@
 // The units of a rw_malloc: where they and their words lie, and what is known of a block.
 //
 //   base - units * unit_bytes    unit 0 | unit 1 | ...     the pool, its start aligned to 4 KiB
-//   base                         counts, steps, vacancy    as in a random_walk
+//   base                         counts, steps, pass       as in a random_walk
 //                                words                     8 bytes for 32 units: which are taken (walk_word.hpp)
 //                                marks                     8 bytes for 32 units: where blocks start and end
 //                                groups                    8 bytes for so many words: their runs (group_word.hpp)
 //
 //    63       34 33  32  31      0         63      32 31       0
-//   |  extent   | L | W |  taken  |       |   ends   |  starts  |
+//   |  extent   | W | L |  taken  |       |   ends   |  starts  |
 //
 //   U1  a live block's first unit has a start mark and its last an end mark; there are no others.
 //       The thread that takes the block sets them, the end no later than the start, before it
@@ -21,7 +21,6 @@
 #pragma once
 
 #include "../random_walk/careful_walk.hpp"
-#include "../random_walk/vacancy.hpp"
 #include "../report.hpp"
 #include "config.hpp"
 #include "group_word.hpp"
@@ -55,6 +54,12 @@ struct careful_runs : careful_walk {
     // released; pairs with the release in mark_ends(). A load of its own, so that blocks of one
     // word pay nothing.
     static_cast<void>(first.load(order::acquire));
+  }
+
+  /// Sets the watch of a word (G1); returns what it held.
+  WARPHEAP_DEVICE static walk_word watch(atomic_ref<u64> word) {
+    // acquire: pairs with the release of a free before it in the word's order; a free after it finds the watch.
+    return walk_word{word.fetch_or(group_word::watch_bit, order::acquire)};
   }
 
   /// What is noted of a group.
@@ -115,7 +120,7 @@ class unit_table {
   static constexpr size_t pool_alignment = 4096;
   static constexpr u32 size_classes = 35;
   static constexpr u64 group_units = 32 * Config.group_words;
-  using vacancy_type = vacancy_watch<Config.epoch_counters, size_classes>;
+  using pass_type = shared_pass<size_classes>;
 
   unit_table() = default;
   /// `base` is where the pool ends and the metadata begins.
@@ -128,7 +133,7 @@ class unit_table {
   WARPHEAP_HOST_DEVICE void* address(u64 unit) const { return pool() + unit * unit_bytes; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u64 groups() const { return (words() + Config.group_words - 1) / Config.group_words; }
-  /// Units of a group, also those that do not exist (K4).
+  /// Units of a group, also those that do not exist (K3).
   WARPHEAP_HOST_DEVICE u32 units_of_group(u64 group) const {
     u64 const words_from = words() - group * Config.group_words;
     return 32 * static_cast<u32>(words_from < Config.group_words ? words_from : Config.group_words);
@@ -163,9 +168,7 @@ class unit_table {
     return (marks(static_cast<u32>(unit / 32)).load(order::relaxed) >> (32 + unit % 32) & 1) != 0;
   }
 
-  WARPHEAP_HOST_DEVICE vacancy_type vacancy() const {
-    return vacancy_type{reinterpret_cast<u64*>(base_ + vacancy_offset)};
-  }
+  WARPHEAP_HOST_DEVICE pass_type pass() const { return pass_type{reinterpret_cast<u64*>(base_ + pass_offset)}; }
   WARPHEAP_HOST_DEVICE u64* steps() const { return reinterpret_cast<u64*>(base_ + steps_offset); }
 
   WARPHEAP_DEVICE void count(unit_count which) const {
@@ -237,12 +240,12 @@ class unit_table {
   }
   static constexpr u32 extent_shift = 34;
   /// What a free leaves of a word that the block has to itself: the two bits that are no block's.
-  static constexpr u64 others_bits = walk_word::lock_bit | walk_word::watched_bit;
+  static constexpr u64 others_bits = walk_word::lock_bit | group_word::watch_bit;
 
   // Offsets in the metadata.
   static constexpr u64 steps_offset = 128;
-  static constexpr u64 vacancy_offset = 256;
-  static constexpr u64 words_offset = vacancy_offset + vacancy_type::bytes;
+  static constexpr u64 pass_offset = 256;
+  static constexpr u64 words_offset = pass_offset + pass_type::bytes;
   static_assert(words_offset % 128 == 0);
 
 #if !defined(__CUDACC_RTC__)
@@ -271,7 +274,7 @@ class unit_table {
 
 #if !defined(__CUDACC_RTC__)
 
-/// Kernel: sets the bits of units that do not exist (K4).
+/// Kernel: sets the bits of units that do not exist (K3).
 struct close_last_unit_word {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {

@@ -76,7 +76,7 @@ class window_walk {
     u32 const index = first + rank_;
     bool const exists = index < table_.words();
     walk_word seen = exists ? table_.look_at(index) : walk_word{full_mask};
-    was_full_once_ = simt::ballot(company_, exists && seen.watched()) != 0;
+    was_full_once_ = simt::ballot(company_, exists && group_word::watches(seen)) != 0;
     u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
     u32 const least = lowest_bit(simt::reduce_or(company_, wanted));
     u32 left = seen.locked() ? 0 : without_short_runs(seen.free(), least);

@@ -1,0 +1,92 @@
+// A look at everything that finds nothing, and the answer of one for many: how a crowd is refused.
+//
+// Where nothing counts what is free, a call that finds nothing on its way looks at every place once: a pass. What it found
+// taken was taken at a moment of the call, and so is what it lost to somebody else; so a pass never starts again. A crowd need
+// not make a pass for each of its calls: a pass that began after a call did answers that call too, since all that the pass saw, it
+// saw during the call. Frees tell nobody anything.
+//
+//   P1  a pass draws its number by a read-modify-write before its first look. A pass with a larger number began after ours did.
+//   P2  outcome(c) = number and size: that pass saw every place without room for the size, of class c, after its number was
+//       drawn. 0: nobody has said anything.
+//
+// What the answer is worth: what came free in a free that happens before the call, and stays free, is found. The draws are one
+// chain of acquire and release, so that free happens before the looks of our pass, and of any with a larger number; and
+// what happens before a load, a relaxed load of the same word does not miss. So looks are plain loads: an
+// eighth of the cost of read-modify-writes, which a crowd's pass is made of. Of a free that merely came earlier on the clock, a
+// caller knows nothing without such an order.
+//
+// Cost: an addition a pass to one address, a load now and then.
+#pragma once
+
+#include "warp_aggregate.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// What a pass looked for: a size within its class. Where there was no room for it there was none for what is larger.
+///
+///    63     20 19      0
+///   |  number |  rest   |     an outcome (P2)
+struct pass_size {
+  static constexpr u32 rest_bits = 20;
+
+  u32 size_class = 0;
+  u32 rest = 0;  ///< the size less the least of its class; in steps of a 2^20th of that where it is larger
+
+  /// Of `units` consecutive units: rounded up for a pass that found none, down for a question.
+  WARPHEAP_HOST_DEVICE static constexpr pass_size of_run(u64 units, bool up) {
+    u32 const c = log2_floor(units), coarse = c > rest_bits ? c - rest_bits : 0;
+    u64 const rest = units - (u64{1} << c);
+    return {c, static_cast<u32>((up ? rest + low_mask(coarse) : rest) >> coarse)};
+  }
+
+  WARPHEAP_HOST_DEVICE constexpr bool covered_by(u64 outcome) const {
+    return outcome != 0 && (outcome & low_mask(rest_bits)) <= rest;
+  }
+};
+
+/// View of the words of one heap's passes, zero at first; owns nothing.
+template <u32 Classes>
+class shared_pass {
+ public:
+  static constexpr u64 bytes = 8 * (16 + align_up(Classes, 16));
+
+  WARPHEAP_HOST_DEVICE explicit shared_pass(u64* words) : words_{words} {}
+
+  /// A pass begins; its number (P1). All lanes of `company` call, look, and hold the result.
+  WARPHEAP_DEVICE u64 begin(u32 company) const {
+    simt::sync_warp(company);  // what any of us knows to be free, all of us see
+    auto const group = group_of(company);
+    u64 number = 0;
+    // acq_rel: what those knew who drew before us, and what we know for those who draw later; each other's partners (P1).
+    if (group.leads) number = begun().fetch_add(1, order::acq_rel) + 1;
+    number = broadcast(group, number);
+    simt::sync_warp(company);  // what the leader acquired, all have
+    return number;
+  }
+
+  /// Whether a pass that began after number `number` was drawn found nothing for `size` (P2). Any lane alone.
+  WARPHEAP_DEVICE bool answers(u64 number, pass_size size) const {
+    u64 const seen = look_at(size.size_class);
+    return size.covered_by(seen) && seen >> pass_size::rest_bits > number;
+  }
+
+  /// Whether there ever was a pass that found nothing for the class: a hint that room is scarce.
+  WARPHEAP_DEVICE bool ever_failed(u32 size_class = 0) const { return look_at(size_class) != 0; }
+
+  /// Says that pass `number` has seen every place, and none with room for `size` (P2). Any lane alone.
+  WARPHEAP_DEVICE void publish(u64 number, pass_size size) const {
+    if (size.rest >> pass_size::rest_bits != 0) return;  // between two that can be told apart
+    // relaxed: a number alone; whoever believes it drew an earlier one (P1). An older answer may replace a newer one.
+    outcome(size.size_class).store(number << pass_size::rest_bits | size.rest, order::relaxed);
+  }
+
+ private:
+  WARPHEAP_DEVICE atomic_ref<u64> begun() const { return atomic_ref<u64>{words_[0]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> outcome(u32 c) const { return atomic_ref<u64>{words_[16 + c]}; }
+  /// relaxed: an older answer serves fewer.
+  WARPHEAP_DEVICE u64 look_at(u32 c) const { return outcome(c).load(order::relaxed); }
+
+  u64* words_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
