@@ -148,17 +148,19 @@ class run_search {
           turn++ % steps_between_questions == 0 &&
           simt::ballot(company_, Steps::may_share(table_.pass(), number, pass_size::of_run(sought.units, false))) != 0;
       if (is_answered) return pass_end::answered;
-      if (next_group(at, to, sought.units, before) && !visit(at, sought, is_like, before)) return pass_end::served;
+      group_word noted{0};
+      if (next_group(at, to, sought.units, before, noted) && !visit(at, sought, is_like, before, noted))
+        return pass_end::served;
     }
     return pass_end::fruitless;
   }
 
   /// Goes on from group `at` to the first of the next groups, some for each lane, that may have a run of `units` or its end, and
-  /// returns true; or behind them all. `before` is the run at the start of `at`, then and now.
-  WARPHEAP_DEVICE bool next_group(u64& at, u64 to, u64 units, open_run& before) const {
+  /// returns true and what is `found` noted of it; or behind them all. `before` is the run at the start of `at`, then and now.
+  WARPHEAP_DEVICE bool next_group(u64& at, u64 to, u64 units, open_run& before, group_word& found) const {
     u64 const first = at + look_.rank() * lane_groups;
     u64 const base = first * table_type::group_units;
-    group_word noted[lane_groups];  // loads before their use
+    group_word noted[lane_groups], hit_noted{0};  // loads before their use
     for (u32 i = 0; i < lane_groups; ++i)
       noted[i] = first + i < to ? Steps::read_note(table_.group(first + i)) : group_word{0};
     u64 head = base, tail = base;  // as in a look at words; units up to where we came
@@ -172,6 +174,7 @@ class run_search {
       u64 const joined = stops ? here + noted[i].at_start() - tail : 0;
       if (!noted[i].noted() || noted[i].longest() >= units || joined >= units) {
         hit = i;
+        hit_noted = noted[i];
         hit_opened = stops ? tail : none;
         continue;
       }
@@ -184,6 +187,7 @@ class run_search {
     open_run const mine = look_.opened_below(stopping & simt::lanes_below(), tail, before);
     if (first < to && head - mine.start >= units) {
       hit = 0;  // the run from before is long enough, somewhere in our first groups
+      hit_noted = noted[0];
       hit_opened = none;
     }
     u32 const hitting = simt::ballot(company_, hit != lane_groups);
@@ -198,19 +202,21 @@ class run_search {
     u64 const start = simt::shuffle(company_, in_lane ? hit_opened : mine.start, lane);
     before = {start, simt::shuffle(company_, u32{in_lane || mine.begins}, lane) != 0};
     at = simt::shuffle(company_, first + hit, lane);
+    found.word = simt::shuffle(company_, hit_noted.word, lane);
     return true;
   }
 
-  /// Looks at the words of group `at`, takes the runs that end there as long as somebody wants them, notes what is left, and
-  /// goes on to the next group, or back to an earlier one. False if nobody wants any more. `before` is the run at its
-  /// start, then at the start of the next.
-  WARPHEAP_DEVICE bool visit(u64& at, run_wish sought, bool is_like, open_run& before) {
+  /// Looks at the words of group `at`, of which some lane read `noted`, takes the runs that end there as long as somebody wants
+  /// them, notes what is left, and goes on to the next group, or back to an earlier one. False if nobody wants any more. `before`
+  /// is the run at its start, then at the start of the next.
+  WARPHEAP_DEVICE bool visit(u64& at, run_wish sought, bool is_like, open_run& before, group_word noted) {
+    noted = note_anew(at, noted);
     u64 const first = 32 * at * Config.group_words;
     u64 lost = none;  // a taken unit, with something to be looked at before it
     WARPHEAP_NO_UNROLL
     for (;;) {
       u64 const place = lost < first ? sought.place_in_run(before.start, lost - before.start, before.begins)
-                                     : look_at_group(at, sought, before, lost);
+                                     : look_at_group(at, sought, before, lost, noted);
       if (place == none && lost == none) return true;
       if (place == none) {
         before = {lost + 1, true};
@@ -223,8 +229,11 @@ class run_search {
         u64 const behind = place + sought.units;
         if (place < first) before = {behind < first ? behind : first, true};
       } else if (got.how == run_taken::lost) {
-        if (place > lost) before = {lost + 1, true};
-        lost = got.unit;
+        // It was the first place of its run. What is left of the run before it is too short, unless a part of the place is
+        // free, too, and the block may lie anywhere.
+        bool const settled = sought.align != 1 || got.first == place;
+        if (place > lost || settled) before = {(settled ? got.last : lost) + 1, true};
+        lost = settled ? none : got.last;
       } else {
         // The unit before was seen taken, so what lies before it is settled: we come back for a better place alone.
         u64 const back = (place > sought.units ? place - sought.units : 0) / table_type::group_units;
@@ -238,12 +247,11 @@ class run_search {
   }
 
   /// A place in the words of group `at`, of which those below the start of `before`, and `lost`, count as taken. If there is
-  /// none, and nothing `lost`, goes on to the next group.
-  WARPHEAP_DEVICE u64 look_at_group(u64& at, run_wish sought, open_run& before, u64 lost) const {
+  /// none, and nothing `lost`, notes what was seen and goes on to the next group.
+  WARPHEAP_DEVICE u64 look_at_group(u64& at, run_wish sought, open_run& before, u64 lost, group_word noted) const {
     u64 const first = at * Config.group_words, end = first + table_.units_of_group(at) / 32;
     bool const is_behind = before.start > 32 * first;
     taken_units const taken{is_behind ? before.start : 0, lost};
-    group_word const noted = note_anew(at);
     auto const seen = look_.at(first, end, sought, is_behind ? open_run{32 * first} : before, true, taken);
     if (seen.place != none || lost != none) return seen.place;
     if (!is_behind) note(at, noted, seen.runs);
@@ -252,23 +260,19 @@ class run_search {
     return none;
   }
 
-  /// The word of a group that is noted; of one that was not, from now on, if nobody else does that just now (G2).
-  WARPHEAP_DEVICE group_word note_anew(u64 group) const {
+  /// The word of a group of which some lane read `seen`: as it is noted; else noted anew, if nobody else does that just now
+  /// (G2).
+  WARPHEAP_DEVICE group_word note_anew(u64 group, group_word seen) const {
     auto const lanes = group_of(company_);
-    group_word seen{0};
-    if (lanes.leads) {
-      seen = Steps::read_note(table_.group(group));
-      if (!seen.noted()) {
-        group_word const anew = seen.noted_anew(table_.units_of_group(group));
-        // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all who read this; pairs with
-        // the release in disturb(), and the acquire in read_note().
-        seen = table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed)
-                   ? anew
-                   : group_word{0};
-      }
+    if (!seen.noted()) {
+      group_word const anew = seen.noted_anew(table_.units_of_group(group));
+      // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all who read this; pairs with the
+      // release in disturb(), and the acquire in read_note().
+      bool const sets =
+          lanes.leads && table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed);
+      seen.word = broadcast(lanes, sets ? anew.word : 0);
     }
-    seen.word = broadcast(lanes, seen.word);
-    simt::sync_warp(company_);  // what the leader acquired, all have
+    simt::sync_warp(company_);  // what one lane acquired, all have
     return seen;
   }
 

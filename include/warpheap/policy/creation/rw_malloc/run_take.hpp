@@ -16,7 +16,7 @@ struct run_taken {
     lost,  ///< not all of it was free
     moved,  ///< it was to begin where a block ends, and does not, or not yet: a run that is longer may have a better place
   } how;
-  u64 unit = run_wish::nowhere;  ///< of a run that is lost, one that was taken
+  u64 first = run_wish::nowhere, last = run_wish::nowhere;  ///< of a run that is lost, units that were taken
 };
 
 /// Takes runs for the lanes of `company`, which call together with the same heap.
@@ -31,15 +31,15 @@ class run_take {
   /// If all of the run is free, and, where it is to be `behind_block`, the unit before it is the last one of a block.
   WARPHEAP_DEVICE run_taken operator()(unit_run run, bool behind_block) const {
     u32 const words = run.words();
-    u32 locked = 0;    // of its words, from the first on
-    u64 taken = none;  // one of its units
+    u32 locked = 0;  // of its words, from the first on
+    run_taken found{run_taken::done};
     backoff nap;
     WARPHEAP_NO_UNROLL
-    while (taken == none && locked < words) {
-      if (words <= lanes_) taken = lock<1>(run, locked, nap);
-      else taken = lock<lane_words>(run, locked, nap);
+    while (found.how == run_taken::done && locked < words) {
+      if (words <= lanes_) found = lock<1>(run, locked, nap);
+      else found = lock<lane_words>(run, locked, nap);
     }
-    bool const free = taken == none;
+    bool const free = found.how == run_taken::done;
     // What one of us saw of the words, all of us see from now on.
     simt::sync_warp(company_);
     bool const is_moved =
@@ -52,7 +52,7 @@ class run_take {
     }
     if (ours) note_taken(run);
     simt::sync_warp(company_);  // as above
-    return {ours ? run_taken::done : free ? run_taken::moved : run_taken::lost, taken};
+    return ours || !free ? found : run_taken{run_taken::moved};
   }
 
  private:
@@ -60,9 +60,9 @@ class run_take {
   static constexpr u32 lane_words = 8;  ///< of a long run, that a lane locks at once
 
   /// Locks the next words of the run, up to `Each` a lane, as far as nobody else holds them, and adds their number to `locked`.
-  /// Returns a unit of the run that is taken, the last that was seen; `none` if all these words have is free.
+  /// `done` if all that these words have of the run is free, else `lost`.
   template <u32 Each>
-  WARPHEAP_DEVICE u64 lock(unit_run run, u32& locked, backoff& nap) const {
+  WARPHEAP_DEVICE run_taken lock(unit_run run, u32& locked, backoff& nap) const {
     u32 const base = locked + rank_ * Each, words = run.words();
     u32 const ours = base >= words ? 0 : words - base < Each ? words - base : Each;
     // Only words below the first that somebody holds: crowds that lock what they cannot keep would never be done.
@@ -73,14 +73,17 @@ class run_take {
     u32 const holding = simt::ballot(company_, first_held < ours);
     bool const above = (holding & simt::lanes_below()) != 0;
     u32 const tries = above ? 0 : first_held;
-    u64 taken = none;
+    u64 first_taken = none, last_taken = none;
     for (u32 i = 0; i < Each; ++i) {
       if (i >= tries) continue;
       walk_word const seen = Steps::try_lock(table_.word(run.first_word() + base + i));
       if (!seen.locked()) got |= 1u << i;
       // What is taken while somebody else holds the word stays taken.
       u32 const lost = run.part(base + i) & ~seen.free();
-      if (lost != 0) taken = u64{32} * (run.first_word() + base + i) + highest_bit(lost);
+      if (lost == 0) continue;
+      u64 const unit = u64{32} * (run.first_word() + base + i);
+      last_taken = unit + highest_bit(lost);
+      if (first_taken == none) first_taken = unit + lowest_bit(lost);
     }
     u32 const first_failed = lowest_or(~got & low_mask32(ours), ours);
     u32 const failing = simt::ballot(company_, first_failed < ours);
@@ -91,10 +94,12 @@ class run_take {
     u32 const last = failing != 0 ? lowest_bit(failing) : highest_bit(company_);
     u32 const end = simt::shuffle(company_, base + kept, last);
     locked = end < words ? end : words;
-    u32 const losing = simt::ballot(company_, taken != none);
-    if (losing != 0) return simt::shuffle(company_, taken, highest_bit(losing));
+    u32 const losing = simt::ballot(company_, last_taken != none);
+    if (losing != 0)
+      return {run_taken::lost, simt::shuffle(company_, first_taken, lowest_bit(losing)),
+              simt::shuffle(company_, last_taken, highest_bit(losing))};
     if (failing != 0) nap.pause();
-    return none;
+    return {run_taken::done};
   }
 
   WARPHEAP_DEVICE static u32 lowest_or(u32 bits, u32 otherwise) { return bits != 0 ? lowest_bit(bits) : otherwise; }
