@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "broken_twins.hpp"
-#include "checks/contention.hpp"
 #include "checks/double_frees.hpp"
 #include "checks/misuse.hpp"
+#include "checks/refusals.hpp"
 #include "checks/reports.hpp"
 #include "checks/visibility.hpp"
 
@@ -33,6 +33,8 @@ TEST(BrokenTwin, ThatLosesBlocksIsCaughtByTheNextFill) {
 TEST(BrokenTwin, ThatRefusesUnderContentionIsCaught) {
   EXPECT_THAT(first_complaint(50, &never_refuses_what_nobody_holds<reference<fault::gives_up>>),
               HasSubstr("refusals though a block a lane was free"));
+  EXPECT_THAT(first_complaint(50, &finds_what_stays_free<reference<fault::gives_up>>),
+              HasSubstr("refusals while a block stayed free"));
   EXPECT_THAT(first_complaint(50, &serves_exactly_what_is_there<reference<fault::gives_up>>),
               testing::AnyOf(HasSubstr("lanes served at once"), HasSubstr("blocks of the full heap")));
 }
@@ -69,6 +71,13 @@ TEST(BrokenTwin, ThatStaysLockedAfterADoubleFreeIsCaught) {
   using twin = reference<fault::stays_locked>;
   EXPECT_TRUE(test::find_failing_schedule(
       50, [] { return survives_double_frees_under_traffic<twin>(small_scenario(host::current_execution().seed)).ok(); },
+      1'000'000));
+}
+
+TEST(BrokenTwin, ThatLooksAgainAfterEachFreeIsCaught) {
+  using twin = reference<fault::starts_again>;
+  EXPECT_TRUE(test::find_failing_schedule(
+      50, [] { return answers_while_others_churn<twin>(small_scenario(host::current_execution().seed)).ok(); },
       1'000'000));
 }
 

@@ -24,6 +24,7 @@ enum class fault {
   loses_blocks,    ///< every eighth free leaves the block owned by nobody
   gives_up,        ///< nullptr when the lock is busy
   believes_frees,  ///< whatever is freed counts as a live block
+  starts_again,    ///< looks again as long as something came free since the last look
   stays_full,      ///< once full, full for ever
   unordered,       ///< the lock excludes, but orders no memory
   loses_refreed,   ///< a free block that is freed again belongs to nobody
@@ -39,6 +40,7 @@ class first_fit {
                                            .self_aligned_up_to = 1024,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
+                                           .one_pass_refusals = true,
                                            .whole_pool = true};
 
   WARPHEAP_DEVICE void* create(size_t bytes) const { return create_aligned(traits.alignment, bytes); }
@@ -46,19 +48,19 @@ class first_fit {
 
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
-    if (!lock(Fault == fault::gives_up)) return nullptr;
-    u64 const pages = div_ceil(bytes, page_bytes);
-    bool const refuses = Fault == fault::stays_full && head_->failures != 0;
-    u64 const first = refuses ? pages_ : find(pages, alignment);
-    if (first < pages_) mark(first, pages);
-    else ++head_->failures;
-    unlock();
-    return first < pages_ ? base() + first * page_bytes + (Fault == fault::misaligns ? 8 : 0) : nullptr;
+    for (;;) {
+      u64 const before = frees();
+      void* const memory = look(alignment, bytes);
+      if (memory || Fault != fault::starts_again) return memory;
+      for (u32 step = 0; step < 50; ++step) simt::pause(1);
+      if (frees() == before) return nullptr;
+    }
   }
 
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u64 const page = page_of(memory);
+    if (Fault == fault::starts_again) atomic_ref<u64>{head_->frees}.fetch_add(1, order::relaxed);
     if (Fault == fault::looks_unlocked && page < pages_ && owner(page).load(order::relaxed) == 0) {
       atomic_ref<u64>{head_->double_frees}.fetch_add(1, order::relaxed);
       return;
@@ -129,7 +131,7 @@ class first_fit {
 
  private:
   struct header {
-    u64 locked, failures, double_frees, foreign_frees;
+    u64 locked, failures, double_frees, foreign_frees, frees;
   };
 
   static constexpr u64 page_bytes = 1024;
@@ -147,6 +149,21 @@ class first_fit {
   WARPHEAP_DEVICE atomic_ref<u32> owner(u64 page) const { return atomic_ref<u32>{owners()[page]}; }
   WARPHEAP_DEVICE u64 page_of(void const* memory) const {
     return (reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(base())) / page_bytes;
+  }
+
+  WARPHEAP_DEVICE u64 frees() const {
+    return Fault == fault::starts_again ? atomic_ref<u64>{head_->frees}.load(order::relaxed) : 0;
+  }
+
+  WARPHEAP_DEVICE void* look(size_t alignment, size_t bytes) const {
+    if (!lock(Fault == fault::gives_up)) return nullptr;
+    u64 const pages = div_ceil(bytes, page_bytes);
+    bool const refuses = Fault == fault::stays_full && head_->failures != 0;
+    u64 const first = refuses ? pages_ : find(pages, alignment);
+    if (first < pages_) mark(first, pages);
+    else ++head_->failures;
+    unlock();
+    return first < pages_ ? base() + first * page_bytes + (Fault == fault::misaligns ? 8 : 0) : nullptr;
   }
 
   WARPHEAP_DEVICE bool lock(bool gives_up) const {

@@ -11,6 +11,7 @@
 #include "checks/misuse.hpp"
 #include "checks/pools.hpp"
 #include "checks/recovery.hpp"
+#include "checks/refusals.hpp"
 #include "checks/reports.hpp"
 #include "checks/resizing.hpp"
 #include "checks/sizes.hpp"
@@ -60,6 +61,8 @@ class suite {
  private:
   static constexpr allocator_traits traits = Allocator::traits;
   using heap = basic_heap<Allocator>;
+  /// One heap behind another: two that refuse each at an instant do not refuse at one.
+  static constexpr bool asks_two = requires(Allocator both) { both.oom(); };
 
   void claim(char const* what, u32 seeds, check check) {
     seeds = std::max(seeds / fewer_, 1u);
@@ -96,7 +99,12 @@ class suite {
     claim("ServesExactlyWhatWasFreed", 100, &serves_exactly_what_was_freed<Allocator>);
     claim("SurvivesExhaustionManyTimes", 20, &survives_exhaustion_many_times<Allocator>);
     claim("ServesExactlyWhatIsThere", 600, &serves_exactly_what_is_there<Allocator>);
-    claim("NeverRefusesWhatNobodyHolds", 1000, &never_refuses_what_nobody_holds<Allocator>);
+    if constexpr (traits.one_pass_refusals) {
+      claim("FindsWhatStaysFree", 1000, &finds_what_stays_free<Allocator>);
+      claim("AnswersWhileOthersChurn", 300, &answers_while_others_churn<Allocator>);
+    } else if constexpr (!asks_two) {
+      claim("NeverRefusesWhatNobodyHolds", 1000, &never_refuses_what_nobody_holds<Allocator>);
+    }
     claim("ServesWhoWaitsForAFree", 1000, &serves_who_waits_for_a_free<Allocator>);
     claim("ServesWhoWaitsForAnotherSize", 100, &serves_who_waits_for_another_size<Allocator>);
     claim("SurvivesChurnThatRunsOut", 200, &survives_churn_that_runs_out<Allocator>);

@@ -38,6 +38,7 @@ class random_walk {
                                            .self_aligned_up_to = pages_type::alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
+                                           .one_pass_refusals = true,
                                            .largest_bytes = page_bytes};
   static constexpr bool tells_heaps_apart = true;
 
@@ -161,8 +162,11 @@ class random_walk {
     if constexpr (shares) page = walk.together(together);
     else page = walk.alone();
     u32 steps = walk.steps();
-    if (page == search_type::none)
-      page = search_type::run(pages_, company(simt::active_mask()), walk.somewhere(), steps);
+    if (page == search_type::none) {
+      auto const found = search_type::run(pages_, company(simt::active_mask()), walk.somewhere());
+      page = found.page;
+      steps += found.steps;
+    }
     if constexpr (Config.counts_steps) count_steps(pages_.steps(), together, steps);
     return page != search_type::none ? pages_.address(page) : refuse();
   }

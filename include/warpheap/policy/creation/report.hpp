@@ -16,8 +16,12 @@ struct allocator_traits {
   size_t self_aligned_up_to = 0;       ///< powers of two up to this size are aligned to themselves, bytes
   size_t multiples_aligned_up_to = 0;  ///< multiples of a power of two up to this are aligned to that power, bytes
   bool detects_misuse = false;         ///< double and foreign frees are counted and ignored
-  bool exact_out_of_memory = false;    ///< nullptr only when every suitable block was owned; full recovery after frees
-  bool whole_pool = false;             ///< one request may take nearly the whole of an empty pool
+  bool exact_out_of_memory = false;    ///< nullptr says that there is no suitable block; full recovery after frees
+  /// nullptr comes after one look at every place, whatever others do meanwhile, and says that no suitable block was free during
+  /// the whole call. Else it says that at one instant each was owned, or promised to a call in progress, and calls on a full
+  /// heap may last as long as others free.
+  bool one_pass_refusals = false;
+  bool whole_pool = false;  ///< one request may take nearly the whole of an empty pool
   /// What is larger is refused, always.
   size_t largest_bytes = ~size_t{0};
 };

@@ -44,6 +44,7 @@ class rw_malloc {
                                            .self_aligned_up_to = unit_bytes,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
+                                           .one_pass_refusals = true,
                                            .whole_pool = true};
   static constexpr bool tells_heaps_apart = true;
 
@@ -194,8 +195,11 @@ class rw_malloc {
     bool const needs = unit == walk_type::none;
     // Others may wait for the marks (run_take): nobody searches before its company has set its own.
     if (!needs) unit = table_.template own<Steps>(unit, wish.units);
-    if (simt::ballot(together, needs) != 0)
-      unit = search_type::run(table_, together, wish, unit, walk.somewhere(), steps);
+    if (simt::ballot(together, needs) != 0) {
+      auto const found = search_type::run(table_, together, wish, unit, walk.somewhere());
+      unit = found.unit;
+      steps += found.steps;
+    }
     if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps);
     if (unit == search_type::none) return refuse();
     return table_.address(unit);

@@ -44,6 +44,7 @@ class basic_warp_coalesce {
     left.self_aligned_up_to = 0;
     if constexpr (requires { left.multiples_aligned_up_to; }) left.multiples_aligned_up_to = 0;
     left.detects_misuse = left.exact_out_of_memory = left.whole_pool = false;
+    if constexpr (requires { left.one_pass_refusals; }) left.one_pass_refusals = false;
     if constexpr (requires { left.largest_bytes; })
       if (left.largest_bytes != ~size_t{0}) left.largest_bytes -= part_header::unit;
     return left;

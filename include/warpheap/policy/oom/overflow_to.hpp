@@ -46,6 +46,8 @@ class overflow_to {
       left.multiples_aligned_up_to = lesser(first.multiples_aligned_up_to, second.multiples_aligned_up_to);
     left.detects_misuse = first.detects_misuse && second.detects_misuse;
     left.exact_out_of_memory = first.exact_out_of_memory && second.exact_out_of_memory;
+    if constexpr (requires { left.one_pass_refusals; })
+      left.one_pass_refusals = first.one_pass_refusals && second.one_pass_refusals;
     left.whole_pool = false;
     if constexpr (requires { left.largest_bytes; })
       left.largest_bytes = lesser(first.largest_bytes, second.largest_bytes);

@@ -21,16 +21,20 @@ class walk_search {
  public:
   static constexpr u32 none = pages_type::none;
 
-  /// A page for the calling lane; none if none was free during the whole call. All lanes of `company` call together, with the
-  /// same heap. Adds the words that the lane looked at to `steps`.
-  WARPHEAP_COLD static u32 run(pages_type pages, u32 company, u32 start, u32& steps) {
-    if constexpr (!Steps::searches) return none;
+  /// What a lane has of a search.
+  struct answer {
+    u32 page;   ///< its page; none if none was free during the whole call
+    u32 steps;  ///< words it looked at
+  };
+
+  /// All lanes of `company` call together, with the same heap.
+  WARPHEAP_COLD static answer run(pages_type pages, u32 company, u32 start) {
+    if constexpr (!Steps::searches) return answer{none, 0};
     walk_search search{pages, company, simt::shuffle(company, start, lowest_bit(company))};
     search.look(pages.pass().begin(company));
     // As at the end of page_walk::together().
-    simt::sync_warp(search.company_);
-    steps += search.steps_;
-    return search.page_;
+    simt::sync_warp(company);
+    return answer{search.page_, search.steps_};
   }
 
  private:
@@ -123,7 +127,7 @@ class walk_search {
   }
 
   pages_type pages_;
-  u32 company_;  ///< lanes that still search
+  u32 company_;
   u32 start_;
   u32 page_ = none;
   u32 steps_ = 0;

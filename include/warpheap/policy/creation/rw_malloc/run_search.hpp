@@ -27,11 +27,16 @@ class run_search {
  public:
   static constexpr u64 none = table_type::none;
 
-  /// The first unit of the lane's block, which has its marks: `unit`, if it has one already; none if no run for it was free
-  /// during the whole call. All lanes of `company` call together, with the same heap and each with its wish. Adds to
-  /// `steps` how often they looked, at up to eight words or groups a lane.
-  WARPHEAP_COLD static u64 run(table_type table, u32 company, run_wish wish, u64 unit, u32 start, u32& steps) {
-    if constexpr (!Steps::searches) return unit;
+  /// What a lane has of a search.
+  struct answer {
+    u64 unit;   ///< the first of its block, which has its marks; none if no run for it was free during the whole call
+    u32 steps;  ///< times it looked, at up to eight words or groups a lane
+  };
+
+  /// All lanes of `company` call together, with the same heap and each with its wish, or the block that it has already at
+  /// `unit`.
+  WARPHEAP_COLD static answer run(table_type table, u32 company, run_wish wish, u64 unit, u32 start) {
+    if constexpr (!Steps::searches) return answer{unit, 0};
     run_search search{table, company, wish, unit};
     start = simt::shuffle(company, start, lowest_bit(company));
     u64 const number = table.pass().begin(company);
@@ -43,8 +48,7 @@ class run_search {
     }
     // As at the end of window_walk::run().
     simt::sync_warp(company);
-    steps += search.steps_;
-    return search.unit_;
+    return answer{search.unit_, search.steps_};
   }
 
  private:
