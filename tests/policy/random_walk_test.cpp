@@ -87,5 +87,32 @@ TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
   EXPECT_EQ(taken.thread_steps, 32 * taken.warp_steps) << "TAS and WAS are one";
 }
 
+/// More lanes than pages, each alone, come and go in a pool of `words` words of a page: nobody looks at a word twice in a search.
+template <class Walk>
+void expect_few_looks(u32 words) {
+  for_each_schedule(100, [&] {
+    walk_pool<Walk> const pool{words};
+    auto const kept = allocate(pool, {1, words - 3}, 64);
+    pool.allocator().forget_steps();
+    launch({8, 1}, walk_churn{}, pool.allocator(), 10u, device_buffer<lanes_report>(1).data());
+    synchronize();
+    auto const taken = pool.allocator().steps_taken();
+    u64 const most = 1 + align_up(words, 8);  // a walk of one step; a lane looks at eight words at once
+    EXPECT_LE(taken.thread_steps, taken.threads * most);
+    EXPECT_GT(taken.thread_steps, 2 * taken.threads) << "hardly anybody searched";
+    EXPECT_TRUE(pool.is_quiet(words - 3));
+  });
+}
+
+TEST(RandomWalk, LooksAtEachWordOnceHoweverOthersChurn) {
+  static constexpr auto by_page = tiny_walk(walk_kind::plain, 1, 1), by_word = tiny_walk(walk_kind::bitmap, 1, 1),
+                        together = tiny_walk(walk_kind::collaborative, 1, 1);
+  for (u32 const words : {5u, 40u, 150u}) {
+    expect_few_looks<random_walk<by_page>>(words);
+    expect_few_looks<random_walk<by_word>>(words);
+    expect_few_looks<random_walk<together>>(words);
+  }
+}
+
 }  // namespace
 }  // namespace warpheap::test

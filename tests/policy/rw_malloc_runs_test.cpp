@@ -153,5 +153,28 @@ TEST(RwMalloc, TakesPoolsOfAnySize) {
   EXPECT_NE(heap.info().find("creation rw_malloc"), std::string::npos);
 }
 
+TEST(RwMalloc, LooksAtEachGroupOnceHoweverOthersChurn) {
+  // More lanes than places, each alone, in a pool of groups of 128 units.
+  u64 looks = 0, calls = 0;
+  for (u64 const units : {8u, 40u, 64u})
+    for_each_schedule(60, [&] {
+      u64 const groups = 24, blocks = groups * 128 / units;
+      unit_pool<small_heap> const pool{groups * 128};
+      auto const kept = ask(pool, {static_cast<u32>(blocks), 1}, std::vector<u64>(blocks, units));
+      release(pool, {kept[0], kept[blocks / 3], kept[blocks / 2]});
+      pool.allocator().forget_steps();
+      launch({8, 1}, unit_churn{}, pool.allocator(), 10u, static_cast<u32>(units), false, schedule_seed(),
+             device_buffer<unit_report>(1).data());
+      synchronize();
+      auto const taken = pool.allocator().steps_taken();
+      // A window and a glance or two, and each group by itself; those at the start twice.
+      EXPECT_LE(taken.thread_steps, taken.threads * (4 + groups + 4));
+      looks += taken.thread_steps;
+      calls += taken.threads;
+      EXPECT_TRUE(pool.is_quiet(blocks - 3));
+    });
+  EXPECT_GT(looks, 3 * calls) << "hardly anybody searched";
+}
+
 }  // namespace
 }  // namespace warpheap::test
