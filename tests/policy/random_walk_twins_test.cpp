@@ -42,9 +42,7 @@ bool finds_what_stays_free(u32 pages, launch_shape shape, u32 rounds, u32 others
   auto const all = allocate(pool, {1, pages + others}, 64);
   std::vector<void*> const open{all.begin() + others, all.end()};
   release(pool, open);
-  std::vector<u64> places;
-  for (void* const page : open) places.push_back(reinterpret_cast<u64>(page));
-  auto const found = refusals_of(pool.allocator(), shape, places, 64, rounds, schedule_seed());
+  auto const found = refusals_of(pool.allocator(), shape, addresses_of(open), 64, rounds, schedule_seed());
   if (refused) *refused += found.refused;
   return found.served != 0 && found.unfounded == 0 && pool.is_quiet(others);
 }

@@ -30,12 +30,10 @@ bool finds_what_stays_free(u32 blocks, u64 units, launch_shape shape, u32 rounds
   auto all = ask(pool, {1, blocks + others}, std::vector<u64>(blocks + others, units));
   if (std::count(all.begin(), all.end(), nullptr) != 0) return false;
   std::sort(all.begin(), all.end());
-  std::vector<void*> open;  // apart from each other, as far as there are others
-  for (u32 i = 0; i < blocks; ++i) open.push_back(all[u64{i} * (blocks + others) / blocks]);
+  std::vector<void*> open(blocks);  // apart from each other, as far as there are others
+  for (u32 i = 0; i < blocks; ++i) open[i] = all[u64{i} * (blocks + others) / blocks];
   release(pool, open);
-  std::vector<u64> places;
-  for (void* const block : open) places.push_back(reinterpret_cast<u64>(block));
-  auto const found = refusals_of(pool.allocator(), shape, places, 16 * units, rounds, schedule_seed());
+  auto const found = refusals_of(pool.allocator(), shape, addresses_of(open), 16 * units, rounds, schedule_seed());
   if (refused) *refused += found.refused;
   return found.served != 0 && found.unfounded == 0 && pool.is_quiet(others);
 }

@@ -64,6 +64,13 @@ struct refusals {
   u64 unfounded = 0;  ///< refused while one place was free from the begin of the call to its end
 };
 
+inline std::vector<u64> addresses_of(std::vector<void*> const& blocks) {
+  std::vector<u64> addresses(blocks.size());
+  std::transform(blocks.begin(), blocks.end(), addresses.begin(),
+                 [](void* block) { return reinterpret_cast<u64>(block); });
+  return addresses;
+}
+
 /// `places` are where blocks of `bytes` bytes fit into the heap, all free; blocks may lie between two.
 inline refusals judge(std::vector<diary_entry> const& diary, std::vector<u64> places, u64 bytes) {
   std::sort(places.begin(), places.end());

@@ -12,7 +12,7 @@
 // What the answer is worth: what came free in a free that happens before the call, and stays free, is found. The draws are one
 // chain of acquire and release, so that free happens before the looks of our pass, and of any with a larger number; and
 // what happens before a load, a relaxed load of the same word does not miss. So looks are relaxed loads, of which a GPU
-// serves ten times as many as of read-modify-writes. Of a free that merely came earlier on the clock, a caller knows nothing
+// serves several times as many as of read-modify-writes. Of a free that merely came earlier on the clock, a caller knows nothing
 // without such an order. docs/design/shared_pass.md.
 //
 // Cost: an addition a pass to one address, a load now and then.

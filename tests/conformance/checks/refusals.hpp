@@ -23,7 +23,8 @@ struct nearly_full {
     u64 const free = std::min<u64>(1 + random.below(static_cast<u32>(most_places)), blocks.size());
     auto const gone = split_off(blocks, free);
     bench.free(gone);
-    for (auto const& block : gone) places.push_back(block.address);
+    places.resize(gone.size());
+    std::transform(gone.begin(), gone.end(), places.begin(), [](holding const& block) { return block.address; });
   }
 };
 
