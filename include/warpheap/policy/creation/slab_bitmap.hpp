@@ -41,6 +41,7 @@ class slab_bitmap {
                                            .multiples_aligned_up_to = 4096,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
+                                           .one_pass_refusals = true,
                                            .whole_pool = true};
   static constexpr bool tells_heaps_apart = true;
 
