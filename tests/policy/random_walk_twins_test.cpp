@@ -64,7 +64,7 @@ void expect_sound() {
     EXPECT_TRUE(finds_what_stays_free<Walk>(7, {4, 2}, 8, 0, &refused));
     EXPECT_TRUE(finds_what_stays_free<Walk>(33, {2, 20}, 4, 40, &refused));
   });
-  EXPECT_GT(refused, 1000u);
+  EXPECT_GT(refused, test::on_gpu ? 0u : 1000u);
 }
 
 // Words of a page, and walks of a step.

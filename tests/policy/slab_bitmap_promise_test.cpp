@@ -110,6 +110,73 @@ TEST(SlabBitmapPromise, AtRestTheAnswerIsExact) {
   }
 }
 
+/// Asks once while `promised` blocks of the slab of `block` are promised to nobody.
+struct ask_behind_promises {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, void* block, u32 promised, void** got) const {
+    u32 const slab = static_cast<u32>((static_cast<u8*>(block) - heap.table().pool()) >> heap.geometry().slab_log2());
+    heap.table().promise(slab, promised);
+    *got = heap.create(bytes);
+    heap.table().give_back(slab, promised);
+  }
+};
+
+// Counts hold promises that will be given back. So a slab that is full by count, however far, may have a free block.
+TEST(SlabBitmapPromise, AFreeBlockBehindPromisesIsFound) {
+  for (u64 const bytes : {16u, 1000u, 4096u, 8192u, 16384u})
+    for (u32 const promised : {1u, 2u, 31u, 500u}) {
+      test::tiny_pool const pool{2};
+      u32 const most = 2 * pool.allocator().geometry().capacity(size_class_of(bytes));
+      auto const blocks = take_all(pool, bytes, most);
+      test::release(pool, std::vector<void*>{blocks[most / 3]});
+      device_buffer<void*> const got(1);
+      launch({1, 1}, ask_behind_promises{}, pool.allocator(), bytes, blocks[most / 3], promised, got.data());
+      synchronize();
+      EXPECT_EQ(got[0], blocks[most / 3]) << bytes << " bytes, " << promised << " promises";
+      pool.expect_quiet(most);
+    }
+}
+
+// Lanes of a group look at words of their own. Those that are served leave, and what was theirs to look at must be seen.
+// A slab of which one block of sixteen is free is in no list: only the search finds it.
+TEST(SlabBitmapPromise, AGroupFindsBlocksThatLieInManyWordsOfTheIndex) {
+  constexpr u32 slabs = 640, blocks_a_slab = 16;
+  for (u32 const lanes : {2u, 5u, 31u, 32u}) {
+    test::for_each_schedule(lanes < 32 ? 12 : 16, [&] {
+      test::tiny_pool const pool{slabs};
+      auto blocks = take_all(pool, slab_bytes / blocks_a_slab, blocks_a_slab * slabs);
+      std::sort(blocks.begin(), blocks.end());
+      std::vector<void*> freed;
+      for (u32 i = 0; i < lanes; ++i)
+        freed.push_back(blocks[blocks_a_slab * ((test::schedule_seed() * 77 + i * 119) % slabs) + i % blocks_a_slab]);
+      test::release(pool, freed);
+      auto got = test::allocate(pool, {1, lanes}, slab_bytes / blocks_a_slab);
+      std::sort(freed.begin(), freed.end());
+      std::sort(got.begin(), got.end());
+      EXPECT_EQ(got, freed);
+    });
+  }
+}
+
+/// Lane 0 takes and frees the one block of a slab again and again; the others ask for a slab, and give it back.
+struct empty_a_slab_beside_searches {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds) const {
+    u64 const bytes = global_thread_index() == 0 ? 64 : heap.geometry().slab_bytes();
+    for (u32 round = 0; round < rounds; ++round) heap.destroy(heap.create(bytes));
+  }
+};
+
+// A search clears the index bit of a slab that is in use again, while the slab becomes empty once more (I2, I3).
+TEST(SlabBitmapPromise, ASlabThatEmptiesBesideASearchIsThereAfterwards) {
+  for (launch_shape const shape : {launch_shape{2, 2}, {3, 1}, {1, 4}})
+    test::for_each_schedule(700, [&] {
+      test::tiny_pool const pool{1};
+      launch(shape, empty_a_slab_beside_searches{}, pool.allocator(), 8u);
+      synchronize();
+      pool.expect_empty();
+      EXPECT_EQ(test::allocate(pool, {1, 1}, slab_bytes).size(), 1u);
+    });
+}
+
 /// Every lane fills and empties places of its own, in a heap that holds much less.
 struct churn_at_the_brim {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed) const {

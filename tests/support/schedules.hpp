@@ -39,6 +39,13 @@ void run_guarded(Body& body) {
 
 }  // namespace detail
 
+/// Whether bodies run on a GPU, where nobody chooses the schedule: what a test counts there is less sure.
+#if defined(__CUDACC__)
+inline constexpr bool on_gpu = true;
+#else
+inline constexpr bool on_gpu = false;
+#endif
+
 #if !defined(__CUDACC__)
 
 /// Steps of one run after which a body counts as hung: about ten seconds.

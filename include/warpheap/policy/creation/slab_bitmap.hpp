@@ -67,7 +67,7 @@ class slab_bitmap {
     u32 const together = simt::ballot(mask, small);
     if (!small) return create(bytes);
     u32 const size_class = size_class_of(bytes);
-    return serve(together, group_by(together, key_of(size_class)), size_class);
+    return serve(together, group_by(together, group_key(size_class)), size_class);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
@@ -136,9 +136,14 @@ class slab_bitmap {
   }
 #endif
 
-  /// What lanes that act as one have in common: `what`, less than the metadata's bytes, of the same heap. Lanes of a warp may
-  /// call at one place with different heaps.
-  WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.metadata()) + what; }
+  /// What lanes that are served together have in common: the heap, since lanes of a warp may call at one place with different
+  /// heaps, and the class. Lanes that need a slab each go alone.
+  WARPHEAP_DEVICE u64 group_key(u32 size_class) const {
+    bool const alone = size_class + classes_of_one_block >= geometry().classes();
+    u32 const lane = alone ? simt::lane_id() + 1 : 0;
+    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);  // less than a heap's bytes
+  }
+  static constexpr u32 classes_of_one_block = 4;  // the last ones: more than half a slab
 
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
 
@@ -150,7 +155,7 @@ class slab_bitmap {
 
   WARPHEAP_DEVICE void* create_class(u32 size_class) const {
     u32 const company = simt::active_mask();
-    return serve(company, group_by(company, key_of(size_class)), size_class);
+    return serve(company, group_by(company, group_key(size_class)), size_class);
   }
 
   /// What a leader found on the quick path.
