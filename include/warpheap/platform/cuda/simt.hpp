@@ -77,8 +77,12 @@ struct simt {
   /// went on with one another's masks (seen with CUDA 13.0 on an H200 as a search that never ended). No lane is both
   /// below and above itself, but that is more than ptxas knows.
   WARPHEAP_DEVICE static u32 own_value(u32 mask) {
+    // volatile, and in one: the compiler would keep both masks in registers to the end.
     u32 none;
-    asm volatile("{ .reg .u32 below, above; mov.u32 below, %%lanemask_lt; mov.u32 above, %%lanemask_gt; and.b32 %0, below, above; }" : "=r"(none));
+    asm volatile(
+        "{ .reg .u32 below, above; mov.u32 below, %%lanemask_lt; mov.u32 above, %%lanemask_gt; "
+        "and.b32 %0, below, above; }"
+        : "=r"(none));
     return mask | none;
   }
 };
