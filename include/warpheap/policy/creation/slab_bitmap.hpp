@@ -1,6 +1,6 @@
 // The default allocator. The pool is cut into slabs; a slab serves one size class at a time and keeps a bitmap of its
 // blocks. A request is served in two stages: it reserves a number of blocks of a slab by one addition to the slab's
-// descriptor, and then searches the bitmap for blocks that are sure to be there. Lanes of a warp that ask for one class
+// descriptor, and then looks for blocks in the bitmap. Lanes of a warp that ask for one class
 // are served together: one leader reserves for all, claims whole groups of bits, and the blocks are shared out by rank.
 //
 // Cost: 0.8% of the pool in metadata; one hint load, one addition and one bitmap operation a warp where slabs have room.
@@ -335,7 +335,7 @@ class slab_bitmap {
   }
 
   /// Claims some of the blocks that were reserved, all in one word, whose first block becomes the reservation's place. None
-  /// if each was seen taken: others found by their bits what was promised to us. Then the promise is given back.
+  /// if each was seen taken, by other requests, whatever was promised to us. Then the promise is given back.
   WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class) const {
     u32 const capacity = geometry().capacity(size_class), words = (capacity + 63) / 64;
     u32 const slab = reserved.slab(), blocks = reserved.blocks(), place = reserved.place();

@@ -1,8 +1,9 @@
-// Blocks larger than a slab: runs of consecutive slabs. A search walks the index of takeable slabs once, 64 slabs a look,
+// Blocks larger than a slab: runs of consecutive slabs. A search walks the index of takeable slabs, 64 slabs a look (in a
+// large pool up to three times: at the low end, from a random word on, and over what lies ahead of that),
 // and locks each stretch that is long enough, slab by slab in ascending order. If one of its slabs turns out to be in use,
 // the search gives the others back and goes on behind that one; if somebody else has locked it, the search gives the others
-// back and waits for what becomes of it: he may give it back, too. Of searches that fight for overlapping runs the one
-// whose run starts last has no one to wait for.
+// back and waits for what becomes of it: that thread may give it back, too. Of searches that fight for overlapping runs the
+// one whose run starts last has no one to wait for.
 //
 //   R1  the role of a run's first slab says how long it is; whoever changes it from run to no role
 //       frees the run. It is stored after all slabs have become run, and cleared before the first
@@ -12,7 +13,8 @@
 //       bitmaps are zero (D7).
 //
 // nullptr is right: a stretch of slabs that stay takeable is named by the index all the time (I2), so the walk comes to it;
-// it is not passed over while others hold some of it locked.
+// it is not passed over while others hold some of it locked. A slab in which blocks are promised to a call in progress is
+// not takeable.
 #pragma once
 
 #include "../../../platform/backoff.hpp"

@@ -95,7 +95,7 @@ class slab_lock {
     table.index(slab_table::takeable).set(slab);
     table.index(slab_table::free_slabs).toggle(slab);
     // how: release, or relaxed after recycling_fence(): what the owner did happens before the next one's use; pairs with
-    // the acquire in take().
+    // the acquire in lock().
     table.state(slab).fetch_sub(slab_state::of(from, 0).word, how);
   }
 

@@ -3,13 +3,14 @@
 // slab of the class.
 //
 //   row      the slab that this row uses
-//   near     a listed slab of the class, which becomes the row's
+//   near     a listed slab of the class, for a row that has a slab; it becomes the row's if it is roomy
 //   ticket   no slab: decides who makes one for the row, and who waits
 //   fresh    a free slab, for those who make one, while enough of them are left
 //   awaited  the slab that somebody else makes for the row
 //   listed   listed slabs; for longer, with pauses, while there are free slabs for others to make
 //   resting  no slab: a pause, if free slabs are left
 //   unused   free slabs
+//   moving   of a row whose slab came to its soft limit: a roomy listed slab, or a free one
 //
 // These are guides: what they miss costs time, and slab_search.hpp has the answer.
 //
@@ -99,8 +100,8 @@ class slab_walk {
   static constexpr u32 looks_to_move = 2;                // at listed slabs, for one that the row may move to
   static constexpr u32 sharing_pause_nanoseconds = 512;  // a slab takes 2 us to be made
   static constexpr u32 pause_nanoseconds = 128;
-  static constexpr u32 tries_at_fresh = 2;  // others may be faster
-  static constexpr u32 lanes_a_first_slab = 4;
+  static constexpr u32 tries_at_fresh = 2;       // others may be faster
+  static constexpr u32 blocks_a_first_slab = 4;  // wished for in the class
   // Of the 64 slabs around one that is made early, how many are left free: for a row's first one, by chance, for demand.
   static constexpr u32 spared_by_beginners = 40, spared_by_chance = 32, spared_by_demand = 16;
   static constexpr u32 not_to_be_taken = ~0u;
@@ -111,7 +112,7 @@ class slab_walk {
     hintless,   ///< goes by no hint
     waiting,    ///< somebody else makes a slab for the row
     providing,  ///< is the one to make it
-    beginning,  ///< the same, and the row never had one
+    beginning,  ///< the same, and the row has none
     denied      ///< there are no free slabs
   };
 
@@ -238,7 +239,7 @@ class slab_walk {
     pass(1);
     if (rank() == beginning) {
       spare = spared_by_beginners;
-      takes = takes && is_time_for_one(table, size_class, wanted, lanes_a_first_slab);
+      takes = takes && is_time_for_one(table, size_class, wanted, blocks_a_first_slab);
     } else if (rank() == hintless && 2 * wanted < capacity) {
       // As many requests make one as fill half of it. For larger ones every request does: of a crowd that comes to one
       // listed slab one is served.
