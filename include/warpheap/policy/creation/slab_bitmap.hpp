@@ -54,14 +54,14 @@ class slab_bitmap {
     return create_class(size_class_of(bytes));
   }
 
-  /// The same at a multiple of `alignment`, a power of two.
+  /// As create(), at a multiple of `alignment`, a power of two.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > slab_bytes() || alignment > slab_bytes()) return create_run(bytes, alignment);
     return create_class(aligned_size_class(alignment, bytes));
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const small = bytes != 0 && bytes <= slab_bytes();
     u32 const together = simt::ballot(mask, small);
@@ -230,7 +230,7 @@ class slab_bitmap {
     return {0, wanted - lost, 0, {salt, lost != wanted ? hinted : 0}};
   }
 
-  /// The same allocator, of whose sizes the compiler knows nothing from here on.
+  /// This allocator; of its sizes the compiler knows nothing from here on.
   WARPHEAP_DEVICE slab_bitmap afresh() const {
     slab_bitmap same;
     same.table_ = table_.afresh();
@@ -320,7 +320,7 @@ class slab_bitmap {
   };
 
   /// Shares out the blocks that each leader claimed in one word. The last in a group go first, so that the leader leads to
-  /// the end, and who has an answer holds no register.
+  /// the end, and a lane that has its answer holds no register.
   WARPHEAP_DEVICE shared_claim share(u32 company, u32 group_mask, u32 size_class, u64 claimed,
                                      slab_reservation reserved) const {
     // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.

@@ -53,7 +53,7 @@ class block_release {
       if (at.kind == block_address::none) continue;
       bitmap const blocks = table_.blocks(at.slab);
       u32 const word = at.index / 64;
-      // relaxed: whoever has the block is ordered by what gave it to him.
+      // relaxed: the owner is ordered by what gave it the block.
       u64 const taken = look == 0 ? blocks.load(word) : blocks.load_newest(word, order::relaxed);
       if ((taken >> (at.index % 64)) & 1) return class_bytes(role.size_class());
     }
@@ -202,7 +202,7 @@ class block_release {
     return table_.blocks(slab).release(index / 64, u64{1} << (index % 64));
   }
   WARPHEAP_DEVICE u64 restore_bit(u32 slab, u32 index) const {
-    // relaxed: whose block it is is nothing to us.
+    // relaxed: the block is another thread's.
     return table_.blocks(slab).try_claim(index / 64, u64{1} << (index % 64), order::relaxed);
   }
 

@@ -75,7 +75,7 @@ struct slab_state {
   /// The word without F.
   WARPHEAP_HOST_DEVICE constexpr slab_state without_full() const { return {word & ~full_bit}; }
 
-  /// The same word in the slab's next life, in which nothing was promised yet.
+  /// This word in the slab's next life, in which nothing was promised yet.
   WARPHEAP_HOST_DEVICE constexpr u64 reborn() const {
     return (word & (ever_unit - 1)) | ((word & ~(life_unit - 1)) + life_unit);
   }

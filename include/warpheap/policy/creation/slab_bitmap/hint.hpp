@@ -1,5 +1,5 @@
 // What one row remembers for one class, in one word: the slab it uses, and how many blocks were demanded since that did not
-// fit. All of it is a cache: whoever uses a slab named here asks the slab.
+// fit. All of it is a cache: a thread that uses a slab named here asks the slab.
 //
 //    63         32 31        0
 //   |   demand   |  current   |     current: slab + 1; 0: none

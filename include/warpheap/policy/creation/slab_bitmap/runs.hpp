@@ -3,10 +3,10 @@
 // and locks each stretch that is long enough, slab by slab in ascending order. If one of its slabs turns out to be in use,
 // the search gives the others back and goes on behind that one; if somebody else has locked it, the search gives the others
 // back and waits for what becomes of it: that thread may give it back, too. Of searches that fight for overlapping runs the
-// one whose run starts last has no one to wait for.
+// one whose run starts last waits for none.
 //
-//   R1  the role of a run's first slab says how long it is; whoever changes it from run to no role
-//       frees the run. It is stored after all slabs have become run, and cleared before the first
+//   R1  the role of a run's first slab says how long it is; the thread that changes it from run to
+//       no role frees the run. It is stored after all slabs have become run, and cleared before the first
 //       ceases to be one. So the thread that frees a run finds each of its slabs in kind run,
 //       however often and whenever the run is freed.
 //   R2  slabs of a run other than the first keep an old role of a class, harmless because their
@@ -53,8 +53,8 @@ class slab_runs {
     u32 const slabs = table_.geometry().slabs();
     if (length > slabs) return nullptr;
     u32 const run = static_cast<u32>(length);
-    // The lowest there is, which leaves the others whole. In a large pool who meets somebody there goes to a random word of
-    // the index, or a crowd would fight for one run after the other.
+    // The lowest there is, which leaves the others whole. In a large pool a thread that meets another there goes to a random
+    // word of the index, or a crowd would fight for one run after the other.
     bool const is_large = slabs > low_end;
     bool meets = is_large;
     u32 first = is_large ? find(run, alignment, 0, low_end, meets) : none;

@@ -6,7 +6,7 @@
 // An index keeps to one of two protocols:
 //
 // toggle. Exclusive-or commutes, so it does not matter in what order late toggles land. Callers alternate: of the toggles of
-// one slab every second puts it in (a flag elsewhere says whose turn it is).
+// one slab every second puts it in (a flag elsewhere says which it is).
 //   X1  at rest, the slab's bit = parity of its toggles.
 //   X2  at rest, summary bit <=> word is not zero: the word left zero as often as the summary bit was toggled on, and came
 //       back as often as it was toggled off.
@@ -42,12 +42,12 @@ class slab_index {
 
   WARPHEAP_DEVICE void set(u32 slab) const { word(slab / 64).fetch_or(bit(slab), order::relaxed); }
 
-  /// how: order::release for those who tell others something by it.
+  /// how: order::release where the cleared bit tells other threads something.
   WARPHEAP_DEVICE void clear(u32 slab, order how) const { word(slab / 64).fetch_and(~bit(slab), how); }
 
   /// The bits of the 64 slabs around `slab` as they are now: a read-modify-write reads the newest value.
   WARPHEAP_DEVICE u64 newest(u32 slab) const {
-    // relaxed: a bit alone; who compares two indexes orders his looks.
+    // relaxed: a bit alone; a search that compares two indexes orders its looks.
     return word(slab / 64).fetch_or(0, order::relaxed);
   }
   // relaxed: a hint.

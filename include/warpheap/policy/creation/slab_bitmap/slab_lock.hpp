@@ -4,10 +4,10 @@
 //   transition                   by                                  operation
 //   free or empty -> locked      a taker                             compare-exchange from a word without C; off the
 //                                                                    indexes of the old class
-//   locked -> live               who locked it                       bit in open(c) set, that in takeable cleared (I4),
+//   locked -> live               the thread that locked it           bit in open(c) set, that in takeable cleared (I4),
 //                                                                    fetch_add of the difference
-//   locked -> run                who locked it                       bit in takeable cleared, fetch_add of the difference
-//   locked, run -> free          who locked it, or frees the run     fetch_sub of the kind, bit in takeable set
+//   locked -> run                the same                            bit in takeable cleared, fetch_add of the difference
+//   locked, run -> free          the same, or one that frees the run  fetch_sub of the kind, bit in takeable set
 //
 // An empty slab changes class only after a look at every word: free clears bits and subtracts by
 // two atomics on different words, which nothing orders for a third thread, so a slab may be seen
@@ -23,7 +23,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 class slab_lock {
  public:
   /// Locks a free or empty slab for a run. True if we did; then publish_run() or unlock() must follow. Until then its bit in
-  /// takeable stays: who searches waits for us.
+  /// takeable stays: searches wait for us.
   WARPHEAP_DEVICE static bool take_for_run(slab_table const& table, u32 slab) {
     return take_free(table, slab, 0) || take_empty(table, slab);
   }

@@ -5,7 +5,7 @@
 
 namespace warpheap {
 
-/// Blocks of one slab promised to a caller, who now looks for them in its bitmap. One word, so that it stays in registers.
+/// Blocks of one slab promised to a caller, which now looks for them in its bitmap. One word, so that it stays in registers.
 ///
 ///   63 62 61    56 55 54   32 31      0
 ///  | R | S | blocks | N | place |  slab  |
@@ -29,7 +29,7 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & soft_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool roomy() const { return (word_ & roomy_bit) != 0; }
 
-  /// The same, with what is known of the slab.
+  /// This reservation, with what is known of the slab.
   WARPHEAP_HOST_DEVICE slab_reservation known(bool is_new, bool reaches_soft, bool roomy) const {
     slab_reservation same = *this;
     same.word_ |= (is_new ? new_bit : 0) | (reaches_soft ? soft_bit : 0) | (roomy ? roomy_bit : 0);

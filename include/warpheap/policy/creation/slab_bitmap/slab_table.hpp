@@ -5,23 +5,23 @@
 //   give back k                  that reserver                       the same subtracted, then settle
 //   free k                       the owners' leader                  fetch_sub, then settle
 //   unlist                       a reserver that reaches the limit   o = fetch_or(S); o live without S: toggle, settle
-//   settle: S, used <= relist    whoever left it so                  o = fetch_and(~S); o live with S: toggle
+//   settle: S, used <= relist    the thread that left it so          o = fetch_and(~S); o live with S: toggle
 //   settle: F                    a free that found it                set its bit in open; compare-exchange without F from
 //                                                                    the word seen before
-//   settle: used = 0             whoever left it so                  set its bit in takeable
+//   settle: used = 0             the thread that left it so          set its bit in takeable
 //   mark full                    a search that saw every bit set     compare-exchange to C; clear its bit in open; C -> F
-//   forget                       who finds an index wrong            o = fetch_or(C); o without C: clear the bit, take C away
+//   forget                       a search that finds an index wrong  o = fetch_or(C); o without C: clear the bit, take C away
 //
 // A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look.
 //
-// Two kinds of index answer "is there room?" for all slabs at once, so that who finds nothing there may say so:
+// Two kinds of index answer "is there room?" for all slabs at once, so that a search which finds nothing there may say so:
 //
 //   I1  live, of class c, and not F => the bit in open(c) is set, or a call that made it so has not returned.
 //   I2  free, or live with used = 0 => the bit in takeable is set, or the same.
 //   I3  a bit of these is cleared only by the thread that holds the slab, by kind locked or by C. A call that leaves room
 //       and finds C waits until C is gone, which takes two atomics, and then sets the bit.
-//   I4  who takes a slab for class c sets its bit in open(c) before it clears that in takeable. So a search whose last
-//       looks at open(c) come after those at takeable misses no slab on its way from one to the other.
+//   I4  a thread that takes a slab for class c sets its bit in open(c) before it clears that in takeable. So a search
+//       whose last looks at open(c) come after those at takeable misses no slab on its way from one to the other.
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -46,7 +46,7 @@ class slab_table {
   /// `base` is where the pool ends and the metadata begins.
   WARPHEAP_HOST_DEVICE slab_table(u8* base, slab_geometry geometry) : base_{base}, geometry_{geometry} {}
 
-  /// The same table, of whose sizes the compiler knows nothing from here on.
+  /// This table; of its sizes the compiler knows nothing from here on.
   WARPHEAP_DEVICE slab_table afresh() const { return {base_, {warpheap::afresh(geometry_.packed)}}; }
 
   /// The table of `lane`. All lanes of `mask` call.
@@ -72,7 +72,8 @@ class slab_table {
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
   /// The slab's word now, by a read-modify-write, which reads the newest. acquire: the bit of an index was cleared before we
-  /// set it (I3); pairs with the release in mark_full() and forget(). And bits that we look at next are looked at after it (D5).
+  /// set it (I3); pairs with the release in mark_full() and forget(). And bits that we look at next are looked at after it
+  /// (D5).
   WARPHEAP_DEVICE slab_state newest(u32 slab) const { return {state(slab).fetch_or(0, order::acquire)}; }
   /// What it was lately. acquire: as in newest(), for bits.
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
@@ -87,7 +88,7 @@ class slab_table {
 
   WARPHEAP_DEVICE slab_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
 
-  /// Words of `index(which)`, for those who walk it.
+  /// Words of `index(which)`, for code that walks it.
   WARPHEAP_DEVICE u64* index_words(u32 which) const {
     return reinterpret_cast<u64*>(base_ + geometry_.indexes_offset()) + which * geometry_.index_words();
   }
@@ -160,7 +161,7 @@ class slab_table {
     if (now.live() && (now.soft() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
   }
 
-  /// The same as settle(), after a change of promises alone.
+  /// As settle(), after a change of promises alone.
   WARPHEAP_DEVICE void settle_promise(u32 slab, slab_state now) const {
     if (!now.live()) return;
     if (now.soft() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) relist(slab);
@@ -176,11 +177,11 @@ class slab_table {
   WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
     // Another life: a free that is about to lift an earlier F, from the word that it saw, must not lift this one.
     u64 const held = (now.word | slab_state::clearing_bit) + slab_state::life_unit;
-    // acquire: who set the bit last did so before we clear it; pairs with the releases in settle_slowly() and publish().
+    // acquire: the bit was set last before we clear it; pairs with the releases in settle_slowly() and publish().
     // release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
     index(open(now.size_class())).clear(slab, order::relaxed);
-    // release: who finds C gone sets the bit after we cleared it; pairs with the acquire in settle_slowly().
+    // release: a thread that finds C gone sets the bit after we cleared it; pairs with the acquire in settle_slowly().
     state(slab).fetch_xor(slab_state::clearing_bit | slab_state::full_bit, order::release);
   }
 
@@ -204,7 +205,7 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
   /// Makes `slab` the one that a row uses, if `entry` is one.
   WARPHEAP_DEVICE void set_hint(u32 entry, u32 slab) const {
-    // relaxed: whoever uses it asks the slab.
+    // relaxed: a thread that uses it asks the slab.
     if (entry != no_hint) hint(entry).store(slab_hint::of(slab).word, order::relaxed);
   }
   static constexpr u32 no_hint = ~0u;
@@ -235,7 +236,7 @@ class slab_table {
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
 
-  /// S goes from a slab that was seen to have so few blocks promised, whatever it has now: a guide, and no promise.
+  /// Takes S from a slab that was seen at or below the relist limit, whatever is promised of it now: a guide, and no promise.
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
     if (old.live() && old.soft()) index(listed(old.size_class())).toggle(slab);
@@ -245,7 +246,7 @@ class slab_table {
     table.settle_slowly(slab, now);
   }
 
-  /// The same where F is to go, or somebody is about to set it.
+  /// As settle(), where F is to go, or another thread is about to set it.
   WARPHEAP_DEVICE void settle_slowly(u32 slab, slab_state now) const {
     WARPHEAP_NO_UNROLL
     for (slab_state seen = now; seen.live() && (seen.full() || seen.clearing());) {

@@ -4,8 +4,8 @@
 //
 //   row      the slab that this row uses
 //   near     a listed slab of the class, for a row that has a slab; it becomes the row's if it is roomy
-//   ticket   no slab: decides who makes one for the row, and who waits
-//   fresh    a free slab, for those who make one, while enough of them are left
+//   ticket   no slab: decides whether the request makes one for the row, or waits
+//   fresh    a free slab, for requests that make one, while enough of them are left
 //   awaited  the slab that somebody else makes for the row
 //   listed   listed slabs; for longer, with pauses, while there are free slabs for others to make
 //   resting  no slab: a pause, if free slabs are left
