@@ -9,7 +9,7 @@ struct recycle_with_a_stray_bit {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u64* result) const {
     atomic_ref<u64>{table.blocks(0).words[0]}.fetch_or(stray, order::relaxed);
     result[0] = table.load(0).word;
-    bool const taken = slab_lock::take_empty(table, 0);
+    bool const taken = slab_lock::take(table, 0);
     if (taken) slab_lock::publish(table, 0, size_class, 1, slab_table::no_hint);
     result[1] = taken;
     result[2] = table.load(0).word;
@@ -51,7 +51,7 @@ struct recycle_an_unsettled_slab {
     table.index(slab_table::open(old_class)).clear(0, order::relaxed);
     atomic_ref<u64> const word{table.blocks(0).words[0]};
     word.fetch_or(stray, order::relaxed);
-    *taken = slab_lock::take_empty(table, 0);
+    *taken = slab_lock::take(table, 0);
     word.fetch_and(~stray, order::relaxed);
     if (*taken) slab_lock::publish(table, 0, size_class, 0, slab_table::no_hint);
   }

@@ -37,7 +37,7 @@ struct slab_geometry {
   /// Classes of blocks up to a whole slab: one for 16, 32, 48, 64 bytes each, then four a doubling.
   WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
   /// Blocks of a class in a slab.
-  WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_index(size_class, slab_bytes()); }
+  WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_count(size_class, slab_log2()); }
 
   /// log2 of the rows that one multiprocessor uses for a class, 0 to 4: enough that its warps do not wait for one
   /// another's slabs.

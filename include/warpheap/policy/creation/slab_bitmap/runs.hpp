@@ -54,21 +54,27 @@ class slab_runs {
     if (length > slabs) return nullptr;
     u32 const run = static_cast<u32>(length);
     // The lowest there is, which leaves the others whole. In a large pool a thread that meets another there goes to a random
-    // word of the index, or a crowd would fight for one run after the other.
-    bool const is_large = slabs > low_end;
-    bool meets = is_large;
-    u32 first = is_large ? find(run, alignment, 0, low_end, meets) : none;
-    if (first == none) {
-      u32 const start = is_large ? scale_below(slab_table::random_bits(), slabs) & ~63u : 0;
-      meets = false;
-      first = find(run, alignment, start, slabs, meets);
-      // Runs that begin ahead of the start, the last of which ends behind it.
-      u32 const end = start + run - 1 < slabs ? start + run - 1 : slabs;
-      if (first == none && start != 0) first = find(run, alignment, 0, end, meets);
+    // word of the index, or a crowd would fight for one run after the other; and then over what lies ahead of that.
+    bool ends_where_it_meets = slabs > low_end;
+    u32 begin = 0, end = ends_where_it_meets ? low_end : slabs;
+    WARPHEAP_NO_UNROLL
+    for (;;) {
+      u32 const first = find(run, alignment, begin, end, ends_where_it_meets);
+      if (first != none) {
+        publish(first, run);
+        return table_.data(first);
+      }
+      if (ends_where_it_meets) {
+        ends_where_it_meets = false;
+        begin = scale_below(slab_table::random_bits(), slabs) & ~63u;
+        end = slabs;
+      } else {
+        if (begin == 0) return nullptr;
+        // Runs that begin ahead of it, the last of which ends behind it.
+        end = begin + run - 1 < slabs ? begin + run - 1 : slabs;
+        begin = 0;
+      }
     }
-    if (first == none) return nullptr;
-    publish(first, run);
-    return table_.data(first);
   }
 
   static constexpr u32 low_end = 4096;  // slabs that are looked at from the lowest on
@@ -77,39 +83,31 @@ class slab_runs {
     return (reinterpret_cast<u64>(table_.data(slab)) & (alignment - 1)) == 0;
   }
 
-  /// Locks the first run of `length` slabs in [begin, end); `none` if there was none. If `meets`, it ends where it meets
-  /// somebody, and `meets` says whether it did.
-  WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, u32 begin, u32 end, bool& meets) const {
-    bool const ends = meets;
-    meets = false;
-    auto const takeable = table_.index(slab_table::takeable);
+  /// Locks the first run of `length` slabs in [begin, end); `none` if there was none, or if it `ends` where it meets
+  /// somebody and did.
+  WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, u32 begin, u32 end, bool ends) const {
     u32 first = begin;  // [first, slab) may be taken
-    u64 named = 0;
+    u64 named = 0;      // the slabs around, as of the last look
+    bool looks = true;
     WARPHEAP_NO_UNROLL
     for (u32 slab = begin; slab < end;) {
-      if (slab == begin || slab % 64 == 0) named = takeable.newest(slab);
-      if (((named >> (slab % 64)) & 1) == 0) {
+      if (looks || slab % 64 == 0) named = table_.index(slab_table::takeable).newest(slab);
+      looks = false;
+      u64 const ahead = named >> (slab % 64);
+      if ((ahead & 1) == 0) {
         // On to the next slab that is named, or the next word.
-        u64 const ahead = named >> (slab % 64);
-        slab = ahead != 0 ? slab + lowest_bit(ahead) : (slab | 63) + 1;
-        first = slab;
-        continue;
-      }
-      if (slab == first && !is_aligned(first, alignment)) {
-        first = ++slab;
+        first = slab = ahead != 0 ? slab + lowest_bit(ahead) : (slab | 63) + 1;
         continue;
       }
       ++slab;
+      if (!is_aligned(first, alignment)) first = slab;
       if (slab - first < length) continue;
       u32 const taken = slab_runs{table_.afresh()}.lock_all(first, length, ends);
       if (taken == length) return first;
-      if (taken > length) {
-        meets = true;
-        return none;
-      }
+      if (taken > length) return none;
       // Behind the one that is in use.
       slab = first = first + taken + 1;
-      if (slab < end && slab % 64 != 0) named = takeable.newest(slab);
+      looks = true;
     }
     return none;
   }
@@ -120,12 +118,13 @@ class slab_runs {
     u32 taken = 0;
     WARPHEAP_NO_UNROLL
     for (backoff wait; taken < length;) {
-      if (slab_lock::take_for_run(table_, first + taken)) {
+      if (slab_lock::take(table_, first + taken)) {
         ++taken;
         continue;
       }
       slab_state const now{table_.state(first + taken).fetch_or(0, order::relaxed)};
       u32 const lost = taken;
+      WARPHEAP_NO_UNROLL
       for (; taken > 0; --taken) slab_lock::unlock(table_, first + taken - 1, slab_kind::locked, order::release);
       if (!now.takeable() && now.kind() != slab_kind::locked) return lost;
       if (ends) return length + 1;

@@ -22,31 +22,31 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// Takes slabs and gives them kinds. Stateless; `table` is the heap. Any lane alone.
 class slab_lock {
  public:
-  /// Locks a free or empty slab for a run. True if we did; then publish_run() or unlock() must follow. Until then its bit in
-  /// takeable stays: searches wait for us.
-  WARPHEAP_DEVICE static bool take_for_run(slab_table const& table, u32 slab) {
-    return take_free(table, slab, 0) || take_empty(table, slab);
-  }
-
   /// Locks a free slab, if that leaves `spare` of the 64 slabs around it free; publish() must follow. A crowd that looked at
   /// the index at once would all see enough of them; so each takes its slab off the index first, and counts by what was
   /// there.
   WARPHEAP_DEVICE static bool take_free(slab_table const& table, u32 slab, u32 spare) {
-    slab_state was;
-    if (!lock(table, slab, slab_kind::free, was)) return false;
+    slab_state const was = table.load(slab);
+    if (was.kind() != slab_kind::free || !lock(table, slab, was)) return false;
     if (popcount(table.index(slab_table::free_slabs).toggle(slab)) > spare) return true;
     unlock(table, slab, slab_kind::locked, order::release);
     return false;
   }
 
-  /// Locks an empty slab of any class, and takes it off the indexes of that.
-  WARPHEAP_DEVICE static bool take_empty(slab_table const& table, u32 slab) {
-    slab_state was;
-    if (!lock(table, slab, slab_kind::live, was)) return false;
+  /// Locks a free or empty slab, and takes it off the indexes where it stands, but for takeable: until publish(),
+  /// publish_run() or unlock(), one of which must follow, searches wait for us.
+  WARPHEAP_DEVICE static bool take(slab_table const& table, u32 slab) {
+    slab_state const was = table.load(slab);
+    if (!was.takeable() || !lock(table, slab, was)) return false;
+    if (!was.live()) {
+      table.index(slab_table::free_slabs).toggle(slab);
+      return true;
+    }
     u32 const old_class = was.size_class();
     auto const listed = table.index(slab_table::listed(old_class)), open = table.index(slab_table::open(old_class));
-    if (has_only_zeros(table.blocks(slab), afresh(table.geometry().capacity(old_class)))) {
-      if (!was.soft()) listed.toggle(slab);
+    bool const is_empty = has_only_zeros(table.blocks(slab), afresh(table.geometry().capacity(old_class)));
+    if (was.soft() != is_empty) listed.toggle(slab);
+    if (is_empty) {
       open.clear(slab, order::relaxed);  // I3: we hold the lock
       return true;
     }
@@ -56,7 +56,6 @@ class slab_lock {
     u64 const change = slab_state::of(slab_kind::live, old_class).word - slab_state::of(slab_kind::locked, 0).word;
     // release: I1, I2; gives the lock back.
     table.state(slab).fetch_add(change, order::release);
-    if (was.soft()) listed.toggle(slab);
     return false;
   }
 
@@ -100,10 +99,9 @@ class slab_lock {
   }
 
  private:
-  /// Locks a slab that is takeable and of `kind`; `was` becomes its word before.
-  WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_kind kind, slab_state& was) {
-    was = table.load(slab);
-    if (was.kind() != kind || !was.takeable() || was.clearing()) return false;
+  /// Locks a slab that was seen takeable, if nothing has changed since.
+  WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
+    if (was.clearing()) return false;
     // D1: transients of a free slab stay in the count; each takes its own part back from both fields. S and F go with the
     // lock: a late settler that lifted S from a locked slab would leave its toggle undone (D4).
     u64 const life = was.reborn() & ~(slab_state::life_unit - 1);

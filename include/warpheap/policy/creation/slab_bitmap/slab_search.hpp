@@ -82,10 +82,8 @@ class slab_search {
     slab_reservation taken;
     if (now.serves(size_class)) {
       taken = table.keep(slab, size_class, wanted, table.promise(slab, wanted), round() == by_bits);
-    } else if (now.takeable()) {
-      bool const locked =
-          now.kind() == slab_kind::free ? slab_lock::take_free(table, slab, 0) : slab_lock::take_empty(table, slab);
-      if (locked) taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_hint);
+    } else if (slab_lock::take(table, slab)) {
+      taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_hint);
     }
     // What others are changing is looked at again.
     if (taken.blocks() == 0) simt::pause(pause_nanoseconds);
