@@ -7,8 +7,14 @@
 //   S2  there may be others in it: who takes one that does not belong puts it where it does, or forgets it.
 //   S3  at rest, word not zero => summary bit set.
 //
-// Orders: add releases, remove acquires, on the slab's word: what made the slab belong happens before the look of who takes
-// it out. The summary's orders are those of bitmap_index's set and clear, by the same argument (U1 there).
+// Orders: add releases, remove acquires, on the slab's word: what made the slab belong happens
+// before the look of the thread that takes it out.
+//
+// S3: suppose that the last change of a summary bit is the clear of a remove, and that the word is
+// not zero. The add that last took the word from zero set the summary bit afterwards, so before
+// that clear. The clear acquires what the add released, so the remove's second look finds the word
+// not zero and sets the bit again. So its clear was not the last change.
+//
 // Cost: one atomic to put in, two or three loads and one atomic to take out. An empty set costs a load for 4,096 slabs.
 // Source: Adinetz and Pleiter 2014, whose sets are bitmaps of one level, for some hundreds of slabs.
 #pragma once
