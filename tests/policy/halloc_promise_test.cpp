@@ -328,7 +328,7 @@ TEST(HallocPromise, ATwinThatIgnoresMovesIsCaught) {
       600, [] { return finds_what_was_moved<ignores_moves>(); }, hung));
 }
 
-// E1 left out: any search that ever failed is believed.
+// The numbers of searches left out: any that ever failed is believed.
 struct believes_old_searches : careful_steps {
   static constexpr bool compares_numbers = false;
 };

@@ -56,12 +56,16 @@ class shared_pass {
   WARPHEAP_DEVICE u64 begin(u32 company) const {
     simt::sync_warp(company);  // what any of us knows to be free, all of us see
     auto const group = group_of(company);
-    u64 number = 0;
-    // acq_rel: what those knew who drew before us, and what we know for those who draw later; each other's partners (P1).
-    if (group.leads) number = begun().fetch_add(1, order::acq_rel) + 1;
-    number = broadcast(group, number);
+    u64 const number = broadcast(group, group.leads ? draw() : u64{0});
     simt::sync_warp(company);  // what the leader acquired, all have
     return number;
+  }
+
+  /// A number for a pass that begins, or for a call that first waits for somebody else's pass (P1). Any
+  /// lane alone. If it draws for others too, all of them meet in sync_warp() before and after.
+  WARPHEAP_DEVICE u64 draw() const {
+    // acq_rel: what those knew who drew before us, and what we know for those who draw later; each other's partners (P1).
+    return begun().fetch_add(1, order::acq_rel) + 1;
   }
 
   /// Whether a pass that began after number `number` was drawn found nothing for `size` (P2). Any lane alone.

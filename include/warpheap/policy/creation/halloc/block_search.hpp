@@ -13,7 +13,7 @@
 //   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the first look, there is a second
 //       round, and the last, before the mutex is given back: no slab can pass from one side to the other meanwhile.
 //
-// A crowd on a full heap shares searches (E1, E2 in slab_table.hpp): a call goes by any that began after it did. And a slab
+// A crowd on a full heap shares searches (sync/shared_pass.hpp): a call goes by any that began after it did. And a slab
 // whose words were searched in vain keeps a note of that, so only slabs in which something was freed since are read again.
 #pragma once
 
@@ -54,12 +54,12 @@ class block_search {
     // What any of us knows to have been freed, all of us find.
     simt::sync_warp(group_.mask);
     if (group_.leads) {
-      number_ = number != 0 ? number : table().draw_number();
+      number_ = number != 0 ? number : table().pass().draw();
       moves_ = table().moves();
       table().add_work(count::searches, 1);
     }
     start_ = broadcast(group_, supply_type::scattered(table().slabs()));
-    // The leader's acquires are everybody's: what those who go by our search knew to be free, all of us see (E1).
+    // The leader's acquires are everybody's: what those who go by our search knew to be free, all of us see.
     simt::sync_warp(group_.mask);
     WARPHEAP_NO_UNROLL
     while (unserved() != 0) {
@@ -98,7 +98,7 @@ class block_search {
       } else if (seen_ < table().slabs()) {
         look_at_some();
       } else if (stage_ == stage::second_round || Table::config.split_percent != 0) {
-        if (group_.leads) table().note_fruitless(size(), number_);
+        if (group_.leads) table().pass().publish(number_, Table::pass_for_size(size()));
         return none;
       } else {
         stage_ = stage::mutex;
@@ -106,9 +106,9 @@ class block_search {
     }
   }
 
-  /// Whether a search that began after our call has found nothing for us (E2).
+  /// Whether a search that began after our call has found nothing for us.
   WARPHEAP_DEVICE bool is_answered() const {
-    return broadcast(group_, u32{group_.leads && table().is_fruitless(size(), number_)}) != 0;
+    return broadcast(group_, u32{group_.leads && table().is_answered(Table::pass_for_size(size()), number_)}) != 0;
   }
 
   /// The i-th of the slabs that the lane looked at last.

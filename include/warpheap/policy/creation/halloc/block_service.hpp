@@ -176,8 +176,8 @@ class block_service {
       u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
       // A row without a head found none when it looked. Somebody is about to search: that will do for us, if we called before.
       if (head == 0) {
-        if (call == 0) call = table_.draw_number();
-        if (table_.is_fruitless(size, call)) return lead::none();
+        if (call == 0) call = table_.pass().draw();
+        if (table_.is_answered(Table::pass_for_size(size), call)) return lead::none();
       }
       if (head == 0 && naps != 0 && !held) {
         // Who replaced it while we waited found none, and is about to search. We wait for its answer, and not in line for a

@@ -3,7 +3,8 @@
 //
 // All of that is done with the mutex held (P1), so what was brought back stays at TBuddy until it is asked, but for what other
 // callers of it take. nullptr means what TBuddy's does: at one instant all that it had was owned, or in the hands of a call in
-// progress. Others wait for the mutex, and need not search if this search, which began after their call, finds nothing (E2).
+// progress. Others wait for the mutex, and need not search if this search, which began after their call, finds nothing
+// (sync/shared_pass.hpp).
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -24,7 +25,7 @@ class large_search {
     u64 number = 0;
     u32 locked = 0;
     if (group.leads) {
-      number = table.draw_number();
+      number = table.pass().draw();
       locked = lock(table, order, number);
     }
     if (broadcast(group, locked) == 0) return nullptr;
@@ -41,7 +42,7 @@ class large_search {
     // Before the mutex is given back: what each of us did.
     simt::sync_warp(mask);
     if (group.leads) {
-      if (refused != 0 && alignment == 0) table.note_fruitless(Table::searched_order(order), number);
+      if (refused != 0 && alignment == 0) table.pass().publish(number, Table::pass_for_order(order));
       table.moving().unlock();
     }
     return memory;
@@ -62,7 +63,7 @@ class large_search {
   /// block, there is none at a multiple of more.
   WARPHEAP_DEVICE static bool lock(Table const& table, u32 order, u64 number) {
     spin_mutex const moving = table.moving();
-    for (backoff nap; !table.is_fruitless(Table::searched_order(order), number); nap.pause())
+    for (backoff nap; !table.is_answered(Table::pass_for_order(order), number); nap.pause())
       if (!moving.is_locked() && moving.try_lock()) return true;
     return false;
   }

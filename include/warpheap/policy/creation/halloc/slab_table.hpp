@@ -8,7 +8,7 @@
 //                              roles                           what free reads: 1 + the kind of a slab's chunks, and 0 if it is
 //                                                              TBuddy's memory. A free slab keeps its last kind
 //                              sets                            of slabs: free; sparse and busy by kind; normal by size
-//                              control                         what searches know, a mutex, counts
+//                              control                         numbers of searches, a mutex, counts
 //
 //   A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy one, by how much of it is taken, or
 //       in one by which whoever takes it finds where it belongs (S1, S2).
@@ -16,6 +16,7 @@
 #pragma once
 
 #include "../../../structure/slab_set.hpp"
+#include "../../../sync/shared_pass.hpp"
 #include "../../../sync/spin_mutex.hpp"
 #include "../../../util/random.hpp"
 #include "../tbuddy.hpp"
@@ -41,7 +42,7 @@ struct careful_steps {
   static constexpr bool locks_free_slabs = true;
   /// Whether a search decides by words (N1), waits for locked slabs, goes on from where it lost, and heeds moves (N3).
   static constexpr bool decides_by_words = true, waits_for_locked_slabs = true, goes_on = true, heeds_moves = true;
-  /// Whether a call believes later searches alone (E1), and notes of the state's version alone (A4).
+  /// Whether a call believes later searches alone, and notes of the state's version alone (A4).
   static constexpr bool compares_numbers = true, compares_versions = true;
   /// Whether who found a next head puts it where none is (P3).
   static constexpr bool gives_to_empty_places = true;
@@ -101,6 +102,7 @@ struct slab_geometry {
 
   static constexpr u32 spacing = 128, sets = 25;
   static constexpr u32 orders = 31;  ///< of TBuddy's blocks
+  using pass_type = shared_pass<chunks::sizes + orders>;
 
   WARPHEAP_HOST_DEVICE constexpr u64 record_bytes() const { return spacing + (u64{1} << (slab_log2() - 6)); }
   WARPHEAP_HOST_DEVICE constexpr u64 records_offset() const { return u64{rows()} * chunks::sizes * spacing; }
@@ -112,13 +114,8 @@ struct slab_geometry {
     u64 const low = (slabs() + 63) / 64;
     return align_up(8 * (low + (low + 63) / 64), spacing);
   }
-  WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const { return sets_offset() + sets * set_bytes(); }
-  /// One word for each size and each order; then the words that are alone, each in a line of its own.
-  WARPHEAP_HOST_DEVICE constexpr u64 fruitless_offset() const { return control_offset(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 searches_offset() const {
-    return align_up(fruitless_offset() + 8 * (chunks::sizes + orders), spacing);
-  }
-  WARPHEAP_HOST_DEVICE constexpr u64 moving_offset() const { return searches_offset() + spacing; }
+  WARPHEAP_HOST_DEVICE constexpr u64 pass_offset() const { return sets_offset() + sets * set_bytes(); }
+  WARPHEAP_HOST_DEVICE constexpr u64 moving_offset() const { return pass_offset() + pass_type::bytes; }
   WARPHEAP_HOST_DEVICE constexpr u64 counts_offset() const { return moving_offset() + spacing; }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const {
     return align_up(counts_offset() + 8 * count_kinds, spacing);
@@ -226,29 +223,15 @@ class slab_table {
   /// The same where it is rare: a call.
   WARPHEAP_COLD static void give_back(slab_table self, u32 slab, u32 chunks) { self.subtract(slab, chunks); }
 
-  // What searches know of each other.
-  //
-  //   E1  a counter is raised, by a read-modify-write, before a search's first look, which gives the search its number.
-  //       So a search with a larger number than one that a call drew began after that call did.
-  //   E2  fruitless(what) = n: search n went over everything and left a request for `what` without a block.
-
-  /// What a search is for: blocks of a size, or TBuddy's of an order.
-  WARPHEAP_HOST_DEVICE static constexpr u32 searched_order(u32 order) { return sizes + order; }
-  /// A number for a call, or for the search that it begins.
-  WARPHEAP_DEVICE u64 draw_number() const {
-    // acq_rel: what the calls before us knew to be free, we look at; what we know, all later searches look at. Each other's
-    // partners (E1).
-    return at(geometry_.searches_offset(), 0).fetch_add(1, order::acq_rel) + 1;
+  /// What searches know of each other: a class of passes for each size, then one for each order of TBuddy's.
+  WARPHEAP_DEVICE slab_geometry::pass_type pass() const {
+    return slab_geometry::pass_type{reinterpret_cast<u64*>(base_ + geometry_.pass_offset())};
   }
+  WARPHEAP_HOST_DEVICE static constexpr pass_size pass_for_size(u32 size) { return {size}; }
+  WARPHEAP_HOST_DEVICE static constexpr pass_size pass_for_order(u32 order) { return {sizes + order}; }
   /// Whether a search that began after a call drew `number` found nothing for it.
-  WARPHEAP_DEVICE bool is_fruitless(u32 what, u64 number) const {
-    // relaxed: numbers alone; E1 has ordered what they say.
-    u64 const newest = fruitless(what).load(order::relaxed);
-    return Steps::compares_numbers ? newest > number : newest != 0;
-  }
-  WARPHEAP_DEVICE void note_fruitless(u32 what, u64 number) const {
-    // relaxed: as above. A smaller number may replace a larger one: then somebody searches who need not.
-    if (fruitless(what).load(order::relaxed) < number) fruitless(what).store(number, order::relaxed);
+  WARPHEAP_DEVICE bool is_answered(pass_size what, u64 number) const {
+    return Steps::compares_numbers ? pass().answers(number, what) : pass().ever_failed(what.size_class);
   }
 
   /// Held while slabs are on their way from TBuddy or to it; and how often some were (P1).
@@ -343,8 +326,6 @@ class slab_table {
     }
     if (!now.head() && self.lock_empty(slab)) self.unlock_free(slab);
   }
-
-  WARPHEAP_DEVICE atomic_ref<u64> fruitless(u32 what) const { return at(geometry_.fruitless_offset(), what); }
 
   u8* base_ = nullptr;
   u8* pool_ = nullptr;
