@@ -62,10 +62,10 @@ class block_search {
     // The leader's acquires are everybody's: what those who go by our search knew to be free, all of us see.
     simt::sync_warp(group_.mask);
     WARPHEAP_NO_UNROLL
-    while (unserved() != 0) {
+    while (u32 const waiting = unserved()) {
       u32 const slab = next_slab();
       if (slab == none) break;
-      visit(slab);
+      visit(slab, waiting);
     }
     if (stage_ >= stage::tbuddy && group_.leads) table().moving().unlock();
     u32 const refused = unserved();
@@ -156,21 +156,21 @@ class block_search {
     return none;
   }
 
-  /// Takes what a slab has for us. One that TBuddy brought is locked by us.
-  WARPHEAP_DEVICE void visit(u32 slab) {
+  /// Takes what a slab has for those of us who wait. One that TBuddy brought is locked by us.
+  WARPHEAP_DEVICE void visit(u32 slab, u32 waiting) {
     WARPHEAP_NO_UNROLL
     for (;;) {
-      u32 promised = 0, ours = 0;
-      u32 const wanted = popcount(unserved());
+      slab_state seen;
+      u32 ours = 0;  // 1 + the blocks of it that are promised; 0 if it is in use for other chunks
       if (group_.leads) {
-        slab_state seen;
-        if (brought_ || supply_type{table()}.lock_unused(slab, seen)) promised = open(slab, wanted);
-        ours = promised != 0 || seen.serves(kind_);  // N2
+        bool const locked = brought_ || supply_type{table()}.lock_unused(slab, seen);
+        ours = locked ? 1 + open(slab, popcount(waiting)) : u32{seen.serves(kind_)};  // N2
       }
       brought_ = false;
-      if (broadcast(group_, ours) == 0) break;
+      ours = broadcast(group_, ours);
+      if (ours == 0) break;
       // Emptied and locked by others between two of our steps, it may be free now.
-      if (take_from(slab, broadcast(group_, promised))) break;
+      if (take_from(slab, waiting, ours - 1, seen)) break;
     }
     if (!steps::goes_on && stage_ == stage::round) seen_ = worth_ = 0;
   }
@@ -185,14 +185,14 @@ class block_search {
 
   /// Takes blocks of a slab of our chunks for those of us who have none, from a random word on. Gives back what is left of the
   /// `promised` blocks, or of those that it was promised in their place (N1). False if the slab is not of our chunks any more.
-  WARPHEAP_DEVICE bool take_from(u32 slab, u32 promised) {
-    slab_state before;
-    // acquire: room that was left before this is seen in the words; pairs with the release in subtract() (A4).
-    if (group_.leads) before.word = table().state(slab).load(order::acquire);
-    // The leader's acquire is everybody's, also that of publish().
+  ///
+  /// waiting  the lanes that have none
+  /// before   what lock_unused() saw, if nothing is promised; the leader's
+  WARPHEAP_DEVICE bool take_from(u32 slab, u32 waiting, u32 promised, slab_state before) {
+    // The leader's acquires are everybody's: we see words no older than `before` (A4), and a slab that we
+    // locked as the others left it.
     simt::sync_warp(group_.mask);
     u32 const words = table().geometry().words(kind_), start = broadcast(group_, supply_type::scattered(words));
-    u32 waiting = unserved();
     bool found = promised != 0;
     WARPHEAP_NO_UNROLL
     for (u32 done = 0; done < words && waiting != 0 && (promised != 0 || !found); done += group_.size) {

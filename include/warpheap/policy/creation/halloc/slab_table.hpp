@@ -214,7 +214,7 @@ class slab_table {
   /// (A2).
   WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
     // release: the cleared bits happen before the next look for room, or the next life of the slab; pairs with lock_empty()
-    // and block_search::take_from().
+    // and slab_supply::lock_unused().
     slab_state const old{state(slab).fetch_add(slab_state::leaving(chunks), order::release)};
     slab_state const now{old.word + slab_state::leaving(chunks)};
     if (now.live() && (now.used() == 0 || moves_down(old, now))) settle(*this, slab, old, now);
