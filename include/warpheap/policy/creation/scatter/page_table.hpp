@@ -5,6 +5,7 @@
 //                               fields                     of hierarchical pages: a bit a chunk, 32 bits a segment
 //                               regions, access blocks     fill_count.hpp
 //                               control                    hints, the run mutex, counts
+//                               run list                   first pages of the runs on offer (run_offer.hpp)
 //
 //   transition                          by                       operation
 //   take chunks of a flat page          anyone                   compare-exchange: bits set, units if it was free
@@ -79,6 +80,7 @@ class page_table {
   WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{pages_} * 8); }
   static constexpr u32 orders = log2_floor(layout::page_units) + 1;  ///< sizes of chunks, by their logarithm
   static constexpr u32 fruitless_sizes = 64;
+  static constexpr u32 most_list_entries = 16384;
   static constexpr u32 spread = 16;  ///< words from one counter that many threads change to the next
   WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{pages_} * (8 + 4 * layout::fields), 128); }
   WARPHEAP_HOST_DEVICE u64 access_blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
@@ -86,9 +88,18 @@ class page_table {
     return access_blocks_offset() + u64{8 * spread} * Config.access_blocks;
   }
   WARPHEAP_HOST_DEVICE u64 counts_offset() const {
-    return control_offset() + 8 * (3 * spread + align_up(orders + fruitless_sizes, spread));
+    return control_offset() + 8 * (4 * spread + align_up(orders + fruitless_sizes, spread));
   }
-  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return counts_offset() + 8 * spread * count_rows; }
+  WARPHEAP_HOST_DEVICE u64 run_list_offset() const { return counts_offset() + 8 * spread * count_rows; }
+  /// Runs that a list may have: a warp's at least, and not so many that the list would be more than a ten-thousandth of the
+  /// pool.
+  WARPHEAP_HOST_DEVICE u32 run_list_entries() const {
+    u32 const share = pages_ / 16;
+    return share < 32 ? 32 : share < most_list_entries ? share : most_list_entries;
+  }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const {
+    return run_list_offset() + align_up(u64{4} * run_list_entries(), 128);
+  }
   WARPHEAP_HOST_DEVICE static constexpr u64 alignment() {
     return layout::page_bytes > 4096 ? layout::page_bytes : 4096;
   }
@@ -103,15 +114,21 @@ class page_table {
   }
   /// The access block that requests turn to after the open ones: a hint.
   WARPHEAP_DEVICE atomic_ref<u64> active_access_block() const { return atomic_ref<u64>{*at(control_offset())}; }
-  /// Of the search for runs (runs.hpp).
+  /// Of the search for runs (page_runs.hpp): what one searcher at a time changes, and hints.
   WARPHEAP_DEVICE atomic_ref<u64> run_word(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[spread + which]};
+  }
+  /// The runs on offer (run_offer.hpp), how many of those that were drawn are settled, and the list.
+  WARPHEAP_DEVICE atomic_ref<u64> run_offer_word() const { return atomic_ref<u64>{at(control_offset())[3 * spread]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> runs_settled() const { return atomic_ref<u64>{at(control_offset())[3 * spread + 1]}; }
+  WARPHEAP_DEVICE atomic_ref<u32> run_list(u32 which) const {
+    return atomic_ref<u32>{reinterpret_cast<u32*>(at(run_list_offset()))[which]};
   }
 
   /// Of the search for chunks (page_search.hpp): how many began; and the last fruitless ones, by order and by size.
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return atomic_ref<u64>{at(control_offset())[2 * spread]}; }
   WARPHEAP_DEVICE atomic_ref<u64> fruitless_search(u32 which) const {
-    return atomic_ref<u64>{at(control_offset())[3 * spread + which]};
+    return atomic_ref<u64>{at(control_offset())[4 * spread + which]};
   }
 
   // relaxed: whoever acts on it does so by compare-exchange.
