@@ -1,22 +1,20 @@
 // Requests larger than a page: runs of consecutive free pages, greedily from the end of the heap, so that they meet the
 // chunks at the front last. A run lies at the upper end of a free stretch, so requests of one length leave no gaps.
 //
-// One search at a time, under a mutex: two searches that each hold half of what the other needs would both fail. A search
-// finds runs for many callers: it lists them, takes what its own warp wants, and offers the others the rest (run_offer.hpp).
-// They draw by one addition, and each claims the pages of its run without the mutex; nobody else wants them but chunks. A
-// list is twice as long as the last one if that was used up. Callers that find nothing on offer wait for the search under
-// way, or make one. A search that found nothing speaks for all that waited while it began: its number tells.
+// One search at a time, under a mutex: two searches that each hold half of what the other needs would both fail. So that it
+// does not serve one caller after the other, a search answers a round (run_round.hpp): it lists runs for all that wait, and
+// they claim the pages of their runs side by side, without the mutex. Nobody else wants these pages but chunks.
 //
 //   R1  the word of a run's first page says how many pages it has; who changes it to that of an inner page frees the run.
 //   R2  the words of the others are those of inner pages from before the first is written until after it is changed.
-//   R3  while the heap is searched, no run is on offer, and every run that was drawn is claimed or its pages are free again.
+//   R3  while the heap is searched, every run of the last list is claimed, or given up with its pages free.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
 #include "../../../sync/same_object.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "page_table.hpp"
-#include "run_offer.hpp"
+#include "run_round.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
@@ -45,29 +43,17 @@ class page_runs {
 
  private:
   static constexpr u32 none = ~0u;
-  // Words of control: the mutex; the number of the last search of the whole heap; number of the last fruitless one and its
-  // length; how many pages at the end hold none that is free, a hint; searches.
-  static constexpr u32 mutex = 0, begun = 1, fruitless = 2, used_above = 3, searches = 4;
+  // Words of control: the mutex; what came of the last search; how many runs the last round asked for, the mutex owner's; how
+  // many pages at the end were searched and had no room left, a hint; searches.
+  static constexpr u32 mutex = 0, answer = 1, last_asked = 2, used_above = 3, searches = 4;
 
-  /// What is asked for.
-  struct run_request {
-    u32 length;     ///< pages
-    u64 alignment;  ///< of the first page, in bytes; 1: any page will do
+  /// A caller's place in a round: the round's number, and how many runs were asked for before.
+  struct place {
+    u32 word = none;
 
-    WARPHEAP_DEVICE bool operator==(run_request const& other) const {
-      return length == other.length && alignment == other.alignment;
-    }
-    /// Whether runs on offer may serve it.
-    WARPHEAP_DEVICE bool may_draw() const { return alignment == 1; }
-  };
-
-  /// What the leader of a warp found out for it: runs of the list that are now ours; or that it has the mutex, or that there
-  /// is no run.
-  struct turn {
-    enum : u32 { drawn, locked, refused };
-    u32 what = refused;
-    u32 first = 0;  ///< in the list
-    u32 runs = 0;   ///< that we drew, and have to settle
+    WARPHEAP_DEVICE bool is_none() const { return word == none; }
+    WARPHEAP_DEVICE u32 number() const { return word >> run_round::asked_bits; }
+    WARPHEAP_DEVICE u32 first() const { return word & low_mask32(run_round::asked_bits); }
   };
 
   WARPHEAP_DEVICE explicit page_runs(table_type const& table) : table_{table} {}
@@ -75,7 +61,7 @@ class page_runs {
   WARPHEAP_DEVICE void* create_together(u64 length, u64 alignment) const {
     if (length > table_.pages()) return fail();
     u32 const company = lanes_with_same(simt::active_mask(), table_);
-    run_request const mine{static_cast<u32>(length), alignment <= layout::page_bytes ? 1 : alignment};
+    run_request const mine{static_cast<u32>(length), alignment <= layout::page_bytes ? 0 : log2_floor(alignment)};
     u32 page = none;
     WARPHEAP_NO_UNROLL
     for (u32 rest = company; rest != 0;) {
@@ -83,8 +69,7 @@ class page_runs {
       run_request const wish{simt::shuffle(company, mine.length, lowest_bit(rest)),
                              simt::shuffle(company, mine.alignment, lowest_bit(rest))};
       u32 const asking = simt::ballot(company, mine == wish) & rest;
-      u32 const got = serve(company, asking, wish);
-      if (got != none) page = got;
+      serve(company, asking, wish, page);
       rest &= ~asking;
     }
     return page == none ? fail() : table_.data(page);
@@ -103,80 +88,82 @@ class page_runs {
     return simt::shuffle(company, value, lowest_bit(company));
   }
 
-  /// A run for each lane of `asking`, the first page; `none` to the others, and where at one instant of the call there was no
-  /// run left. All lanes of `company` call together, as in all that takes a group.
-  WARPHEAP_DEVICE u32 serve(u32 company, u32 asking, run_request const& wish) const {
-    u32 page = none, misses = 0;
-    // A read-modify-write, which reads the newest: a search with a larger number began after this. release: and it sees what
-    // we know to have been freed; pairs with the acquire where it begins. What any of us knows, all of us do.
-    simt::sync_warp(company);
-    u64 const arrived = leads(company) ? table_.run_word(begun).fetch_add(0, order::release) : 0;
+  /// Gives each lane of `asking` a run, whose first page is then its `page`, unless at one instant of the call there was none
+  /// left. All lanes of `company` call together, as in all that takes a group.
+  WARPHEAP_DEVICE void serve(u32 company, u32 asking, run_request const& wish, u32& page) const {
     WARPHEAP_NO_UNROLL
     for (;;) {
-      turn now;
-      if (leads(company)) now = next_turn(wish, popcount(asking), arrived, misses >= most_misses);
-      now.what = to_all(company, now.what);
-      // The leader's acquire is everybody's: the list was written before, and who drew of an older one is done with it.
+      // What any of us knows to have been freed, the search is to see.
       simt::sync_warp(company);
-      if (now.what == turn::locked) now = search(company, arrived, wish, popcount(asking));
-      if (now.what == turn::refused) return page;
-      now = {now.what, to_all(company, now.first), to_all(company, now.runs)};
-      u32 const rank = rank_in(asking);
-      bool const ours = (asking >> simt::lane_id()) & 1 && rank < now.runs;
-      u32 const drawn = ours ? table_.run_list(now.first + rank).load(order::relaxed) : none;
-      u32 const got = claim_drawn(company, drawn, wish.length);
+      place mine;
+      u32 listed = 0;
+      WARPHEAP_NO_UNROLL
+      for (;;) {
+        bool locked = false;
+        if (leads(company)) locked = wait_for_answer(wish, popcount(asking), mine, listed);
+        if (simt::ballot(company, locked) == 0) break;
+        search(company, wish);
+      }
+      // The leader's acquire is everybody's: the list was written before.
+      simt::sync_warp(company);
+      mine.word = to_all(company, mine.word);
+      listed = to_all(company, listed);
+      u32 const which = mine.first() + popcount(asking & simt::lanes_below());
+      bool const is_listed = (asking >> simt::lane_id()) & 1 && which < listed;
+      u32 const got =
+          claim_listed(company, is_listed ? table_.run_list(which).load(order::relaxed) : none, wish.length);
       if (got != none) page = got;
-      // R3: what all of us changed comes before.
+      // R3: what all of us changed comes before it.
       simt::sync_warp(company);
-      // release: pairs with the acquire in withdraw_offer().
-      if (leads(company)) table_.runs_settled().fetch_add(now.runs, order::release);
-      u32 const served = simt::ballot(company, got != none);
-      asking &= ~served;
-      if (asking == 0) return page;
-      misses = served == 0 ? misses + 1 : 0;
+      // release: pairs with the acquire in search().
+      if (leads(company)) table_.runs_settled(mine.number()).fetch_add(popcount(asking), order::release);
+      asking &= ~simt::ballot(company, got != none);
+      // A search that listed nothing is certain that there was nothing.
+      if (asking == 0 || listed == 0) return;
     }
   }
-  static constexpr u32 most_misses = 8;  // draws in a row that chunks were faster at, before the list counts as old
 
-  /// Draws `wanted` runs, or fewer if fewer are on offer; else locks the mutex, or learns that there is none. The leader's.
-  ///
-  /// outdated   what is on offer has been taken by chunks
-  WARPHEAP_DEVICE turn next_turn(run_request const& wish, u32 wanted, u64 arrived, bool outdated) const {
+  /// Joins a round with `wanted` runs, if `mine` is no place yet, and waits for its answer. True if we have the mutex instead,
+  /// and are to search. The leader's.
+  WARPHEAP_DEVICE bool wait_for_answer(run_request const& wish, u32 wanted, place& mine, u32& listed) const {
     WARPHEAP_NO_UNROLL
     for (backoff wait{64, 8192};; wait.pause()) {
-      // relaxed: a hint; the addition tells.
-      if (!outdated && is_on_offer(wish)) {
-        // acquire: pairs with the release of who made the offer.
-        run_offer const old{table_.run_offer_word().fetch_add(wanted, order::acquire)};
-        u32 const runs = old.granted(wanted);
-        if (runs != 0 && old.length() == wish.length) return {turn::drawn, old.taken(), runs};
-        // Somebody offers another length since we looked, and the next search finds these again.
-        if (runs != 0) table_.runs_settled().fetch_add(runs, order::release);
-      }
-      if (is_known_fruitless(arrived, wish)) return {};
+      if (mine.is_none()) mine = join(wish, wanted);
+      if (is_answered(mine, listed)) return false;
       // A look before each exchange: thousands that exchange would keep the owner from its own words for microseconds.
-      if (table_.run_word(mutex).load(order::relaxed) != 0) {
-        outdated = false;  // somebody searches
-        continue;
-      }
       // acquire: pairs with the release in search().
-      if (table_.run_word(mutex).exchange(1, order::acquire) != 0) continue;
-      if (outdated || !is_on_offer(wish)) return {turn::locked, 0, 0};
-      // Somebody has searched since we looked.
+      if (table_.run_word(mutex).load(order::relaxed) != 0 || table_.run_word(mutex).exchange(1, order::acquire) != 0)
+        continue;
+      if (!is_answered(mine, listed)) return true;
       table_.run_word(mutex).store(0, order::release);
+      return false;
     }
   }
 
-  WARPHEAP_DEVICE bool is_on_offer(run_request const& wish) const {
-    return wish.may_draw() && run_offer{table_.run_offer_word().load(order::relaxed)}.has(wish.length);
+  WARPHEAP_DEVICE bool is_answered(place const& mine, u32& listed) const {
+    // acquire: pairs with the release in search(); the list was written before.
+    run_answer const last{table_.run_word(answer).load(order::acquire)};
+    if (mine.is_none() || !last.is_of(mine.number())) return false;
+    listed = last.listed();
+    return true;
   }
 
-  /// Whether a search that began after search number `arrived` found no run of this length or a shorter one.
-  WARPHEAP_DEVICE bool is_known_fruitless(u64 arrived, run_request const& wish) const {
-    // relaxed: numbers alone; whoever believes one came before the search began.
-    u64 const seen = table_.run_word(fruitless).load(order::relaxed);
-    return wish.alignment == 1 && static_cast<i32>(static_cast<u32>(seen >> 32) - static_cast<u32>(arrived)) > 0 &&
-           static_cast<u32>(seen) <= wish.length;
+  /// One attempt to join the open round; a place without number if that is for others.
+  WARPHEAP_DEVICE place join(run_request const& wish, u32 wanted) const {
+    run_round seen{table_.open_round().load(order::relaxed)};
+    if (seen.asked() == 0 && !(seen.request() == wish)) {
+      // relaxed: nobody has joined.
+      run_round const ours = run_round::of(seen.number(), wish);
+      if (!table_.open_round().compare_exchange(seen.word, ours.word, order::relaxed, order::relaxed)) return {};
+      seen = ours;
+    }
+    if (!(seen.request() == wish)) return {};
+    // acq_rel: the search sees what all of the round knew to have been freed; pairs with the exchange in search().
+    run_round const old{table_.open_round().fetch_add(wanted, order::acq_rel)};
+    if (old.request() == wish) return {old.number() << run_round::asked_bits | old.asked()};
+    // Another round has been opened since we looked, for others, and what it has listed for us nobody will claim.
+    table_.runs_settled(old.number()).fetch_add(wanted, order::release);
+    return {};
   }
 
   // --- The search, under the mutex ---
@@ -188,72 +175,47 @@ class page_runs {
     u32 found = 0;  ///< runs of the list
   };
 
-  /// Lists runs, as many as are `wanted` if there are so many, offers what is more than these, and frees the mutex. Returns the
-  /// caller's, or that there were none.
-  WARPHEAP_DEVICE turn search(u32 company, u64 arrived, run_request const& wish, u32 wanted) const {
-    u32 most = leads(company) ? runs_to_list(withdraw_offer(), wish, wanted) : 0;
-    // R3: those who settled acquired nothing for us that the leader has not.
+  /// Closes the open round, lists runs for it, publishes the answer, and frees the mutex.
+  ///
+  /// next   what the round that is opened asks for, unless it is changed before somebody joins
+  WARPHEAP_DEVICE void search(u32 company, run_request const& next) const {
+    run_round const closed{to_all(company, leads(company) ? close_round(next) : 0)};
+    // The leader's acquire is everybody's.
     simt::sync_warp(company);
-    most = to_all(company, most);
-    u64 const used = leads(company) ? table_.run_word(used_above).load(order::relaxed) : 0;
-    u32 const end = to_all(company, leads(company) ? end_of_stretch(static_cast<u32>(used)) : 0);
+    u32 const end = to_all(company, leads(company) ? end_of_stretch() : 0), room = table_.run_list_entries();
     walk down{end, end};
-    u64 unused_trace = 0;
-    bool certain = false;
-    list_runs(company, wish, wanted, most, false, unused_trace, down);
-    WARPHEAP_NO_UNROLL
-    while (down.found == 0) {
-      search_everywhere(company, arrived, wish, wanted, most, down, certain);
-      if (certain) break;
-      if (down.found == 0) simt::pause(pause_nanoseconds);
-    }
-    u32 const ours = down.found < wanted ? down.found : wanted;
-    // The list comes before the offer.
+    if (closed.asked() != 0) find_runs(company, closed.request(), closed.asked() < room ? closed.asked() : room, down);
+    // The list comes before the answer.
     simt::sync_warp(company);
-    if (leads(company)) {
-      u64 expected = used;
-      // Not if a run was freed above meanwhile, which moved it.
-      table_.run_word(used_above).compare_exchange(expected, table_.pages() - down.top, order::relaxed, order::relaxed);
-      table_.run_word(searches).fetch_add(1, order::relaxed);
-      table_.runs_settled().store(0, order::relaxed);
-      // release: pairs with the acquire of who draws.
-      table_.run_offer_word().store(run_offer::of(wish.may_draw() ? wish.length : 0, down.found, ours).word,
-                                    order::release);
-      // release: pairs with the acquire of who locks it next.
-      table_.run_word(mutex).store(0, order::release);
-    }
-    return {certain ? turn::refused : turn::drawn, 0, ours};
+    if (!leads(company)) return;
+    lower_used(table_.pages() - down.top);
+    table_.run_word(searches).fetch_add(1, order::relaxed);
+    u32 const number = run_round{table_.open_round().load(order::relaxed)}.number() + run_round::numbers - 1;
+    // release: pairs with the acquire in is_answered().
+    table_.run_word(answer).store(run_answer::of(number % run_round::numbers, down.found).word, order::release);
+    // release: pairs with the acquire of who locks it next.
+    table_.run_word(mutex).store(0, order::release);
   }
-  static constexpr u32 pause_nanoseconds = 128;
 
-  /// R3: takes the runs off that are on offer, and waits until those that were drawn are settled; their owners are running.
-  /// Returns the last offer.
-  WARPHEAP_DEVICE run_offer withdraw_offer() const {
-    run_offer const last{table_.run_offer_word().exchange(0, order::acq_rel)};
+  /// R3: waits until the last round is settled, whose callers are running, and closes the open one.
+  WARPHEAP_DEVICE u64 close_round(run_request const& next) const {
+    // relaxed: only searches change the number.
+    u32 const number = run_round{table_.open_round().load(order::relaxed)}.number();
+    u64 const asked = table_.run_word(last_asked).load(order::relaxed);
     // acquire: pairs with the releases of those who settled.
     WARPHEAP_NO_UNROLL
-    for (backoff wait; table_.runs_settled().load(order::acquire) != last.taken();) wait.pause();
-    // Those that nobody drew lie above the hint.
-    if (last.taken() < last.count())
-      lower_used(table_.pages() - table_.run_list(last.taken()).load(order::relaxed) - last.length());
-    return last;
+    for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.pause();
+    table_.runs_settled(number + 1).store(0, order::relaxed);
+    // acq_rel: what all knew who joined; and who joins the next round finds the count of settled runs at 0.
+    run_round const closed{table_.open_round().exchange(run_round::of(number + 1, next).word, order::acq_rel)};
+    table_.run_word(last_asked).store(closed.asked(), order::relaxed);
+    return closed.word;
   }
 
-  /// Twice as many as the last list had, if that was used up, or as were asked for.
-  WARPHEAP_DEVICE u32 runs_to_list(run_offer last, run_request const& wish, u32 wanted) const {
-    u32 most = wanted;
-    if (wish.may_draw() && last.length() == wish.length) {
-      u32 const grown = last.taken() == last.count() ? 2 * last.count() : 0;
-      most = grown > last.drawn() ? grown : last.drawn();
-    }
-    u32 const room = table_.run_list_entries();
-    most = most < wanted ? wanted : most;
-    return most < room ? most : room;
-  }
-
-  /// The upper end of the free stretch that lies around the hint; if that takes long, the heap's end.
-  WARPHEAP_DEVICE u32 end_of_stretch(u32 used) const {
-    u32 end = table_.pages() - used;
+  /// Where to begin: at the upper end of the free stretch around the hint; if that takes long, at the heap's end. Whoever frees
+  /// a run from here on sets the hint anew.
+  WARPHEAP_DEVICE u32 end_of_stretch() const {
+    u32 end = table_.pages() - static_cast<u32>(table_.run_word(used_above).exchange(table_.pages(), order::relaxed));
     WARPHEAP_NO_UNROLL
     for (u32 looked = 0; end < table_.pages() && table_.load(end).is_free(); ++end)
       if (++looked == most_looks_up) return table_.pages();
@@ -261,32 +223,34 @@ class page_runs {
   }
   static constexpr u32 most_looks_up = 64;
 
-  /// Lists runs of the whole heap. None if `certain` that there are none, or if somebody made room meanwhile.
-  WARPHEAP_DEVICE void search_everywhere(u32 company, u64 arrived, run_request const& wish, u32 wanted, u32 most,
-                                         walk& down, bool& certain) const {
-    certain = to_all(company, u32{leads(company) && is_known_fruitless(arrived, wish)});
-    if (certain) return;
-    // acquire: what all knew who came before.
-    u64 const number = leads(company) ? table_.run_word(begun).fetch_add(1, order::acquire) + 1 : 0;
-    simt::sync_warp(company);
-    u64 trace = 0;  // of the first look, less that of the second
+  /// Lists runs from where the walk is, and if there are none, runs of the whole heap; none if at one instant of the search
+  /// there were none.
+  WARPHEAP_DEVICE void find_runs(u32 company, run_request const& wish, u32 most, walk& down) const {
+    enum : u32 { near_the_hint, everywhere, everywhere_again };
+    u64 trace = 0;  // of the first look at everything, less that of the second
     WARPHEAP_NO_UNROLL
-    for (u32 look = 0; look < 2 && down.found == 0; ++look) {
+    for (u32 look = near_the_hint;; ++look) {
+      if (look == everywhere) trace = 0;
+      if (look != near_the_hint) down.at = down.top = table_.pages();
       trace = 0 - trace;
-      down = {table_.pages(), table_.pages()};
-      page_runs{table_.afresh()}.list_runs(company, wish, wanted, most, look == 1, trace, down);
+      page_runs{table_.afresh()}.list_runs(company, wish, most, look == everywhere_again, trace, down);
+      if (down.found != 0) return;
+      if (look != everywhere_again) continue;
+      if (simt::ballot(company, trace != 0) == 0) return;
+      // Somebody made room meanwhile.
+      simt::pause(pause_nanoseconds);
+      look = near_the_hint;
     }
-    certain = down.found == 0 && simt::ballot(company, trace != 0) == 0;
-    if (certain && leads(company) && wish.alignment == 1)
-      table_.run_word(fruitless).store(number << 32 | wish.length, order::relaxed);
   }
+  static constexpr u32 pause_nanoseconds = 128;
 
-  /// Lists the highest runs from where the walk is, up to `most`; fewer, but the `wanted`, where they are rare. `trace` is of
+  /// Lists the highest runs from where the walk is, up to `most`; where they are rare, no more than a warp's. `trace` is of
   /// what was seen (page_search.hpp, look()), if none was found. Lanes side by side, each at a region.
-  WARPHEAP_DEVICE void list_runs(u32 company, run_request const& wish, u32 wanted, u32 most, bool newest, u64& trace,
+  WARPHEAP_DEVICE void list_runs(u32 company, run_request const& wish, u32 most, bool newest, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
     u64 const far = u64{looks_a_page} * most * wish.length;
+    constexpr u32 enough = 32;
     u32 const begin = down.at, lowest = begin > far ? begin - static_cast<u32>(far) : 0;
     WARPHEAP_NO_UNROLL
     for (u32 regions = (begin + Config.region_pages - 1) / Config.region_pages; regions != 0;) {
@@ -303,11 +267,11 @@ class page_runs {
         u32 const rank = rank_in(company), region = regions - 1 - rank;
         u64 const free = rank < regions - first ? free_pages(region, newest, trace) : 0;
         list_runs_of(company, regions, regions - first, free, wish, most, down);
-        if (down.found == most || (down.found >= wanted && down.at <= lowest)) return;
+        if (down.found == most || (down.found >= enough && down.at <= lowest)) return;
       }
     }
   }
-  static constexpr u32 looks_a_page = 4;  // pages looked at for each that is wanted, while runs are listed for others
+  static constexpr u32 looks_a_page = 4;  // pages looked at for each that is wanted
 
   /// The free pages of a region; bit i is its page i.
   WARPHEAP_DEVICE u64 free_pages(u32 region, bool newest, u64& trace) const {
@@ -331,29 +295,28 @@ class page_runs {
     }
     return free;
   }
-  static constexpr u32 side_by_side = 4;  // loads in flight at a time
+  static constexpr u32 side_by_side = 2;  // loads in flight at a time
 
   /// Takes the walk down over the regions below `end`, at most `count`: each lane has the free pages of one.
   WARPHEAP_DEVICE void list_runs_of(u32 company, u32 end, u32 count, u64 free, run_request const& wish, u32 most,
                                     walk& down) const {
-    u32 const with_free = simt::ballot(company, free != 0);
-    if (with_free == 0) {
-      u32 const shown = count < popcount(company) ? count : popcount(company);
-      down.at = down.top = (end - shown) * Config.region_pages;
-      return;
-    }
+    u32 shown = count < popcount(company) ? count : popcount(company);
+    constexpr u32 unused = 64 - Config.region_pages;
+    // Most regions of most heaps are wholly free or wholly taken: then all of these are shown as one.
+    u32 const at_once =
+        simt::ballot(company, free != 0) == 0 || simt::ballot(company, ~free << unused != 0) == 0 ? shown : 1;
     WARPHEAP_NO_UNROLL
-    for (u32 rest = company; rest != 0 && count != 0 && down.found < most; rest &= rest - 1, --count) {
-      u32 const first = --end * Config.region_pages;
+    for (u32 rest = company; shown != 0 && down.found < most; rest &= rest - 1) {
+      end -= at_once;
+      shown -= at_once;
       u64 const pages = simt::shuffle(company, free, lowest_bit(rest));
-      // A stretch at a time, free or not: the pages below `at` are the highest bits.
+      // A stretch at a time, free or not. The pages below `at` are the highest bits.
       WARPHEAP_NO_UNROLL
-      while (down.at > first && down.found < most) {
-        u32 const left = down.at - first;
-        u64 const bits = pages << (64 - left);
+      for (u32 left; (left = down.at - end * Config.region_pages) != 0 && down.found < most;) {
+        u64 const bits = pages << (left < Config.region_pages ? 64 - left : unused);
         bool const is_free = bits >> 63;
         u64 const others = is_free ? ~bits : bits;
-        u32 const alike = others != 0 ? 63 - highest_bit(others) : 64;
+        u32 const alike = others != 0 && at_once == 1 ? 63 - highest_bit(others) : left;
         down.at -= alike < left ? alike : left;
         if (is_free) list_stretch(company, wish, most, down);
         else down.top = down.at;
@@ -366,8 +329,8 @@ class page_runs {
     WARPHEAP_NO_UNROLL
     while (down.found < most && down.top - down.at >= wish.length) {
       u32 runs = 1;
-      if (wish.alignment == 1) {
-        runs = (down.top - down.at) / wish.length;
+      if (wish.alignment == 0) {
+        if (down.top - down.at >= 2 * u64{wish.length}) runs = (down.top - down.at) / wish.length;
         runs = runs < most - down.found ? runs : most - down.found;
       } else {
         u32 const above = pages_above_aligned(down.top - wish.length, wish.alignment);
@@ -382,8 +345,8 @@ class page_runs {
     }
   }
 
-  WARPHEAP_DEVICE u32 pages_above_aligned(u32 page, u64 alignment) const {
-    u64 const above = reinterpret_cast<u64>(table_.data(page)) & (alignment - 1);
+  WARPHEAP_DEVICE u32 pages_above_aligned(u32 page, u32 alignment) const {
+    u64 const above = reinterpret_cast<u64>(table_.data(page)) & low_mask(alignment);
     return static_cast<u32>(above >> layout::page_log2);
   }
 
@@ -394,17 +357,17 @@ class page_runs {
 
   // --- The pages of a run ---
 
-  /// Claims the runs that lanes of `company` drew: short ones each lane its own, long ones one after the other and all lanes
-  /// together. `drawn` is a first page, or `none`; returns it, or `none` where a chunk was faster.
-  WARPHEAP_DEVICE u32 claim_drawn(u32 company, u32 drawn, u32 length) const {
+  /// Claims the runs that were listed for lanes of `company`: short ones each lane its own, long ones one after the other and all lanes
+  /// together. `listed` is a first page, or `none`; returns it, or `none` where a chunk was faster.
+  WARPHEAP_DEVICE u32 claim_listed(u32 company, u32 listed, u32 length) const {
     bool const alone = length <= most_alone;
     lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(company);
     u32 mine = none;
     WARPHEAP_NO_UNROLL
-    for (u32 rest = alone ? u32{drawn != none} : simt::ballot(company, drawn != none); rest != 0; rest &= rest - 1) {
-      u32 const first = alone ? drawn : simt::shuffle(company, drawn, lowest_bit(rest));
+    for (u32 rest = alone ? u32{listed != none} : simt::ballot(company, listed != none); rest != 0; rest &= rest - 1) {
+      u32 const first = alone ? listed : simt::shuffle(company, listed, lowest_bit(rest));
       bool const good = claim(group, first, length);
-      if (good && first == drawn) mine = drawn;
+      if (good && first == listed) mine = listed;
     }
     return mine;
   }

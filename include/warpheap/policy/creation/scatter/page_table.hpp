@@ -5,7 +5,7 @@
 //                               fields                     of hierarchical pages: a bit a chunk, 32 bits a segment
 //                               regions, access blocks     fill_count.hpp
 //                               control                    hints, the run mutex, counts
-//                               run list                   first pages of the runs on offer (run_offer.hpp)
+//                               run list                   first pages of the runs that a search found (run_round.hpp)
 //
 //   transition                          by                       operation
 //   take chunks of a flat page          anyone                   compare-exchange: bits set, units if it was free
@@ -118,9 +118,12 @@ class page_table {
   WARPHEAP_DEVICE atomic_ref<u64> run_word(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[spread + which]};
   }
-  /// The runs on offer (run_offer.hpp), how many of those that were drawn are settled, and the list.
-  WARPHEAP_DEVICE atomic_ref<u64> run_offer_word() const { return atomic_ref<u64>{at(control_offset())[3 * spread]}; }
-  WARPHEAP_DEVICE atomic_ref<u64> runs_settled() const { return atomic_ref<u64>{at(control_offset())[3 * spread + 1]}; }
+  /// The open round of requests for runs (run_round.hpp), and the list that answers the last one.
+  WARPHEAP_DEVICE atomic_ref<u64> open_round() const { return atomic_ref<u64>{at(control_offset())[3 * spread]}; }
+  /// How many of the runs that round `number` asked for need no more of the search; of every second round one word.
+  WARPHEAP_DEVICE atomic_ref<u64> runs_settled(u32 number) const {
+    return atomic_ref<u64>{at(control_offset())[3 * spread + 1 + number % 2]};
+  }
   WARPHEAP_DEVICE atomic_ref<u32> run_list(u32 which) const {
     return atomic_ref<u32>{reinterpret_cast<u32*>(at(run_list_offset()))[which]};
   }
