@@ -62,16 +62,7 @@ class page_runs {
     if (length > table_.pages()) return fail();
     u32 const company = lanes_with_same(simt::active_mask(), table_);
     run_request const mine{static_cast<u32>(length), alignment <= layout::page_bytes ? 0 : log2_floor(alignment)};
-    u32 page = none;
-    WARPHEAP_NO_UNROLL
-    for (u32 rest = company; rest != 0;) {
-      // One request at a time, for as many as make it; all lanes look for it.
-      run_request const wish{simt::shuffle(company, mine.length, lowest_bit(rest)),
-                             simt::shuffle(company, mine.alignment, lowest_bit(rest))};
-      u32 const asking = simt::ballot(company, mine == wish) & rest;
-      serve(company, asking, wish, page);
-      rest &= ~asking;
-    }
+    u32 const page = serve(company, mine);
     return page == none ? fail() : table_.data(page);
   }
 
@@ -88,64 +79,69 @@ class page_runs {
     return simt::shuffle(company, value, lowest_bit(company));
   }
 
-  /// Gives each lane of `asking` a run, whose first page is then its `page`, unless at one instant of the call there was none
-  /// left. All lanes of `company` call together, as in all that takes a group.
-  WARPHEAP_DEVICE void serve(u32 company, u32 asking, run_request const& wish, u32& page) const {
+  /// The first page of a run for each lane; `none` where at one instant of the call there was none. All lanes of `company` call
+  /// together, as in all that takes a group, each with its request.
+  WARPHEAP_DEVICE u32 serve(u32 company, run_request const& request) const {
+    u32 page = unanswered;
+    place mine;
     WARPHEAP_NO_UNROLL
     for (;;) {
+      u32 const rest = simt::ballot(company, page == unanswered);
+      if (rest == 0) return page;
+      // One request at a time, for as many as make it; all lanes search.
+      run_request const wish{simt::shuffle(company, request.length, lowest_bit(rest)),
+                             simt::shuffle(company, request.alignment, lowest_bit(rest))};
+      u32 const asking = simt::ballot(company, page == unanswered && request == wish);
       // What any of us knows to have been freed, the search is to see.
       simt::sync_warp(company);
-      place mine;
-      u32 listed = 0;
-      WARPHEAP_NO_UNROLL
-      for (;;) {
-        bool locked = false;
-        if (leads(company)) locked = wait_for_answer(wish, popcount(asking), mine, listed);
-        if (simt::ballot(company, locked) == 0) break;
+      u32 listed = search_next;
+      if (leads(company)) listed = wait_for_answer(wish, popcount(asking), mine);
+      listed = to_all(company, listed);
+      if (listed == search_next) {
         search(company, wish);
+        continue;
       }
       // The leader's acquire is everybody's: the list was written before.
       simt::sync_warp(company);
       mine.word = to_all(company, mine.word);
-      listed = to_all(company, listed);
       u32 const which = mine.first() + popcount(asking & simt::lanes_below());
-      bool const is_listed = (asking >> simt::lane_id()) & 1 && which < listed;
-      u32 const got =
-          claim_listed(company, is_listed ? table_.run_list(which).load(order::relaxed) : none, wish.length);
-      if (got != none) page = got;
+      bool const asks = (asking >> simt::lane_id()) & 1;
+      u32 const ours = asks && which < listed ? table_.run_list(which).load(order::relaxed) : none;
+      u32 const got = claim_listed(company, ours, wish.length);
+      // A search that listed nothing is certain that there was nothing.
+      if (got != none || (asks && listed == 0)) page = got;
       // R3: what all of us changed comes before it.
       simt::sync_warp(company);
-      // release: pairs with the acquire in search().
+      // release: pairs with the acquire in close_round().
       if (leads(company)) table_.runs_settled(mine.number()).fetch_add(popcount(asking), order::release);
-      asking &= ~simt::ballot(company, got != none);
-      // A search that listed nothing is certain that there was nothing.
-      if (asking == 0 || listed == 0) return;
+      mine = {};
     }
   }
+  static constexpr u32 unanswered = none - 1;   // no page
+  static constexpr u32 search_next = none - 1;  // no number of runs
 
-  /// Joins a round with `wanted` runs, if `mine` is no place yet, and waits for its answer. True if we have the mutex instead,
-  /// and are to search. The leader's.
-  WARPHEAP_DEVICE bool wait_for_answer(run_request const& wish, u32 wanted, place& mine, u32& listed) const {
+  /// Joins a round with `wanted` runs, if `mine` is no place yet, and waits for its answer: how many runs were listed.
+  /// search_next: we have the mutex instead. The leader's.
+  WARPHEAP_DEVICE u32 wait_for_answer(run_request const& wish, u32 wanted, place& mine) const {
     WARPHEAP_NO_UNROLL
     for (backoff wait{64, 8192};; wait.pause()) {
       if (mine.is_none()) mine = join(wish, wanted);
-      if (is_answered(mine, listed)) return false;
+      if (u32 const listed = answer_to(mine); listed != search_next) return listed;
       // A look before each exchange: thousands that exchange would keep the owner from its own words for microseconds.
       // acquire: pairs with the release in search().
       if (table_.run_word(mutex).load(order::relaxed) != 0 || table_.run_word(mutex).exchange(1, order::acquire) != 0)
         continue;
-      if (!is_answered(mine, listed)) return true;
-      table_.run_word(mutex).store(0, order::release);
-      return false;
+      u32 const listed = answer_to(mine);
+      if (listed != search_next) table_.run_word(mutex).store(0, order::release);
+      return listed;
     }
   }
 
-  WARPHEAP_DEVICE bool is_answered(place const& mine, u32& listed) const {
+  /// How many runs were listed for a round; search_next if it has no answer yet.
+  WARPHEAP_DEVICE u32 answer_to(place const& mine) const {
     // acquire: pairs with the release in search(); the list was written before.
     run_answer const last{table_.run_word(answer).load(order::acquire)};
-    if (mine.is_none() || !last.is_of(mine.number())) return false;
-    listed = last.listed();
-    return true;
+    return !mine.is_none() && last.is_of(mine.number()) ? last.listed() : search_next;
   }
 
   /// One attempt to join the open round; a place without number if that is for others.
@@ -158,7 +154,7 @@ class page_runs {
       seen = ours;
     }
     if (!(seen.request() == wish)) return {};
-    // acq_rel: the search sees what all of the round knew to have been freed; pairs with the exchange in search().
+    // acq_rel: the search sees what all of the round knew to have been freed; pairs with the exchange in close_round().
     run_round const old{table_.open_round().fetch_add(wanted, order::acq_rel)};
     if (old.request() == wish) return {old.number() << run_round::asked_bits | old.asked()};
     // Another round has been opened since we looked, for others, and what it has listed for us nobody will claim.
@@ -191,7 +187,7 @@ class page_runs {
     lower_used(table_.pages() - down.top);
     table_.run_word(searches).fetch_add(1, order::relaxed);
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number() + run_round::numbers - 1;
-    // release: pairs with the acquire in is_answered().
+    // release: pairs with the acquire in answer_to().
     table_.run_word(answer).store(run_answer::of(number % run_round::numbers, down.found).word, order::release);
     // release: pairs with the acquire of who locks it next.
     table_.run_word(mutex).store(0, order::release);
@@ -419,12 +415,12 @@ class page_runs {
     return true;
   }
 
-  /// There are free pages below the last `above`.
+  /// There are free pages below the last `above`: one attempt to say so. A crowd that frees upwards would try for as long as it
+  /// frees; and where the hint is too low the search goes on from the heap's end.
   WARPHEAP_DEVICE void lower_used(u64 above) const {
     // relaxed: a hint.
     u64 used = table_.run_word(used_above).load(order::relaxed);
-    while (used > above && !table_.run_word(used_above).compare_exchange(used, above, order::relaxed, order::relaxed)) {
-    }
+    if (used > above) table_.run_word(used_above).compare_exchange(used, above, order::relaxed, order::relaxed);
   }
 
   /// An inner page of ours becomes free; S4.

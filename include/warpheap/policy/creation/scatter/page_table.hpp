@@ -5,7 +5,7 @@
 //                               fields                     of hierarchical pages: a bit a chunk, 32 bits a segment
 //                               regions, access blocks     fill_count.hpp
 //                               control                    hints, the run mutex, counts
-//                               run list                   first pages of the runs that a search found (run_round.hpp)
+//                               rounds, run list           first pages of the runs that a search found (run_round.hpp)
 //
 //   transition                          by                       operation
 //   take chunks of a flat page          anyone                   compare-exchange: bits set, units if it was free
@@ -88,9 +88,10 @@ class page_table {
     return access_blocks_offset() + u64{8 * spread} * Config.access_blocks;
   }
   WARPHEAP_HOST_DEVICE u64 counts_offset() const {
-    return control_offset() + 8 * (4 * spread + align_up(orders + fruitless_sizes, spread));
+    return control_offset() + 8 * (3 * spread + align_up(orders + fruitless_sizes, spread));
   }
-  WARPHEAP_HOST_DEVICE u64 run_list_offset() const { return counts_offset() + 8 * spread * count_rows; }
+  WARPHEAP_HOST_DEVICE u64 rounds_offset() const { return counts_offset() + 8 * spread * count_rows; }
+  WARPHEAP_HOST_DEVICE u64 run_list_offset() const { return rounds_offset() + 8 * spread; }
   /// Runs that a list may have: a warp's at least, and not so many that the list would be more than a ten-thousandth of the
   /// pool.
   WARPHEAP_HOST_DEVICE u32 run_list_entries() const {
@@ -119,10 +120,10 @@ class page_table {
     return atomic_ref<u64>{at(control_offset())[spread + which]};
   }
   /// The open round of requests for runs (run_round.hpp), and the list that answers the last one.
-  WARPHEAP_DEVICE atomic_ref<u64> open_round() const { return atomic_ref<u64>{at(control_offset())[3 * spread]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> open_round() const { return atomic_ref<u64>{*at(rounds_offset())}; }
   /// How many of the runs that round `number` asked for need no more of the search; of every second round one word.
   WARPHEAP_DEVICE atomic_ref<u64> runs_settled(u32 number) const {
-    return atomic_ref<u64>{at(control_offset())[3 * spread + 1 + number % 2]};
+    return atomic_ref<u64>{at(rounds_offset())[1 + number % 2]};
   }
   WARPHEAP_DEVICE atomic_ref<u32> run_list(u32 which) const {
     return atomic_ref<u32>{reinterpret_cast<u32*>(at(run_list_offset()))[which]};
@@ -131,7 +132,7 @@ class page_table {
   /// Of the search for chunks (page_search.hpp): how many began; and the last fruitless ones, by order and by size.
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return atomic_ref<u64>{at(control_offset())[2 * spread]}; }
   WARPHEAP_DEVICE atomic_ref<u64> fruitless_search(u32 which) const {
-    return atomic_ref<u64>{at(control_offset())[4 * spread + which]};
+    return atomic_ref<u64>{at(control_offset())[3 * spread + which]};
   }
 
   // relaxed: whoever acts on it does so by compare-exchange.
