@@ -1,4 +1,5 @@
-// Requests larger than a page: runs from the end of the heap, as many as fit, beside chunks at the front.
+// Requests larger than a page: runs from the end of the heap, as many as fit, beside chunks at the front. Crowds of them are in
+// host/scatter_crowd_test.cpp.
 #include <algorithm>
 
 #include "scatter_pool.hpp"
@@ -104,6 +105,42 @@ TEST(ScatterRuns, OneOfTwoIsServedWhereOneFits) {
     auto const blocks = allocate(pool, {2, 1}, 2 * page);
     EXPECT_EQ(std::count(blocks.begin(), blocks.end(), nullptr), 1);
     pool.expect_quiet(1);
+  });
+}
+
+// The hint says where runs were freed, not where chunks were.
+TEST(ScatterRuns, AreFoundFarFromTheHint) {
+  u32 const pages = 300;
+  scatter_pool<scatter<>> const pool{pages};
+  auto chunks = allocate(pool, {3, 100}, page);
+  std::sort(chunks.begin(), chunks.end());
+  EXPECT_EQ(allocate(pool, {1, 1}, 2 * page).front(), nullptr) << "the hint is at the front now";
+  release(pool, {chunks[200], chunks[201]});
+  EXPECT_EQ(allocate(pool, {1, 1}, 2 * page).front(), chunks[200]);
+  EXPECT_EQ(allocate(pool, {1, 1}, 2 * page).front(), nullptr);
+}
+
+/// Kernel: one lane asks for a run at a multiple of an alignment while the others of its warp ask for runs of two pages.
+struct create_aligned_beside {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u64 alignment, void** blocks) const {
+    u64 const me = global_thread_index();
+    blocks[me] = me % 32 == 5 ? heap.create_aligned(alignment, 3 * page) : heap.create(2 * page);
+  }
+};
+
+TEST(ScatterRuns, AlignedOnesAndOthersAreAskedForTogether) {
+  for_each_schedule(60, [] {
+    scatter_pool<scatter<>> const pool{300};
+    device_buffer<void*> const blocks(96);
+    launch({3, 32}, create_aligned_beside{}, pool.allocator(), u64{4 * page}, blocks.data());
+    synchronize();
+    auto const got = blocks.to_host();
+    EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 0);
+    for (u32 const warp : {0, 1, 2}) EXPECT_EQ(reinterpret_cast<u64>(got[32 * warp + 5]) % (4 * page), 0u);
+    pool.expect_quiet(96);
+    release(pool, got);
+    pool.expect_empty();
   });
 }
 

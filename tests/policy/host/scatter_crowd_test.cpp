@@ -4,11 +4,11 @@
 
 #include "policy/scatter_pool.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace scatter_crowd_test {
 
-using creation::scatter;
-using pool_type = scatter_pool<scatter<>>;
+using namespace warpheap;
+using namespace warpheap::test;
+using pool_type = scatter_pool<creation::scatter<>>;
 
 constexpr u32 page = 4096, threads = 4096;
 
@@ -156,5 +156,4 @@ TEST(ScatterCrowd, OfMixedSizesIsRefusedOnlyWhatIsNotThere) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}  // namespace scatter_crowd_test
