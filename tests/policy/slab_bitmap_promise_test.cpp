@@ -206,4 +206,53 @@ TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
   });
 }
 
+/// Promises blocks of slab 0 to nobody, or gives them back, and lets its class's hint name it.
+struct hold_promises {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 size_class, u32 blocks, bool gives_back) const {
+    if (gives_back) return heap.table().give_back(0, blocks);
+    heap.table().promise(0, blocks);
+    heap.table().set_hint(heap.table().hint_entry(size_class, 0), 0);
+  }
+};
+
+/// Two lanes of the first warp ask together. One of the second looks at the slab as a search does that sees it full by count,
+/// only longer: it marks the slab full if it has seen each bit set.
+struct ask_for_two_beside_a_long_look {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, void** got) const {
+    if (simt::block_index() == 0) {
+      got[simt::lane_id()] = heap.create(bytes);
+    } else if (simt::lane_id() == 0) {
+      u32 const capacity = heap.geometry().capacity(size_class_of(bytes)), words = capacity / 64, most_looks = 100;
+      slab_state seen = heap.table().newest(0);
+      for (u32 look = 0; seen.used() != capacity && look < most_looks; ++look) seen = heap.table().newest(0);
+      u32 word = 0;
+      for (u32 look = 0; word < words && look < most_looks; ++look)
+        if (~heap.table().blocks(0).load_newest(word, order::relaxed) == 0) ++word;
+      if (seen.used() == capacity && word == words) heap.table().mark_full(0, seen);
+    }
+  }
+};
+
+// A group that finds one block where it wants two gives that one back, and takes two others. Whoever looked meanwhile saw
+// each block of the slab taken, of which one was free all the time but for a moment.
+TEST(SlabBitmapPromise, ABlockThatWasTakenForAMomentIsNoReasonToMarkItsSlabFull) {
+  u64 const bytes = 64;
+  u32 const size_class = size_class_of(bytes);
+  test::for_each_schedule(4000, [&] {
+    test::tiny_pool const pool{1};
+    u32 const capacity = pool.allocator().geometry().capacity(size_class);
+    auto blocks = take_all(pool, bytes, capacity);
+    std::sort(blocks.begin(), blocks.end());
+    test::release(pool, std::vector<void*>{blocks[3], blocks[64 + 7], blocks[128 + 60]});
+    launch({1, 1}, hold_promises{}, pool.allocator(), size_class, 1u, false);
+    device_buffer<void*> const got(2);
+    launch({2, 2}, ask_for_two_beside_a_long_look{}, pool.allocator(), bytes, got.data());
+    launch({1, 1}, hold_promises{}, pool.allocator(), size_class, 1u, true);
+    synchronize();
+    u32 const served = (got[0] != nullptr) + (got[1] != nullptr);
+    EXPECT_EQ(served, 2u);
+    pool.expect_quiet(capacity - 3 + served);
+  });
+}
+
 }  // namespace slab_bitmap_promise_test

@@ -223,8 +223,8 @@ class slab_bitmap {
       if (ours >> shift == row) return {hinted, word + shift, row, {}};
       return {hinted | quick_result::scattered, word, ours, {}};
     }
-    // Not enough: look for all. A block of these that was freed a second time meanwhile is taken
-    // off our promise by that free (D6).
+    // Not enough: look for all. A block of these that was freed a second time meanwhile is taken off our promise by that
+    // free (D6). note_change() follows.
     u32 lost = popcount(ours);
     if (ours != 0) lost -= popcount(table_.blocks(slab).release(place / 64, ours));
     return {0, wanted - lost, 0, {salt, lost != wanted ? hinted : 0}};
@@ -247,8 +247,13 @@ class slab_bitmap {
     slab_reservation reserved;
     if (group_of(group_mask).leads) {
       walk = slab_walk{lead.row()};
-      if (left != 0) reserved = {lead.slab_plus_1() - 1, left};
-      else if (lead.slab_plus_1() != 0) table.give_back(lead.slab_plus_1() - 1, popcount(group_mask));
+      u32 const slab = lead.slab_plus_1() - 1;
+      if (left != 0) {
+        table.note_change(slab);
+        reserved = {slab, left};
+      } else if (lead.slab_plus_1() != 0) {
+        table.give_back(slab, popcount(group_mask));
+      }
     }
     WARPHEAP_NO_UNROLL
     for (;;) {
