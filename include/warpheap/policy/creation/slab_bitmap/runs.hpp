@@ -2,8 +2,7 @@
 // large pool up to three times: at the low end, from a random word on, and over what lies ahead of that),
 // and locks each stretch that is long enough, slab by slab in ascending order. If one of its slabs turns out to be in use,
 // the search gives the others back and goes on behind that one; if somebody else has locked it, the search gives the others
-// back and waits for what becomes of it: that thread may give it back, too. Of searches that fight for overlapping runs the
-// one whose run starts last waits for none.
+// back and waits for what becomes of it: that thread may give it back, too. A search that waits holds no slab.
 //
 //   R1  the role of a run's first slab says how long it is; the thread that changes it from run to
 //       no role frees the run. It is stored after all slabs have become run, and cleared before the first

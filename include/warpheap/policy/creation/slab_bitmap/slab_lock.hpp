@@ -67,7 +67,7 @@ class slab_lock {
     u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
     bool const soft = promised >= limits.soft;
     table.index(slab_table::open(size_class)).set(slab);
-    // release: I4; pairs with the acquire of a search that finds the bit cleared. Of a slab that begins empty it stays (I2).
+    // release: I4; pairs with the fence of a search that finds the bit cleared. Of a slab that begins empty it stays (I2).
     if (promised != 0) table.index(slab_table::takeable).clear(slab, order::release);
     // relaxed: ordered by the release below.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
@@ -106,7 +106,7 @@ class slab_lock {
     // lock: a late settler that lifted S from a locked slab would leave its toggle undone (D4).
     u64 const life = was.reborn() & ~(slab_state::life_unit - 1);
     u64 const locked = life + slab_state::of(slab_kind::locked, 0).word + slab_state::promise(was.used());
-    // acquire: the last owner's writes happen before ours; pairs with the release in unlock() and in publish().
+    // acquire: the last owner's writes happen before ours; pairs with the release in unlock(), publish() and take().
     return table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed);
   }
 

@@ -39,8 +39,8 @@ class slab_search {
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 
-  /// The next slab that may have room, in words of this lane's own: every `lanes`-th. `none` at the end of them: in
-  /// the first two rounds at the end of the second, on to which each lane goes alone.
+  /// The next slab that may have room, in words of this lane's own: every `lanes`-th. A lane goes on from `counted` to
+  /// `takeable` by itself; `none` means that it has come to the end of `takeable` or of `by_bits`.
   WARPHEAP_DEVICE u32 look(slab_table const& table, u32 size_class, u32 rank, u32 lanes) {
     u32 const words = slab_index::width(table.geometry().slabs());
     u32 const capacity = table.geometry().capacity(size_class);
