@@ -1,5 +1,5 @@
-// Requests larger than a page: runs from the end of the heap, as many as fit, beside chunks at the front. Crowds of them are in
-// host/scatter_crowd_test.cpp.
+// Requests larger than a page: runs from the end of the heap, as many as fit, beside chunks at the
+// front. Crowds of them are in host/scatter_crowd_test.cpp.
 #include <algorithm>
 
 #include "scatter_pool.hpp"
@@ -120,7 +120,8 @@ TEST(ScatterRuns, AreFoundFarFromTheHint) {
   EXPECT_EQ(allocate(pool, {1, 1}, 2 * page).front(), nullptr);
 }
 
-/// Kernel: one lane asks for a run at a multiple of an alignment while the others of its warp ask for runs of two pages.
+/// Kernel: one lane asks for a run at a multiple of an alignment while the others of its warp ask
+/// for runs of two pages.
 struct create_aligned_beside {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u64 alignment, void** blocks) const {

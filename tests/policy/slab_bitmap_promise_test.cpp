@@ -215,8 +215,8 @@ struct hold_promises {
   }
 };
 
-/// Two lanes of the first warp ask together. One of the second looks at the slab as a search does that sees it full by count,
-/// only longer: it marks the slab full if it has seen each bit set.
+/// Two lanes of the first warp ask together. One of the second looks at the slab as a search does
+/// that sees it full by count, only longer: it marks the slab full if it has seen each bit set.
 struct ask_for_two_beside_a_long_look {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, void** got) const {
     if (simt::block_index() == 0) {
@@ -233,8 +233,9 @@ struct ask_for_two_beside_a_long_look {
   }
 };
 
-// A group that finds one block where it wants two gives that one back, and takes two others. Whoever looked meanwhile saw
-// each block of the slab taken, of which one was free all the time but for a moment.
+// A group that finds one block where it wants two gives that one back, and takes two others.
+// Whoever looked meanwhile saw each block of the slab taken, of which one was free all the time but
+// for a moment.
 TEST(SlabBitmapPromise, ABlockThatWasTakenForAMomentIsNoReasonToMarkItsSlabFull) {
   u64 const bytes = 64;
   u32 const size_class = size_class_of(bytes);

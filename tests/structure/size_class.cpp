@@ -76,6 +76,12 @@ TEST(SizeClass, BlockIndexDividesAtTheEdgesOfEveryBlock) {
   }
 }
 
+TEST(SizeClass, BlockCountDividesContainersOfEverySize) {
+  for (u32 log2 = 4; log2 <= 21; ++log2)
+    for (u32 c = 0; c < size_class_count && class_bytes(c) <= 1u << log2; ++c)
+      ASSERT_EQ(block_count(c, log2), (1u << log2) / class_bytes(c)) << "class " << c << ", 2^" << log2 << " bytes";
+}
+
 /// Whether every request above 64 bytes wastes less than one part in `parts` of its block.
 constexpr bool wastes_less_than_one_in(u32 parts) {
   for (u32 c = size_class_of(65); c < size_class_count; ++c) {

@@ -61,10 +61,11 @@ class shared_pass {
     return number;
   }
 
-  /// A number for a pass that begins, or for a call that first waits for somebody else's pass (P1). Any
-  /// lane alone. If it draws for others too, all of them meet in sync_warp() before and after.
+  /// A number for a pass that begins, or for a call that first waits for somebody else's pass (P1).
+  /// Any lane alone. If it draws for others too, all of them meet in sync_warp() before and after.
   WARPHEAP_DEVICE u64 draw() const {
-    // acq_rel: what those knew who drew before us, and what we know for those who draw later; each other's partners (P1).
+    // acq_rel: what those knew who drew before us, and what we know for those who draw later; each
+    // other's partners (P1).
     return begun().fetch_add(1, order::acq_rel) + 1;
   }
 

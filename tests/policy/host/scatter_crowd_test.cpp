@@ -1,5 +1,6 @@
-// Crowds that ask for runs of pages: a search answers a round of callers, so what a call costs does not grow with their number,
-// in a heap that they fill to the last page as in one that has no room left. What was refused is not there afterwards.
+// Crowds that ask for runs of pages: a search answers a round of callers, so what a call costs does
+// not grow with their number, in a heap that they fill to the last page as in one that has no room
+// left. What was refused is not there afterwards.
 #include <algorithm>
 
 #include "policy/scatter_pool.hpp"
@@ -55,7 +56,8 @@ std::vector<void*> allocate_mixed(pool_type const& pool, bool by_logarithm) {
 
 u64 refused(std::vector<void*> const& blocks) { return std::count(blocks.begin(), blocks.end(), nullptr); }
 
-/// Whole warps on many multiprocessors, as on a GPU. A run with more steps than `steps_a_thread` for each thread fails.
+/// Whole warps on many multiprocessors, as on a GPU. A run with more steps than `steps_a_thread`
+/// for each thread fails.
 host::execution wide_machine(u64 seed, u64 steps_a_thread) {
   return {.mode = host::execution_mode::deterministic,
           .policy = seed % 2 ? host::schedule_policy::random_walk : host::schedule_policy::round_robin,
@@ -68,7 +70,8 @@ host::execution wide_machine(u64 seed, u64 steps_a_thread) {
 
 constexpr u64 steps_a_run = 100, steps_a_chunk = 4000;
 
-// A crowd of calls that each searched under the mutex took 659 ms on an H200 for 2^20 runs of two pages, a search a warp.
+// A crowd of calls that each searched under the mutex took 659 ms on an H200 for 2^20 runs of two
+// pages, a search a warp.
 TEST(ScatterCrowd, TakesTheWholePoolInFewSearches) {
   for (u64 seed = 0; seed < 6; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_run)};

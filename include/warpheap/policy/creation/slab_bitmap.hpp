@@ -61,7 +61,8 @@ class slab_bitmap {
     return create_class(aligned_size_class(alignment, bytes));
   }
 
-  /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
+  /// mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const small = bytes != 0 && bytes <= slab_bytes();
     u32 const together = simt::ballot(mask, small);
@@ -223,8 +224,8 @@ class slab_bitmap {
       if (ours >> shift == row) return {hinted, word + shift, row, {}};
       return {hinted | quick_result::scattered, word, ours, {}};
     }
-    // Not enough: look for all. A block of these that was freed a second time meanwhile is taken off our promise by that
-    // free (D6). note_change() follows.
+    // Not enough: look for all. A block of these that was freed a second time meanwhile is taken
+    // off our promise by that free (D6). note_change() follows.
     u32 lost = popcount(ours);
     if (ours != 0) lost -= popcount(table_.blocks(slab).release(place / 64, ours));
     return {0, wanted - lost, 0, {salt, lost != wanted ? hinted : 0}};
@@ -339,8 +340,9 @@ class slab_bitmap {
     return {afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, group.rank - left)), false};
   }
 
-  /// Claims some of the blocks that were reserved, all in one word, whose first block becomes the reservation's place. None
-  /// if each was seen taken, by other requests, whatever was promised to us. Then the promise is given back.
+  /// Claims some of the blocks that were reserved, all in one word, whose first block becomes the
+  /// reservation's place. None if each was seen taken, by other requests, whatever was promised to
+  /// us. Then the promise is given back.
   WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class) const {
     u32 const capacity = geometry().capacity(size_class), words = (capacity + 63) / 64;
     u32 const slab = reserved.slab(), blocks = reserved.blocks(), place = reserved.place();

@@ -13,8 +13,9 @@
 //   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the first look, there is a second
 //       round, and the last, before the mutex is given back: no slab can pass from one side to the other meanwhile.
 //
-// A crowd on a full heap shares searches (sync/shared_pass.hpp): a call goes by any that began after it did. And a slab
-// whose words were searched in vain keeps a note of that, so only slabs in which something was freed since are read again.
+// A crowd on a full heap shares searches (sync/shared_pass.hpp): a call goes by any that began
+// after it did. And a slab whose words were searched in vain keeps a note of that, so only slabs in
+// which something was freed since are read again.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -59,7 +60,8 @@ class block_search {
       table().add_work(count::searches, 1);
     }
     start_ = broadcast(group_, supply_type::scattered(table().slabs()));
-    // The leader's acquires are everybody's: what those who go by our search knew to be free, all of us see.
+    // The leader's acquires are everybody's: what those who go by our search knew to be free, all
+    // of us see.
     simt::sync_warp(group_.mask);
     WARPHEAP_NO_UNROLL
     while (u32 const waiting = unserved()) {
@@ -189,8 +191,8 @@ class block_search {
   /// waiting  the lanes that have none
   /// before   what lock_unused() saw, if nothing is promised; the leader's
   WARPHEAP_DEVICE bool take_from(u32 slab, u32 waiting, u32 promised, slab_state before) {
-    // The leader's acquires are everybody's: we see words no older than `before` (A4), and a slab that we
-    // locked as the others left it.
+    // The leader's acquires are everybody's: we see words no older than `before` (A4), and a slab
+    // that we locked as the others left it.
     simt::sync_warp(group_.mask);
     u32 const words = table().geometry().words(kind_), start = broadcast(group_, supply_type::scattered(words));
     bool found = promised != 0;

@@ -1,9 +1,10 @@
 // The last resort for blocks of TBuddy, which had none: what slabs keep is brought back to it first, the free ones and the
 // empty ones, be they heads or not. If TBuddy has none then, there is none.
 //
-// All of that is done with the mutex held (P1), so what was brought back stays at TBuddy until it is asked, but for what other
-// callers of it take. nullptr means what TBuddy's does: at one instant all that it had was owned, or in the hands of a call in
-// progress. Others wait for the mutex, and need not search if this search, which began after their call, finds nothing
+// All of that is done with the mutex held (P1), so what was brought back stays at TBuddy until it
+// is asked, but for what other callers of it take. nullptr means what TBuddy's does: at one instant
+// all that it had was owned, or in the hands of a call in progress. Others wait for the mutex, and
+// need not search if this search, which began after their call, finds nothing
 // (sync/shared_pass.hpp).
 #pragma once
 

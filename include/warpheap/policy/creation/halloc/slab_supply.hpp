@@ -59,7 +59,8 @@ class slab_supply {
     u64 lost = never;  // at this version
     WARPHEAP_NO_UNROLL
     for (backoff nap;;) {
-      // acquire: room that was left before this is seen in the words; pairs with the release in subtract() (A4).
+      // acquire: room that was left before this is seen in the words; pairs with the release in
+      // subtract() (A4).
       seen.word = table().state(slab).load(order::acquire);
       if (seen.phase() == slab_phase::locked && Table::steps::waits_for_locked_slabs) {
         nap.pause();

@@ -223,7 +223,8 @@ class slab_table {
   /// The same where it is rare: a call.
   WARPHEAP_COLD static void give_back(slab_table self, u32 slab, u32 chunks) { self.subtract(slab, chunks); }
 
-  /// What searches know of each other: a class of passes for each size, then one for each order of TBuddy's.
+  /// What searches know of each other: a class of passes for each size, then one for each order of
+  /// TBuddy's.
   WARPHEAP_DEVICE slab_geometry::pass_type pass() const {
     return slab_geometry::pass_type{reinterpret_cast<u64*>(base_ + geometry_.pass_offset())};
   }

@@ -1,13 +1,15 @@
 // Requests larger than a page: runs of consecutive free pages, greedily from the end of the heap, so that they meet the
 // chunks at the front last. A run lies at the upper end of a free stretch, so requests of one length leave no gaps.
 //
-// One search at a time, under a mutex: two searches that each hold half of what the other needs would both fail. So that it
-// does not serve one caller after the other, a search answers a round (run_round.hpp): it lists runs for all that wait, and
-// they claim the pages of their runs side by side, without the mutex. Nobody else wants these pages but chunks.
+// One search at a time, under a mutex: two searches that each hold half of what the other needs
+// would both fail. So that it does not serve one caller after the other, a search answers a round
+// (run_round.hpp): it lists runs for all that wait, and they claim the pages of their runs side by
+// side, without the mutex. Nobody else wants these pages but chunks.
 //
 //   R1  the word of a run's first page says how many pages it has; who changes it to that of an inner page frees the run.
 //   R2  the words of the others are those of inner pages from before the first is written until after it is changed.
-//   R3  while the heap is searched, every run of the last list is claimed, or given up with its pages free.
+//   R3  while the heap is searched, every run of the last list is claimed, or given up with its
+//       pages free.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -43,8 +45,9 @@ class page_runs {
 
  private:
   static constexpr u32 none = ~0u;
-  // Words of control: the mutex; what came of the last search; how many runs the last round asked for, the mutex owner's; how
-  // many pages at the end were searched and had no room left, a hint; searches.
+  // Words of control: the mutex; what came of the last search; how many runs the last round asked
+  // for, the mutex owner's; how many pages at the end were searched and had no room left, a hint;
+  // searches.
   static constexpr u32 mutex = 0, answer = 1, last_asked = 2, used_above = 3, searches = 4;
 
   /// A caller's place in a round: the round's number, and how many runs were asked for before.
@@ -79,8 +82,8 @@ class page_runs {
     return simt::shuffle(company, value, lowest_bit(company));
   }
 
-  /// The first page of a run for each lane; `none` where at one instant of the call there was none. All lanes of `company` call
-  /// together, as in all that takes a group, each with its request.
+  /// The first page of a run for each lane; `none` where at one instant of the call there was none.
+  /// All lanes of `company` call together, as in all that takes a group, each with its request.
   WARPHEAP_DEVICE u32 serve(u32 company, run_request const& request) const {
     u32 page = unanswered;
     place mine;
@@ -120,15 +123,15 @@ class page_runs {
   static constexpr u32 unanswered = none - 1;   // no page
   static constexpr u32 search_next = none - 1;  // no number of runs
 
-  /// Joins a round with `wanted` runs, if `mine` is no place yet, and waits for its answer: how many runs were listed.
-  /// search_next: we have the mutex instead. The leader's.
+  /// Joins a round with `wanted` runs, if `mine` is no place yet, and waits for its answer: how
+  /// many runs were listed. search_next: we have the mutex instead. The leader's.
   WARPHEAP_DEVICE u32 wait_for_answer(run_request const& wish, u32 wanted, place& mine) const {
     WARPHEAP_NO_UNROLL
     for (backoff wait{64, 8192};; wait.pause()) {
       if (mine.is_none()) mine = join(wish, wanted);
       if (u32 const listed = answer_to(mine); listed != search_next) return listed;
-      // A look before each exchange: thousands that exchange would keep the owner from its own words for microseconds.
-      // acquire: pairs with the release in search().
+      // A look before each exchange: thousands that exchange would keep the owner from its own
+      // words for microseconds. acquire: pairs with the release in search().
       if (table_.run_word(mutex).load(order::relaxed) != 0 || table_.run_word(mutex).exchange(1, order::acquire) != 0)
         continue;
       u32 const listed = answer_to(mine);
@@ -154,10 +157,12 @@ class page_runs {
       seen = ours;
     }
     if (!(seen.request() == wish)) return {};
-    // acq_rel: the search sees what all of the round knew to have been freed; pairs with the exchange in close_round().
+    // acq_rel: the search sees what all of the round knew to have been freed; pairs with the
+    // exchange in close_round().
     run_round const old{table_.open_round().fetch_add(wanted, order::acq_rel)};
     if (old.request() == wish) return {old.number() << run_round::asked_bits | old.asked()};
-    // Another round has been opened since we looked, for others, and what it has listed for us nobody will claim.
+    // Another round has been opened since we looked, for others, and what it has listed for us
+    // nobody will claim.
     table_.runs_settled(old.number()).fetch_add(wanted, order::release);
     return {};
   }
@@ -202,14 +207,15 @@ class page_runs {
     WARPHEAP_NO_UNROLL
     for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.pause();
     table_.runs_settled(number + 1).store(0, order::relaxed);
-    // acq_rel: what all knew who joined; and who joins the next round finds the count of settled runs at 0.
+    // acq_rel: what all knew who joined; and who joins the next round finds the count of settled
+    // runs at 0.
     run_round const closed{table_.open_round().exchange(run_round::of(number + 1, next).word, order::acq_rel)};
     table_.run_word(last_asked).store(closed.asked(), order::relaxed);
     return closed.word;
   }
 
-  /// Where to begin: at the upper end of the free stretch around the hint; if that takes long, at the heap's end. Whoever frees
-  /// a run from here on sets the hint anew.
+  /// Where to begin: at the upper end of the free stretch around the hint; if that takes long, at
+  /// the heap's end. Whoever frees a run from here on sets the hint anew.
   WARPHEAP_DEVICE u32 end_of_stretch() const {
     u32 end = table_.pages() - static_cast<u32>(table_.run_word(used_above).exchange(table_.pages(), order::relaxed));
     WARPHEAP_NO_UNROLL
@@ -219,8 +225,8 @@ class page_runs {
   }
   static constexpr u32 most_looks_up = 64;
 
-  /// Lists runs from where the walk is, and if there are none, runs of the whole heap; none if at one instant of the search
-  /// there were none.
+  /// Lists runs from where the walk is, and if there are none, runs of the whole heap; none if at
+  /// one instant of the search there were none.
   WARPHEAP_DEVICE void find_runs(u32 company, run_request const& wish, u32 most, walk& down) const {
     enum : u32 { near_the_hint, everywhere, everywhere_again };
     u64 trace = 0;  // of the first look at everything, less that of the second
@@ -240,8 +246,9 @@ class page_runs {
   }
   static constexpr u32 pause_nanoseconds = 128;
 
-  /// Lists the highest runs from where the walk is, up to `most`; where they are rare, no more than a warp's. `trace` is of
-  /// what was seen (page_search.hpp, look()), if none was found. Lanes side by side, each at a region.
+  /// Lists the highest runs from where the walk is, up to `most`; where they are rare, no more than
+  /// a warp's. `trace` is of what was seen (page_search.hpp, look()), if none was found. Lanes side
+  /// by side, each at a region.
   WARPHEAP_DEVICE void list_runs(u32 company, run_request const& wish, u32 most, bool newest, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
@@ -293,12 +300,14 @@ class page_runs {
   }
   static constexpr u32 side_by_side = 2;  // loads in flight at a time
 
-  /// Takes the walk down over the regions below `end`, at most `count`: each lane has the free pages of one.
+  /// Takes the walk down over the regions below `end`, at most `count`: each lane has the free
+  /// pages of one.
   WARPHEAP_DEVICE void list_runs_of(u32 company, u32 end, u32 count, u64 free, run_request const& wish, u32 most,
                                     walk& down) const {
     u32 shown = count < popcount(company) ? count : popcount(company);
     constexpr u32 unused = 64 - Config.region_pages;
-    // Most regions of most heaps are wholly free or wholly taken: then all of these are shown as one.
+    // Most regions of most heaps are wholly free or wholly taken: then all of these are shown as
+    // one.
     u32 const at_once =
         simt::ballot(company, free != 0) == 0 || simt::ballot(company, ~free << unused != 0) == 0 ? shown : 1;
     WARPHEAP_NO_UNROLL
@@ -353,8 +362,9 @@ class page_runs {
 
   // --- The pages of a run ---
 
-  /// Claims the runs that were listed for lanes of `company`: short ones each lane its own, long ones one after the other and all lanes
-  /// together. `listed` is a first page, or `none`; returns it, or `none` where a chunk was faster.
+  /// Claims the runs that were listed for lanes of `company`: short ones each lane its own, long
+  /// ones one after the other and all lanes together. `listed` is a first page, or `none`; returns
+  /// it, or `none` where a chunk was faster.
   WARPHEAP_DEVICE u32 claim_listed(u32 company, u32 listed, u32 length) const {
     bool const alone = length <= most_alone;
     lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(company);
@@ -369,7 +379,8 @@ class page_runs {
   }
   static constexpr u32 most_alone = 32;  // pages
 
-  /// Makes the pages of a run ours; true if all were free, else those that we took are free again. Lanes side by side.
+  /// Makes the pages of a run ours; true if all were free, else those that we took are free again.
+  /// Lanes side by side.
   WARPHEAP_DEVICE bool claim(lane_group const& group, u32 first, u32 length) const {
     bool const alone = group.size == 1;
     u32 const end = first + length;
@@ -415,8 +426,9 @@ class page_runs {
     return true;
   }
 
-  /// There are free pages below the last `above`: one attempt to say so. A crowd that frees upwards would try for as long as it
-  /// frees; and where the hint is too low the search goes on from the heap's end.
+  /// There are free pages below the last `above`: one attempt to say so. A crowd that frees upwards
+  /// would try for as long as it frees; and where the hint is too low the search goes on from the
+  /// heap's end.
   WARPHEAP_DEVICE void lower_used(u64 above) const {
     // relaxed: a hint.
     u64 used = table_.run_word(used_above).load(order::relaxed);

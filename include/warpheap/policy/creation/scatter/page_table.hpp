@@ -5,7 +5,7 @@
 //                               fields                     of hierarchical pages: a bit a chunk, 32 bits a segment
 //                               regions, access blocks     fill_count.hpp
 //                               control                    hints, the run mutex, counts
-//                               rounds, run list           first pages of the runs that a search found (run_round.hpp)
+//                               rounds, run list           run_round.hpp
 //
 //   transition                          by                       operation
 //   take chunks of a flat page          anyone                   compare-exchange: bits set, units if it was free
@@ -92,8 +92,8 @@ class page_table {
   }
   WARPHEAP_HOST_DEVICE u64 rounds_offset() const { return counts_offset() + 8 * spread * count_rows; }
   WARPHEAP_HOST_DEVICE u64 run_list_offset() const { return rounds_offset() + 8 * spread; }
-  /// Runs that a list may have: a warp's at least, and not so many that the list would be more than a ten-thousandth of the
-  /// pool.
+  /// The most runs of a list: at least one for each lane of a warp. The list takes less than a
+  /// ten-thousandth of the pool.
   WARPHEAP_HOST_DEVICE u32 run_list_entries() const {
     u32 const share = pages_ / 16;
     return share < 32 ? 32 : share < most_list_entries ? share : most_list_entries;
@@ -121,7 +121,8 @@ class page_table {
   }
   /// The open round of requests for runs (run_round.hpp), and the list that answers the last one.
   WARPHEAP_DEVICE atomic_ref<u64> open_round() const { return atomic_ref<u64>{*at(rounds_offset())}; }
-  /// How many of the runs that round `number` asked for need no more of the search; of every second round one word.
+  /// How many of the runs that round `number` asked for need no more of the search; of every second
+  /// round one word.
   WARPHEAP_DEVICE atomic_ref<u64> runs_settled(u32 number) const {
     return atomic_ref<u64>{at(rounds_offset())[1 + number % 2]};
   }

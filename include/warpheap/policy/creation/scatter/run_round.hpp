@@ -1,11 +1,13 @@
-// Requests for runs that one search will answer: a round. Callers that want runs of one length join the open round by an
-// addition, which tells each its place; who makes the search closes the round, opens the next one, lists a run for each place,
-// and publishes how many there are. So every run of a list belongs to a caller that waits for it, and none is left over.
+// A round: requests for runs that one search answers. Callers that want runs of one length join the
+// open round by an addition, which tells each caller its place. The searcher closes the round,
+// opens the next one, lists a run for each place, and publishes how many runs there are. So every
+// run of a list belongs to a caller that waits for it, and none is left over.
 //
 //    63    60 59       54 53        24 23       0
 //   | number |  alignment |   length  |   asked  |     the open round
 //
-//   number     of the round, modulo 16: the next one is not answered before all of this one have taken up their runs
+//   number     of the round, modulo 16: the next one is not answered before all of this one have
+//              taken up their runs
 //   alignment  of the first page in bytes, its logarithm; 0: any page will do
 //   length     pages of each run
 //   asked      runs that are wanted; a caller's place is what it found here

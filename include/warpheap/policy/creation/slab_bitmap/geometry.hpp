@@ -39,11 +39,12 @@ struct slab_geometry {
   /// Blocks of a class in a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_count(size_class, slab_log2()); }
 
-  /// log2 of the rows that one multiprocessor uses for a class, 0 to 4: enough that its warps do not wait for one
-  /// another's slabs.
+  /// log2 of the rows that one multiprocessor uses for a class, 0 to 4: enough that its warps do
+  /// not wait for one another's slabs.
   WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
-    // Blocks of class c have at most 2^(6 + c / 4) bytes; 2^14 of them in a slab serve one row, and each doubling halves
-    // that: a slab that reaches its soft limit costs a burst more than another slab.
+    // Blocks of class c have at most 2^(6 + c / 4) bytes; 2^14 of them in a slab serve one row, and
+    // each doubling halves that: a slab that reaches its soft limit costs a burst more than another
+    // slab.
     u32 const size_log2 = 20 + size_class / 4;
     u32 const wished = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
     return wished < max_rows_used_log2 ? wished : max_rows_used_log2;
@@ -75,9 +76,10 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
 };
 
-/// The geometry of a pool of `pool_bytes` bytes (at least 1 MiB) on a device of `multiprocessors`. Slabs are 16 KiB to
-/// 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys more speed: up to 16 rows of hints for
-/// each multiprocessor, as far as there are 16 slabs for each row.
+/// The geometry of a pool of `pool_bytes` bytes (at least 1 MiB) on a device of `multiprocessors`.
+/// Slabs are 16 KiB to 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys
+/// more speed: up to 16 rows of hints for each multiprocessor, as far as there are 16 slabs for
+/// each row.
 WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
   u32 slab_log2 = log2_floor(pool_bytes) - 11;
   if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;

@@ -46,8 +46,8 @@ class slot_counter {
   u64 row_ = 0;  ///< takeable slabs one after the other
 };
 
-/// Fills what is not zero in the metadata of an untouched heap: the indexes of free and of takeable slabs, and the limits
-/// beside the hints.
+/// Fills what is not zero in the metadata of an untouched heap: the indexes of free and of takeable
+/// slabs, and the limits beside the hints.
 struct fill_metadata {
   WARPHEAP_DEVICE void operator()(slab_table table) const {
     auto const geometry = table.geometry();

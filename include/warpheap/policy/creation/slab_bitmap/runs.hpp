@@ -1,19 +1,21 @@
-// Blocks larger than a slab: runs of consecutive slabs. A search walks the index of takeable slabs, 64 slabs a look (in a
-// large pool up to three times: at the low end, from a random word on, and over what lies ahead of that),
-// and locks each stretch that is long enough, slab by slab in ascending order. If one of its slabs turns out to be in use,
-// the search gives the others back and goes on behind that one; if somebody else has locked it, the search gives the others
-// back and waits for what becomes of it: that thread may give it back, too. A search that waits holds no slab.
+// Blocks larger than a slab: runs of consecutive slabs. A search walks the index of takeable slabs,
+// 64 slabs a look (in a large pool up to three times: at the low end, from a random word on, and
+// over what lies ahead of that), and locks each stretch that is long enough, slab by slab in
+// ascending order. If one of its slabs turns out to be in use, the search gives the others back and
+// goes on behind that one; if somebody else has locked it, the search gives the others back and
+// waits for what becomes of it: that thread may give it back, too. A search that waits holds no
+// slab.
 //
 //   R1  the role of a run's first slab says how long it is; the thread that changes it from run to
-//       no role frees the run. It is stored after all slabs have become run, and cleared before the first
-//       ceases to be one. So the thread that frees a run finds each of its slabs in kind run,
+//       no role frees the run. It is stored after all slabs have become run, and cleared before the
+//       first ceases to be one. So the thread that frees a run finds each of its slabs in kind run,
 //       however often and whenever the run is freed.
 //   R2  slabs of a run other than the first keep an old role of a class, harmless because their
 //       bitmaps are zero (D7).
 //
-// nullptr is right: a stretch of slabs that stay takeable is named by the index all the time (I2), so the walk comes to it;
-// it is not passed over while others hold some of it locked. A slab in which blocks are promised to a call in progress is
-// not takeable.
+// nullptr is right: a stretch of slabs that stay takeable is named by the index all the time (I2),
+// so the walk comes to it; it is not passed over while others hold some of it locked. A slab in
+// which blocks are promised to a call in progress is not takeable.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -52,8 +54,9 @@ class slab_runs {
     u32 const slabs = table_.geometry().slabs();
     if (length > slabs) return nullptr;
     u32 const run = static_cast<u32>(length);
-    // The lowest there is, which leaves the others whole. In a large pool a thread that meets another there goes to a random
-    // word of the index, or a crowd would fight for one run after the other; and then over what lies ahead of that.
+    // The lowest there is, which leaves the others whole. In a large pool a thread that meets
+    // another there goes to a random word of the index, or a crowd would fight for one run after
+    // the other; and then over what lies ahead of that.
     bool ends_where_it_meets = slabs > low_end;
     u32 begin = 0, end = ends_where_it_meets ? low_end : slabs;
     WARPHEAP_NO_UNROLL
@@ -82,8 +85,8 @@ class slab_runs {
     return (reinterpret_cast<u64>(table_.data(slab)) & (alignment - 1)) == 0;
   }
 
-  /// Locks the first run of `length` slabs in [begin, end); `none` if there was none, or if it `ends` where it meets
-  /// somebody and did.
+  /// Locks the first run of `length` slabs in [begin, end); `none` if there was none, or if it
+  /// `ends` where it meets somebody and did.
   WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, u32 begin, u32 end, bool ends) const {
     u32 first = begin;  // [first, slab) may be taken
     u64 named = 0;      // the slabs around, as of the last look

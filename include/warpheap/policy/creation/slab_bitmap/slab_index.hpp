@@ -10,7 +10,8 @@
 //   X1  at rest, the slab's bit = parity of its toggles.
 //   X2  at rest, summary bit <=> word is not zero: the word left zero as often as the summary bit was toggled on, and came
 //       back as often as it was toggled off.
-// find() is a hint for these: it looks at one word, and then at those that up to 16 words of the summary name.
+// find() is a hint for these: it looks at one word, and then at those that up to 16 words of the
+// summary name.
 //
 // set and clear. Idempotent, and without a summary: a search looks at all words of such an index.
 #pragma once

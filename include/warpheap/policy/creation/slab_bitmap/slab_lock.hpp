@@ -4,10 +4,10 @@
 //   transition                   by                                  operation
 //   free or empty -> locked      a taker                             compare-exchange from a word without C; off the
 //                                                                    indexes of the old class
-//   locked -> live               the thread that locked it           bit in open(c) set, that in takeable cleared (I4),
+//   locked -> live               the thread that locked it           set open(c), clear takeable (I4);
 //                                                                    fetch_add of the difference
-//   locked -> run                the same                            bit in takeable cleared, fetch_add of the difference
-//   locked, run -> free          the same, or one that frees the run  fetch_sub of the kind, bit in takeable set
+//   locked -> run                the same                            clears takeable, fetch_add
+//   locked, run -> free          the same, or one that frees the run  sets takeable, fetch_sub
 //
 // An empty slab changes class only after a look at every word: free clears bits and subtracts by
 // two atomics on different words, which nothing orders for a third thread, so a slab may be seen
@@ -33,8 +33,8 @@ class slab_lock {
     return false;
   }
 
-  /// Locks a free or empty slab, and takes it off the indexes where it stands, but for takeable: until publish(),
-  /// publish_run() or unlock(), one of which must follow, searches wait for us.
+  /// Locks a free or empty slab, and takes it off the indexes where it stands, but for takeable:
+  /// until publish(), publish_run() or unlock(), one of which must follow, searches wait for us.
   WARPHEAP_DEVICE static bool take(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
     if (!was.takeable() || !lock(table, slab, was)) return false;
@@ -67,7 +67,8 @@ class slab_lock {
     u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
     bool const soft = promised >= limits.soft;
     table.index(slab_table::open(size_class)).set(slab);
-    // release: I4; pairs with the fence of a search that finds the bit cleared. Of a slab that begins empty it stays (I2).
+    // release: I4; pairs with the fence of a search that finds the bit cleared. Of a slab that
+    // begins empty it stays (I2).
     if (promised != 0) table.index(slab_table::takeable).clear(slab, order::release);
     // relaxed: ordered by the release below.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
@@ -106,7 +107,8 @@ class slab_lock {
     // lock: a late settler that lifted S from a locked slab would leave its toggle undone (D4).
     u64 const life = was.reborn() & ~(slab_state::life_unit - 1);
     u64 const locked = life + slab_state::of(slab_kind::locked, 0).word + slab_state::promise(was.used());
-    // acquire: the last owner's writes happen before ours; pairs with the release in unlock(), publish() and take().
+    // acquire: the last owner's writes happen before ours; pairs with the release in unlock(),
+    // publish() and take().
     return table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed);
   }
 

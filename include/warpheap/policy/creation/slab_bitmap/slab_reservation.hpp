@@ -5,12 +5,14 @@
 
 namespace warpheap {
 
-/// Blocks of one slab promised to a caller, which now looks for them in its bitmap. One word, so that it stays in registers.
+/// Blocks of one slab promised to a caller, which now looks for them in its bitmap. One word, so
+/// that it stays in registers.
 ///
 ///   63 62 61    56 55 54   32 31      0
 ///  | R | S | blocks | N | place |  slab  |
 ///
-/// R: the slab was less than three quarters full before.   S: it reached its soft limit by this promise.
+/// R: the slab was less than three quarters full before.
+/// S: it reached its soft limit by this promise.
 /// N: the next blocks from `place` on have never been used. Else the search begins there.
 class slab_reservation {
  public:

@@ -5,14 +5,16 @@
 // A slab of which all bits are set is marked (F), and nobody comes to it again until a block of it is freed. Of one that has
 // a free bit the leader promises itself what it wants, whatever the count says, and looks for blocks bit by bit.
 //
-//   N1  a block that stays free during the whole call is found; for another class, or a run, a slab in which blocks are
-//       promised to a call in progress is not free. Its slab is named by one of the indexes when the walk
-//       comes to it (I1, I2, I4), or F says that all its blocks were taken since the last free of one returned (D5). And
-//       of a slab that is named each block was seen taken, or was ours.
-//   N2  a search that gets nothing looks at each slab three times, and at each word of its bits twice a look. It looks again
-//       at a slab that other threads were changing: locked, or given a class or a block as the leader tried it; each of them
-//       has got what it tried for. Each search that gets something serves a lane, so a call makes no more of them than its
-//       group has lanes.
+//   N1  a block that stays free during the whole call is found; for another class, or a run, a slab
+//       in which blocks are promised to a call in progress is not free. Its slab is named by one of
+//       the indexes when the walk comes to it (I1, I2, I4), or F says that all its blocks were
+//       taken since the last free of one returned (D5). And of a slab that is named each block was
+//       seen taken, or was ours.
+//   N2  a search that gets nothing looks at each slab three times, and at each word of its bits
+//       twice a look. It looks again at a slab that other threads were changing: locked, or given a
+//       class or a block as the leader tried it; each of them has got what it tried for. Each
+//       search that gets something serves a lane, so a call makes no more of them than its group
+//       has lanes.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -39,8 +41,9 @@ class slab_search {
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 
-  /// The next slab that may have room, in words of this lane's own: every `lanes`-th. A lane goes on from `counted` to
-  /// `takeable` by itself; `none` means that it has come to the end of `takeable` or of `by_bits`.
+  /// The next slab that may have room, in words of this lane's own: every `lanes`-th. A lane goes
+  /// on from `counted` to `takeable` by itself; `none` means that it has come to the end of
+  /// `takeable` or of `by_bits`.
   WARPHEAP_DEVICE u32 look(slab_table const& table, u32 size_class, u32 rank, u32 lanes) {
     u32 const words = slab_index::width(table.geometry().slabs());
     u32 const capacity = table.geometry().capacity(size_class);

@@ -5,24 +5,26 @@
 //   give back k                  that reserver                       the same subtracted, then settle
 //   free k                       the owners' leader                  fetch_sub, then settle
 //   unlist                       a reserver that reaches the limit   o = fetch_or(S); o live without S: toggle, settle
-//   settle: S, used <= relist    the thread that left it so          o = fetch_and(~S); o live with S: toggle
+//   settle: S, used <= relist    the thread that left it so          o = fetch_and(~S); S: toggle
 //   settle: F                    a free that found it                set its bit in open; compare-exchange without F from
 //                                                                    the word seen before
 //   settle: used = 0             the thread that left it so          set its bit in takeable
 //   note a change                a claim too small, given back       ever + 1, then settle F
 //   mark full                    a search that saw every bit set     compare-exchange to C; clear its bit in open; C -> F
-//   forget                       a search that finds an index wrong  o = fetch_or(C); o without C: clear the bit, take C away
+//   forget                       a search that finds an index wrong  C; clear its bit; C away
 //
 // A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look.
 //
-// Two kinds of index answer "is there room?" for all slabs at once, so that a search which finds nothing there may say so:
+// Two kinds of index answer "is there room?" for all slabs at once, so that a search which finds
+// nothing there may say so:
 //
 //   I1  live, of class c, and not F => the bit in open(c) is set, or a call that made it so has not returned.
 //   I2  free, or live with used = 0 => the bit in takeable is set, or the same.
 //   I3  a bit of these is cleared only by the thread that holds the slab, by kind locked or by C. A call that leaves room
 //       and finds C waits until C is gone, which takes two atomics, and then sets the bit.
-//   I4  a thread that takes a slab for class c sets its bit in open(c) before it clears that in takeable. So a search
-//       whose last looks at open(c) come after those at takeable misses no slab on its way from one to the other.
+//   I4  a thread that takes a slab for class c sets its bit in open(c) before it clears that in
+//       takeable. So a search whose last looks at open(c) come after those at takeable misses no
+//       slab on its way from one to the other.
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -72,9 +74,9 @@ class slab_table {
     return {role(slab).fetch_or(0, order::relaxed)};
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
-  /// The slab's word now, by a read-modify-write, which reads the newest. acquire: the bit of an index was cleared before we
-  /// set it (I3); pairs with the release in mark_full() and forget(). And bits that we look at next are looked at after it
-  /// (D5).
+  /// The slab's word now, by a read-modify-write, which reads the newest. acquire: the bit of an
+  /// index was cleared before we set it (I3); pairs with the release in mark_full() and forget().
+  /// And bits that we look at next are looked at after it (D5).
   WARPHEAP_DEVICE slab_state newest(u32 slab) const { return {state(slab).fetch_or(0, order::acquire)}; }
   /// What it was lately. acquire: as in newest(), for bits.
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
@@ -155,8 +157,9 @@ class slab_table {
       state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
   }
 
-  /// Changes the word of a slab in which bits were set and cleared again without a change of its count: whoever saw them set
-  /// marks no slab full on the strength of it, or has done so, and F goes (D5).
+  /// Changes the word of a slab in which bits were set and cleared again without a change of its
+  /// count: whoever saw them set marks no slab full on the strength of it, or has done so, and F
+  /// goes (D5).
   WARPHEAP_DEVICE void note_change(u32 slab) const {
     // relaxed: as in subtract().
     slab_state const now{state(slab).fetch_add(slab_state::ever_unit, order::relaxed) + slab_state::ever_unit};
@@ -186,11 +189,12 @@ class slab_table {
   WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
     // Another life: a free that is about to lift an earlier F, from the word that it saw, must not lift this one.
     u64 const held = (now.word | slab_state::clearing_bit) + slab_state::life_unit;
-    // acquire: the bit was set last before we clear it; pairs with the releases in settle_slowly() and publish().
-    // release: the looks at the bits came before.
+    // acquire: the bit was set last before we clear it; pairs with the releases in settle_slowly()
+    // and publish(). release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
     index(open(now.size_class())).clear(slab, order::relaxed);
-    // release: a thread that finds C gone sets the bit after we cleared it; pairs with the acquire in settle_slowly().
+    // release: a thread that finds C gone sets the bit after we cleared it; pairs with the acquire
+    // in settle_slowly().
     state(slab).fetch_xor(slab_state::clearing_bit | slab_state::full_bit, order::release);
   }
 
@@ -245,7 +249,8 @@ class slab_table {
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
 
-  /// Takes S from a slab that was seen at or below the relist limit, whatever is promised of it now: a guide, and no promise.
+  /// Takes S from a slab that was seen at or below the relist limit, whatever is promised of it
+  /// now: a guide, and no promise.
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
     if (old.live() && old.soft()) index(listed(old.size_class())).toggle(slab);

@@ -3,7 +3,8 @@
 // slab of the class.
 //
 //   row      the slab that this row uses
-//   near     a listed slab of the class, for a row that has a slab; it becomes the row's if it is roomy
+//   near     a listed slab of the class, for a row that has a slab; it becomes the row's if it is
+//            roomy
 //   ticket   no slab: decides whether the request makes one for the row, or waits
 //   fresh    a free slab, for requests that make one, while enough of them are left
 //   awaited  the slab that somebody else makes for the row
