@@ -233,9 +233,9 @@ struct ask_for_two_beside_a_long_look {
   }
 };
 
-// A group that finds one block where it wants two gives that one back, and takes two others.
-// Whoever looked meanwhile saw each block of the slab taken, of which one was free all the time but
-// for a moment.
+// A group found one block where it wanted two, gave that one back, and took two others. A thread
+// that looked meanwhile saw each block of the slab taken, of which one was free all the time but
+// for a moment. Now the group keeps what it has claimed.
 TEST(SlabBitmapPromise, ABlockThatWasTakenForAMomentIsNoReasonToMarkItsSlabFull) {
   u64 const bytes = 64;
   u32 const size_class = size_class_of(bytes);

@@ -83,11 +83,11 @@ WARPHEAP_HOST_DEVICE constexpr u32 block_count(u32 size_class, u32 bytes_log2) {
   // Of the largest container: as many blocks of 1 to 4 units of 16 bytes; or, 16 bits each, twice
   // as many of 5 to 8. The units of classes 4 to 7 have 16 bytes, those of the next four twice as
   // many, and so on.
-  constexpr u32 most = max_class_bytes / min_class_bytes;
+  constexpr u32 most = max_class_bytes / min_class_bytes, most_log2 = log2_floor(max_class_bytes);
   constexpr u64 of_many = u64{most / 4} << 48 | u64{2 * most / 7} << 32 | u64{2 * most / 6} << 16 | 2 * most / 5;
   u32 const of_few = size_class == 2 ? most / 3 : most >> (size_class % 4 + 1) / 2;
   u32 const blocks = size_class < 4 ? of_few : static_cast<u32>(of_many >> (16 * (size_class % 4))) & 0xffff;
-  return blocks >> (21 - bytes_log2 + size_class / 4);
+  return blocks >> (most_log2 - bytes_log2 + size_class / 4);
 }
 
 static_assert(class_bytes(0) == min_class_bytes && class_bytes(size_class_count - 1) == max_class_bytes);

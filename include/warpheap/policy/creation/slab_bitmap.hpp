@@ -16,7 +16,6 @@
 #include "report.hpp"
 #include "slab_bitmap/block_release.hpp"
 #include "slab_bitmap/inspection.hpp"
-#include "slab_bitmap/slab_lead.hpp"
 #include "slab_bitmap/slab_search.hpp"
 #include "slab_bitmap/slab_walk.hpp"
 
@@ -162,10 +161,9 @@ class slab_bitmap {
   /// What a leader found on the quick path.
   struct quick_result {
     u32 where = 0;  ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
-    u32 first =
-        0;  ///< the first block, or where scattered the first in their bitmap word; if not served, blocks that are left
-    u64 bits = 0;    ///< the blocks, counted from there
-    slab_lead lead;  ///< if not served: the row, and where blocks are left to be taken, or were promised in vain
+    u32 first = 0;  ///< the first block, or where scattered the first in their bitmap word; if not served, the row
+    u64 bits = 0;   ///< the blocks, counted from there; if not served, those of the word at rest.place()
+    slab_reservation rest;  ///< promised beyond these
 
     static constexpr u32 scattered = 1u << 31;
   };
@@ -187,7 +185,7 @@ class slab_bitmap {
     if (simt::ballot(company, where == 0 || (where & quick_result::scattered)) != 0) {
       u64 const bits = simt::shuffle(company, got.bits, group.leader);
       u32 const unserved = simt::ballot(company, where == 0);
-      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.lead, got.first);
+      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.first, got.rest, got.bits);
       rank = nth_bit(bits, rank);
     }
     return address((where & ~quick_result::scattered) - 1, size_class, first + rank);
@@ -200,11 +198,12 @@ class slab_bitmap {
     u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
     u64 const limits = table_.hint_limits(entry);
     u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
-    if (hinted == 0 || !slab_walk::goes_by_hint(wanted, capacity)) return {0, 0, 0, {salt, 0}};
+    if (hinted == 0 || !slab_walk::goes_by_hint(wanted, capacity)) return {0, salt, 0, {}};
     slab_state const old = table_.promise(slab, wanted);
     u32 const now_used = old.used() + wanted;
     bool const reaches_soft = old.used() < soft && now_used >= soft;
-    if (!old.serves(size_class) || now_used > capacity || reaches_soft) return {0, 0, 0, {salt, hinted}};
+    if (!old.serves(size_class) || now_used > capacity || reaches_soft)
+      return {0, salt, 0, {slab, wanted, slab_reservation::nowhere}};
     // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
     // word is as good as another.
     u32 place = old.ever();
@@ -219,16 +218,11 @@ class slab_bitmap {
     }
     // acquire: pairs with the release in bitmap::release().
     u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
-    if (popcount(ours) == wanted) {
-      u32 const shift = lowest_bit(ours), word = place & ~63u;
-      if (ours >> shift == row) return {hinted, word + shift, row, {}};
-      return {hinted | quick_result::scattered, word, ours, {}};
-    }
-    // Not enough: look for all. A block of these that was freed a second time meanwhile is taken
-    // off our promise by that free (D6). note_change() follows.
-    u32 lost = popcount(ours);
-    if (ours != 0) lost -= popcount(table_.blocks(slab).release(place / 64, ours));
-    return {0, wanted - lost, 0, {salt, lost != wanted ? hinted : 0}};
+    u32 const word = place & ~63u, left = wanted - popcount(ours);
+    if (left != 0) return {0, salt, ours, {slab, left, word}};
+    u32 const shift = lowest_bit(ours);
+    if (ours >> shift == row) return {hinted, word + shift, row, {}};
+    return {hinted | quick_result::scattered, word, ours, {}};
   }
 
   /// This allocator; of its sizes the compiler knows nothing from here on.
@@ -239,26 +233,15 @@ class slab_bitmap {
   }
 
   /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
-  /// `company` call, whole groups; the last two are the leader's, from its quick_result.
-  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, slab_lead lead,
-                                          u32 left) {
+  /// `company` call, whole groups; the last three are the leader's, from its quick_result.
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, u32 row,
+                                          slab_reservation reserved, u64 claimed) {
     slab_bitmap self;
     self.table_ = table;
     slab_walk walk;
-    slab_reservation reserved;
-    if (group_of(group_mask).leads) {
-      walk = slab_walk{lead.row()};
-      u32 const slab = lead.slab_plus_1() - 1;
-      if (left != 0) {
-        table.note_change(slab);
-        reserved = {slab, left};
-      } else if (lead.slab_plus_1() != 0) {
-        table.give_back(slab, popcount(group_mask));
-      }
-    }
+    if (group_of(group_mask).leads) walk = slab_walk{row};
     WARPHEAP_NO_UNROLL
-    for (;;) {
-      u64 claimed = 0;
+    for (;; claimed = 0) {
       WARPHEAP_NO_UNROLL
       while (claimed == 0 && (reserved.blocks() != 0 || !walk.has_ended())) {
         if (reserved.blocks() == 0 || walk.is_moving()) {
@@ -346,7 +329,7 @@ class slab_bitmap {
   WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class) const {
     u32 const capacity = geometry().capacity(size_class), words = (capacity + 63) / 64;
     u32 const slab = reserved.slab(), blocks = reserved.blocks(), place = reserved.place();
-    u32 word = place != slab_reservation::anywhere ? place / 64 : scale_below(slab_table::random_bits(), words);
+    u32 word = place < slab_reservation::nowhere ? place / 64 : scale_below(slab_table::random_bits(), words);
     u64 claimed = 0;
     if (reserved.is_new()) {
       u64 const wanted = low_mask(blocks) << (place % 64) & slab_table::valid_mask(capacity, word);
@@ -354,7 +337,7 @@ class slab_bitmap {
       claimed = table_.blocks(slab).try_claim(word, wanted, order::acquire);
     }
     WARPHEAP_NO_UNROLL
-    for (u32 turn = 0; claimed == 0 && turn < words; ++turn) {
+    for (u32 turn = 0; claimed == 0 && turn < words && place != slab_reservation::nowhere; ++turn) {
       word = word + 1 < words ? word + 1 : 0;
       claimed = table_.blocks(slab).claim(word, blocks, slab_table::valid_mask(capacity, word));
     }

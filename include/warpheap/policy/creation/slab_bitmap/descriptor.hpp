@@ -22,10 +22,9 @@
 //   D4  at rest: listed <=> live and not S; S => used > the relist limit; in the index of free
 //       slabs <=> free.
 //   D5  F is set from a word in which the slab was live, after every bit was seen set, if the word
-//       is still the same. A thread that clears a bit changes the word
-//       afterwards. If it finds F there, it takes F away.
-//   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared, and a part of a
-//       claim that is given back counts as the bits that were still set.
+//       is still the same. Only a free clears bits. It changes the word afterwards, and takes F
+//       away if it finds F there.
+//   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
 //   D7  the words of a free slab, and of a live slab with used = 0, are zero. Tails are masked by
 //       class, never stored.
 //   D8  transients <= 32 for each resident warp, so used < 2^20.

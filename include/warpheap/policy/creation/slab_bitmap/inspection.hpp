@@ -52,17 +52,14 @@ struct fill_metadata {
   WARPHEAP_DEVICE void operator()(slab_table table) const {
     auto const geometry = table.geometry();
     u32 const first = static_cast<u32>(global_thread_index()), stride = simt::block_dim() * simt::grid_dim();
-    for (u32 const which : {slab_table::free_slabs, slab_table::takeable}) {
-      u64* words = table.index_words(which);
-      u32 bits = geometry.slabs();
-      for (u32 level = 0; level < 2; ++level) {
-        u32 const width = slab_index::width(bits);
-        for (u32 i = first; i < width; i += stride)
-          atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
-        words += width;
-        bits = width;
-      }
-    }
+    auto const fill = [&](u64* words, u32 bits) {
+      for (u32 i = first; i < slab_index::width(bits); i += stride)
+        atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
+    };
+    u32 const slabs = geometry.slabs(), width = slab_index::width(slabs);
+    fill(table.index_words(slab_table::takeable), slabs);
+    fill(table.index_words(slab_table::free_slabs), slabs);
+    fill(table.index_words(slab_table::free_slabs) + width, width);
     for (u32 entry = first; entry < geometry.rows() * geometry.classes(); entry += stride) {
       slab_limits const limits{geometry.capacity(entry % geometry.classes())};
       atomic_ref<u64>{table.hint_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);

@@ -17,6 +17,7 @@ namespace warpheap {
 class slab_reservation {
  public:
   static constexpr u32 anywhere = (1u << 23) - 1;  ///< `place`, where nothing is known
+  static constexpr u32 nowhere = anywhere - 1;     ///< `place` of a promise that was made in vain
 
   slab_reservation() = default;
   WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place = anywhere)

@@ -9,7 +9,6 @@
 //   settle: F                    a free that found it                set its bit in open; compare-exchange without F from
 //                                                                    the word seen before
 //   settle: used = 0             the thread that left it so          set its bit in takeable
-//   note a change                a claim too small, given back       ever + 1, then settle F
 //   mark full                    a search that saw every bit set     compare-exchange to C; clear its bit in open; C -> F
 //   forget                       a search that finds an index wrong  C; clear its bit; C away
 //
@@ -155,15 +154,6 @@ class slab_table {
     // relaxed: a guess.
     if (now.live() && now.used() == 0 && now.ever() > geometry_.capacity(now.size_class()) / 4)
       state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
-  }
-
-  /// Changes the word of a slab in which bits were set and cleared again without a change of its
-  /// count: whoever saw them set marks no slab full on the strength of it, or has done so, and F
-  /// goes (D5).
-  WARPHEAP_DEVICE void note_change(u32 slab) const {
-    // relaxed: as in subtract().
-    slab_state const now{state(slab).fetch_add(slab_state::ever_unit, order::relaxed) + slab_state::ever_unit};
-    if (now.full() || now.clearing()) settle_slowly(*this, slab, now);
   }
 
   /// Gives back a promise of `blocks` that were not taken. No bit has changed, so F stays.
