@@ -329,13 +329,15 @@ class slab_bitmap {
   WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class) const {
     u32 const capacity = geometry().capacity(size_class), words = (capacity + 63) / 64;
     u32 const slab = reserved.slab(), blocks = reserved.blocks(), place = reserved.place();
-    u32 word = place < slab_reservation::nowhere ? place / 64 : scale_below(slab_table::random_bits(), words);
+    u32 word = place / 64;
     u64 claimed = 0;
     if (reserved.is_new()) {
       u64 const wanted = low_mask(blocks) << (place % 64) & slab_table::valid_mask(capacity, word);
       // acquire: pairs with the release in bitmap::release().
       claimed = table_.blocks(slab).try_claim(word, wanted, order::acquire);
     }
+    // Not from the next word on: its blocks are what others are to get in order.
+    if (claimed == 0) word = scale_below(slab_table::random_bits(), words);
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; claimed == 0 && turn < words && place != slab_reservation::nowhere; ++turn) {
       word = word + 1 < words ? word + 1 : 0;

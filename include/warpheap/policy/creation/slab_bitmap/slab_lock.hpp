@@ -78,8 +78,7 @@ class slab_lock {
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_hint(entry, slab);  // before the index: others wait for it
     if (!soft) table.index(slab_table::listed(size_class)).toggle(slab);
-    bool const is_new = old.ever() == 0;
-    return slab_reservation{slab, promised, is_new ? 0 : slab_reservation::anywhere}.known(is_new, soft, false);
+    return slab_reservation{slab, promised, 0}.known(old.ever() == 0, soft, false);
   }
 
   /// Makes a locked slab part of a run.

@@ -13,21 +13,19 @@ namespace warpheap {
 ///
 /// R: the slab was less than three quarters full before.
 /// S: it reached its soft limit by this promise.
-/// N: the next blocks from `place` on have never been used. Else the search begins there.
+/// N: the next blocks from `place` on have never been used.
 class slab_reservation {
  public:
-  static constexpr u32 anywhere = (1u << 23) - 1;  ///< `place`, where nothing is known
-  static constexpr u32 nowhere = anywhere - 1;     ///< `place` of a promise that was made in vain
+  static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a promise that was made in vain
 
   slab_reservation() = default;
-  WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place = anywhere)
+  WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place)
       : word_{u64{blocks} << 56 | u64{place} << 32 | slab} {}
 
   WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_); }
   /// Promised and not yet claimed, at most 32; 0: there was no room.
   WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
-  /// Where free blocks are likely.
-  WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & anywhere; }
+  WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
   WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & soft_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool roomy() const { return (word_ & roomy_bit) != 0; }

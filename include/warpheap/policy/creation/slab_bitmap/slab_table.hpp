@@ -131,9 +131,8 @@ class slab_table {
     if (kept < wanted || unlists) settle_promise(slab, now);
     // While fewer blocks were ever promised than there are, the next ones in order have never been used.
     if (kept == 0) return {};
-    bool const is_new = old.ever() < limits.capacity;
-    slab_reservation const made{slab, kept, is_new ? old.ever() : slab_reservation::anywhere};
-    return made.known(is_new, reaches_soft, old.used() < limits.roomy);
+    bool const is_roomy = old.used() < limits.roomy;
+    return slab_reservation{slab, kept, old.ever()}.known(old.ever() < limits.capacity, reaches_soft, is_roomy);
   }
 
   /// Takes `freed` blocks and `promised` ones, which are not used, off the slab's count: freed
