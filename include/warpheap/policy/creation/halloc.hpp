@@ -39,8 +39,11 @@ class halloc {
  public:
   static constexpr char const* name = Config.split_percent != 0 ? "halloc_split" : "halloc";
   static constexpr halloc_config config = Config;
+  // Sizes of a power of two are aligned to themselves, those half way between two to a third of
+  // themselves; and no multiple of more than that third is rounded up to one of these.
   static constexpr allocator_traits traits{.alignment = 8,
                                            .self_aligned_up_to = size_t{1} << 20,
+                                           .multiples_aligned_up_to = size_t{1} << 20,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true};

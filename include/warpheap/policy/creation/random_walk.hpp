@@ -27,15 +27,17 @@ namespace creation {
 template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
 class random_walk {
   static_assert(is_sound(Config), "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32");
-  static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
   using pages_type = walk_pages<Config>;
   using search_type = walk_search<Config, Steps>;
 
  public:
   static constexpr char const* name = name_of(Config.kind);
+  /// What every block has, and the most that a distribution policy may combine requests into.
+  static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = pages_type::alignment,
+                                           .multiples_aligned_up_to = pages_type::alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,

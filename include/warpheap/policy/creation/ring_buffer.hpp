@@ -35,8 +35,11 @@ class ring_buffer {
 
  public:
   static constexpr char const* name = "ring_buffer";
+  /// What a distribution policy may combine requests into: a frame.
+  static constexpr size_t page_bytes = Config.frame_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = frame_table<frame_bytes>::alignment,
+                                           .multiples_aligned_up_to = frame_table<frame_bytes>::alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = frame_bytes};

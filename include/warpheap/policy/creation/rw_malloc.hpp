@@ -42,6 +42,7 @@ class rw_malloc {
   static constexpr char const* name = "rw_malloc";
   static constexpr allocator_traits traits{.alignment = unit_bytes,
                                            .self_aligned_up_to = unit_bytes,
+                                           .multiples_aligned_up_to = unit_bytes,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,

@@ -44,6 +44,7 @@ class tbuddy {
   static constexpr char const* name = "tbuddy";
   static constexpr allocator_traits traits{.alignment = page_bytes,
                                            .self_aligned_up_to = pages_type::start_alignment,
+                                           .multiples_aligned_up_to = pages_type::start_alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
   static constexpr bool tells_heaps_apart = true;

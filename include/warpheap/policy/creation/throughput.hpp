@@ -80,6 +80,9 @@ class throughput {
   static constexpr ualloc_config config = Config;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
                                            .self_aligned_up_to = Config.wide_bins ? 256 : 4096,
+                                           // Sizes are rounded up to a power of two; wide bins' blocks of
+                                           // more than 256 bytes lie at multiples of 128.
+                                           .multiples_aligned_up_to = Config.wide_bins ? 128 : 4096,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
   static constexpr bool tells_heaps_apart = true;

@@ -37,9 +37,12 @@ class ualloc {
  public:
   static constexpr char const* name = "ualloc";
   static constexpr ualloc_config config = Config;
+  // Wide bins' blocks lie at multiples of 128, whatever is asked for. Sizes are rounded up to a
+  // power of two, so what holds for those holds for multiples.
+  static constexpr size_t aligned_up_to = Config.wide_bins ? 128 : Layout::self_aligned_up_to;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
-                                           // Wide bins' blocks lie at multiples of 128, whatever is asked for.
-                                           .self_aligned_up_to = Config.wide_bins ? 128 : Layout::self_aligned_up_to,
+                                           .self_aligned_up_to = aligned_up_to,
+                                           .multiples_aligned_up_to = aligned_up_to,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = Layout::largest_bytes};
