@@ -28,7 +28,7 @@ namespace creation {
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
 template <halloc_config Config = halloc_config{}, class Steps = chunks::careful_steps>
 class halloc {
-  using table_type = chunks::slab_table<Config, Steps>;
+  using table_type = chunks::slab_table<checked_halloc_config<Config>::value, Steps>;
   using service_type = chunks::block_service<table_type>;
   using release_type = chunks::block_release<table_type>;
   using large_search_type = chunks::large_search<table_type>;

@@ -33,6 +33,7 @@ class random_walk {
 
  public:
   static constexpr char const* name = name_of(Config.kind);
+  static constexpr random_walk_config config = Config;
   /// What every block has, and the most that a distribution policy may combine requests into.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr allocator_traits traits{.alignment = 16,

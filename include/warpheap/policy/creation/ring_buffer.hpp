@@ -11,6 +11,8 @@
 #pragma once
 
 #include "../../structure/ring_queue.hpp"
+#include "../config_text.hpp"
+#include "../defaults.hpp"
 #include "report.hpp"
 #include "ring_buffer/frame_table.hpp"
 
@@ -24,8 +26,15 @@ namespace creation {
 /// Tuning of ring_buffer.
 struct ring_buffer_config {
   /// What every block has, and the most that a request may ask for; a multiple of 16. 8 KiB are PIConGPU's.
-  size_t frame_bytes = 8192;
+  size_t frame_bytes{WARPHEAP_RING_BUFFER_FRAME_BYTES};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(ring_buffer_config const& config) {
+  return config_text{}("frame_bytes", config.frame_bytes).text;
+}
+#endif
 
 /// A handle on a heap of frames: 16 bytes, trivially copyable; all copies serve the same heap.
 template <ring_buffer_config Config = ring_buffer_config{}>
@@ -35,6 +44,7 @@ class ring_buffer {
 
  public:
   static constexpr char const* name = "ring_buffer";
+  static constexpr ring_buffer_config config = Config;
   /// What a distribution policy may combine requests into: a frame.
   static constexpr size_t page_bytes = Config.frame_bytes;
   static constexpr allocator_traits traits{.alignment = 16,

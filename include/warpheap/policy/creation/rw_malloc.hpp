@@ -40,6 +40,7 @@ class rw_malloc {
 
  public:
   static constexpr char const* name = "rw_malloc";
+  static constexpr rw_malloc_config config = Config;
   static constexpr allocator_traits traits{.alignment = unit_bytes,
                                            .self_aligned_up_to = unit_bytes,
                                            .multiples_aligned_up_to = unit_bytes,

@@ -13,6 +13,8 @@
 
 #include "../../sync/same_object.hpp"
 #include "../../sync/warp_aggregate.hpp"
+#include "../config_text.hpp"
+#include "../defaults.hpp"
 #include "report.hpp"
 #include "slab_bitmap/block_release.hpp"
 #include "slab_bitmap/inspection.hpp"
@@ -25,8 +27,15 @@ namespace creation {
 /// Tuning of slab_bitmap.
 struct slab_bitmap_config {
   /// Largest slab, log2 of bytes, 14 to 21. 2^19 was faster in bursts and six times slower in churn.
-  u32 max_slab_log2 = 18;
+  u32 max_slab_log2{WARPHEAP_SLAB_BITMAP_MAX_SLAB_LOG2};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(slab_bitmap_config const& config) {
+  return config_text{}("max_slab_log2", config.max_slab_log2).text;
+}
+#endif
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <slab_bitmap_config Config = slab_bitmap_config{}>
@@ -35,6 +44,7 @@ class slab_bitmap {
 
  public:
   static constexpr char const* name = "slab_bitmap";
+  static constexpr slab_bitmap_config config = Config;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = 4096,
                                            .multiples_aligned_up_to = 4096,

@@ -14,6 +14,8 @@
 
 #include "../../platform/assert.hpp"
 #include "../../sync/warp_aggregate.hpp"
+#include "../config_text.hpp"
+#include "../defaults.hpp"
 #include "report.hpp"
 #include "tbuddy/block_supply.hpp"
 #include "tbuddy/inspection.hpp"
@@ -28,8 +30,13 @@ namespace creation {
 /// Tuning of tbuddy.
 struct tbuddy_config {
   /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
-  size_t page_bytes = 4096;
+  size_t page_bytes{WARPHEAP_TBUDDY_PAGE_BYTES};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(tbuddy_config const& config) { return config_text{}("page_bytes", config.page_bytes).text; }
+#endif
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <tbuddy_config Config = tbuddy_config{}>
@@ -42,6 +49,7 @@ class tbuddy {
 
  public:
   static constexpr char const* name = "tbuddy";
+  static constexpr tbuddy_config config = Config;
   static constexpr allocator_traits traits{.alignment = page_bytes,
                                            .self_aligned_up_to = pages_type::start_alignment,
                                            .multiples_aligned_up_to = pages_type::start_alignment,
