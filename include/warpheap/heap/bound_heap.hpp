@@ -64,6 +64,10 @@ class bound_heap {
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires counts_its_slots {
     return is_bound() ? ref().available_slots(bytes) : 0;
   }
+  static constexpr bool counts_its_slots_by_warp = requires { &Allocator::available_slots_warp; };
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires counts_its_slots_by_warp {
+    return is_bound() ? ref().available_slots_warp(mask, bytes) : 0;
+  }
 
   /// What new asks for: an address of its own for an object of no bytes too.
   WARPHEAP_DEVICE void* make(size_t bytes) const { return malloc(bytes ? bytes : 1); }

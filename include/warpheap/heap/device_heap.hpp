@@ -49,4 +49,10 @@ WARPHEAP_DEVICE static u64 available_slots(size_t bytes) requires Bound::counts_
   return device_heap.available_slots(bytes);
 }
 
+/// The same by the lanes of `mask` together, which all call; those with the same size share the work.
+template <class Bound = decltype(device_heap)>
+WARPHEAP_DEVICE static u64 available_slots_warp(u32 mask, size_t bytes) requires Bound::counts_its_slots_by_warp {
+  return device_heap.available_slots_warp(mask, bytes);
+}
+
 }  // namespace warpheap::inline WARPHEAP_BACKEND

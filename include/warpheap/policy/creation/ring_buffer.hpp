@@ -15,6 +15,7 @@
 #include "../defaults.hpp"
 #include "report.hpp"
 #include "ring_buffer/frame_table.hpp"
+#include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -97,6 +98,12 @@ class ring_buffer {
   /// Frames that could be allocated now; exact when the heap is quiet. One load.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     return bytes != 0 && bytes <= frame_bytes ? frames_.ring().available() : 0;
+  }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return 1; }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    return {.slots = share.part == 0 ? available_slots(bytes) : 0};
   }
 
 #if !defined(__CUDACC_RTC__)

@@ -17,6 +17,7 @@
 #include "scatter/inspection.hpp"
 #include "scatter/page_runs.hpp"
 #include "scatter/page_search.hpp"
+#include "slot_survey.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -95,12 +96,19 @@ class scatter {
   /// same size share the work.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     if (bytes == 0) return 0;
-    u32 const mask = simt::match_any(lanes_with_same(simt::active_mask(), table_), u64{bytes});
-    // What any of us knows to have been freed, all of us see.
-    simt::sync_warp(mask);
-    if (bytes > layout::page_bytes) return count_run_slots<Config>(table_, mask, pages_for(bytes));
-    return count_chunk_slots<Config>(table_, mask, request(units_for(bytes)));
+    return count_slots_together(*this, simt::match_any(lanes_with_same(simt::active_mask(), table_), u64{bytes}),
+                                bytes);
   }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.pages(); }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
+    if (bytes == 0) return {};
+    return bytes <= layout::page_bytes ? count_chunks<Config>(table_, request(units_for(bytes)), first, end)
+                                       : count_runs<Config>(table_, pages_for(bytes), first, end);
+  }
+  WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64, u64 length) const { return length / pages_for(bytes); }
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
@@ -130,11 +138,7 @@ class scatter {
   void for_each_live(Visitor visit) const {
     page_snapshot<Config>{table_}.for_each_live(visit);
   }
-  u64 available_slots_on_host(size_t bytes) const {
-    if (bytes == 0) return 0;
-    bool const small = bytes <= layout::page_bytes;
-    return count_slots_by_grid<Config>(table_, request(small ? units_for(bytes) : 1), small ? 0 : pages_for(bytes));
-  }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }

@@ -17,6 +17,7 @@
 #include "../config_text.hpp"
 #include "../defaults.hpp"
 #include "report.hpp"
+#include "slot_survey.hpp"
 #include "tbuddy/block_supply.hpp"
 #include "tbuddy/inspection.hpp"
 
@@ -151,14 +152,18 @@ class tbuddy {
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. A load for each order.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    if (bytes == 0) return 0;
-    u64 slots = 0;
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at each order.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return top_order() + 1; }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    if (bytes == 0) return {};
+    slot_part part;
     u32 const least = order_for(bytes);
-    for (u32 order = least; order <= top_order(); ++order)
-      slots += pages_.semaphore(order).available() << (order - least);
-    return slots;
+    for (u64 order = least + share.part; order <= top_order(); order += share.parts)
+      part.slots += pages_.semaphore(static_cast<u32>(order)).available() << (order - least);
+    return part;
   }
 
 #if !defined(__CUDACC_RTC__)
