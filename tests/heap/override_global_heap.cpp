@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "override_units.hpp"
 #include "warpheap/platform/device_buffer.hpp"
@@ -136,6 +138,13 @@ TEST(GlobalHeap, LeavesMallocAsItWas) {
   EXPECT_EQ(faults[0], 0u);
   auto const counts = made.heap().statistics();
   EXPECT_EQ(counts.live_blocks + counts.double_frees + counts.foreign_frees, 0u);
+}
+
+// So a unit whose build has other default values does not pass for one of the same allocator.
+TEST(GlobalHeap, TellsUnitsApartByTheConfigurationToo) {
+  std::string const text = warpheap::detail::allocator_text<warpheap::default_allocator>();
+  EXPECT_THAT(text, testing::HasSubstr("default_allocator"));
+  EXPECT_THAT(text, testing::HasSubstr("slab_bitmap_config{18"));
 }
 
 TEST(GlobalHeap, IsOneWithTheOverrideHeap) {

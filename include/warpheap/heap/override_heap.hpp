@@ -14,8 +14,19 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 namespace detail {
 
-/// Different for different allocators, and the same in all units.
-template <class Allocator>
+template <auto Value>
+struct holds {};
+
+/// The configuration of a creation policy, where it has one.
+template <class Creation>
+constexpr auto config_of() {
+  if constexpr (requires { holds<Creation::config>{}; }) return Creation::config;
+  else return 0;
+}
+
+/// Different for different allocators, and the same in all units. With the configuration, which a build
+/// may have set for one unit and not for another.
+template <class Allocator, auto Config = config_of<typename Allocator::creation_type>()>
 constexpr char const* allocator_text() {
   return __PRETTY_FUNCTION__;
 }
