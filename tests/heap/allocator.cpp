@@ -105,7 +105,7 @@ constexpr creation::random_walk_config odd_pages{.page_bytes = 128 * 9};
 constexpr creation::ring_buffer_config odd_frames{.frame_bytes = 64 * 3};
 constexpr creation::rw_malloc_config large_units{.unit_bytes = 256};
 static_assert(pads_to<creation::slab_bitmap<>, 4096> && !pads_to<creation::slab_bitmap<>, 8192>);
-static_assert(!pads_to<creation::scatter<>, 32>, "chunks may be twice as large as was asked for");
+static_assert(pads_to<creation::scatter<>, 4096> && !pads_to<creation::scatter<>, 8192>);
 static_assert(pads_to<creation::scatter<exact_chunks>, 2048> && !pads_to<creation::scatter<exact_chunks>, 4096>);
 static_assert(pads_to<creation::halloc<>, 1 << 20> && !pads_to<creation::halloc<>, 2 << 20>);
 static_assert(pads_to<creation::tbuddy<>, 1 << 20> && !pads_to<creation::tbuddy<>, 2 << 20>);
@@ -118,7 +118,15 @@ static_assert(pads_to<creation::ring_buffer<odd_frames>, 64> && !pads_to<creatio
 static_assert(pads_to<creation::rw_malloc<large_units>, 256> && !pads_to<creation::rw_malloc<>, 32>);
 static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<halloc_allocator>> &&
               !pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_allocator>>);
+/// A second heap may be asked for other sizes too: scatter keeps an alignment only if it pads by itself.
+using scatter_in_lines = allocator<creation::scatter<>, distribution::none, oom::return_null,
+                                   reserve_pool::device_memory, alignment::shrink<128>>;
+static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_in_lines>> &&
+              !pads_to<creation::slab_bitmap<>, 256, oom::overflow_to<scatter_in_lines>>);
 /// And the blocks are then aligned so, all of them.
+static_assert(scatter_in_lines::traits.alignment == 128 && scatter_allocator::traits.alignment == 16);
+static_assert(allocator<creation::scatter<>, distribution::none, oom::overflow_to<scatter_in_lines>,
+                        reserve_pool::device_memory, alignment::shrink<128>>::traits.alignment == 128);
 static_assert(plain_allocator<creation::halloc<>>::traits.alignment == 16);
 static_assert(forgiving_allocator::traits.alignment == 32 && default_allocator::traits.alignment == 16);
 

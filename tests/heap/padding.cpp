@@ -82,6 +82,7 @@ constexpr creation::halloc_config small_slabs{
 
 TEST(PaddingToLines, HoldsForSlabBitmap) { expect_lines<padded<creation::slab_bitmap<>>>(20000); }
 TEST(PaddingToLines, HoldsForScatter) { expect_lines<padded<creation::scatter<exact_chunks>>>(10000); }
+TEST(PaddingToLines, HoldsForScatterWithWaste) { expect_lines<padded<creation::scatter<>>>(10000); }
 TEST(PaddingToLines, HoldsForHalloc) { expect_lines<padded<creation::halloc<>>>(10000); }
 TEST(PaddingToLines, HoldsForHallocOfSmallSlabs) { expect_lines<padded<creation::halloc<small_slabs>>>(10000); }
 TEST(PaddingToLines, HoldsForTbuddy) { expect_lines<padded<creation::tbuddy<>>>(20000); }

@@ -1,6 +1,8 @@
 // A configuration in words, for people who compare heaps: "page_bytes 4096, waste_factor 2".
 #pragma once
 
+#include "../platform/language.hpp"
+
 #if !defined(__CUDACC_RTC__)
 
 #include <string>

@@ -29,6 +29,8 @@ struct shrink {
     Traits left = promised;
     if constexpr (requires { left.multiples_aligned_up_to; })
       if (Alignment > left.alignment && Alignment <= left.multiples_aligned_up_to) left.alignment = Alignment;
+    if constexpr (requires { left.padded_aligned_up_to; })
+      if (Alignment > left.alignment && Alignment <= left.padded_aligned_up_to) left.alignment = Alignment;
     return left;
   }
 

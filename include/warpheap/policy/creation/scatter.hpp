@@ -38,14 +38,14 @@ class scatter {
   /// What a distribution policy may combine requests into: the largest chunk.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool tells_heaps_apart = true;
-  // Where chunks are as large as was asked for, the i-th lies i times its size into its page, and
-  // runs start where pages do: a size that is a multiple of a power of two is aligned to that.
-  static constexpr size_t aligned_up_to = Config.waste_factor != 1   ? 0
-                                          : Config.page_bytes < 4096 ? Config.page_bytes
-                                                                     : 4096;
+  // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk's size is
+  // what some request was for, not always its holder's, unless nothing is wasted.
+  static constexpr size_t padded_aligned_up_to = Config.page_bytes < 4096 ? Config.page_bytes : 4096;
+  static constexpr size_t aligned_up_to = Config.waste_factor == 1 ? padded_aligned_up_to : 0;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = aligned_up_to,
                                            .multiples_aligned_up_to = aligned_up_to,
+                                           .padded_aligned_up_to = padded_aligned_up_to,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = Config.reset_freed_pages,
                                            .whole_pool = Config.reset_freed_pages};

@@ -53,6 +53,7 @@ class basic_warp_coalesce {
     left.alignment = alignment;
     left.self_aligned_up_to = 0;
     if constexpr (requires { left.multiples_aligned_up_to; }) left.multiples_aligned_up_to = 0;
+    if constexpr (requires { left.padded_aligned_up_to; }) left.padded_aligned_up_to = 0;
     left.detects_misuse = left.exact_out_of_memory = left.whole_pool = false;
     if constexpr (requires { left.one_pass_refusals; }) left.one_pass_refusals = false;
     if constexpr (requires { left.largest_bytes; })

@@ -53,6 +53,12 @@ class overflow_to {
     left.self_aligned_up_to = lesser(first.self_aligned_up_to, second.self_aligned_up_to);
     if constexpr (requires { left.multiples_aligned_up_to; })
       left.multiples_aligned_up_to = lesser(first.multiples_aligned_up_to, second.multiples_aligned_up_to);
+    // The second may be asked without padding too, by who has it alone.
+    if constexpr (requires { left.padded_aligned_up_to; })
+      left.padded_aligned_up_to =
+          lesser(first.padded_aligned_up_to > first.multiples_aligned_up_to ? first.padded_aligned_up_to
+                                                                            : first.multiples_aligned_up_to,
+                 second.multiples_aligned_up_to > second.alignment ? second.multiples_aligned_up_to : second.alignment);
     left.detects_misuse = first.detects_misuse && second.detects_misuse;
     left.exact_out_of_memory = first.exact_out_of_memory && second.exact_out_of_memory;
     if constexpr (requires { left.one_pass_refusals; })
