@@ -114,7 +114,7 @@ def with_faults(folder):
     shutil.copytree(compilers.ROOT / "include", include)
     for name, was, becomes in [
         ("platform/types.hpp", "__attribute__((local_maxnreg(32)))", ""),
-        ("heap/override_names.hpp", "static __device__ bound_heap", "static __constant__ bound_heap"),
+        ("heap/device_heap.hpp", "static __device__ bound_heap", "static __constant__ bound_heap"),
     ]:
         path = include / "warpheap" / name
         text = path.read_text()

@@ -16,7 +16,8 @@ __device__ void call_all(Ref heap, void** results, unsigned long long* counts, w
   call_common(heap, results, bytes);
   void* memory = heap.aligned_alloc(64, bytes);
   memory = heap.realloc(memory, 2 * bytes);
-  counts[threadIdx.x] = heap.usable_size(memory) + heap.owns(memory) + heap.available_slots(bytes);
+  counts[threadIdx.x] = heap.usable_size(memory) + heap.owns(memory) + heap.available_slots(bytes) +
+                        heap.available_slots_warp(~0u, bytes);
   heap.free(memory);
   results[threadIdx.x] = heap.malloc_warp(warpheap::full_mask, bytes);
 }

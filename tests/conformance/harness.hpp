@@ -187,7 +187,8 @@ inline verdict apart_and_aligned(holdings blocks, allocator_traits const& traits
   for (size_t i = 0; i < blocks.size() && found.ok(); ++i) {
     auto const& block = blocks[i];
     bool const aligns_itself = is_power_of_two(block.bytes) && block.bytes <= traits.self_aligned_up_to;
-    u64 const alignment = aligns_itself ? std::max<u64>(block.bytes, traits.alignment) : traits.alignment;
+    u64 const divisor = std::min<u64>(block.bytes & (0 - block.bytes), traits.multiples_aligned_up_to);
+    u64 const alignment = std::max<u64>({traits.alignment, aligns_itself ? block.bytes : 1, divisor});
     if (block.address % alignment) found.add(block.bytes, " bytes at ", block.address, ", not aligned to ", alignment);
     if (i && blocks[i - 1].address + blocks[i - 1].bytes > block.address)
       found.add(blocks[i - 1].bytes, " bytes at ", blocks[i - 1].address, " reach into the block at ", block.address);

@@ -83,12 +83,53 @@ static_assert(composes<paged, distribution::warp_coalesce, oom::return_null, ali
 static_assert(composes<paged, in_2k, oom::return_null, alignment::shrink<16>>);
 static_assert(!composes<paged, in_8k, oom::return_null, alignment::shrink<16>>,
               "a combined block has one page at most");
+constexpr creation::random_walk_config walk_of_4k{.page_bytes = 4096};
+static_assert(composes<creation::scatter<>, distribution::warp_coalesce, oom::return_null, shrink_16> &&
+              !composes<creation::scatter<>, in_8k, oom::return_null, shrink_16>);
+static_assert(composes<creation::random_walk<walk_of_4k>, in_2k, oom::return_null, shrink_16> &&
+              !composes<creation::random_walk<walk_of_4k>, in_8k, oom::return_null, shrink_16>);
+static_assert(composes<creation::ring_buffer<>, in_8k, oom::return_null, shrink_16>);
 static_assert(composes<echo, in_8k, oom::return_null, alignment::shrink<16>>,
               "where there are no pages, none is too small");
 static_assert(!composes<barely_aligned, distribution::warp_coalesce, oom::return_null, alignment::shrink<8>>);
 static_assert(composes<barely_aligned, distribution::none, oom::return_null, alignment::shrink<8>>);
 static_assert(!composes<creation::slab_bitmap<>, distribution::warp_coalesce, oom::return_null, alignment::shrink<32>>,
               "parts are aligned to 16, whatever the creation policy does");
+/// Sizes may be padded to what the creation policy aligns multiples of it to, be its blocks otherwise
+/// aligned to less. Behind a first heap the second has to keep that too.
+template <class Creation, size_t Bytes, class Oom = oom::return_null>
+constexpr bool pads_to = composes<Creation, distribution::none, Oom, alignment::shrink<Bytes>>;
+constexpr creation::scatter_config exact_chunks{.page_bytes = 2048, .waste_factor = 1};
+constexpr creation::ualloc_config wide{.wide_bins = true};
+constexpr creation::random_walk_config odd_pages{.page_bytes = 128 * 9};
+constexpr creation::ring_buffer_config odd_frames{.frame_bytes = 64 * 3};
+constexpr creation::rw_malloc_config large_units{.unit_bytes = 256};
+static_assert(pads_to<creation::slab_bitmap<>, 4096> && !pads_to<creation::slab_bitmap<>, 8192>);
+static_assert(pads_to<creation::scatter<>, 4096> && !pads_to<creation::scatter<>, 8192>);
+static_assert(pads_to<creation::scatter<exact_chunks>, 2048> && !pads_to<creation::scatter<exact_chunks>, 4096>);
+static_assert(pads_to<creation::halloc<>, 1 << 20> && !pads_to<creation::halloc<>, 2 << 20>);
+static_assert(pads_to<creation::tbuddy<>, 1 << 20> && !pads_to<creation::tbuddy<>, 2 << 20>);
+static_assert(pads_to<creation::ualloc<>, 1024> && !pads_to<creation::ualloc<>, 2048>);
+static_assert(pads_to<creation::ualloc<wide>, 128> && !pads_to<creation::ualloc<wide>, 256>);
+static_assert(pads_to<creation::throughput<>, 4096> && !pads_to<creation::throughput<>, 8192>);
+static_assert(pads_to<creation::throughput<wide>, 128> && !pads_to<creation::throughput<wide>, 256>);
+static_assert(pads_to<creation::random_walk<odd_pages>, 128> && !pads_to<creation::random_walk<odd_pages>, 256>);
+static_assert(pads_to<creation::ring_buffer<odd_frames>, 64> && !pads_to<creation::ring_buffer<odd_frames>, 128>);
+static_assert(pads_to<creation::rw_malloc<large_units>, 256> && !pads_to<creation::rw_malloc<>, 32>);
+static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<halloc_allocator>> &&
+              !pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_allocator>>);
+/// A second heap may be asked for other sizes too: scatter keeps an alignment only if it pads by itself.
+using scatter_in_lines = allocator<creation::scatter<>, distribution::none, oom::return_null,
+                                   reserve_pool::device_memory, alignment::shrink<128>>;
+static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_in_lines>> &&
+              !pads_to<creation::slab_bitmap<>, 256, oom::overflow_to<scatter_in_lines>>);
+/// And the blocks are then aligned so, all of them.
+static_assert(scatter_in_lines::traits.alignment == 128 && scatter_allocator::traits.alignment == 16);
+static_assert(allocator<creation::scatter<>, distribution::none, oom::overflow_to<scatter_in_lines>,
+                        reserve_pool::device_memory, alignment::shrink<128>>::traits.alignment == 128);
+static_assert(plain_allocator<creation::halloc<>>::traits.alignment == 16);
+static_assert(forgiving_allocator::traits.alignment == 32 && default_allocator::traits.alignment == 16);
+
 static_assert(composes<wary, distribution::none, oom::return_null, alignment::shrink<16>>);
 static_assert(!composes<wary, distribution::none, oom::trap, alignment::shrink<16>>);
 static_assert(composes<echo, distribution::none, wary_oom, alignment::shrink<16>>);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
@@ -148,6 +151,62 @@ TEST(Heap, TellsItsPoliciesAndSizes) {
   EXPECT_THAT(text, HasSubstr(std::to_string(made.statistics().metadata_bytes)));
   EXPECT_EQ(made.statistics().pool_bytes, 3_MiB);
   EXPECT_THAT(warpheap::toolkit_heap{1_MiB}.info(), HasSubstr("toolkit"));
+}
+
+constexpr creation::scatter_config small_pages{.page_bytes = 2048}, exact_chunks{.waste_factor = 1};
+constexpr creation::halloc_config short_steps{.hash = {.step = 3}};
+constexpr creation::random_walk_config few_pages_a_word{.word_pages = 16};
+constexpr distribution::warp_coalesce_config pages_of_2k{.page_bytes = 2048};
+constexpr oom::overflow_config small_second{.second_sixteenths = 1};
+
+template <class Distribution, class Oom>
+using slabs_with = basic_heap<
+    allocator<creation::slab_bitmap<>, Distribution, Oom, reserve_pool::device_memory, alignment::shrink<16>>>;
+
+// With sizes that all have in common, so that it is not these that tell them apart.
+TEST(Heap, TellsHeapsOfDifferentConfigurationsApart) {
+  std::vector<std::string> const texts{
+      warpheap::heap{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::slab_bitmap<creation::slab_bitmap_config{.max_slab_log2 = 14}>>>{2_MiB}
+          .info(),
+      scatter_heap{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::scatter<small_pages>>>{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::scatter<exact_chunks>>>{2_MiB}.info(),
+      halloc_heap{2_MiB}.info(),
+      basic_heap<finely_aligned_allocator<creation::halloc<short_steps>>>{2_MiB}.info(),
+      rw_bitmap_heap{2_MiB}.info(),
+      corw_heap{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::random_walk<few_pages_a_word>>>{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::rw_malloc<creation::rw_malloc_config{.walk_windows = 4}>>>{2_MiB}.info(),
+      rw_malloc_heap{2_MiB}.info(),
+      ring_buffer_heap{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::ring_buffer<creation::ring_buffer_config{4096}>>>{2_MiB}.info(),
+      tbuddy_heap{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::tbuddy<creation::tbuddy_config{.page_bytes = 2048}>>>{2_MiB}.info(),
+      ualloc_heap{2_MiB}.info(),
+      basic_heap<plain_allocator<creation::ualloc<creation::ualloc_config{.idle_bins = 8}>>>{2_MiB}.info(),
+      throughput_heap{2_MiB}.info(),
+      slabs_with<distribution::warp_coalesce, oom::return_null>{2_MiB}.info(),
+      slabs_with<distribution::basic_warp_coalesce<pages_of_2k>, oom::return_null>{2_MiB}.info(),
+      slabs_with<distribution::none, oom::trap>{2_MiB}.info(),
+      slabs_with<distribution::none, oom::overflow_to<default_allocator>>{2_MiB}.info(),
+      slabs_with<distribution::none, oom::overflow_to<default_allocator, small_second>>{2_MiB}.info(),
+  };
+  std::set<std::string> different;
+  for (auto const& text : texts) {
+    auto const pool = text.find("; pool ");
+    ASSERT_NE(pool, std::string::npos) << text;
+    different.insert(text.substr(0, pool));
+  }
+  EXPECT_EQ(different.size(), texts.size());
+}
+
+TEST(Heap, PutsTheSeparatorBetweenWhatItTells) {
+  basic_heap<plain_allocator<creation::scatter<small_pages>>> const made{1_MiB};
+  EXPECT_THAT(made.info(), testing::StartsWith("creation scatter<page_bytes 2048, access_blocks 8, "));
+  EXPECT_THAT(made.info(), HasSubstr(">; distribution none; oom return_null; reserve_pool device_memory; alignment "
+                                     "shrink<16>; pool 1048576 bytes; metadata "));
+  EXPECT_THAT(made.info("\n"), HasSubstr(">\ndistribution none\noom return_null\nreserve_pool device_memory\n"));
 }
 
 TEST(Heap, ResetsInTheOrderOfItsStream) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "kernels.hpp"
 #include "warpheap/heap/override.hpp"
@@ -50,6 +51,28 @@ TEST(DropIn, OneUnitsMallocIsTheOtherUnitsFree) {
   EXPECT_EQ(made.heap().statistics().live_blocks, 10 * threads);
   ASSERT_EQ(sum_and_free_lists(threads, lists.data(), sums.data()), cudaSuccess);
   EXPECT_THAT(sums.to_host(), testing::Each(45u));
+  expect_clean(made);
+}
+
+/// A block that plain malloc gave, and what device code is told of it.
+struct ask_about_a_block {
+  WARPHEAP_DEVICE void operator()(u64* said) const {
+    said[0] = available_slots(4096);
+    void* const block = ::malloc(4096);
+    said[1] = usable_size(block);
+    said[2] = owns(block);
+    said[3] = available_slots(4096);
+    ::free(block);
+    said[4] = usable_size(block) + owns(block);
+  }
+};
+
+TEST(DropIn, TellsDeviceCodeOfTheBlocksOfMalloc) {
+  override_heap const made{64_MiB};
+  device_buffer<u64> const said(5);
+  launch({1, 1}, ask_about_a_block{}, said.data());
+  synchronize();
+  EXPECT_EQ(said.to_host(), (std::vector<u64>{16384, 4096, 1, 16383, 0}));
   expect_clean(made);
 }
 

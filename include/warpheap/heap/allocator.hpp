@@ -131,6 +131,13 @@ class allocator {
     return source_.available_slots(created_bytes(bytes));
   }
 
+  /// The same by a whole group: every lane of `mask` calls it with the same mask, each with its own size, and gets the
+  /// count of that. Lanes with the same size share the work.
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const
+      requires((frames || as_created) && counts_slots_by_warp<source_type>) {
+    return source_.available_slots_warp(mask, created_bytes(bytes));
+  }
+
   /// What the creation policy is asked for when a lane asks alone for `bytes` bytes.
   WARPHEAP_HOST_DEVICE static constexpr size_t created_bytes(size_t bytes) {
     size_t const padded = Alignment::pad(bytes);

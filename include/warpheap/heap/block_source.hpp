@@ -2,6 +2,8 @@
 // stands before this, and each of its blocks may be anybody's.
 #pragma once
 
+#include "../policy/creation/slot_survey.hpp"
+#include "../sync/same_object.hpp"
 #include "policies.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -23,6 +25,10 @@ concept counts_slots = requires(P policy, size_t bytes) {
   policy.available_slots(bytes);
 };
 template <class P>
+concept counts_slots_by_warp = requires(P policy, u32 mask, size_t bytes) {
+  policy.available_slots_warp(mask, bytes);
+};
+template <class P>
 concept creates_aligned = requires(P policy, size_t bytes) {
   policy.create_aligned(bytes, bytes);
 };
@@ -30,6 +36,17 @@ template <class P>
 concept creates_by_warp = requires(P policy, u32 mask, size_t bytes) {
   policy.create_warp(mask, bytes);
 };
+
+namespace detail {
+
+/// Slots counted by the lanes of `mask`, each with its size: those with one size and one heap share the work. All
+/// call.
+template <counts_slots_in_parts Creation>
+WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, u32 mask, size_t bytes) {
+  return count_slots_together(heap, simt::match_any(lanes_with_same(mask, heap), u64{bytes}), bytes);
+}
+
+}  // namespace detail
 
 /// With an out-of-memory policy that answers the caller. That is made anew for each answer, and takes no room: as a member
 /// with [[no_unique_address]] it moved the kernel's other parameters under nvcc 13.0.
@@ -61,6 +78,9 @@ class block_source {
   }
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires counts_slots<Creation> {
     return creation_.available_slots(bytes);
+  }
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires counts_slots_in_parts<Creation> {
+    return detail::count_slots_by_warp(creation_, mask, bytes);
   }
 
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return creation_; }
@@ -125,6 +145,10 @@ class block_source<Creation, Oom> {
   }
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires(counts_slots<Creation>&& counts_slots<second_type>) {
     return creation_.available_slots(bytes) + oom_.second().available_slots(bytes);
+  }
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const
+      requires(counts_slots_in_parts<Creation>&& counts_slots_by_warp<second_type>) {
+    return detail::count_slots_by_warp(creation_, mask, bytes) + oom_.second().available_slots_warp(mask, bytes);
   }
 
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return creation_; }

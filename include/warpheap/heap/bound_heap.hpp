@@ -1,6 +1,6 @@
 // A heap that may be there or not, as device code's malloc sees it: what malloc, free, new and
 // their kin answer. Lives in the device's memory, where the host puts it; override_names.hpp gives
-// it to the names of C and C++.
+// it to the names of C and C++, global_heap.hpp to names of ours.
 #pragma once
 
 #include "../policy/creation/toolkit.hpp"
@@ -49,6 +49,24 @@ class bound_heap {
     // By its name: nvcc finds no member in an expression that uses `this`.
     if constexpr (requires { &Allocator::aligned_alloc; }) return ref().aligned_alloc(alignment, bytes);
     else return alignment <= Allocator::traits.alignment ? ref().malloc(bytes) : nullptr;
+  }
+
+  // Whether the allocator has what these tell. By their names: nvcc finds no member in an expression
+  // that uses `this`.
+  static constexpr bool knows_sizes = requires { &Allocator::usable_size; };
+  static constexpr bool knows_owners = requires { &Allocator::owns; };
+  static constexpr bool counts_its_slots = requires { &Allocator::available_slots; };
+
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires knows_sizes {
+    return is_bound() ? ref().usable_size(memory) : 0;
+  }
+  WARPHEAP_DEVICE bool owns(void const* memory) const requires knows_owners { return is_bound() && ref().owns(memory); }
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires counts_its_slots {
+    return is_bound() ? ref().available_slots(bytes) : 0;
+  }
+  static constexpr bool counts_its_slots_by_warp = requires { &Allocator::available_slots_warp; };
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires counts_its_slots_by_warp {
+    return is_bound() ? ref().available_slots_warp(mask, bytes) : 0;
   }
 
   /// What new asks for: an address of its own for an object of no bytes too.

@@ -61,6 +61,20 @@ concept counts_slots_on_host = requires(P const policy, size_t bytes) {
   policy.available_slots_on_host(bytes);
 };
 
+namespace detail {
+
+/// A policy's name, with its configuration if that can be told: `describe(config)` beside its type. An
+/// alignment policy's is its bytes.
+template <named_policy P>
+std::string name_of_policy() {
+  std::string text = P::name;
+  if constexpr (requires { describe(P::config); }) text += "<" + describe(P::config) + ">";
+  else if constexpr (alignment_policy<P>) text += "<" + std::to_string(P::bytes) + ">";
+  return text;
+}
+
+}  // namespace detail
+
 /// Owns a pool and the allocator that manages it. Movable. Outlives every kernel and every CUDA graph that uses it.
 /// Host functions other than reset() wait for nothing: call them when no kernel that uses the heap is running.
 template <class Allocator>
@@ -192,16 +206,19 @@ class basic_heap {
     }
   }
 
-  /// The policies by name, and the sizes. There if all five have a name.
-  std::string info() const
+  /// The policies by name and configuration, and the sizes, with `separator` between them: heaps
+  /// that differ in either tell different texts. There if all five have a name.
+  std::string info(std::string const& separator = "; ") const
       requires(named_policy<creation_type>&& named_policy<distribution_type>&& named_policy<oom_type>&&
                    named_policy<reserve_pool_type>&& named_policy<alignment_type>) {
-    std::string text = std::string{"creation "} + creation_type::name + ", distribution " + distribution_type::name +
-                       ", oom " + oom_type::name + ", reserve_pool " + reserve_pool_type::name + ", alignment " +
-                       alignment_type::name + "<" + std::to_string(alignment_type::bytes) + ">; pool " +
-                       std::to_string(ref_.creation().pool_bytes()) + " bytes, metadata " +
-                       std::to_string(ref_.creation().metadata_bytes()) + " bytes";
-    if constexpr (overflows) text += "; second heap: " + second_.info();
+    std::string text = "creation " + detail::name_of_policy<creation_type>();
+    text += separator + "distribution " + detail::name_of_policy<distribution_type>();
+    text += separator + "oom " + detail::name_of_policy<oom_type>();
+    text += separator + "reserve_pool " + detail::name_of_policy<reserve_pool_type>();
+    text += separator + "alignment " + detail::name_of_policy<alignment_type>();
+    text += separator + "pool " + std::to_string(ref_.creation().pool_bytes()) + " bytes";
+    text += separator + "metadata " + std::to_string(ref_.creation().metadata_bytes()) + " bytes";
+    if constexpr (overflows) text += separator + "second heap: " + second_.info(separator);
     return text;
   }
 

@@ -33,29 +33,12 @@
 #include <compilation_stops_here>
 #endif
 
-#include "bound_heap.hpp"
-#include "override_allocator.hpp"
+#include "device_heap.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <cstdlib>
 #include <new>
 #endif
-
-namespace warpheap::inline WARPHEAP_BACKEND {
-
-/// Where the unit's device code finds its heap: one variable a unit, `static`. With -rdc=true all
-/// of them are bound to the same heap, so it does not matter from which unit the linker takes
-/// malloc. There it is no constant: nvlink 13.0 stores constants of several units that begin alike
-/// once, but places their symbols as if it had not.
-#if defined(__CUDACC_RDC__)
-static __device__ bound_heap<override_allocator<>::type> device_heap;
-#elif defined(__CUDACC__)
-static __constant__ bound_heap<override_allocator<>::type> device_heap;
-#else
-static bound_heap<override_allocator<>::type> device_heap;
-#endif
-
-}  // namespace warpheap::inline WARPHEAP_BACKEND
 
 #if defined(__CUDA_ARCH__)
 

@@ -44,7 +44,7 @@ struct override_binding {
   size_t size;
 };
 
-/// A unit that includes override.hpp. On the list as long as it lives: from before main, or from
+/// A unit that includes override.hpp or global_heap.hpp. On the list as long as it lives: from before main, or from
 /// the loading of its library to the unloading.
 class override_unit {
  public:
@@ -163,7 +163,7 @@ class override_claim {
   override_claim() {
     // relaxed, here and below: it guards no memory.
     if (taken().exchange(true, std::memory_order_relaxed))
-      throw std::logic_error{"override_heap: the process has one, and device malloc serves one heap"};
+      throw std::logic_error{"override_heap: the process has one, and device code is served by one"};
   }
   override_claim(override_claim const&) = delete;
   override_claim& operator=(override_claim const&) = delete;

@@ -102,12 +102,33 @@ WARPHEAP_HOST_DEVICE constexpr allocator_traits left_by(allocator_traits promise
   else return promised;
 }
 
-/// Pads blocks no finer than the creation policy aligns them, so that a size never promises more than its block.
+/// Whether blocks of padded sizes are aligned to what the sizes are padded to.
+template <class Alignment, class Traits>
+WARPHEAP_HOST_DEVICE constexpr bool are_aligned_if_padded(Traits promised) {
+  if constexpr (requires { promised.multiples_aligned_up_to; })
+    if (Alignment::bytes <= promised.multiples_aligned_up_to) return true;
+  return Alignment::bytes <= promised.alignment;
+}
+
+/// Whether they are where all sizes are padded so.
+template <class Alignment, class Traits>
+WARPHEAP_HOST_DEVICE constexpr bool are_aligned_if_all_padded(Traits promised) {
+  if constexpr (requires { promised.padded_aligned_up_to; })
+    if (Alignment::bytes <= promised.padded_aligned_up_to) return true;
+  return are_aligned_if_padded<Alignment>(promised);
+}
+
+/// Pads sizes to no more than the creation policy aligns blocks of such sizes to, so that a size never
+/// promises more than its block.
 template <class Creation, class Alignment>
-concept alignment_serves_creation = Alignment::bytes >= 1 &&
-                                    (Alignment::bytes <= Creation::traits.alignment || requires {
-                                      requires Alignment::bytes <= Creation::traits.multiples_aligned_up_to;
-                                    });
+concept alignment_serves_creation = Alignment::bytes >= 1 && are_aligned_if_all_padded<Alignment>(Creation::traits);
+
+/// And to no more than the second heap does: what the first refuses is asked for there with the same
+/// size, beside what is asked of the second alone.
+template <class Oom, class Alignment>
+concept alignment_serves_overflow = !overflow_policy<Oom> || requires {
+  requires are_aligned_if_padded<Alignment>(Oom::second_type::traits);
+};
 
 /// Pads blocks no finer than the distribution policy leaves them aligned.
 template <class Distribution, class Alignment>
@@ -164,7 +185,8 @@ concept one_goes_with_other = (
 
 /// All that is asked of five policies together.
 template <class Creation, class Distribution, class Oom, class ReservePool, class Alignment>
-concept policies_go_together = alignment_serves_creation<Creation, Alignment> &&
+concept policies_go_together =
+    alignment_serves_creation<Creation, Alignment> && alignment_serves_overflow<Oom, Alignment> &&
     alignment_serves_distribution<Distribution, Alignment> && distribution_page_fits_creation<Creation, Distribution> &&
     creation_aligns_for_distribution<Creation, Distribution> && overflow_knows_creation_by_its_pool<Creation, Oom> &&
     overflow_finds_heaps_told_apart<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&

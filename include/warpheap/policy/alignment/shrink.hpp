@@ -22,6 +22,18 @@ struct shrink {
     return padded < requested ? ~size_t{0} & ~(Alignment - 1) : padded;
   }
 
+  /// What becomes of the promises of the policies behind it: each block has the alignment that its size
+  /// is padded to, where they align a multiple of it so.
+  template <class Traits>
+  WARPHEAP_HOST_DEVICE static constexpr Traits leaves(Traits promised) {
+    Traits left = promised;
+    if constexpr (requires { left.multiples_aligned_up_to; })
+      if (Alignment > left.alignment && Alignment <= left.multiples_aligned_up_to) left.alignment = Alignment;
+    if constexpr (requires { left.padded_aligned_up_to; })
+      if (Alignment > left.alignment && Alignment <= left.padded_aligned_up_to) left.alignment = Alignment;
+    return left;
+  }
+
   /// What is left of `pool` from the first multiple of the alignment to the last; nothing if none lies in it.
   WARPHEAP_HOST_DEVICE static memory_range align_pool(memory_range pool) {
     u64 const begin = reinterpret_cast<u64>(pool.begin);

@@ -17,10 +17,7 @@
 #include "halloc/inspection.hpp"
 #include "halloc/large_search.hpp"
 #include "report.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include "../../platform/device_buffer.hpp"
-#endif
+#include "slot_survey.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -28,7 +25,7 @@ namespace creation {
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
 template <halloc_config Config = halloc_config{}, class Steps = chunks::careful_steps>
 class halloc {
-  using table_type = chunks::slab_table<Config, Steps>;
+  using table_type = chunks::slab_table<checked_halloc_config<Config>::value, Steps>;
   using service_type = chunks::block_service<table_type>;
   using release_type = chunks::block_release<table_type>;
   using large_search_type = chunks::large_search<table_type>;
@@ -39,8 +36,11 @@ class halloc {
  public:
   static constexpr char const* name = Config.split_percent != 0 ? "halloc_split" : "halloc";
   static constexpr halloc_config config = Config;
+  // Sizes of a power of two are aligned to themselves, those half way between two to a third of
+  // themselves; and no multiple of more than that third is rounded up to one of these.
   static constexpr allocator_traits traits{.alignment = 8,
                                            .self_aligned_up_to = size_t{1} << 20,
+                                           .multiples_aligned_up_to = size_t{1} << 20,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true};
@@ -102,11 +102,20 @@ class halloc {
     return table_.large().contains(memory) || table_.slab_at(table_.offset_of(memory)) < table_.slabs();
   }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane visits every slab.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    if (bytes == 0) return 0;
-    if (bytes > chunks::largest_bytes) return available_large(table_, bytes);
-    return available_small(table_, chunks::size_for(static_cast<u32>(bytes)));
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every slab.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.slabs(); }
+  /// Large blocks are TBuddy's, which gets what slabs do not use.
+  WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
+    if constexpr (Config.split_percent == 0)
+      if (bytes > chunks::largest_bytes) return_unused(table_, share);
+  }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    if (bytes == 0) return {};
+    if (bytes > chunks::largest_bytes) return table_.large().count_slots(bytes, share);
+    return count_small(table_, chunks::size_for(static_cast<u32>(bytes)), share);
   }
 
 #if !defined(__CUDACC_RTC__)
@@ -145,12 +154,7 @@ class halloc {
   halloc_work work() const { return chunks::work_counts{table_}.read(); }
   /// Makes that count from 0, in order on stream `on`; does not wait.
   void clear_work(stream_view on) const { chunks::work_counts{table_}.clear(on); }
-  u64 available_slots_on_host(size_t bytes) const {
-    device_buffer<u64> const slots(1);
-    launch({1, 1}, chunks::count_slots{}, *this, bytes, slots.data());
-    synchronize();
-    return slots[0];
-  }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
   invariant_report check_invariants() const { return snapshot().check_invariants(); }
   template <class Visitor>
   void for_each_live(Visitor visit) const {
@@ -252,30 +256,37 @@ class halloc {
     return u64{popcount(chunks::chunks_at(word, start))} * chunks::chunk_bytes(at.kind);
   }
 
-  WARPHEAP_COLD static u64 available_large(table_type table, size_t bytes) {
-    if constexpr (Config.split_percent == 0) {
+  /// Brings the unused slabs of a part back to TBuddy.
+  WARPHEAP_COLD static void return_unused(table_type table, slot_share share) {
+    chunks::slab_supply<table_type> const supply{table};
+    u32 const end = static_cast<u32>(share.end(table.slabs()));
+    WARPHEAP_NO_UNROLL
+    for (u32 slab = static_cast<u32>(share.first(table.slabs())); slab < end; ++slab) {
+      // Most are in use: the mutex is for the others.
+      if (!table.load(slab).unused()) continue;
+      slab_state seen;
       scoped_lock const alone{table.moving()};  // P1
-      large_search_type::bring_back(table, group_of(1u << simt::lane_id()));
+      if (supply.lock_unused(slab, seen)) supply.unmake(slab);
     }
-    return table.large().available_slots(bytes);
   }
 
-  WARPHEAP_COLD static u64 available_small(table_type table, u32 size) {
+  /// The blocks of a size that the slabs of a part have room for, and those that TBuddy has room for slabs of.
+  WARPHEAP_COLD static slot_part count_small(table_type table, u32 size, slot_share share) {
     u32 const kind = chunks::kind_of(size), length = chunks::length_of(size);
-    u32 const capacity = table.geometry().capacity(kind);
-    u64 slots = 0;
-    for (u32 slab = 0; slab < table.slabs(); ++slab) {
-      slab_state const now = table.load(slab);
-      if (now.phase() == chunks::slab_phase::free || now.empty()) slots += capacity >> length;
-      else if (now.serves(kind) && now.room(capacity, length) != 0)
-        for (u32 word = 0; word < table.geometry().words(kind); ++word)
-          slots += popcount(chunks::starts_in(chunks::look_at(table, slab, word, capacity), length));
-    }
+    u32 const capacity = table.geometry().capacity(kind), end = static_cast<u32>(share.end(table.slabs()));
+    slot_part part;
     if constexpr (Config.split_percent == 0) {
       u64 const slab_bytes = u64{1} << table.geometry().slab_log2();
-      slots += table.large().available_slots(slab_bytes) * (capacity >> length);
+      part.slots = table.large().count_slots(slab_bytes, share).slots * (capacity >> length);
     }
-    return slots;
+    for (u32 slab = static_cast<u32>(share.first(table.slabs())); slab < end; ++slab) {
+      slab_state const now = table.load(slab);
+      if (now.phase() == chunks::slab_phase::free || now.empty()) part.slots += capacity >> length;
+      else if (now.serves(kind) && now.room(capacity, length) != 0)
+        for (u32 word = 0; word < table.geometry().words(kind); ++word)
+          part.slots += popcount(chunks::starts_in(chunks::look_at(table, slab, word, capacity), length));
+    }
+    return part;
   }
 
   table_type table_;

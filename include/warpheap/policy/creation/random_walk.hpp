@@ -14,6 +14,7 @@
 #include "random_walk/step_count.hpp"
 #include "random_walk/walk_search.hpp"
 #include "report.hpp"
+#include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -27,15 +28,18 @@ namespace creation {
 template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
 class random_walk {
   static_assert(is_sound(Config), "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32");
-  static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
   using pages_type = walk_pages<Config>;
   using search_type = walk_search<Config, Steps>;
 
  public:
   static constexpr char const* name = name_of(Config.kind);
+  static constexpr random_walk_config config = Config;
+  /// What every block has, and the most that a distribution policy may combine requests into.
+  static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = pages_type::alignment,
+                                           .multiples_aligned_up_to = pages_type::alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
@@ -90,13 +94,19 @@ class random_walk {
   }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
 
-  /// Pages that could be allocated now; exact when the heap is quiet. Looks at every word: not for inner loops.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    if (bytes == 0 || bytes > page_bytes) return 0;
-    u64 free = 0;
+  /// Pages that could be allocated now; exact when the heap is quiet. One lane looks at every word.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return pages_.words(); }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    if (bytes == 0 || bytes > page_bytes) return {};
+    slot_part part;
+    u32 const end = static_cast<u32>(share.end(slot_places()));
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < pages_.words(); ++i) free += popcount(pages_.look_at(i).free(pages_type::valid));
-    return free;
+    for (u32 i = static_cast<u32>(share.first(slot_places())); i < end; ++i)
+      part.slots += popcount(pages_.look_at(i).free(pages_type::valid));
+    return part;
   }
 
 #if !defined(__CUDACC_RTC__)
@@ -118,9 +128,7 @@ class random_walk {
   size_t metadata_bytes() const { return pages_.metadata_bytes(); }
 
   heap_statistics statistics() const { return snapshot().statistics(); }
-  u64 available_slots_on_host(size_t bytes) const {
-    return bytes != 0 && bytes <= page_bytes ? snapshot().available() : 0;
-  }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
   invariant_report check_invariants() const { return snapshot().check_invariants(); }
   template <class Visitor>
   void for_each_live(Visitor visit) const {

@@ -11,8 +11,11 @@
 #pragma once
 
 #include "../../structure/ring_queue.hpp"
+#include "../config_text.hpp"
+#include "../defaults.hpp"
 #include "report.hpp"
 #include "ring_buffer/frame_table.hpp"
+#include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -24,8 +27,15 @@ namespace creation {
 /// Tuning of ring_buffer.
 struct ring_buffer_config {
   /// What every block has, and the most that a request may ask for; a multiple of 16. 8 KiB are PIConGPU's.
-  size_t frame_bytes = 8192;
+  size_t frame_bytes{WARPHEAP_RING_BUFFER_FRAME_BYTES};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(ring_buffer_config const& config) {
+  return config_text{}("frame_bytes", config.frame_bytes).text;
+}
+#endif
 
 /// A handle on a heap of frames: 16 bytes, trivially copyable; all copies serve the same heap.
 template <ring_buffer_config Config = ring_buffer_config{}>
@@ -35,8 +45,12 @@ class ring_buffer {
 
  public:
   static constexpr char const* name = "ring_buffer";
+  static constexpr ring_buffer_config config = Config;
+  /// What a distribution policy may combine requests into: a frame.
+  static constexpr size_t page_bytes = Config.frame_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = frame_table<frame_bytes>::alignment,
+                                           .multiples_aligned_up_to = frame_table<frame_bytes>::alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = frame_bytes};
@@ -84,6 +98,12 @@ class ring_buffer {
   /// Frames that could be allocated now; exact when the heap is quiet. One load.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     return bytes != 0 && bytes <= frame_bytes ? frames_.ring().available() : 0;
+  }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return 1; }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    return {.slots = share.part == 0 ? available_slots(bytes) : 0};
   }
 
 #if !defined(__CUDACC_RTC__)

@@ -17,6 +17,7 @@
 #include "rw_malloc/inspection.hpp"
 #include "rw_malloc/run_search.hpp"
 #include "rw_malloc/window_walk.hpp"
+#include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -40,8 +41,10 @@ class rw_malloc {
 
  public:
   static constexpr char const* name = "rw_malloc";
+  static constexpr rw_malloc_config config = Config;
   static constexpr allocator_traits traits{.alignment = unit_bytes,
                                            .self_aligned_up_to = unit_bytes,
+                                           .multiples_aligned_up_to = unit_bytes,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
@@ -99,15 +102,21 @@ class rw_malloc {
   WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.template block_at<Steps>(memory).units != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. Looks at every word: not for inner
-  /// loops.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    if (bytes == 0 || bytes > table_.pool_bytes()) return 0;
-    slot_count count{units_for(bytes)};
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every word.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.words(); }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    if (bytes == 0 || bytes > table_.pool_bytes()) return {};
+    u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
+    slot_rows rows{u64{32} * first, run_slots{units_for(bytes)}};
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < table_.words(); ++i) count.add_word(table_.look_at(i).free());
-    count.end_run();
-    return count.slots;
+    for (u32 i = first; i < end; ++i) add_word(rows, table_.look_at(i).free());
+    return rows.part();
+  }
+  WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64 first, u64 length) const {
+    return run_slots{units_for(bytes)}(first, length);
   }
 
 #if !defined(__CUDACC_RTC__)
@@ -129,9 +138,7 @@ class rw_malloc {
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
   heap_statistics statistics() const { return snapshot().statistics(); }
-  u64 available_slots_on_host(size_t bytes) const {
-    return bytes != 0 && bytes <= pool_bytes() ? snapshot().available(units_for(bytes)) : 0;
-  }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
   invariant_report check_invariants() const { return snapshot().check_invariants(); }
   template <class Visitor>
   void for_each_live(Visitor visit) const {

@@ -17,6 +17,7 @@
 #include "scatter/inspection.hpp"
 #include "scatter/page_runs.hpp"
 #include "scatter/page_search.hpp"
+#include "slot_survey.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -34,14 +35,20 @@ class scatter {
 
   static constexpr char const* name = "scatter";
   static constexpr scatter_config config = Config;
+  /// What a distribution policy may combine requests into: the largest chunk.
+  static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool tells_heaps_apart = true;
-  // Where chunks are as large as was asked for, a power of two lies at its multiples.
-  static constexpr allocator_traits traits{
-      .alignment = 16,
-      .self_aligned_up_to = Config.waste_factor == 1 ? (Config.page_bytes < 4096 ? Config.page_bytes : 4096) : 0,
-      .detects_misuse = true,
-      .exact_out_of_memory = Config.reset_freed_pages,
-      .whole_pool = Config.reset_freed_pages};
+  // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk's size is
+  // what some request was for, not always its holder's, unless nothing is wasted.
+  static constexpr size_t padded_aligned_up_to = Config.page_bytes < 4096 ? Config.page_bytes : 4096;
+  static constexpr size_t aligned_up_to = Config.waste_factor == 1 ? padded_aligned_up_to : 0;
+  static constexpr allocator_traits traits{.alignment = 16,
+                                           .self_aligned_up_to = aligned_up_to,
+                                           .multiples_aligned_up_to = aligned_up_to,
+                                           .padded_aligned_up_to = padded_aligned_up_to,
+                                           .detects_misuse = true,
+                                           .exact_out_of_memory = Config.reset_freed_pages,
+                                           .whole_pool = Config.reset_freed_pages};
 
   scatter() = default;
 
@@ -89,12 +96,19 @@ class scatter {
   /// same size share the work.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     if (bytes == 0) return 0;
-    u32 const mask = simt::match_any(lanes_with_same(simt::active_mask(), table_), u64{bytes});
-    // What any of us knows to have been freed, all of us see.
-    simt::sync_warp(mask);
-    if (bytes > layout::page_bytes) return count_run_slots<Config>(table_, mask, pages_for(bytes));
-    return count_chunk_slots<Config>(table_, mask, request(units_for(bytes)));
+    return count_slots_together(*this, simt::match_any(lanes_with_same(simt::active_mask(), table_), u64{bytes}),
+                                bytes);
   }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.pages(); }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
+    if (bytes == 0) return {};
+    return bytes <= layout::page_bytes ? count_chunks<Config>(table_, request(units_for(bytes)), first, end)
+                                       : count_runs<Config>(table_, pages_for(bytes), first, end);
+  }
+  WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64, u64 length) const { return length / pages_for(bytes); }
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
@@ -124,11 +138,7 @@ class scatter {
   void for_each_live(Visitor visit) const {
     page_snapshot<Config>{table_}.for_each_live(visit);
   }
-  u64 available_slots_on_host(size_t bytes) const {
-    if (bytes == 0) return 0;
-    bool const small = bytes <= layout::page_bytes;
-    return count_slots_by_grid<Config>(table_, request(small ? units_for(bytes) : 1), small ? 0 : pages_for(bytes));
-  }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }

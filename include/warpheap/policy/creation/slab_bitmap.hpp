@@ -13,11 +13,14 @@
 
 #include "../../sync/same_object.hpp"
 #include "../../sync/warp_aggregate.hpp"
+#include "../config_text.hpp"
+#include "../defaults.hpp"
 #include "report.hpp"
 #include "slab_bitmap/block_release.hpp"
 #include "slab_bitmap/inspection.hpp"
 #include "slab_bitmap/slab_search.hpp"
 #include "slab_bitmap/slab_walk.hpp"
+#include "slot_survey.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -25,8 +28,15 @@ namespace creation {
 /// Tuning of slab_bitmap.
 struct slab_bitmap_config {
   /// Largest slab, log2 of bytes, 14 to 21. 2^19 was faster in bursts and six times slower in churn.
-  u32 max_slab_log2 = 18;
+  u32 max_slab_log2{WARPHEAP_SLAB_BITMAP_MAX_SLAB_LOG2};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(slab_bitmap_config const& config) {
+  return config_text{}("max_slab_log2", config.max_slab_log2).text;
+}
+#endif
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <slab_bitmap_config Config = slab_bitmap_config{}>
@@ -35,6 +45,7 @@ class slab_bitmap {
 
  public:
   static constexpr char const* name = "slab_bitmap";
+  static constexpr slab_bitmap_config config = Config;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = 4096,
                                            .multiples_aligned_up_to = 4096,
@@ -86,12 +97,18 @@ class slab_bitmap {
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane visits every slab.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    slot_counter counter{geometry(), bytes};
-    for (u32 slab = 0; slab < geometry().slabs(); ++slab) counter.show(table_.load(slab));
-    return counter.slots();
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every slab.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return geometry().slabs(); }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
+    if (bytes == 0) return {};
+    return bytes <= slab_bytes() ? count_blocks(table_, size_class_of(bytes), first, end)
+                                 : count_runs(table_, slabs_for(bytes), first, end);
   }
+  WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64, u64 length) const { return length / slabs_for(bytes); }
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
@@ -116,7 +133,7 @@ class slab_bitmap {
   size_t metadata_bytes() const { return geometry().metadata_bytes(); }
 
   heap_statistics statistics() const { return table_snapshot{table_}.statistics(); }
-  u64 available_slots_on_host(size_t bytes) const { return table_snapshot{table_}.available_slots(bytes); }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
   invariant_report check_invariants() const { return table_snapshot{table_}.check_invariants(); }
   template <class Visitor>
   void for_each_live(Visitor visit) const {
@@ -146,6 +163,8 @@ class slab_bitmap {
   static constexpr u32 classes_of_one_block = 4;  // the last ones: more than half a slab
 
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
+  /// Slabs of a run of `bytes` bytes, which are not 0.
+  WARPHEAP_HOST_DEVICE u64 slabs_for(size_t bytes) const { return ((bytes - 1) >> geometry().slab_log2()) + 1; }
 
   WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
     void* const memory = slab_runs::create(table_, ((bytes - 1) >> geometry().slab_log2()) + 1, alignment);

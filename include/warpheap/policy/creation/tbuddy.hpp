@@ -14,7 +14,10 @@
 
 #include "../../platform/assert.hpp"
 #include "../../sync/warp_aggregate.hpp"
+#include "../config_text.hpp"
+#include "../defaults.hpp"
 #include "report.hpp"
+#include "slot_survey.hpp"
 #include "tbuddy/block_supply.hpp"
 #include "tbuddy/inspection.hpp"
 
@@ -28,8 +31,13 @@ namespace creation {
 /// Tuning of tbuddy.
 struct tbuddy_config {
   /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
-  size_t page_bytes = 4096;
+  size_t page_bytes{WARPHEAP_TBUDDY_PAGE_BYTES};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(tbuddy_config const& config) { return config_text{}("page_bytes", config.page_bytes).text; }
+#endif
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <tbuddy_config Config = tbuddy_config{}>
@@ -42,8 +50,10 @@ class tbuddy {
 
  public:
   static constexpr char const* name = "tbuddy";
+  static constexpr tbuddy_config config = Config;
   static constexpr allocator_traits traits{.alignment = page_bytes,
                                            .self_aligned_up_to = pages_type::start_alignment,
+                                           .multiples_aligned_up_to = pages_type::start_alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
   static constexpr bool tells_heaps_apart = true;
@@ -142,14 +152,18 @@ class tbuddy {
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. A load for each order.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    if (bytes == 0) return 0;
-    u64 slots = 0;
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at each order.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return top_order() + 1; }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    if (bytes == 0) return {};
+    slot_part part;
     u32 const least = order_for(bytes);
-    for (u32 order = least; order <= top_order(); ++order)
-      slots += pages_.semaphore(order).available() << (order - least);
-    return slots;
+    for (u64 order = least + share.part; order <= top_order(); order += share.parts)
+      part.slots += pages_.semaphore(static_cast<u32>(order)).available() << (order - least);
+    return part;
   }
 
 #if !defined(__CUDACC_RTC__)

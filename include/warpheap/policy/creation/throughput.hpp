@@ -11,6 +11,7 @@
 #pragma once
 
 #include "report.hpp"
+#include "slot_survey.hpp"
 #include "tbuddy.hpp"
 #include "ualloc/bin_allocator.hpp"
 #include "ualloc/inspection.hpp"
@@ -80,6 +81,9 @@ class throughput {
   static constexpr ualloc_config config = Config;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
                                            .self_aligned_up_to = Config.wide_bins ? 256 : 4096,
+                                           // Sizes are rounded up to a power of two; wide bins' blocks of
+                                           // more than 256 bytes lie at multiples of 128.
+                                           .multiples_aligned_up_to = Config.wide_bins ? 128 : 4096,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
   static constexpr bool tells_heaps_apart = true;
@@ -128,12 +132,19 @@ class throughput {
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return large_.contains(memory); }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane visits every arena.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    if (bytes == 0) return 0;
-    if (bytes <= layout::largest_bytes) return small().available_slots(layout::class_of(static_cast<u32>(bytes)));
-    small_type::return_chunks(table_.far());
-    return large_.available_slots(bytes);
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every arena.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
+  WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
+    if (bytes > layout::largest_bytes) small_type::return_chunks(table_.far(), share);
+    else if (bytes != 0) small().gather_slots(share);
+  }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    if (bytes == 0) return {};
+    if (bytes > layout::largest_bytes) return large_.count_slots(bytes, share);
+    return small().count_slots(layout::class_of(static_cast<u32>(bytes)), share);
   }
 
 #if !defined(__CUDACC_RTC__)
@@ -187,12 +198,7 @@ class throughput {
     return counted;
   }
 
-  u64 available_slots_on_host(size_t bytes) const {
-    device_buffer<u64> const slots(1);
-    launch({1, 1}, bins::count_slots{}, *this, bytes, slots.data());
-    synchronize();
-    return slots[0];
-  }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
 
   invariant_report check_invariants() const {
     bins::bin_snapshot<layout> const seen{table_};

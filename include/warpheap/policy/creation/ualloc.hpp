@@ -12,6 +12,7 @@
 #pragma once
 
 #include "report.hpp"
+#include "slot_survey.hpp"
 #include "ualloc/bin_allocator.hpp"
 #include "ualloc/chunk_set.hpp"
 #include "ualloc/inspection.hpp"
@@ -37,9 +38,12 @@ class ualloc {
  public:
   static constexpr char const* name = "ualloc";
   static constexpr ualloc_config config = Config;
+  // Wide bins' blocks lie at multiples of 128, whatever is asked for. Sizes are rounded up to a
+  // power of two, so what holds for those holds for multiples.
+  static constexpr size_t aligned_up_to = Config.wide_bins ? 128 : Layout::self_aligned_up_to;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
-                                           // Wide bins' blocks lie at multiples of 128, whatever is asked for.
-                                           .self_aligned_up_to = Config.wide_bins ? 128 : Layout::self_aligned_up_to,
+                                           .self_aligned_up_to = aligned_up_to,
+                                           .multiples_aligned_up_to = aligned_up_to,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = Layout::largest_bytes};
@@ -86,10 +90,17 @@ class ualloc {
     return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < table_.pool_bytes();
   }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane visits every arena.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    if (bytes == 0 || bytes > Layout::largest_bytes) return 0;
-    return allocator().available_slots(Layout::class_of(static_cast<u32>(bytes)));
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every arena.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
+
+  /// The same in parts: slot_survey.hpp.
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
+  WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
+    if (bytes != 0 && bytes <= Layout::largest_bytes) allocator().gather_slots(share);
+  }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    if (bytes == 0 || bytes > Layout::largest_bytes) return {};
+    return allocator().count_slots(Layout::class_of(static_cast<u32>(bytes)), share);
   }
 
 #if !defined(__CUDACC_RTC__)
@@ -127,12 +138,7 @@ class ualloc {
     return counted;
   }
 
-  u64 available_slots_on_host(size_t bytes) const {
-    device_buffer<u64> const slots(1);
-    launch({1, 1}, bins::count_slots{}, *this, bytes, slots.data());
-    synchronize();
-    return slots[0];
-  }
+  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
 
   invariant_report check_invariants() const {
     bins::bin_snapshot<Layout> const seen{table_};

@@ -8,6 +8,8 @@
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
+#include "../config_text.hpp"
+#include "../defaults.hpp"
 #include "warp_coalesce/listing.hpp"
 #include "warp_coalesce/part.hpp"
 
@@ -18,8 +20,15 @@ namespace distribution {
 struct warp_coalesce_config {
   /// No combined block is larger, and only requests that fit 32 times with their headers are combined: a multiple of 512,
   /// 1 KiB to 1 MiB.
-  size_t page_bytes = 4096;
+  size_t page_bytes{WARPHEAP_WARP_COALESCE_PAGE_BYTES};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(warp_coalesce_config const& config) {
+  return config_text{}("page_bytes", config.page_bytes).text;
+}
+#endif
 
 /// One object serves one call: collect(), then distribute().
 template <warp_coalesce_config Config = warp_coalesce_config{}>
@@ -29,6 +38,7 @@ class basic_warp_coalesce {
 
  public:
   static constexpr char const* name = "warp_coalesce";
+  static constexpr warp_coalesce_config config = Config;
   static constexpr size_t page_bytes = Config.page_bytes;
   /// What it needs of created blocks, and keeps for parts.
   static constexpr size_t alignment = part_header::unit;
@@ -43,6 +53,7 @@ class basic_warp_coalesce {
     left.alignment = alignment;
     left.self_aligned_up_to = 0;
     if constexpr (requires { left.multiples_aligned_up_to; }) left.multiples_aligned_up_to = 0;
+    if constexpr (requires { left.padded_aligned_up_to; }) left.padded_aligned_up_to = 0;
     left.detects_misuse = left.exact_out_of_memory = left.whole_pool = false;
     if constexpr (requires { left.one_pass_refusals; }) left.one_pass_refusals = false;
     if constexpr (requires { left.largest_bytes; })

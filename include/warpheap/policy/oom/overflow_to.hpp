@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../../platform/simt.hpp"
+#include "../config_text.hpp"
 #include "../memory_range.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -19,6 +20,13 @@ struct overflow_config {
   u32 second_sixteenths = 8;
 };
 
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(overflow_config const& config) {
+  return config_text{}("second_sixteenths", config.second_sixteenths).text;
+}
+#endif
+
 /// Overflow to an allocator of type `Second`, with a reserve pool of its own.
 template <class Second, overflow_config Config = overflow_config{}>
 class overflow_to {
@@ -27,6 +35,7 @@ class overflow_to {
 
  public:
   static constexpr char const* name = "overflow_to";
+  static constexpr overflow_config config = Config;
   using second_type = Second;
 
   overflow_to() = default;
@@ -44,6 +53,12 @@ class overflow_to {
     left.self_aligned_up_to = lesser(first.self_aligned_up_to, second.self_aligned_up_to);
     if constexpr (requires { left.multiples_aligned_up_to; })
       left.multiples_aligned_up_to = lesser(first.multiples_aligned_up_to, second.multiples_aligned_up_to);
+    // The second may be asked without padding too, by who has it alone.
+    if constexpr (requires { left.padded_aligned_up_to; })
+      left.padded_aligned_up_to =
+          lesser(first.padded_aligned_up_to > first.multiples_aligned_up_to ? first.padded_aligned_up_to
+                                                                            : first.multiples_aligned_up_to,
+                 second.multiples_aligned_up_to > second.alignment ? second.multiples_aligned_up_to : second.alignment);
     left.detects_misuse = first.detects_misuse && second.detects_misuse;
     left.exact_out_of_memory = first.exact_out_of_memory && second.exact_out_of_memory;
     if constexpr (requires { left.one_pass_refusals; })

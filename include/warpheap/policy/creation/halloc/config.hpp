@@ -2,25 +2,62 @@
 #pragma once
 
 #include "../../../structure/hash_probe.hpp"
+#include "../../config_text.hpp"
+#include "../../defaults.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// Tuning of halloc. Name the fields that differ from the defaults; a named constexpr value serves as template argument.
 struct halloc_config {
-  u32 slab_bytes = 4u << 20;  ///< largest slab, a power of two, 16 KiB to 8 MiB; a pool has at least 64 where it can
-  u32 replace_at = 835;       ///< a head is replaced when so many thousandths of its chunks are taken
-  u32 busy_above = 600;    ///< a slab with more taken is busy: no head is found among the busy, but for want of others
-  u32 sparse_up_to = 250;  ///< a slab with no more taken is sparse: it may go over to another block length
-  hash_parameters hash = {};  ///< where in a slab blocks are looked for
-  u32 probes = 8;             ///< places that one lane tries before it looks elsewhere
-  u32 check_every = 4;        ///< probes after which a lane looks whether the slab has room at all
-  u32 most_rows = 16;         ///< heads of each size, at most: multiprocessors share them
-  u32 slabs_per_row = 64;     ///< and at most one for so many slabs
-  u32 split_percent =
-      0;  ///< of the pool for slabs alone, fixed, as in the paper (75); 0: slabs and large blocks share it
-  bool counts_work = false;  ///< counts replacements of heads, probes and searches: halloc::work()
+  /// Largest slab, a power of two, 16 KiB to 8 MiB; a pool has at least 64 where it can.
+  u32 slab_bytes{WARPHEAP_HALLOC_SLAB_BYTES};
+  /// A head is replaced when so many thousandths of its chunks are taken.
+  u32 replace_at{WARPHEAP_HALLOC_REPLACE_AT};
+  /// A slab with more taken is busy: no head is found among the busy, but for want of others.
+  u32 busy_above{WARPHEAP_HALLOC_BUSY_ABOVE};
+  /// A slab with no more taken is sparse: it may go over to another block length.
+  u32 sparse_up_to{WARPHEAP_HALLOC_SPARSE_UP_TO};
+  /// Where in a slab blocks are looked for.
+  hash_parameters hash{.run = WARPHEAP_HALLOC_HASH_RUN,
+                       .multiplier = WARPHEAP_HALLOC_HASH_MULTIPLIER,
+                       .step = WARPHEAP_HALLOC_HASH_STEP,
+                       .modulus = WARPHEAP_HALLOC_HASH_MODULUS};
+  /// Places that one lane tries before it looks elsewhere.
+  u32 probes{WARPHEAP_HALLOC_PROBES};
+  /// Probes after which a lane looks whether the slab has room at all.
+  u32 check_every{WARPHEAP_HALLOC_CHECK_EVERY};
+  /// Heads of each size, at most: multiprocessors share them.
+  u32 most_rows{WARPHEAP_HALLOC_MOST_ROWS};
+  /// Slabs for each head of a size, at least.
+  u32 slabs_per_row{WARPHEAP_HALLOC_SLABS_PER_ROW};
+  /// Of the pool for slabs alone, fixed, as in the paper (75); 0: slabs and large blocks share it.
+  u32 split_percent{WARPHEAP_HALLOC_SPLIT_PERCENT};
+  /// Counts replacements of heads, probes and searches: halloc::work().
+  bool counts_work{WARPHEAP_HALLOC_COUNTS_WORK};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(halloc_config const& config) {
+  config_text said;
+  said("slab_bytes", config.slab_bytes);
+  said("replace_at", config.replace_at);
+  said("busy_above", config.busy_above);
+  said("sparse_up_to", config.sparse_up_to);
+  said("hash_run", config.hash.run);
+  said("hash_multiplier", config.hash.multiplier);
+  said("hash_step", config.hash.step);
+  said("hash_modulus", config.hash.modulus);
+  said("probes", config.probes);
+  said("check_every", config.check_every);
+  said("most_rows", config.most_rows);
+  said("slabs_per_row", config.slabs_per_row);
+  said("split_percent", config.split_percent);
+  said("counts_work", config.counts_work);
+  return said.text;
+}
+#endif
 
 /// What halloc did that is not seen from outside.
 struct halloc_work {

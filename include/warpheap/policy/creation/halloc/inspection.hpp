@@ -37,14 +37,6 @@ struct fill_rows {
   }
 };
 
-/// Kernel of one thread: counts as the device counts.
-struct count_slots {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, size_t bytes, u64* slots) const {
-    *slots = heap.available_slots(bytes);
-  }
-};
-
 #if !defined(__CUDACC_RTC__)
 
 /// Where the parts of a heap lie in its memory.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "../../../util/bits.hpp"
+#include "../../config_text.hpp"
+#include "../../defaults.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -15,15 +17,15 @@ enum class walk_kind : u32 {
 
 /// Tuning of random_walk.
 struct random_walk_config {
-  walk_kind kind = walk_kind::bitmap;
+  walk_kind kind{walk_kind::WARPHEAP_RANDOM_WALK_KIND};
   /// What every block has, and the most that a request may ask for; a multiple of 16.
-  size_t page_bytes = 8192;
+  size_t page_bytes{WARPHEAP_RANDOM_WALK_PAGE_BYTES};
   /// Pages of a bitmap word: a power of two up to 32, the paper's.
-  u32 word_pages = 32;
+  u32 word_pages{WARPHEAP_RANDOM_WALK_WORD_PAGES};
   /// Steps of a walk after which the lane looks at every word in order; 0 is what suits the kind.
-  u32 walk_steps = 0;
+  u32 walk_steps{WARPHEAP_RANDOM_WALK_WALK_STEPS};
   /// Counts the steps of threads and of warps, for those who measure them.
-  bool counts_steps = false;
+  bool counts_steps{WARPHEAP_RANDOM_WALK_COUNTS_STEPS};
 };
 
 /// Whether a configuration makes sense.
@@ -36,6 +38,19 @@ WARPHEAP_HOST_DEVICE constexpr bool is_sound(random_walk_config config) {
 WARPHEAP_HOST_DEVICE constexpr char const* name_of(walk_kind kind) {
   return kind == walk_kind::plain ? "rw" : kind == walk_kind::bitmap ? "rw_bitmap" : "corw";
 }
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(random_walk_config const& config) {
+  config_text said;
+  said("kind", name_of(config.kind));
+  said("page_bytes", config.page_bytes);
+  said("word_pages", config.word_pages);
+  said("walk_steps", config.walk_steps);
+  said("counts_steps", config.counts_steps);
+  return said.text;
+}
+#endif
 
 }  // namespace creation
 }  // namespace warpheap::inline WARPHEAP_BACKEND

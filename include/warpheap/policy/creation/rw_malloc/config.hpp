@@ -2,6 +2,8 @@
 #pragma once
 
 #include "../../../util/bits.hpp"
+#include "../../config_text.hpp"
+#include "../../defaults.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -9,16 +11,29 @@ namespace creation {
 /// Tuning of rw_malloc.
 struct rw_malloc_config {
   /// What sizes are rounded up to; a power of two from 16 to 4,096.
-  size_t unit_bytes = 16;
+  size_t unit_bytes{WARPHEAP_RW_MALLOC_UNIT_BYTES};
   /// Requests of up to so many units that differ are made one for the lanes of a warp.
-  u32 aggregated_units = 8;
+  u32 aggregated_units{WARPHEAP_RW_MALLOC_AGGREGATED_UNITS};
   /// Windows in a row that have nothing for anybody, after which a walk ends and everything is looked at in order.
-  u32 walk_windows = 32;
+  u32 walk_windows{WARPHEAP_RW_MALLOC_WALK_WINDOWS};
   /// Words of a group, of whose runs it is noted how long they are; a power of two up to 128.
-  u32 group_words = 128;
+  u32 group_words{WARPHEAP_RW_MALLOC_GROUP_WORDS};
   /// Counts the steps of threads and of warps, for those who measure them.
-  bool counts_steps = false;
+  bool counts_steps{WARPHEAP_RW_MALLOC_COUNTS_STEPS};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(rw_malloc_config const& config) {
+  config_text said;
+  said("unit_bytes", config.unit_bytes);
+  said("aggregated_units", config.aggregated_units);
+  said("walk_windows", config.walk_windows);
+  said("group_words", config.group_words);
+  said("counts_steps", config.counts_steps);
+  return said.text;
+}
+#endif
 
 /// Whether a configuration makes sense.
 WARPHEAP_HOST_DEVICE constexpr bool is_sound(rw_malloc_config config) {

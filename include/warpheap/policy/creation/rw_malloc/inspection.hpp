@@ -1,6 +1,7 @@
 // A rw_malloc's units counted: the slots for a length by any lane, everything else from a copy of the metadata on the host.
 #pragma once
 
+#include "../slot_survey.hpp"
 #include "unit_table.hpp"
 
 #if !defined(__CUDACC_RTC__)
@@ -11,31 +12,29 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Adds up, word after word, how many blocks of a length the free runs are good for: at multiples of the length, as they are
-/// placed as long as there are any; else one, in a run that has none of these and is long enough.
-struct slot_count {
+/// How many blocks of a length a row of free units is good for: at multiples of the length, as they are
+/// placed as long as there are any; else one, in a row that has none of these and is long enough.
+struct run_slots {
   u64 units;
-  u64 run = 0;  ///< free units right before `at`
-  u64 at = 0;   ///< units seen
-  u64 slots = 0;
 
-  WARPHEAP_HOST_DEVICE constexpr void add_word(u32 free) {
-    for (u32 bit = 0; bit < 32;) {
-      u32 const rest = free >> bit;  // the zeros shifted in end a run at the word's end
-      u32 const length = free_at_start(rest), taken = rest != 0 ? lowest_bit(rest) : 32 - bit;
-      if (length == 0) end_run();
-      run += length;
-      at += length + taken;
-      bit += length + taken;
-    }
-  }
-  WARPHEAP_HOST_DEVICE constexpr void end_run() {
-    u64 const pad = run_wish{units}.padding(at - run);
-    u64 const placed = run > pad ? (run - pad) / units : 0;
-    slots += placed != 0 ? placed : run / units;
-    run = 0;
+  WARPHEAP_HOST_DEVICE constexpr u64 operator()(u64 first, u64 length) const {
+    u64 const pad = run_wish{units}.padding(first);
+    u64 const placed = length > pad ? (length - pad) / units : 0;
+    return placed != 0 ? placed : length / units;
   }
 };
+
+/// The units of a word, of which those in `free` are free.
+template <class Rows>
+WARPHEAP_HOST_DEVICE constexpr void add_word(Rows& rows, u32 free) {
+  for (u32 bit = 0; bit < 32;) {
+    u32 const rest = free >> bit;  // the zeros shifted in are no units
+    u32 const length = free_at_start(rest), next = rest >> (length % 32);
+    u32 const taken = length == 32 ? 0 : next != 0 ? lowest_bit(next) : 32 - bit - length;
+    rows.add(length, taken);
+    bit += length + taken;
+  }
+}
 
 #if !defined(__CUDACC_RTC__)
 
@@ -46,13 +45,6 @@ class unit_snapshot {
  public:
   explicit unit_snapshot(table_type const& table) : table_{table}, words_(table.metadata_bytes() / 8) {
     backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
-  }
-
-  u64 available(u64 units) const {
-    slot_count count{units};
-    for (u32 i = 0; i < table_.words(); ++i) count.add_word(word(i).free());
-    count.end_run();
-    return count.slots;
   }
 
   heap_statistics statistics() const {

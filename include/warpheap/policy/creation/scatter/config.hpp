@@ -2,24 +2,50 @@
 #pragma once
 
 #include "../../../util/bits.hpp"
+#include "../../config_text.hpp"
+#include "../../defaults.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// Tuning of scatter. Name the fields that differ from the defaults; a named constexpr value serves as template argument.
 struct scatter_config {
-  u32 page_bytes = 4096;          ///< a page holds chunks of one size; a power of two, 512 to 256 KiB
-  u32 access_blocks = 8;          ///< the pool is cut into so many access blocks
-  u32 open_blocks = 7;            ///< access blocks, from the front, over which requests are scattered at first
-  u32 region_pages = 16;          ///< pages whose fill is counted together, 1 to 64
-  u32 waste_factor = 2;           ///< a chunk may be so many times as large as what was asked for
-  bool reset_freed_pages = true;  ///< a page whose last chunk is freed serves any size again
-  u32 hash_size =
-      0x85eb'ca6b;  ///< the scattering hash: what 16 bytes more of size add to the place, in 2^-32 of the range
-  u32 hash_multiprocessor = 0xc2b2'ae35;  ///< what the next multiprocessor adds
-  u32 hash_warp =
-      0x9e37'79b9;  ///< what the next warp of the grid adds; the golden ratio keeps any number of them apart
+  /// A page holds chunks of one size; a power of two, 512 to 256 KiB.
+  u32 page_bytes{WARPHEAP_SCATTER_PAGE_BYTES};
+  /// The pool is cut into so many access blocks.
+  u32 access_blocks{WARPHEAP_SCATTER_ACCESS_BLOCKS};
+  /// Access blocks, from the front, over which requests are scattered at first.
+  u32 open_blocks{WARPHEAP_SCATTER_OPEN_BLOCKS};
+  /// Pages whose fill is counted together, 1 to 64.
+  u32 region_pages{WARPHEAP_SCATTER_REGION_PAGES};
+  /// A chunk may be so many times as large as what was asked for.
+  u32 waste_factor{WARPHEAP_SCATTER_WASTE_FACTOR};
+  /// A page whose last chunk is freed serves any size again.
+  bool reset_freed_pages{WARPHEAP_SCATTER_RESET_FREED_PAGES};
+  /// The scattering hash: what 16 bytes more of size add to the place, in 2^-32 of the range.
+  u32 hash_size{WARPHEAP_SCATTER_HASH_SIZE};
+  /// What the next multiprocessor adds.
+  u32 hash_multiprocessor{WARPHEAP_SCATTER_HASH_MULTIPROCESSOR};
+  /// What the next warp of the grid adds; the golden ratio keeps any number of them apart.
+  u32 hash_warp{WARPHEAP_SCATTER_HASH_WARP};
 };
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(scatter_config const& config) {
+  config_text said;
+  said("page_bytes", config.page_bytes);
+  said("access_blocks", config.access_blocks);
+  said("open_blocks", config.open_blocks);
+  said("region_pages", config.region_pages);
+  said("waste_factor", config.waste_factor);
+  said("reset_freed_pages", config.reset_freed_pages);
+  said("hash_size", config.hash_size);
+  said("hash_multiprocessor", config.hash_multiprocessor);
+  said("hash_warp", config.hash_warp);
+  return said.text;
+}
+#endif
 
 /// Whether every part of the allocator can work with `config`; static_assert tells which rule is broken.
 template <scatter_config Config>

@@ -1,16 +1,14 @@
-// A heap's pages counted: the slots for a size, by the lanes of a warp or by a whole grid, and everything else from a copy
-// of the metadata on the host. Says nothing certain while a kernel that uses the heap runs.
+// A heap's pages counted: the slots for a size, a part of the pages at a time, and everything else from a copy of the
+// metadata on the host. Says nothing certain while a kernel that uses the heap runs.
 #pragma once
 
-#include "../../../sync/warp_aggregate.hpp"
 #include "../report.hpp"
+#include "../slot_survey.hpp"
 #include "page_table.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <string>
 #include <vector>
-
-#include "../../../platform/device_buffer.hpp"
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -24,97 +22,28 @@ WARPHEAP_HOST_DEVICE u32 slots_of_page(page_word seen, chunk_request const& requ
   return layout::capacity(seen.units()) - (layout::is_flat(seen.units()) ? popcount(seen.low()) : seen.low());
 }
 
-/// The slots of a heap for chunks, counted by the lanes of `group` side by side; all hold the sum.
+/// The chunks for the request in the pages of [first, end).
 template <creation::scatter_config Config>
-WARPHEAP_COLD u64 count_chunk_slots(page_table<Config> table, u32 mask, chunk_request request) {
-  lane_group const group = group_of(mask);
-  u64 mine = 0, slots = 0;
+WARPHEAP_COLD slot_part count_chunks(page_table<Config> table, chunk_request request, u32 first, u32 end) {
+  slot_part part;
   WARPHEAP_NO_UNROLL
-  for (u32 page = group.rank; page < table.pages(); page += group.size)
-    mine += slots_of_page<Config>(table.load(page), request);
-  WARPHEAP_NO_UNROLL
-  for (u32 rest = mask; rest; rest &= rest - 1) slots += simt::shuffle(mask, mine, lowest_bit(rest));
-  return slots;
+  for (u32 page = first; page < end; ++page) part.slots += slots_of_page<Config>(table.load(page), request);
+  return part;
 }
 
-/// The same for runs of `length` pages.
+/// The runs of `length` pages among them.
 template <creation::scatter_config Config>
-WARPHEAP_COLD u64 count_run_slots(page_table<Config> table, u32 mask, u64 length) {
-  lane_group const group = group_of(mask);
-  u64 slots = 0, row = 0;  // free pages one after the other
+WARPHEAP_COLD slot_part count_runs(page_table<Config> table, u64 length, u32 first, u32 end) {
+  slot_rows rows{first, slots_of_length{length}};
   WARPHEAP_NO_UNROLL
-  for (u32 first = 0; first < table.pages(); first += group.size) {
-    u32 const page = first + group.rank;
-    u32 const free = simt::ballot(mask, page < table.pages() && table.load(page).is_free());
-    WARPHEAP_NO_UNROLL
-    for (u32 rest = mask; rest; rest &= rest - 1) {
-      row = (free >> lowest_bit(rest)) & 1 ? row + 1 : 0;
-      if (row != length) continue;
-      ++slots;
-      row = 0;
-    }
+  for (u32 page = first; page < end; ++page) {
+    bool const free = table.load(page).is_free();
+    rows.add(free, !free);
   }
-  return slots;
+  return rows.part();
 }
 
 #if !defined(__CUDACC_RTC__)
-
-/// What one thread found in its part of the pages.
-struct slot_part {
-  u64 pages = 0;
-  u64 slots = 0;   ///< chunks; or runs in the stretches of free pages that lie within the part
-  u64 before = 0;  ///< free pages at its beginning; all, if the part is free
-  u64 after = 0;   ///< free pages at its end
-};
-
-/// Kernel: a part of the pages for each thread.
-template <creation::scatter_config Config>
-struct survey_slots {
-  /// length   pages of a run; 0: chunks for `request`
-  WARPHEAP_DEVICE void operator()(page_table<Config> table, chunk_request request, u64 length, slot_part* parts) const {
-    u64 const threads = u64{simt::grid_dim()} * simt::block_dim();
-    u64 const each = div_ceil(table.pages(), threads), first = each * global_thread_index();
-    slot_part part;
-    u64 row = 0;
-    bool whole = true;
-    WARPHEAP_NO_UNROLL
-    for (u64 page = first; page < first + each && page < table.pages(); ++page, ++part.pages) {
-      page_word const seen = table.load(static_cast<u32>(page));
-      if (length == 0) part.slots += slots_of_page<Config>(seen, request);
-      row = seen.is_free() ? row + 1 : 0;
-      if (whole && row == 0) {
-        whole = false;
-        part.before = part.pages;
-      } else if (!whole && length != 0 && row == length) {
-        ++part.slots;
-        row = 0;
-        part.after = 0;
-      }
-    }
-    part.before = whole ? part.pages : part.before;
-    part.after = row;
-    parts[global_thread_index()] = part;
-  }
-};
-
-/// The slots of a heap, counted by a whole grid. `length` as in survey_slots.
-template <creation::scatter_config Config>
-u64 count_slots_by_grid(page_table<Config> const& table, chunk_request const& request, u64 length) {
-  launch_shape const shape = shape_for(table.pages() < 65536 ? table.pages() : 65536, 128);
-  device_buffer<slot_part> parts(u64{shape.blocks} * shape.threads);
-  launch(shape, survey_slots<Config>{}, table, request, length, parts.data());
-  synchronize();
-  u64 slots = 0, row = 0;
-  for (auto const& part : parts.to_host()) {
-    slots += part.slots;
-    if (length == 0) continue;
-    row += part.before;
-    if (part.before == part.pages) continue;
-    slots += row / length;
-    row = part.after;
-  }
-  return length ? slots + row / length : slots;
-}
 
 /// A copy of a heap's metadata.
 template <creation::scatter_config Config>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../report.hpp"
+#include "../slot_survey.hpp"
 #include "slab_table.hpp"
 
 #if !defined(__CUDACC_RTC__)
@@ -12,39 +13,29 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Counts the blocks of one size that slabs, shown in ascending order, could give.
-class slot_counter {
- public:
-  WARPHEAP_HOST_DEVICE slot_counter(slab_geometry geometry, u64 bytes)
-      : small_{bytes <= geometry.slab_bytes()},
-        size_class_{small_ && bytes ? size_class_of(bytes) : 0},
-        capacity_{geometry.capacity(size_class_)},
-        length_{bytes ? ((bytes - 1) >> geometry.slab_log2()) + 1 : ~u64{0}} {
-    if (bytes == 0) small_ = false;
+/// The blocks of a class that the slabs in [first, end) could give.
+WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u32 first, u32 end) {
+  u32 const capacity = table.geometry().capacity(size_class);
+  slot_part part;
+  WARPHEAP_NO_UNROLL
+  for (u32 slab = first; slab < end; ++slab) {
+    slab_state const now = table.load(slab);
+    if (now.takeable()) part.slots += capacity;
+    else if (now.serves(size_class)) part.slots += capacity - (now.used() < capacity ? now.used() : capacity);
   }
+  return part;
+}
 
-  WARPHEAP_HOST_DEVICE void show(slab_state now) {
-    row_ = now.takeable() ? row_ + 1 : 0;
-    if (small_ && now.takeable()) {
-      slots_ += capacity_;
-    } else if (small_ && now.serves(size_class_)) {
-      slots_ += capacity_ - (now.used() < capacity_ ? now.used() : capacity_);
-    } else if (!small_ && row_ == length_) {
-      ++slots_;
-      row_ = 0;
-    }
+/// The runs of `length` slabs among them.
+WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 first, u32 end) {
+  slot_rows rows{first, slots_of_length{length}};
+  WARPHEAP_NO_UNROLL
+  for (u32 slab = first; slab < end; ++slab) {
+    bool const takeable = table.load(slab).takeable();
+    rows.add(takeable, !takeable);
   }
-
-  WARPHEAP_HOST_DEVICE u64 slots() const { return slots_; }
-
- private:
-  bool small_;
-  u32 size_class_;
-  u32 capacity_;
-  u64 length_;  ///< slabs that a block takes, if it is larger than one
-  u64 slots_ = 0;
-  u64 row_ = 0;  ///< takeable slabs one after the other
-};
+  return rows.part();
+}
 
 /// Fills what is not zero in the metadata of an untouched heap: the indexes of free and of takeable
 /// slabs, and the limits beside the hints.
@@ -107,12 +98,6 @@ class table_snapshot {
     counted.foreign_frees = counts[static_cast<u32>(slab_table::count::foreign_frees)];
     counted.failures = counts[static_cast<u32>(slab_table::count::failures)];
     return counted;
-  }
-
-  u64 available_slots(u64 bytes) const {
-    slot_counter counter{geometry_, bytes};
-    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) counter.show(state(slab));
-    return counter.slots();
   }
 
   /// Calls visit(address, bytes) for every live block in address order.

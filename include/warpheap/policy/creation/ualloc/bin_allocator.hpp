@@ -16,6 +16,7 @@
 
 #include "../../../sync/warp_aggregate.hpp"
 #include "../../../util/random.hpp"
+#include "../slot_survey.hpp"
 #include "unit_source.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -69,16 +70,33 @@ class bin_allocator {
     return word >> (at.index % 64) & 1 ? Layout::class_bytes(at.role.size_class()) : 0;
   }
 
-  /// Blocks of a class that could be allocated now; exact when the heap is quiet. Empty bins go back to their chunks for it.
-  WARPHEAP_DEVICE u64 available_slots(u32 size_class) const {
+  /// Before slots are counted: empty bins of the arenas of a part go back to their chunks. Any lane alone.
+  WARPHEAP_DEVICE void gather_slots(slot_share share) const {
+    for (u64 arena = share.part; arena < table_.arenas(); arena += share.parts)
+      recycler_type::sweep(table_.far(), static_cast<u32>(arena));
+  }
+  /// Blocks of a class that could be allocated from the arenas of a part; and, with the first, from the supply.
+  WARPHEAP_DEVICE slot_part count_slots(u32 size_class, slot_share share) const {
     u64 const capacity = Layout::capacity(size_class);
-    u64 slots = 0;
-    for (u32 arena = 0; arena < table_.arenas(); ++arena) {
-      recycler_type::sweep(table_.far(), arena);
-      slots += table_.semaphore(arena, size_class).available();
-      slots += capacity * page_store<Layout, Supply>{table_.far(), arena}.bins_available(Layout::pages(size_class));
+    u32 const pages = Layout::pages(size_class);
+    slot_part part;
+    for (u64 i = share.part; i < table_.arenas(); i += share.parts) {
+      u32 const arena = static_cast<u32>(i);
+      part.slots += table_.semaphore(arena, size_class).available();
+      part.slots += capacity * page_store<Layout, Supply>{table_.far(), arena}.bins_available(pages);
     }
-    return slots + supply().chunks_available() * capacity * bins_of_chunk(Layout::pages(size_class));
+    if (share.part == 0) part.slots += supply().chunks_available() * capacity * bins_of_chunk(pages);
+    return part;
+  }
+
+  /// Of the arenas of a part, brings back to the supply every chunk that has no block that is somebody's. Any lane alone.
+  WARPHEAP_COLD static void return_chunks(far_table<Layout> table, slot_share share) {
+    for (u64 i = share.part; i < table.arenas(); i += share.parts) {
+      u32 const arena = static_cast<u32>(i);
+      recycler_type::sweep(table, arena);
+      while (page_store<Layout, Supply>{table, arena}.return_idle_chunk()) {
+      }
+    }
   }
 
   /// Brings back to the supply every chunk that has no block that is somebody's. False if somebody else may be about to

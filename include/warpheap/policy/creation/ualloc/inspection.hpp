@@ -28,14 +28,6 @@ struct gather_headers {
   }
 };
 
-/// Kernel of one thread: the device's count of slots.
-struct count_slots {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, size_t bytes, u64* slots) const {
-    *slots = heap.available_slots(bytes);
-  }
-};
-
 template <class Layout>
 class bin_snapshot {
  public:

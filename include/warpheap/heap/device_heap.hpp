@@ -1,0 +1,58 @@
+// The heap that a unit's device code finds by no parameter, and what may be asked of it: what
+// override.hpp puts behind malloc, and global_heap.hpp behind warpheap::malloc. The host binds it:
+// override_heap.hpp.
+#pragma once
+
+#if defined(__CUDACC_RTC__)
+#error \
+    "the process's heap is bound by nvcc's units; code for NVRTC takes a heap_ref, or calls the functions of c_interface.hpp"
+#include <compilation_stops_here>
+#endif
+
+#include "bound_heap.hpp"
+#include "override_allocator.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Where the unit's device code finds its heap: one variable a unit, `static`. With -rdc=true all
+/// of them are bound to the same heap, so it does not matter from which unit the linker takes
+/// malloc. There it is no constant: nvlink 13.0 stores constants of several units that begin alike
+/// once, but places their symbols as if it had not.
+#if defined(__CUDACC_RDC__)
+static __device__ bound_heap<override_allocator<>::type> device_heap;
+#elif defined(__CUDACC__)
+static __constant__ bound_heap<override_allocator<>::type> device_heap;
+#else
+static bound_heap<override_allocator<>::type> device_heap;
+#endif
+
+// Of internal linkage, since each unit has a variable of its own. Templates, so that what an
+// allocator cannot tell is not there.
+
+/// Bytes that may be used at `memory`, a block of the process's heap; 0 for anything else, and where
+/// no heap is bound.
+template <class Bound = decltype(device_heap)>
+WARPHEAP_DEVICE static size_t usable_size(void const* memory) requires Bound::knows_sizes {
+  return device_heap.usable_size(memory);
+}
+
+/// Whether `memory` is a live block of the process's heap.
+template <class Bound = decltype(device_heap)>
+WARPHEAP_DEVICE static bool owns(void const* memory) requires Bound::knows_owners {
+  return device_heap.owns(memory);
+}
+
+/// Blocks of `bytes` bytes that could be allocated from the process's heap now; 0 where none is
+/// bound. Exact when the heap is quiet; looks at all of it: not for inner loops.
+template <class Bound = decltype(device_heap)>
+WARPHEAP_DEVICE static u64 available_slots(size_t bytes) requires Bound::counts_its_slots {
+  return device_heap.available_slots(bytes);
+}
+
+/// The same by the lanes of `mask` together, which all call; those with the same size share the work.
+template <class Bound = decltype(device_heap)>
+WARPHEAP_DEVICE static u64 available_slots_warp(u32 mask, size_t bytes) requires Bound::counts_its_slots_by_warp {
+  return device_heap.available_slots_warp(mask, bytes);
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,210 @@
+// How many blocks of a size a heap could give, counted by several threads side by side: the lanes of a warp,
+// or a grid. A policy counts one part of its places, which are slabs, pages, words or arenas; the parts are
+// put together here.
+//
+// Blocks within one place add up. A block of several places in a row may lie across the border of two parts, so
+// a part says how many free places it has at both ends, and slots only of the rows in between:
+//
+//   places of a part    . . # . . . # # . . # .       # taken, . free
+//                       before 2           after 1    the rows of 3 and 2 are counted in the part
+//
+// A policy has
+//
+//   slot_places()                          places; more parts than these are of no use
+//   count_slots(bytes, share)              one part; any lane alone
+//   slots_of_row(bytes, first, length)     blocks that a row of free places has; only with such rows
+//   gather_slots(bytes, share)             before anybody counts: puts together what is free in pieces; optional
+//
+// Exact when the heap is quiet.
+#pragma once
+
+#include "../../sync/warp_aggregate.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include "../../platform/device_buffer.hpp"
+#endif
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Part `part` of `parts` equal ones.
+struct slot_share {
+  u64 part = 0;
+  u64 parts = 1;
+
+  /// Of `places` places, the first of the part, and the first of the next one.
+  WARPHEAP_HOST_DEVICE constexpr u64 first(u64 places) const {
+    return part * div_ceil(places, parts) < places ? part * div_ceil(places, parts) : places;
+  }
+  WARPHEAP_HOST_DEVICE constexpr u64 end(u64 places) const { return slot_share{part + 1, parts}.first(places); }
+};
+
+/// What was found in a part.
+struct slot_part {
+  u64 slots = 0;   ///< within places, or in rows that end on both sides within the part
+  u64 places = 0;  ///< of the part, where rows matter
+  u64 before = 0;  ///< free places at its beginning; all of them if none is taken
+  u64 after = 0;   ///< free places at its end
+};
+
+/// Blocks of `length` places in a row, wherever it starts.
+struct slots_of_length {
+  u64 length;
+
+  WARPHEAP_HOST_DEVICE constexpr u64 operator()(u64, u64 places) const { return places / length; }
+};
+
+/// Finds the rows of a part, place by place. `SlotsOfRow(first, length)` says how many blocks a row has.
+template <class SlotsOfRow>
+class slot_rows {
+ public:
+  /// `first`: the first place of the part.
+  WARPHEAP_HOST_DEVICE constexpr slot_rows(u64 first, SlotsOfRow slots_of_row)
+      : first_{first}, slots_of_row_{slots_of_row} {}
+
+  /// The next places: `free` free ones, then `taken` that are not.
+  WARPHEAP_HOST_DEVICE constexpr void add(u64 free, u64 taken) {
+    row_ += free;
+    part_.places += free;
+    if (taken == 0) return;
+    if (all_free_) part_.before = row_;
+    else part_.slots += slots_of_row_(first_ + part_.places - row_, row_);
+    all_free_ = false;
+    row_ = 0;
+    part_.places += taken;
+  }
+
+  WARPHEAP_HOST_DEVICE constexpr slot_part part() const {
+    slot_part whole = part_;
+    if (all_free_) whole.before = row_;
+    whole.after = row_;
+    return whole;
+  }
+
+ private:
+  slot_part part_;
+  u64 first_;
+  u64 row_ = 0;
+  bool all_free_ = true;
+  SlotsOfRow slots_of_row_;
+};
+
+/// Puts parts together, in the order of their places.
+class slot_sum {
+ public:
+  template <class SlotsOfRow>
+  WARPHEAP_HOST_DEVICE constexpr void add(slot_part const& part, SlotsOfRow slots_of_row) {
+    slots_ += part.slots;
+    row_ += part.before;
+    if (part.before != part.places) {
+      slots_ += slots_of_row(at_ + part.before - row_, row_);
+      row_ = part.after;
+    }
+    at_ += part.places;
+  }
+
+  template <class SlotsOfRow>
+  WARPHEAP_HOST_DEVICE constexpr u64 total(SlotsOfRow slots_of_row) const {
+    return slots_ + slots_of_row(at_ - row_, row_);
+  }
+
+ private:
+  u64 slots_ = 0;
+  u64 at_ = 0;
+  u64 row_ = 0;  ///< free places right before `at_`
+};
+
+/// A creation policy whose slots can be counted in parts.
+template <class P>
+concept counts_slots_in_parts = requires(P policy, size_t bytes, slot_share share) {
+  policy.slot_places();
+  policy.count_slots(bytes, share);
+};
+
+/// How many blocks of `bytes` a row of free places has.
+template <class Creation>
+struct slots_of_rows {
+  Creation heap;
+  size_t bytes;
+
+  WARPHEAP_HOST_DEVICE u64 operator()([[maybe_unused]] u64 first, [[maybe_unused]] u64 length) const {
+    if constexpr (requires(Creation policy) { policy.slots_of_row(bytes, first, length); })
+      return length != 0 ? heap.slots_of_row(bytes, first, length) : 0;
+    else return 0;
+  }
+};
+
+template <class Creation>
+concept gathers_slots = requires(Creation heap, size_t bytes, slot_share share) {
+  heap.gather_slots(bytes, share);
+};
+
+/// Blocks of `bytes` bytes that could be allocated now. One lane looks at all.
+template <class Creation>
+WARPHEAP_COLD u64 count_slots_alone(Creation heap, size_t bytes) {
+  if constexpr (gathers_slots<Creation>) heap.gather_slots(bytes, slot_share{});
+  slots_of_rows<Creation> const rows{heap, bytes};
+  slot_sum sum;
+  sum.add(heap.count_slots(bytes, slot_share{}), rows);
+  return sum.total(rows);
+}
+
+/// The same by the lanes of `mask` side by side. All of them call, with the same heap and size, and hold the sum.
+template <class Creation>
+WARPHEAP_COLD u64 count_slots_together(Creation heap, u32 mask, size_t bytes) {
+  lane_group const group = group_of(mask);
+  slot_share const share{group.rank, group.size};
+  // What any of us knows to have been freed, all of us see.
+  simt::sync_warp(mask);
+  if constexpr (gathers_slots<Creation>) {
+    heap.gather_slots(bytes, share);
+    simt::sync_warp(mask);
+  }
+  slot_part const mine = heap.count_slots(bytes, share);
+  slots_of_rows<Creation> const rows{heap, bytes};
+  slot_sum sum;
+  WARPHEAP_NO_UNROLL
+  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    u32 const lane = lowest_bit(rest);
+    slot_part const next{simt::shuffle(mask, mine.slots, lane), simt::shuffle(mask, mine.places, lane),
+                         simt::shuffle(mask, mine.before, lane), simt::shuffle(mask, mine.after, lane)};
+    sum.add(next, rows);
+  }
+  return sum.total(rows);
+}
+
+#if !defined(__CUDACC_RTC__)
+
+/// Kernels: a part for each thread.
+struct gather_slot_parts {
+  template <class Creation>
+  WARPHEAP_DEVICE void operator()(Creation heap, size_t bytes) const {
+    heap.gather_slots(bytes, {global_thread_index(), u64{simt::grid_dim()} * simt::block_dim()});
+  }
+};
+struct count_slot_parts {
+  template <class Creation>
+  WARPHEAP_DEVICE void operator()(Creation heap, size_t bytes, slot_part* parts) const {
+    u64 const me = global_thread_index();
+    parts[me] = heap.count_slots(bytes, {me, u64{simt::grid_dim()} * simt::block_dim()});
+  }
+};
+
+/// The same by a whole grid, asked by the host. Waits for it.
+template <class Creation>
+u64 count_slots_by_grid(Creation const& heap, size_t bytes) {
+  constexpr u64 places_a_thread = 8, most_threads = 16384;
+  u64 const wanted = div_ceil(heap.slot_places(), places_a_thread);
+  launch_shape const shape = shape_for(wanted == 0 ? 1 : wanted < most_threads ? wanted : most_threads, 128);
+  device_buffer<slot_part> const parts(u64{shape.blocks} * shape.threads);
+  if constexpr (gathers_slots<Creation>) launch(shape, gather_slot_parts{}, heap, bytes);
+  launch(shape, count_slot_parts{}, heap, bytes, parts.data());
+  synchronize();
+  slots_of_rows<Creation> const rows{heap, bytes};
+  slot_sum sum;
+  for (auto const& part : parts.to_host()) sum.add(part, rows);
+  return sum.total(rows);
+}
+
+#endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,5 @@
+// refused: halloc: slabs are a power of two of 16 KiB to 8 MiB
+#define WARPHEAP_HALLOC_SLAB_BYTES 4096
+#include <warpheap/warpheap.hpp>
+
+warpheap::halloc_allocator never;
