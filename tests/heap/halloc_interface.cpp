@@ -67,9 +67,11 @@ std::string message_of_init(halloc_opts_t const& options) {
 }
 
 /// Takes the heap away whatever a test found.
-struct HallocInterface : testing::Test {
-  ~HallocInterface() override { ha_shutdown(); }
+class shut_down_at_end : public testing::Test {
+ protected:
+  void TearDown() override { ha_shutdown(); }
 };
+using HallocInterface = shut_down_at_end;
 
 TEST_F(HallocInterface, ServesFromInitToShutdownAndAgain) {
   device_buffer<void*> const blocks(threads);
