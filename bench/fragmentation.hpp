@@ -174,8 +174,9 @@ class survivor_rounds {
     bool refused = false;
     while (!refused && got.size() <= at_best) {
       time += watch_.microseconds([&] { launch_asking(heap_, wanted, block, 1); });
-      refused = !block[0];
-      if (!refused) got.push_back({block[0], to.bytes});
+      void* const came = block[0];
+      refused = !came;
+      if (came) got.push_back({came, to.bytes});
     }
     to.row.failures = refused;
     to.row.operations += static_cast<double>(got.size());
