@@ -3,7 +3,7 @@
 //
 //   malloc, free              every thread asks for a block of the same size; every thread frees it
 //   mixed malloc, mixed free  one thread in four asks for a large block, the others for 16 to 512 B
-//   churn                     large blocks of many sizes come and go: fragmentation.hpp
+//   churn                     large blocks of many sizes come and go: large_churn.hpp
 //
 // Sizes: `sizes`; numbers of threads: `workers`. A crowd is measured if its blocks fit in nine
 // tenths of the pool. Kernels are those of listed_calls.hpp. A heap that can be reset is reset
@@ -14,8 +14,8 @@
 
 #include <numeric>
 
-#include "fragmentation.hpp"
 #include "large_blocks.hpp"
+#include "large_churn.hpp"
 #include "listed_calls.hpp"
 
 namespace warpheap::bench {
@@ -111,7 +111,7 @@ class crowd_rows {
     for (u64 const bytes : sizes_)
       if (!measure_size(bytes)) return rows_;
     if (proceed())
-      for (auto const& row : fragmentation(heap_, subject_, asked_)) rows_.push_back(row);
+      for (auto const& row : churn_of_large_blocks(heap_, subject_, asked_)) rows_.push_back(row);
     return rows_;
   }
 

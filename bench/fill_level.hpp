@@ -20,9 +20,6 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// A level, in thousandths, as results name it.
-inline u64 permille_of(double level) { return static_cast<u64>(std::lround(1000 * level)); }
-
 /// Quantiles of the cycles of a call, as figures.
 inline std::vector<std::pair<std::string, double>> cycle_figures(std::vector<u64> const& cycles) {
   std::vector<std::pair<std::string, double>> figures;

@@ -21,6 +21,9 @@
 
 namespace warpheap::bench {
 
+/// A level or another share, in thousandths, as results name it.
+inline u64 permille_of(double share) { return static_cast<u64>(std::lround(1000 * share)); }
+
 /// Slots of which one is chosen.
 inline constexpr u64 slot_group = 4;
 

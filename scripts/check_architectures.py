@@ -2,6 +2,8 @@
 """Compiles tests/compile/public_api.cu, which calls every device function, for each architecture that Warpheap supports.
 
 With -rdc=true each function of ours that is called uses 32 registers at most, so that kernels of every bound can call it.
+
+tests/compile/halloc_program.cu, a program for Halloc's own interface, is compiled and linked in both ways for sm_90.
 """
 
 import contextlib
@@ -42,6 +44,17 @@ def compile_architectures(nvcc, source):
             name = f"sm_{arch:4}" if arch in outputs else "sm_90 without -rdc=true"
             print(f"{name} {'compiled' if good else 'FAILED'} in {seconds:.1f} s" + ("" if good else f"\n{said}"))
         return all(good for good, _, _ in results.values())
+
+
+def link_program(nvcc, source):
+    with tempfile.TemporaryDirectory() as directory:
+        program = [*nvcc, QUICKLY, "-Werror=all-warnings", "-arch=sm_90", str(source), "-o"]
+        results = compilers.compile_all(
+            {"whole": [*program, f"{directory}/whole"], "rdc": [*program, f"{directory}/rdc", "-rdc=true"]}
+        )
+    for way, (good, said, seconds) in results.items():
+        print(f"{source.name}, {way}: {'linked' if good else 'FAILED'} in {seconds:.1f} s" + ("" if good else f"\n{said}"))
+    return all(good for good, _, _ in results.values())
 
 
 REFUSED_EVERYWHERE = "__global__ void kernel(int* out) { *out = undeclared; }\n"
@@ -86,7 +99,9 @@ def main():
     nvcc = compilers.nvcc_or_skip("CUDA compilation")
     if options.self_test:
         return self_test(nvcc)
-    return 0 if compile_architectures(nvcc, compilers.ROOT / "tests" / "compile" / "public_api.cu") else 1
+    sources = compilers.ROOT / "tests" / "compile"
+    judged = [compile_architectures(nvcc, sources / "public_api.cu"), link_program(nvcc, sources / "halloc_program.cu")]
+    return 0 if all(judged) else 1
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tempfile
 
 import compilers
 
-PUBLIC = ["warpheap.hpp", "heap/override.hpp", "heap/c_interface.hpp", "platform/device_buffer.hpp"]
+PUBLIC = ["warpheap.hpp", "heap/override.hpp", "heap/halloc_interface.hpp", "heap/c_interface.hpp", "platform/device_buffer.hpp"]
 REMEDY = "#error Warpheap needs C++20: compile with -std=c++20"
 STOP = "compilation_stops_here"
 

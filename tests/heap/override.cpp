@@ -176,7 +176,7 @@ struct pretended_unit {
     told = *static_cast<binding_type const*>(binding);
   }
   static void read(void* binding) { *static_cast<binding_type*>(binding) = told; }
-  static constexpr detail::override_variable variable{write, read};
+  static constexpr detail::unit_variable variable{write, read};
   static constexpr char const* allocator() { return detail::allocator_text<default_allocator>(); }
   static bool is_bound() { return told.is_bound(); }
   static void start() {

@@ -45,6 +45,17 @@ TEST(Numbers, RangesGoUpwards) {
     EXPECT_THROW(parse_range("x", text, 1, 1024), usage_error) << text;
 }
 
+TEST(Numbers, SizesMayBeStepped) {
+  EXPECT_THAT(parse_stepped_bytes("x", "64K", 1, 65536), testing::ElementsAre(65536u));
+  EXPECT_THAT(parse_stepped_bytes("x", "8-32:8", 1, 1024), testing::ElementsAre(8u, 16u, 24u, 32u));
+  EXPECT_THAT(parse_stepped_bytes("x", "1-1K:512", 1, 1024), testing::ElementsAre(1u, 513u)) << "1025 is beyond";
+  EXPECT_THAT(parse_stepped_bytes("x", "5-5:1", 1, 1024), testing::ElementsAre(5u));
+  EXPECT_EQ(parse_stepped_bytes("x", "1-65536:1", 1, 1 << 20).size(), most_stepped_sizes);
+  for (char const* const text : {"8-32", "8:8", "8-32:", "8-32:0", "32-8:8", "8-2K:8", "0-8:8", "8-32:8:8", ":8", "-8",
+                                 "1-65537:1", "8-32:x", "8-32:2K"})
+    EXPECT_THROW(parse_stepped_bytes("x", text, 1, text[2] == '6' ? 1 << 20 : 1024), usage_error) << text;
+}
+
 TEST(Numbers, SizesAreWrittenExactly) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1000), "1000 B");

@@ -107,11 +107,11 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
 
 TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
   auto const made =
-      run("bench semaphore rcu_delegation --backend host --allocator slab_bitmap,scatter --workers 40 --batch 16 "
-          "--thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
+      run("bench semaphore rcu_delegation collective_mutex --backend host --allocator slab_bitmap,scatter --workers 40 "
+          "--batch 16 --thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
-  ASSERT_EQ(document["results"].size(), 4u);  // once, however many allocators
+  ASSERT_EQ(document["results"].size(), 8u);  // once, however many allocators
   std::vector<std::string> measured;
   for (auto const& row : document["results"]) {
     measured.push_back(row["primitive"]);
@@ -122,7 +122,8 @@ TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
     EXPECT_EQ(row["parameters"]["shapes"], 2);
     EXPECT_GT(row["operations_per_second"], 0);
   }
-  EXPECT_THAT(measured, testing::ElementsAre("counting_semaphore", "bulk_semaphore", "srcu", "srcu"));
+  EXPECT_THAT(measured, testing::ElementsAre("counting_semaphore", "bulk_semaphore", "srcu", "srcu", "spin_mutex",
+                                             "collective_mutex", "spin_mutex", "collective_mutex"));
   EXPECT_GT(document["results"][1]["ratio"], 0);
   EXPECT_EQ(document["results"][2]["parameters"]["writers"], 10);
 }
@@ -191,6 +192,42 @@ TEST_F(Program, BenchOfBlocksThatLiveAcrossKernelsTakesItsOptions) {
   for (auto const& row : document["results"]) seconds += row["seconds"].get<double>();
   EXPECT_GE(seconds, 0.05);
   EXPECT_LT(seconds, 1);
+}
+
+TEST_F(Program, BenchOfFragmentationTakesItsOptions) {
+  auto const made =
+      run("bench fragmentation --backend host --pool 4MiB --ranges 64-64 --levels 0.5 --left-shares 0.25,0 "
+          "--sizes 64KiB,1MiB --allocator slab_bitmap --repeat 2 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const rows = json::parse(made.out)["results"];
+  ASSERT_EQ(rows.size(), 2u * 3);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["scenario"], "fragmentation");
+    EXPECT_EQ(rows[i]["operation"], i % 3 ? "large malloc" : "free");
+    EXPECT_EQ(rows[i]["times_us"].size(), 2u);
+    EXPECT_EQ(rows[i]["parameters"]["left_permille"], i < 3 ? 250 : 0);
+    EXPECT_EQ(rows[i]["parameters"]["level_permille"], 500);
+    EXPECT_EQ(rows[i]["parameters"]["blocks"], 32768);
+    EXPECT_EQ(rows[i]["parameters"].contains("bytes"), i % 3 != 0);
+  }
+  EXPECT_EQ(rows[0]["held_share"], 0.125);
+  EXPECT_EQ(rows[4]["got"], 64);
+  EXPECT_EQ(rows[5]["got_share"], 1);
+}
+
+TEST_F(Program, BenchSweepsSizesByTheirStep) {
+  auto const made =
+      run("bench utilisation --backend host --pool 1MiB --sizes 8-64:8,1000 --ranges 16-32 --repeat 1 "
+          "--allocator slab_bitmap,tbuddy --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const rows = json::parse(made.out)["results"];
+  ASSERT_EQ(rows.size(), 2u * 10);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(rows[i]["parameters"]["bytes"], 8 * (i + 1));
+    EXPECT_EQ(rows[10 + i]["parameters"]["bytes"], 8 * (i + 1));
+    EXPECT_EQ(rows[10 + i]["utilisation"], 8.0 * static_cast<double>(i + 1) / 4096);
+  }
+  EXPECT_EQ(rows[8]["parameters"]["bytes"], 1000);
 }
 
 TEST_F(Program, BenchOfCrowdAndPlacementTakesItsOptions) {
@@ -348,7 +385,14 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench long_churn --seconds 0", "--seconds: 0 is not between 0.001 and 86400");
   expect_refusal("bench long_churn --seconds long", "'long' is not a number");
   expect_refusal("bench burst churn --levels 0.5",
-                 "--levels: is of fill_level and long_churn, and neither is asked for");
+                 "--levels: is of fill_level, long_churn and fragmentation, and none of them is asked for");
+  expect_refusal("bench fragmentation --kernels 5", "--kernels: is of fill_level and long_churn");
+  expect_refusal("bench fragmentation --left-shares 1.5", "--left-shares: 1.5 is not between 0 and 1");
+  expect_refusal("bench fragmentation --left-shares 0.0004", "0.0004 is neither 0 nor between 0.001 and 1");
+  expect_refusal("bench fragmentation --left-shares 0.5,", "--left-shares");
+  expect_refusal("bench fill_level --left-shares 0.5", "--left-shares: is of fragmentation, which is not asked for");
+  expect_refusal("bench burst --sizes 8-64", "--sizes: '8-64' has no step");
+  expect_refusal("bench burst --sizes 8-64:0", "--sizes: '0' is less than 1 B");
   expect_refusal("bench burst --kernels 5", "--kernels: is of fill_level and long_churn");
   expect_refusal("bench fill_level --seconds 5", "--seconds: is of long_churn, which is not asked for");
   expect_refusal("bench fill_level long_churn --kernels 9 --seconds 5", "--seconds: long_churn ends after --kernels");

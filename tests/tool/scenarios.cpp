@@ -7,6 +7,7 @@
 #include "backend/backend.hpp"
 #include "bench/burst.hpp"
 #include "bench/churn.hpp"
+#include "bench/collective_mutex.hpp"
 #include "bench/exhaust.hpp"
 #include "bench/fill.hpp"
 #include "bench/policy_overhead.hpp"
@@ -42,6 +43,11 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
       asked.threads = 100;
     }
     if (scenario == "long_churn") asked.kernels = 20;  // two for each tenth
+    if (scenario == "fragmentation") {
+      asked.ranges = {{256, 1024}};  // every one serves these
+      asked.left_shares = {0};       // so that each has room for a large block
+      asked.sizes = {4096};
+    }
     if (scenario == "crowd") {
       asked.sizes = {1024, 65536};
       asked.workers = {1, 40};
@@ -85,7 +91,7 @@ TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
       EXPECT_GT(made.operations, 0);
     }
   }
-  EXPECT_EQ(found, 3u);
+  EXPECT_EQ(found, 4u);
 }
 
 TEST(Scenarios, FillTellsHowMuchOfThePoolWasUsedAndThatItServesAgain) {
@@ -233,6 +239,27 @@ TEST(Scenarios, SemaphoreMeasuresBothByEveryNumberOfThreads) {
   }
 }
 
+TEST(Scenarios, CollectiveMutexMeasuresBothKindsOfWorkByEveryNumberOfThreads) {
+  auto asked = small_request();
+  asked.workers = {1, 33, 300};
+  asked.thread_blocks = {1, 40};  // the last warp of a thread block is partial
+  auto const rows = make_host_backend()->bench_floor("collective_mutex", asked);
+  ASSERT_THAT(rows, SizeIs(3 * 4));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    u64 const threads = asked.workers[i / 4];
+    EXPECT_EQ(rows[i].fault, "");
+    EXPECT_EQ(rows[i].primitive, i % 2 ? "collective_mutex" : "spin_mutex");
+    EXPECT_EQ(rows[i].operation, i % 4 < 2 ? "counters" : "lines");
+    EXPECT_EQ(rows[i].operations, threads);
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
+    ASSERT_EQ(rows[i].figures.front().first, "sections");
+    double const sections = rows[i].figures.front().second;
+    if (i % 2) EXPECT_THAT(sections, AllOf(Ge(threads / 32.0), Le(threads)));
+    else EXPECT_EQ(sections, threads) << "every lane alone";
+    EXPECT_EQ(rows[i].figures.back().first, i % 2 ? "ratio" : "sections");
+  }
+}
+
 TEST(Scenarios, RcuDelegationMeasuresBothBarriersByThreadsAndReaders) {
   auto asked = small_request();
   asked.workers = {1, 40, 300};
@@ -280,6 +307,50 @@ TEST(Scenarios, SemaphoreFindsBrokenOnes) {
   EXPECT_EQ(fault_of(bench::semaphore<generous_semaphore, sound>(asked)), "0 batches in place of 1");
   EXPECT_EQ(fault_of(bench::semaphore<wasteful_semaphore, sound>(asked)), "50 batches in place of 1");
   EXPECT_EQ(fault_of(bench::semaphore<losing_semaphore, sound>(asked)), "units were lost");
+}
+
+/// Lets everybody in, and has what is read before written after a pause.
+struct open_mutex {
+  static constexpr char const* name = "open";
+  template <class Work>
+  static void do_work(bench::guarded_lines* lines) {
+    u32& word = lines->words[0][simt::lane_id()];
+    u32 const seen = atomic_ref<u32>{word}.load(order::relaxed);
+    simt::pause(1000);
+    atomic_ref<u32>{word}.store(seen + 1, order::relaxed);
+  }
+};
+/// Does the work of one member for all of its group.
+struct lazy_group {
+  static constexpr char const* name = "lazy";
+  template <class Work>
+  static void do_work(bench::guarded_lines* lines) {
+    collective_mutex const mutex{lines->mutex};
+    auto const group = mutex.lock_with_company();
+    if (group.leads) Work::alone(lines);
+    mutex.unlock(group.mask);
+  }
+};
+/// Keeps the mutex for good.
+struct kept_mutex {
+  static constexpr char const* name = "kept";
+  template <class Work>
+  static void do_work(bench::guarded_lines* lines) {
+    atomic_ref<u32>{lines->mutex}.store(1, order::relaxed);
+    bench::raise_counters::alone(lines);
+  }
+};
+
+TEST(Scenarios, CollectiveMutexFindsBrokenOnes) {
+  auto asked = small_request();
+  auto const fault_of = [](std::vector<bench::result> const& rows) { return rows.front().fault; };
+  using sound = bench::by_collective_mutex;
+  asked.workers = {300};
+  EXPECT_THAT(fault_of(bench::mutexes<open_mutex, sound>(asked)), HasSubstr("do not count the threads"));
+  asked.workers = {32};
+  EXPECT_EQ(fault_of(bench::mutexes<lazy_group, sound>(asked)), "31 words do not count the threads that raised them");
+  asked.workers = {20};
+  EXPECT_EQ(fault_of(bench::mutexes<kept_mutex, sound>(asked)), "the mutex is locked when all have left");
 }
 
 /// Reclaims everything twice.

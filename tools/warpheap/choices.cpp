@@ -75,7 +75,8 @@ choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::
 std::vector<u64> parse_sizes(std::string const& text, u64 most) {
   std::vector<u64> sizes;
   if (text.empty()) return sizes;
-  for (auto const& part : split_list("--sizes", text)) sizes.push_back(parse_bytes("--sizes", part, 1, most));
+  for (auto const& part : split_list("--sizes", text))
+    for (u64 const bytes : parse_stepped_bytes("--sizes", part, 1, most)) sizes.push_back(bytes);
   return sizes;
 }
 

@@ -21,7 +21,9 @@ using json = nlohmann::ordered_json;
 constexpr u64 bench_host_pool = u64{256} << 20;
 /// Filling a heap takes time in proportion, so a pool that nobody asked for is small.
 constexpr u64 host_pool_to_fill = u64{8} << 20;
-/// The papers': that of exhaust, from which up fewer threads ask, and of scaling.
+/// Has as many slabs as there are large blocks to be had.
+constexpr u64 host_pool_to_fragment = u64{32} << 20;
+/// The papers': that of exhaust, from which up fewer threads ask, and of scaling; and of fragmentation.
 constexpr u64 paper_pool = u64{512} << 20;
 
 /// Sixteen blocks of each live at a time.
@@ -71,15 +73,33 @@ std::vector<double> parse_levels(std::string const& typed) {
   return levels;
 }
 
+/// Shares of the blocks that are left: none, or at least a thousandth, which is how results name them.
+std::vector<double> parse_left_shares(std::string const& typed) {
+  std::vector<double> shares;
+  if (typed.empty()) return shares;
+  for (auto const& part : split_list("--left-shares", typed)) {
+    double const share = parse_real("--left-shares", part, 0, 1);
+    if (share > 0 && share < 0.001)
+      throw usage_error{fmt::format("--left-shares: {} is neither 0 nor between 0.001 and 1", part)};
+    shares.push_back(share);
+  }
+  return shares;
+}
+
 /// Refuses options that none of these scenarios takes.
 void refuse_unused(bench_flags const& flags, std::vector<std::string> const& scenarios) {
   auto const runs = [&](char const* name) {
     return std::find(scenarios.begin(), scenarios.end(), name) != scenarios.end();
   };
   bool const has_long_churn = runs("long_churn");
-  if (!has_long_churn && !runs("fill_level"))
-    refuse_typed({{"--levels", flags.levels}, {"--kernels", flags.kernels}},
-                 "is of fill_level and long_churn, and neither is asked for");
+  bool const has_load = has_long_churn || runs("fill_level");
+  if (!has_load && !runs("fragmentation"))
+    refuse_typed({{"--levels", flags.levels}},
+                 "is of fill_level, long_churn and fragmentation, and none of them is asked for");
+  if (!has_load)
+    refuse_typed({{"--kernels", flags.kernels}}, "is of fill_level and long_churn, and neither is asked for");
+  if (!runs("fragmentation"))
+    refuse_typed({{"--left-shares", flags.left_shares}}, "is of fragmentation, which is not asked for");
   if (!has_long_churn) refuse_typed({{"--seconds", flags.seconds}}, "is of long_churn, which is not asked for");
   if (!flags.kernels.empty())
     refuse_typed({{"--seconds", flags.seconds}}, "long_churn ends after --kernels, which is given");
@@ -110,6 +130,7 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   asked.batch = static_cast<u32>(parse_count("--batch", flags.batch, 1, most_batch));
   asked.batch_ns = static_cast<u32>(parse_count("--batch-ns", flags.batch_ns, 0, most_batch_ns));
   asked.levels = parse_levels(flags.levels);
+  asked.left_shares = parse_left_shares(flags.left_shares);
   if (!flags.kernels.empty()) asked.kernels = parse_count("--kernels", flags.kernels, 1, most_kernels);
   if (!flags.seconds.empty()) asked.seconds = parse_real("--seconds", flags.seconds, 0.001, most_seconds);
   asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
@@ -121,7 +142,8 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
 u64 default_pool(choices const& chosen, std::string const& scenario) {
   bool const on_host = chosen.on->name() == "host";
   if (on_host && (scenario == "fill" || scenario == "exhaust" || scenario == "utilisation")) return host_pool_to_fill;
-  bool const is_papers = scenario == "exhaust" || (scenario == "scaling" && !on_host);
+  if (on_host && scenario == "fragmentation") return host_pool_to_fragment;
+  bool const is_papers = scenario == "exhaust" || scenario == "fragmentation" || (scenario == "scaling" && !on_host);
   return is_papers ? paper_pool : chosen.pool_bytes;
 }
 

@@ -67,7 +67,9 @@ void add_common_flags(CLI::App& to, common_flags& flags, common_defaults const& 
 }
 
 void add_sizes(CLI::App& to, std::string& sizes, std::string& ranges, char const* of_sizes, char const* of_ranges) {
-  add_text(to, "--sizes", sizes, of_sizes, "SIZE[,SIZE...]");
+  add_text(to, "--sizes", sizes,
+           std::string{of_sizes} + "; LEAST-MOST:STEP stands for all sizes of these steps, as in 8-3072:8",
+           "SIZE[,SIZE...]");
   add_text(to, "--ranges", ranges, of_ranges, "SIZE-SIZE[,SIZE-SIZE...]");
 }
 
@@ -106,7 +108,8 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "the full heap, and again after frees), fill_level (blocks that live across kernels and make up a share of the "
       "pool; a quarter of them is freed and replaced in turn; sizes constant or drifting; the pool also over-asked), "
       "exhaust (every thread one call, together "
-      "for exactly the pool), utilisation (bytes asked for and held at the first nullptr, by size), latency (one "
+      "for exactly the pool), utilisation (bytes asked for and held at the first nullptr, by size), fragmentation "
+      "(slabs that survivors of a full pool keep, and large blocks that are still to be had), latency (one "
       "lane), init (making and resetting a heap), workers (cycles of one call by the number of threads that make it), "
       "policy_overhead (the composed allocator against its creation policy called directly), two_phase (threads that "
       "rather allocate in even steps and rather free in odd ones, a kernel a step or one for all), scaling (a burst "
@@ -118,7 +121,9 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "with their registers).\n"
       "Scenarios of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch: "
       "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every "
-      "barrier a wait of its own, against barriers that are delegated), random_walk (steps and time of a page by RW, "
+      "barrier a wait of its own, against barriers that are delegated), collective_mutex (a little work of every "
+      "thread under one mutex: lane by lane under a spin mutex, against groups of lanes), random_walk (steps and time "
+      "of a page by RW, "
       "RW-BM, CoRW and a queue as free pages become few, beside theory).\n"
       "Operations a second count calls that were served; failures are the calls that returned nullptr. Allocator "
       "'null' is the floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
@@ -127,14 +132,16 @@ void add_bench(CLI::App& to, bench_flags& flags) {
   to.add_option("scenarios", flags.scenarios, "What to measure, as named below (default all of them)")
       ->type_name("SCENARIO");
   add_common_flags(to, flags.common,
-                   {.host_pool = "256MiB, and 8MiB for fill, exhaust and utilisation",
-                    .gpu_pool = "8GiB on a GPU, or half of its free memory if that is less, and 512MiB for exhaust and "
-                                "scaling"});
-  add_sizes(to, flags.sizes, flags.ranges,
-            "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling, "
-            "head_replacement, crowd (default 256KiB,1MiB,16MiB,64MiB,1GiB), placement and bounds (the first)",
-            "Ranges of sizes of mixed, churn, long_churn, fill_level and bounds (the first), the churn of placement "
-            "(the first), utilisation, policy_overhead and prefix_sum");
+                   {.host_pool = "256MiB, 32MiB for fragmentation, and 8MiB for fill, exhaust and utilisation",
+                    .gpu_pool = "8GiB on a GPU, or half of its free memory if that is less, and 512MiB for exhaust, "
+                                "scaling and fragmentation"});
+  add_sizes(
+      to, flags.sizes, flags.ranges,
+      "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling, "
+      "head_replacement, crowd (default 256KiB,1MiB,16MiB,64MiB,1GiB), fragmentation (default 64KiB,1MiB), "
+      "placement and bounds (the first)",
+      "Ranges of sizes of mixed, churn, long_churn, fill_level, fragmentation and bounds (the first), the churn of "
+      "placement (the first), utilisation, policy_overhead and prefix_sum");
   add_text(to, "--threads", flags.threads,
            "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
            "262144, bounds both, fill 65536, placement 100000 and 262144 for its churn, fill_level and long_churn "
@@ -142,11 +149,13 @@ void add_bench(CLI::App& to, bench_flags& flags) {
            "N");
   add_text(to, "--workers", flags.workers,
            "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "
-           "rcu_delegation (64, 256, ... 16384), scaling (32, 64, ... 2097152), prefix_sum (1024, 32768, 1048576), "
+           "rcu_delegation (64, 256, ... 16384), collective_mutex (32, 128, ... 32768), scaling (32, 64, ... 2097152), "
+           "prefix_sum (1024, 32768, 1048576), "
            "crowd (1, 16, 256, 1024, 4096, 16384) and random_walk (1024, 4096, ... 262144); on the host fewer",
            "N[,N...]");
   add_text(to, "--thread-blocks", flags.thread_blocks,
-           "Threads of a thread block of semaphore and rcu_delegation (default 256); times are means over the list",
+           "Threads of a thread block of semaphore, rcu_delegation and collective_mutex (default 256); times are means "
+           "over the list",
            "N[,N...]");
   add_text(to, "--batch", flags.batch, "Units of a batch of semaphore", "N")->capture_default_str();
   add_text(to, "--batch-ns", flags.batch_ns,
@@ -163,8 +172,11 @@ void add_bench(CLI::App& to, bench_flags& flags) {
   add_text(to, "--free-shares", flags.free_shares, "Of two_phase: how likely one with a block frees it", "EVEN,ODD")
       ->capture_default_str();
   add_text(to, "--levels", flags.levels,
-           "Shares of the pool that are asked for, of fill_level (default 0.3,0.5,0.7,0.8,0.9,0.95,0.99,1,2) and "
-           "long_churn (the first; default 0.5)",
+           "Shares of the pool that are asked for, of fill_level (default 0.3,0.5,0.7,0.8,0.9,0.95,0.99,1,2), "
+           "long_churn (the first; default 0.5) and fragmentation (the first; default 0.9)",
+           "SHARE[,SHARE...]");
+  add_text(to, "--left-shares", flags.left_shares,
+           "Of fragmentation: shares of the blocks that are not freed (default 0.5,0.25,0.1,0.05,0.02,0.01,0.001)",
            "SHARE[,SHARE...]");
   add_text(
       to, "--kernels", flags.kernels,

@@ -46,6 +46,7 @@ struct bench_flags {
   std::string allocate_shares = "0.95,0.55";
   std::string free_shares = "0.55,0.95";
   std::string levels;
+  std::string left_shares;
   std::string kernels;
   std::string seconds;
   std::string rounds = "64";

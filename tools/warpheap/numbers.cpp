@@ -111,6 +111,22 @@ bench::size_range parse_range(std::string_view what, std::string_view text, u64 
   return range;
 }
 
+std::vector<u64> parse_stepped_bytes(std::string_view what, std::string_view text, u64 least, u64 most) {
+  auto const colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    if (text.find('-', 1) != std::string_view::npos)
+      throw usage_error{fmt::format("{}: '{}' has no step; steps are like 8-3072:8", what, text)};
+    return {parse_bytes(what, text, least, most)};
+  }
+  auto const range = parse_range(what, text.substr(0, colon), least, most);
+  u64 const step = parse_bytes(what, text.substr(colon + 1), 1, most), count = (range.most - range.least) / step + 1;
+  if (count > most_stepped_sizes)
+    throw usage_error{fmt::format("{}: '{}' is {} sizes, more than {}", what, text, count, most_stepped_sizes)};
+  std::vector<u64> sizes(count);
+  for (u64 i = 0; i < count; ++i) sizes[i] = range.least + i * step;
+  return sizes;
+}
+
 std::string format_bytes(u64 bytes) {
   constexpr char const* names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t power = 0;

@@ -16,6 +16,11 @@ u64 parse_count(std::string_view what, std::string_view text, u64 least = 0, u64
 /// TB). Throws usage_error likewise.
 u64 parse_bytes(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
 
+/// One size, or those of `LEAST-MOST:STEP`: LEAST, LEAST + STEP and so on, up to MOST. At most
+/// `most_stepped_sizes`. Throws usage_error likewise.
+std::vector<u64> parse_stepped_bytes(std::string_view what, std::string_view text, u64 least, u64 most);
+constexpr u64 most_stepped_sizes = 65536;
+
 /// A real number, like 0.95; throws usage_error likewise.
 double parse_real(std::string_view what, std::string_view text, double least, double most);
 

@@ -29,6 +29,7 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"fill_level", run_fill_level},
                                       {"exhaust", run_exhaust},
                                       {"utilisation", run_utilisation},
+                                      {"fragmentation", run_fragmentation},
                                       {"latency", run_latency},
                                       {"init", run_init},
                                       {"workers", run_workers},
@@ -42,6 +43,7 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"bounds", nullptr, run_bounds},
                                       {"semaphore", nullptr, run_semaphore},
                                       {"rcu_delegation", nullptr, run_rcu_delegation},
+                                      {"collective_mutex", nullptr, run_collective_mutex},
                                       {"random_walk", nullptr, run_random_walk}};
 
 scenario const& find_scenario(std::string const& name) {

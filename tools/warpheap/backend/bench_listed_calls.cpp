@@ -1,6 +1,7 @@
 // Scenarios that launch the kernels of listed_calls.hpp and timed_calls.hpp.
 #include "../../../bench/crowd.hpp"
 #include "../../../bench/fill_level.hpp"
+#include "../../../bench/fragmentation.hpp"
 #include "../../../bench/long_churn.hpp"
 #include "../../../bench/workers.hpp"
 
@@ -15,6 +16,10 @@ std::vector<bench::result> run_workers(std::string const& allocator, bench::requ
 
 std::vector<bench::result> run_fill_level(std::string const& allocator, bench::request const& asked) {
   return for_allocator(allocator, [&](auto entry) { return bench::fill_level(entry.contender(), asked); });
+}
+
+std::vector<bench::result> run_fragmentation(std::string const& allocator, bench::request const& asked) {
+  return for_allocator(allocator, [&](auto entry) { return bench::fragmentation(entry.contender(), asked); });
 }
 
 std::vector<bench::result> run_long_churn(std::string const& allocator, bench::request const& asked) {

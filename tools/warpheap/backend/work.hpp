@@ -14,6 +14,7 @@ std::vector<bench::result> run_fill(std::string const& allocator, bench::request
 std::vector<bench::result> run_fill_level(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_exhaust(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_utilisation(std::string const& allocator, bench::request const& asked);
+std::vector<bench::result> run_fragmentation(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_latency(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_init(std::string const& allocator, bench::request const& asked);
 std::vector<bench::result> run_workers(std::string const& allocator, bench::request const& asked);
@@ -30,6 +31,7 @@ std::vector<bench::result> run_placement(std::string const& allocator, bench::re
 std::vector<bench::result> run_placement_floor(bench::request const& asked);
 std::vector<bench::result> run_bounds(bench::request const& asked);
 std::vector<bench::result> run_semaphore(bench::request const& asked);
+std::vector<bench::result> run_collective_mutex(bench::request const& asked);
 std::vector<bench::result> run_random_walk(bench::request const& asked);
 std::vector<bench::result> run_rcu_delegation(bench::request const& asked);
 

@@ -1,5 +1,5 @@
-// The translation units whose device code has its malloc from us, so that a heap can be bound in
-// each of them.
+// The translation units whose device code calls a heap of the process by a name, so that the heap can
+// be bound in each of them: device malloc (override.hpp), and hamalloc (halloc_interface.hpp).
 //
 // Without -rdc=true a unit's device code is a program of its own with variables of its own, which
 // only host code of the same unit can name. So each unit brings a function that writes its
@@ -28,29 +28,39 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace detail {
 
+/// Each kind of heap has units and a heap of its own, so a program may have both:
+///
+///   struct kind {
+///     static constexpr char const* name;    the heap, in what is thrown
+///     static constexpr char const* second;  what is wrong with a second one
+///   };
+///
+/// Kinds have default visibility, as the lists have: one of each a process.
+
 /// How a unit's variable is reached: copies of a heap's binding, of the type that the unit's
 /// allocator names. Both throw what the backend says if they cannot.
-struct override_variable {
+struct unit_variable {
   void (*write)(void const* binding);
   void (*read)(void* binding);
 };
 
 /// What units are bound to: the `size` bytes at `bytes`, for one allocator and one device. It
 /// outlives its being bound.
-struct override_binding {
+struct unit_binding {
   std::string_view allocator;
   int device;
   void const* bytes;
   size_t size;
 };
 
-/// A unit that includes override.hpp or global_heap.hpp. On the list as long as it lives: from before main, or from
+/// A unit that includes the header of `Kind`. On the list as long as it lives: from before main, or from
 /// the loading of its library to the unloading.
-class override_unit {
+template <class Kind>
+class bound_unit {
  public:
   /// Bound at once if a heap is, and this unit can be; else it stays unbound, and bind_all() says
   /// why.
-  override_unit(char const* source, char const* allocator, override_variable variable)
+  bound_unit(char const* source, char const* allocator, unit_variable variable)
       : source_{source}, allocator_{allocator}, variable_{variable} {
     std::lock_guard const lock{mutex()};
     next_ = first();
@@ -58,11 +68,11 @@ class override_unit {
     auto const* const to = bound();
     if (to && to->allocator == allocator_) try_write(*to);
   }
-  override_unit(override_unit const&) = delete;
-  override_unit& operator=(override_unit const&) = delete;
-  ~override_unit() {
+  bound_unit(bound_unit const&) = delete;
+  bound_unit& operator=(bound_unit const&) = delete;
+  ~bound_unit() {
     std::lock_guard const lock{mutex()};
-    override_unit** link = &first();
+    bound_unit** link = &first();
     while (*link != this) link = &(*link)->next_;
     *link = next_;
   }
@@ -70,20 +80,20 @@ class override_unit {
   /// Binds all units, and those that come until unbind_all(). Throws std::logic_error if one was
   /// compiled for another allocator, and backend_error with the unit's name if one cannot be bound;
   /// then some are bound and some are not.
-  static void bind_all(override_binding const& to) {
+  static void bind_all(unit_binding const& to) {
     std::lock_guard const lock{mutex()};
     write_all(to);
     bound() = &to;
   }
 
   /// Throws what bind_all() would: to know that before there is anything to bind.
-  static void expect_all_bindable(override_binding const& nothing) {
+  static void expect_all_bindable(unit_binding const& nothing) {
     std::lock_guard const lock{mutex()};
     write_all(nothing);
   }
 
   /// Writes `nothing` to all units that can be reached, whatever becomes of the others.
-  static void unbind_all(override_binding const& nothing) noexcept {
+  static void unbind_all(unit_binding const& nothing) noexcept {
     std::lock_guard const lock{mutex()};
     bound() = nullptr;
     for (auto const* unit = first(); unit; unit = unit->next_) unit->try_write(nothing);
@@ -91,7 +101,7 @@ class override_unit {
 
   /// Whether any unit holds this binding: false when the device was reset since, and the variables
   /// are as at the start.
-  static bool any_holds(override_binding const& to) noexcept {
+  static bool any_holds(unit_binding const& to) noexcept {
     std::lock_guard const lock{mutex()};
     for (auto const* unit = first(); unit; unit = unit->next_)
       if (unit->holds(to)) return true;
@@ -99,26 +109,26 @@ class override_unit {
   }
 
  private:
-  static void write_all(override_binding const& to) {
+  static void write_all(unit_binding const& to) {
     for (auto const* unit = first(); unit; unit = unit->next_)  // O3, before any is written
       if (to.allocator != unit->allocator_)
-        throw std::logic_error{"override_heap: " + std::string{unit->source_} +
+        throw std::logic_error{std::string{Kind::name} + ": " + unit->source_ +
                                " was compiled for another allocator, " + unit->allocator_ + ", not " +
                                std::string{to.allocator}};
     backend::device_scope const there{to.device};
     for (auto const* unit = first(); unit; unit = unit->next_) unit->write(to);
   }
 
-  void write(override_binding const& to) const {
+  void write(unit_binding const& to) const {
     try {
       variable_.write(to.bytes);
     } catch (std::exception const& error) {
-      throw backend_error{"override_heap: device code of " + std::string{source_} +
+      throw backend_error{std::string{Kind::name} + ": device code of " + source_ +
                           " cannot be given its heap: " + error.what()};
     }
   }
 
-  void try_write(override_binding const& to) const noexcept {
+  void try_write(unit_binding const& to) const noexcept {
     backend::device_scope const there{to.device};
     try {
       variable_.write(to.bytes);
@@ -126,7 +136,7 @@ class override_unit {
     }
   }
 
-  bool holds(override_binding const& to) const noexcept {
+  bool holds(unit_binding const& to) const noexcept {
     backend::device_scope const there{to.device};
     try {
       std::string held(to.size, '\0');
@@ -138,12 +148,12 @@ class override_unit {
   }
 
   // One list a process, also where libraries hide what is inline.
-  [[gnu::visibility("default")]] static override_unit*& first() {
-    static constinit override_unit* list = nullptr;
+  [[gnu::visibility("default")]] static bound_unit*& first() {
+    static constinit bound_unit* list = nullptr;
     return list;
   }
-  [[gnu::visibility("default")]] static override_binding const*& bound() {
-    static constinit override_binding const* to = nullptr;
+  [[gnu::visibility("default")]] static unit_binding const*& bound() {
+    static constinit unit_binding const* to = nullptr;
     return to;
   }
   [[gnu::visibility("default")]] static std::mutex& mutex() {
@@ -153,25 +163,26 @@ class override_unit {
 
   char const* source_;
   char const* allocator_;
-  override_variable variable_;
-  override_unit* next_ = nullptr;
+  unit_variable variable_;
+  bound_unit* next_ = nullptr;
 };
 
-/// Says that the process has an override_heap. Throws std::logic_error if it has one already.
-class override_claim {
+/// Says that the process has a heap of this kind. Throws std::logic_error if it has one already.
+template <class Kind>
+class process_claim {
  public:
-  override_claim() {
+  process_claim() {
     // relaxed, here and below: it guards no memory.
     if (taken().exchange(true, std::memory_order_relaxed))
-      throw std::logic_error{"override_heap: the process has one, and device code is served by one"};
+      throw std::logic_error{std::string{Kind::name} + ": " + Kind::second};
   }
-  override_claim(override_claim const&) = delete;
-  override_claim& operator=(override_claim const&) = delete;
-  ~override_claim() { taken().store(false, std::memory_order_relaxed); }
+  process_claim(process_claim const&) = delete;
+  process_claim& operator=(process_claim const&) = delete;
+  ~process_claim() { taken().store(false, std::memory_order_relaxed); }
 
  private:
   [[gnu::visibility("default")]] static std::atomic<bool>& taken() {
-    static constinit std::atomic<bool> is = false;
+    static constinit std::atomic<bool> is{false};
     return is;
   }
 };

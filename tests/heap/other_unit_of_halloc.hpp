@@ -1,0 +1,14 @@
+// A second translation unit whose device code calls hamalloc and hafree.
+#pragma once
+
+#include "warpheap/platform/simt.hpp"
+
+namespace halloc_interface_test {
+
+/// Every thread's block of `bytes` bytes in `blocks`. Does not wait.
+void allocate_in_other_unit(warpheap::launch_shape shape, void** blocks, warpheap::size_t bytes);
+
+/// Frees every thread's block of `blocks`. Does not wait.
+void free_in_other_unit(warpheap::launch_shape shape, void* const* blocks);
+
+}  // namespace halloc_interface_test
