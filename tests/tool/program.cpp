@@ -149,20 +149,49 @@ TEST_F(Program, BenchOfWavesTakesItsOptions) {
       "--ranges 16-64 --divergence thread,block --allocate-shares 1,1 --free-shares 0,0.25 --repeat 2 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
-  ASSERT_EQ(document["results"].size(), 4u + 2 + 4);
+  ASSERT_EQ(document["results"].size(), 2u * 4 + 2 + 4);  // a size and a range of two_phase
   std::vector<std::string> operations;
   for (auto const& row : document["results"]) {
     operations.push_back(row["operation"]);
     EXPECT_EQ(row["checked"], true);
     EXPECT_EQ(row["times_us"].size(), 2u);
+    bool const hands_out =
+        row["scenario"] == "two_phase" || (row["scenario"] == "scaling" && row["operation"] != "free");
+    EXPECT_EQ(row.contains("bytes_per_second"), hands_out);
   }
-  EXPECT_THAT(operations, testing::ElementsAre("spree", "private", "spree", "private", "malloc", "free", "malloc",
-                                               "free", "malloc", "free"));
+  EXPECT_THAT(operations, testing::ElementsAre("spree", "private", "spree", "private", "spree", "private", "spree",
+                                               "private", "malloc", "free", "malloc", "free", "malloc", "free"));
+  for (size_t const i : {0, 8})  // 32 bytes a malloc
+    EXPECT_DOUBLE_EQ(document["results"][i]["bytes_per_second"],
+                     32 * document["results"][i]["operations_per_second"].get<double>());
+  EXPECT_EQ(document["results"][0]["parameters"]["most_bytes"], 32);
+  EXPECT_EQ(document["results"][4]["parameters"]["most_bytes"], 64);
   EXPECT_EQ(document["results"][0]["parameters"]["drawn_by"], 1);
   EXPECT_EQ(document["results"][2]["parameters"]["drawn_by"], 256);
   EXPECT_EQ(document["results"][2]["parameters"]["free_odd_permille"], 250);
-  EXPECT_EQ(document["results"][6]["primitive"], "one_piece");
-  EXPECT_EQ(document["results"][8]["allocator"], "slab_bitmap");
+  EXPECT_EQ(document["results"][10]["primitive"], "one_piece");
+  EXPECT_EQ(document["results"][12]["allocator"], "slab_bitmap");
+}
+
+TEST_F(Program, BenchTellsGibibytesHandedOut) {
+  std::string const options = " --backend host --pool 4MiB --repeat 1 --sizes 64 ";
+  for (std::string const scenario : {"two_phase --threads 64 --rounds 2", "scaling --workers 64"})
+    EXPECT_THAT(run("bench " + scenario + options).out, HasSubstr("GiB/s")) << scenario;
+  EXPECT_THAT(run("bench burst --threads 64" + options).out, testing::Not(HasSubstr("GiB/s")));
+}
+
+TEST_F(Program, BenchOfExhaustHasARowForEachThreadBlock) {
+  auto const made =
+      run("bench exhaust --backend host --threads 2048 --sizes 64,512 --thread-blocks 7,256 --repeat 2 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const rows = json::parse(made.out)["results"];
+  ASSERT_EQ(rows.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(rows[i]["parameters"]["bytes"], i < 2 ? 64 : 512);
+    EXPECT_EQ(rows[i]["parameters"]["thread_block"], i % 2 ? 256 : 7);
+    EXPECT_EQ(rows[i]["times_us"].size(), 2u);
+    EXPECT_FALSE(rows[i].contains("fastest_shape_us"));
+  }
 }
 
 TEST_F(Program, BenchOfBlocksThatLiveAcrossKernelsTakesItsOptions) {
