@@ -107,13 +107,14 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
 
 TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
   auto const made =
-      run("bench semaphore rcu_delegation --backend host --allocator slab_bitmap,scatter --workers 40 --batch 16 "
-          "--thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
+      run("bench semaphore rcu_delegation latency --backend host --allocator slab_bitmap,scatter --workers 40 "
+          "--batch 16 --thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
-  ASSERT_EQ(document["results"].size(), 4u);  // once, however many allocators
+  ASSERT_EQ(document["results"].size(), 4u + 2 * 2);  // primitives once, however many allocators
   std::vector<std::string> measured;
-  for (auto const& row : document["results"]) {
+  for (size_t i = 0; i < 4; ++i) {
+    auto const& row = document["results"][i];
     measured.push_back(row["primitive"]);
     EXPECT_EQ(row["allocator"], nullptr);
     EXPECT_EQ(row["checked"], true);
@@ -377,9 +378,9 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench long_churn --seconds 0", "--seconds: 0 is not between 0.001 and 86400");
   expect_refusal("bench long_churn --seconds long", "'long' is not a number");
   expect_refusal("bench burst churn --levels 0.5",
-                 "--levels: is of fill_level and long_churn, and neither is asked for");
-  expect_refusal("bench burst --kernels 5", "--kernels: is of fill_level and long_churn");
-  expect_refusal("bench fill_level --seconds 5", "--seconds: is of long_churn, which is not asked for");
+                 "--levels: burst and churn do not use it; fill_level and long_churn do\n");
+  expect_refusal("bench burst --kernels 5", "--kernels: burst does not use it; fill_level and long_churn do\n");
+  expect_refusal("bench fill_level --seconds 5", "--seconds: fill_level does not use it; long_churn does\n");
   expect_refusal("bench fill_level long_churn --kernels 9 --seconds 5", "--seconds: long_churn ends after --kernels");
   expect_refusal("bench semaphore --batch-ns 2000000", "--batch-ns");
   expect_refusal("bench semaphore --thread-blocks 2048", "--thread-blocks: 2048");
@@ -394,6 +395,11 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("pic --steps none", "'none'");
   expect_refusal("pic --frame-bytes 100", "--frame-bytes");
   expect_refusal("pic --repeat 0", "--repeat");
+  for (std::string const option : {"--cells 8x4", "--particles-per-cell 3", "--steps 100", "--repeat 1"})
+    expect_refusal("pic --backend host --find-capacity " + option,
+                   option.substr(0, option.find(' ')) + ": is of a simulation, and --find-capacity makes none\n");
+  expect_refusal("graph --backend host --batches 0 --replace",
+                 "--replace: is of batches that are erased, and --batches 0 erases none\n");
   expect_refusal("pic --backend host --cells 4096x4096 --particles-per-cell 200", "particles in all");
   expect_refusal("pic --backend host --pool 1MiB --allocator ring_buffer", "524288");
   expect_refusal("pic --allocator nobody", "'nobody'");
