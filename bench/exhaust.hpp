@@ -2,8 +2,10 @@
 // returns nullptr is memory that the allocator could not hand out: rounding, headers, fragments, or a search that gave up.
 // Figure 7 of Gelado and Garland 2019.
 //
-// The pool is as large as all threads' blocks, up to the pool that was asked for (512 MiB there); from there on fewer threads
-// ask. Times and failures are means over thread blocks of 1 to 1,024 threads. Sizes: `sizes`; threads: `threads`.
+// The pool is as large as all threads' blocks, up to the pool that was asked for (512 MiB there);
+// from there on fewer threads ask. Times and failures are means over thread blocks of 1 to 1,024
+// threads; with `thread_blocks` there is a row for each of these instead. Sizes: `sizes`; threads:
+// `threads`.
 #pragma once
 
 #include "one_call.hpp"
@@ -11,10 +13,13 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// Threads of a thread block, over which a time is the mean.
-inline std::vector<u32> exhaust_shapes() {
-  if constexpr (on_gpu) return {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-  else return {1, 32, 1024};
+/// Threads of a thread block: for each row those over which its times are the mean.
+inline std::vector<std::vector<u32>> exhaust_shapes(request const& asked) {
+  std::vector<std::vector<u32>> rows;
+  for (u64 const threads : asked.thread_blocks) rows.push_back({static_cast<u32>(threads)});
+  if (!rows.empty()) return rows;
+  if constexpr (on_gpu) return {{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}};
+  else return {{1, 32, 1024}};
 }
 
 /// A pool and as many threads as exhaust it with one block of `bytes` each.
@@ -27,19 +32,21 @@ struct exhaust_size {
         threads{pool_bytes / bytes} {}
 };
 
-/// One allocator at one size.
+/// What all rows of one allocator at one size have in common.
+inline result exhaust_row(std::string const& allocator, exhaust_size size) {
+  result row{.scenario = "exhaust", .allocator = allocator, .operation = "malloc"};
+  row.parameters = {{"bytes", size.bytes}, {"threads", size.threads}, {"pool_bytes", size.pool_bytes}};
+  return row;
+}
+
+/// One allocator at one size, by kernels of some shapes.
 template <class Allocator>
 class exhaust_at_size {
  public:
   exhaust_at_size(basic_heap<Allocator>& heap, contender<Allocator> const& who, exhaust_size size)
-      : heap_{heap}, resets_{who.resets}, draw_{size.bytes}, blocks_(size.threads) {
-    // Not as a bare list of names: of one that is assigned in a template nvcc 13.0 forgets the names, and the gap with them.
-    row_ = result{.scenario = "exhaust", .allocator = who.name, .operation = "malloc"};
-    row_.parameters = {{"bytes", size.bytes}, {"threads", size.threads}, {"pool_bytes", size.pool_bytes}};
-  }
+      : heap_{heap}, resets_{who.resets}, draw_{size.bytes}, blocks_(size.threads), row_{exhaust_row(who.name, size)} {}
 
-  result measure(u32 repeat) {
-    auto const shapes = exhaust_shapes();
+  result measure(std::vector<u32> const& shapes, u32 repeat) {
     std::vector<double> by_shape(shapes.size());
     u64 failures = 0;
     for (u32 round = 0; round <= repeat && row_.checked(); ++round) {
@@ -58,9 +65,12 @@ class exhaust_at_size {
     row_.failures = (failures + shapes.size() - 1) / shapes.size();
     auto const calls = static_cast<double>(blocks_.size() * shapes.size());
     row_.operations = served(blocks_.size() * shapes.size(), failures) / static_cast<double>(shapes.size());
-    row_.figures = {{"failed_share", static_cast<double>(failures) / calls},
-                    {"fastest_shape_us", *std::min_element(by_shape.begin(), by_shape.end())},
-                    {"slowest_shape_us", *std::max_element(by_shape.begin(), by_shape.end())}};
+    row_.figures = {{"failed_share", static_cast<double>(failures) / calls}};
+    if (shapes.size() == 1) row_.parameters.emplace_back("thread_block", shapes.front());
+    else
+      row_.figures.insert(row_.figures.end(),
+                          {{"fastest_shape_us", *std::min_element(by_shape.begin(), by_shape.end())},
+                           {"slowest_shape_us", *std::max_element(by_shape.begin(), by_shape.end())}});
     return row_;
   }
 
@@ -116,18 +126,21 @@ std::vector<result> exhaust(contender<Allocator> const& who, request const& aske
     return exhaust_size{bytes, most_threads, basic_heap<Allocator>::minimum_bytes, asked.pool_bytes};
   };
   std::vector<result> results;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (!asked.proceed("exhaust, " + who.name, i, sizes.size())) break;
-    auto const size = planned(sizes[i]);
-    result row{.scenario = "exhaust", .allocator = who.name, .operation = "malloc"};
-    row.parameters = {{"bytes", size.bytes}, {"threads", size.threads}, {"pool_bytes", size.pool_bytes}};
+  auto const shapes = exhaust_shapes(asked);
+  u64 done = 0;
+  for (u64 const bytes : sizes) {
+    auto const size = planned(bytes);
+    auto const row = exhaust_row(who.name, size);
     if (skip(results, row, refusal_of(who, size.bytes))) continue;
     // What has one pool a process has it for the last size.
     bool const has_pool = who.resets || size.pool_bytes == planned(sizes.back()).pool_bytes;
     if (!has_pool && skip(results, row, who.name + " has one pool a process: ask for this size alone")) continue;
     basic_heap<Allocator> heap{size.pool_bytes};
-    results.push_back(exhaust_at_size<Allocator>{heap, who, size}.measure(asked.repeat));
-    if (!results.back().checked()) break;  // what a broken heap says next means nothing
+    for (auto const& of_row : shapes) {
+      if (!asked.proceed("exhaust, " + who.name, done++, sizes.size() * shapes.size())) return results;
+      results.push_back(exhaust_at_size<Allocator>{heap, who, size}.measure(of_row, asked.repeat));
+      if (!results.back().checked()) return results;  // what a broken heap says next means nothing
+    }
   }
   return results;
 }

@@ -106,19 +106,24 @@ class one_call {
 /// Calls that were served of `calls`: a rate counts these alone.
 constexpr double served(u64 calls, u64 failures) { return static_cast<double>(calls - failures); }
 
-/// The three results that one set of times makes. `blueprint` has scenario, allocator and parameters.
+/// The three results that one set of times makes. `blueprint` has scenario, allocator and
+/// parameters, and in `bytes` what one malloc hands out, where a rate of bytes is told.
 inline void append_results(std::vector<result>& results, result blueprint, one_call_times const& times, u64 threads) {
   blueprint.fault = times.fault;
-  auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures, u64 calls) {
+  double const bytes_of_call = blueprint.bytes;
+  auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures, u64 calls,
+                          double bytes_of_operation) {
     blueprint.operation = operation;
     blueprint.times_us = times_us;
     blueprint.failures = failures;
     blueprint.operations = served(calls, failures);
+    blueprint.bytes = bytes_of_operation * blueprint.operations;
     results.push_back(blueprint);
   };
-  append("malloc", times.malloc_us, times.failures, threads);
-  append("free", times.free_us, 0, threads - times.failures);
-  if (!times.first_malloc_us.empty()) append("first_malloc", times.first_malloc_us, times.first_failures, threads);
+  append("malloc", times.malloc_us, times.failures, threads, bytes_of_call);
+  append("free", times.free_us, 0, threads - times.failures, 0);
+  if (!times.first_malloc_us.empty())
+    append("first_malloc", times.first_malloc_us, times.first_failures, threads, bytes_of_call);
 }
 
 /// The floor: what it takes to store a pointer a thread.

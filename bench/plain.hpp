@@ -41,7 +41,7 @@ struct request {
   std::vector<u64> sizes;
   std::vector<size_range> ranges;
   std::vector<u64> workers;
-  std::vector<u64> thread_blocks;       ///< threads of a thread block, for primitives; a time is the mean over them
+  std::vector<u64> thread_blocks;       ///< threads of a thread block, of exhaust and primitives
   u32 batch = 512;                      ///< units that a maker makes
   u32 batch_ns = 0;                     ///< and what that takes it, beside one atomic
   std::vector<u64> readers_per_writer;  ///< of rcu_delegation
@@ -66,6 +66,7 @@ struct result {
   std::vector<std::pair<std::string, double>> figures = {};  ///< measured beside the time: utilisation, cycles
   std::vector<double> times_us = {};
   double operations = 0;  ///< done in each of the times
+  double bytes = 0;       ///< asked for by these mallocs; 0 where no rate of bytes is told
   u64 failures = 0;       ///< calls that returned nullptr, in the last of the times
   std::string fault = {};
   std::string skipped = {};  ///< why nothing was measured; empty if it was

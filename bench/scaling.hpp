@@ -23,6 +23,7 @@ std::vector<result> scaling(contender<Allocator> const& who, request const& aske
       result blueprint{.scenario = "scaling", .allocator = who.name, .operation = "malloc"};
       blueprint.parameters = {{"bytes", bytes}, {"threads", number}, {"pool_bytes", asked.pool_bytes}};
       if (skip(results, blueprint, refusal_of(who, bytes))) continue;
+      blueprint.bytes = static_cast<double>(bytes);
       // Not from a fresh heap, whatever it can: all rows are of a heap in use.
       auto const times = one_call<Allocator>{heap, size_draw{bytes}, number}.measure(asked.repeat, false);
       append_results(results, blueprint, times, number);

@@ -30,6 +30,13 @@ bench::request small_request() {
   return asked;
 }
 
+/// Of a size, and of no range.
+bench::request request_of_two_phase() {
+  auto asked = small_request();
+  asked.ranges.clear();
+  return asked;
+}
+
 std::vector<bench::result> run(char const* scenario, bench::request const& asked,
                                char const* allocator = "slab_bitmap") {
   return make_host_backend()->bench(scenario, allocator, asked);
@@ -39,8 +46,7 @@ std::vector<bench::result> run(char const* scenario, bench::request const& asked
 u64 mallocs_of(bench::request const& asked, divergence kind) {
   u64 mallocs = 0;
   auto const share = [](double part) { return static_cast<u64>(part * 4294967296.0); };
-  bench::two_phase_plan const plan{0,
-                                   asked.seed,
+  bench::two_phase_plan const plan{asked.seed,
                                    bench::unit_of(kind),
                                    share(asked.allocate_shares[0]),
                                    share(asked.allocate_shares[1]),
@@ -58,7 +64,7 @@ u64 mallocs_of(bench::request const& asked, divergence kind) {
 }
 
 TEST(TwoPhase, MakesTheSameCallsInOneKernelAndInAKernelAStep) {
-  auto asked = small_request();
+  auto asked = request_of_two_phase();
   asked.divergences = {divergence::per_thread, divergence::per_warp, divergence::per_thread_block};
   for (u64 const seed : {1u, 2u, 3u}) {
     asked.seed = seed;
@@ -78,7 +84,7 @@ TEST(TwoPhase, MakesTheSameCallsInOneKernelAndInAKernelAStep) {
 // With the paper's shares p = 0.95 and q = 0.55, and h who hold a block: h' = h (1 - q) + (1 - h) p in even steps, and p and q
 // exchanged in odd ones. That tends to 0.9 after an even step, and 0.1 after an odd one.
 TEST(TwoPhase, AllocatesInWaves) {
-  auto asked = small_request();
+  auto asked = request_of_two_phase();
   asked.threads = 1 << 14;
   asked.divergences = {divergence::per_thread};
   double holds = 0, mallocs = 0;
@@ -96,7 +102,7 @@ TEST(TwoPhase, AllocatesInWaves) {
 }
 
 TEST(TwoPhase, DrawsAlikeWithinAUnitAndApartBetweenUnits) {
-  bench::two_phase_plan const plan{16, 5, 32, u64{1} << 31, u64{1} << 31, u64{1} << 31, u64{1} << 31};
+  bench::two_phase_plan const plan{5, 32, u64{1} << 31, u64{1} << 31, u64{1} << 31, u64{1} << 31};
   u32 alike = 0, units = 0;
   for (u32 step = 0; step < 64; ++step)
     for (u64 unit = 0; unit < 64; ++unit, ++units) {
@@ -108,7 +114,7 @@ TEST(TwoPhase, DrawsAlikeWithinAUnitAndApartBetweenUnits) {
 }
 
 TEST(TwoPhase, TakesSharesOfItsOwn) {
-  auto asked = small_request();
+  auto asked = request_of_two_phase();
   asked.allocate_shares = {1, 0};
   asked.free_shares = {0, 1};  // everybody in step: a malloc in even steps, a free in odd ones
   auto const rows = run("two_phase", asked);
@@ -121,7 +127,7 @@ TEST(TwoPhase, TakesSharesOfItsOwn) {
 }
 
 TEST(TwoPhase, CountsWhatFailed) {
-  auto asked = small_request();
+  auto asked = request_of_two_phase();
   asked.sizes = {16384};  // 256 fit
   asked.allocate_shares = {1, 1};
   asked.free_shares = {0, 0};
@@ -131,6 +137,54 @@ TEST(TwoPhase, CountsWhatFailed) {
     EXPECT_GT(row.operations, 200);
     EXPECT_EQ(row.failures, (700 - row.operations) * 16);
   }
+}
+
+// Each malloc draws its size from the range, apart from all others, and evenly: the sum of what
+// they get is that of their draws.
+TEST(TwoPhase, DrawsASizeForEachMallocOfARange) {
+  auto asked = small_request();
+  asked.sizes = {};
+  asked.ranges = {{100, 400}};
+  asked.allocate_shares = {1, 0};
+  asked.free_shares = {0, 1};  // everybody in step: thread i's call c in step 2 c
+  bench::size_draw const draw{100, 301, asked.seed};
+  double bytes = 0;
+  u32 least = 400, most = 100;
+  for (u64 thread = 0; thread < asked.threads; ++thread)
+    for (u32 call = 0; call < asked.rounds; ++call) {
+      auto const drawn = bench::two_phase_bytes(draw, thread, call);
+      bytes += static_cast<double>(drawn);
+      least = std::min(least, static_cast<u32>(drawn));
+      most = std::max(most, static_cast<u32>(drawn));
+    }
+  EXPECT_EQ(least, 100u);
+  EXPECT_EQ(most, 400u);
+  EXPECT_NEAR(bytes / (700 * 8), 250, 5);
+  auto const rows = run("two_phase", asked);
+  ASSERT_THAT(rows, SizeIs(2));
+  for (auto const& row : rows) {
+    EXPECT_EQ(row.fault, "");
+    EXPECT_EQ(row.operations, 700 * 8);
+    EXPECT_DOUBLE_EQ(row.bytes, bytes);
+    EXPECT_THAT(row.parameters, testing::IsSupersetOf({std::pair{std::string{"least_bytes"}, u64{100}},
+                                                       std::pair{std::string{"most_bytes"}, u64{400}}}));
+  }
+}
+
+TEST(TwoPhase, MeasuresSizesAndThenRanges) {
+  auto const rows = run("two_phase", small_request());
+  ASSERT_THAT(rows, SizeIs(4));
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(rows[i].fault, "");
+    EXPECT_THAT(rows[i].parameters, Contains(Pair("least_bytes", i < 2 ? 64u : 16u)));
+    EXPECT_THAT(rows[i].parameters, Contains(Pair("most_bytes", i < 2 ? 64u : 128u)));
+  }
+}
+
+TEST(Scaling, TellsBytesOfMallocs) {
+  auto asked = small_request();
+  auto const rows = run("scaling", asked);
+  for (auto const& row : rows) EXPECT_EQ(row.bytes, row.operation == "malloc" ? 64 * row.operations : 0);
 }
 
 TEST(Scaling, MeasuresEverySizeWithEveryNumberOfThreads) {

@@ -107,13 +107,14 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
 
 TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
   auto const made =
-      run("bench semaphore rcu_delegation collective_mutex --backend host --allocator slab_bitmap,scatter --workers 40 "
-          "--batch 16 --thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
+      run("bench semaphore rcu_delegation collective_mutex latency --backend host --allocator slab_bitmap,scatter "
+          "--workers 40 --batch 16 --thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
-  ASSERT_EQ(document["results"].size(), 8u);  // once, however many allocators
+  ASSERT_EQ(document["results"].size(), 8u + 2 * 2);  // primitives once, however many allocators
   std::vector<std::string> measured;
-  for (auto const& row : document["results"]) {
+  for (size_t i = 0; i < 8; ++i) {
+    auto const& row = document["results"][i];
     measured.push_back(row["primitive"]);
     EXPECT_EQ(row["allocator"], nullptr);
     EXPECT_EQ(row["checked"], true);
@@ -150,20 +151,49 @@ TEST_F(Program, BenchOfWavesTakesItsOptions) {
       "--ranges 16-64 --divergence thread,block --allocate-shares 1,1 --free-shares 0,0.25 --repeat 2 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
-  ASSERT_EQ(document["results"].size(), 4u + 2 + 4);
+  ASSERT_EQ(document["results"].size(), 2u * 4 + 2 + 4);  // a size and a range of two_phase
   std::vector<std::string> operations;
   for (auto const& row : document["results"]) {
     operations.push_back(row["operation"]);
     EXPECT_EQ(row["checked"], true);
     EXPECT_EQ(row["times_us"].size(), 2u);
+    bool const hands_out =
+        row["scenario"] == "two_phase" || (row["scenario"] == "scaling" && row["operation"] != "free");
+    EXPECT_EQ(row.contains("bytes_per_second"), hands_out);
   }
-  EXPECT_THAT(operations, testing::ElementsAre("spree", "private", "spree", "private", "malloc", "free", "malloc",
-                                               "free", "malloc", "free"));
+  EXPECT_THAT(operations, testing::ElementsAre("spree", "private", "spree", "private", "spree", "private", "spree",
+                                               "private", "malloc", "free", "malloc", "free", "malloc", "free"));
+  for (size_t const i : {0, 8})  // 32 bytes a malloc
+    EXPECT_DOUBLE_EQ(document["results"][i]["bytes_per_second"],
+                     32 * document["results"][i]["operations_per_second"].get<double>());
+  EXPECT_EQ(document["results"][0]["parameters"]["most_bytes"], 32);
+  EXPECT_EQ(document["results"][4]["parameters"]["most_bytes"], 64);
   EXPECT_EQ(document["results"][0]["parameters"]["drawn_by"], 1);
   EXPECT_EQ(document["results"][2]["parameters"]["drawn_by"], 256);
   EXPECT_EQ(document["results"][2]["parameters"]["free_odd_permille"], 250);
-  EXPECT_EQ(document["results"][6]["primitive"], "one_piece");
-  EXPECT_EQ(document["results"][8]["allocator"], "slab_bitmap");
+  EXPECT_EQ(document["results"][10]["primitive"], "one_piece");
+  EXPECT_EQ(document["results"][12]["allocator"], "slab_bitmap");
+}
+
+TEST_F(Program, BenchTellsGibibytesHandedOut) {
+  std::string const options = " --backend host --pool 4MiB --repeat 1 --sizes 64 ";
+  for (std::string const scenario : {"two_phase --threads 64 --rounds 2", "scaling --workers 64"})
+    EXPECT_THAT(run("bench " + scenario + options).out, HasSubstr("GiB/s")) << scenario;
+  EXPECT_THAT(run("bench burst --threads 64" + options).out, testing::Not(HasSubstr("GiB/s")));
+}
+
+TEST_F(Program, BenchOfExhaustHasARowForEachThreadBlock) {
+  auto const made =
+      run("bench exhaust --backend host --threads 2048 --sizes 64,512 --thread-blocks 7,256 --repeat 2 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const rows = json::parse(made.out)["results"];
+  ASSERT_EQ(rows.size(), 4u);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(rows[i]["parameters"]["bytes"], i < 2 ? 64 : 512);
+    EXPECT_EQ(rows[i]["parameters"]["thread_block"], i % 2 ? 256 : 7);
+    EXPECT_EQ(rows[i]["times_us"].size(), 2u);
+    EXPECT_FALSE(rows[i].contains("fastest_shape_us"));
+  }
 }
 
 TEST_F(Program, BenchOfBlocksThatLiveAcrossKernelsTakesItsOptions) {
@@ -385,16 +415,17 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench long_churn --seconds 0", "--seconds: 0 is not between 0.001 and 86400");
   expect_refusal("bench long_churn --seconds long", "'long' is not a number");
   expect_refusal("bench burst churn --levels 0.5",
-                 "--levels: is of fill_level, long_churn and fragmentation, and none of them is asked for");
-  expect_refusal("bench fragmentation --kernels 5", "--kernels: is of fill_level and long_churn");
+                 "--levels: burst and churn do not use it; fill_level, long_churn and fragmentation do\n");
+  expect_refusal("bench fragmentation --kernels 5", "--kernels: fragmentation does not use it; fill_level and");
   expect_refusal("bench fragmentation --left-shares 1.5", "--left-shares: 1.5 is not between 0 and 1");
   expect_refusal("bench fragmentation --left-shares 0.0004", "0.0004 is neither 0 nor between 0.001 and 1");
   expect_refusal("bench fragmentation --left-shares 0.5,", "--left-shares");
-  expect_refusal("bench fill_level --left-shares 0.5", "--left-shares: is of fragmentation, which is not asked for");
+  expect_refusal("bench fill_level --left-shares 0.5",
+                 "--left-shares: fill_level does not use it; fragmentation does\n");
   expect_refusal("bench burst --sizes 8-64", "--sizes: '8-64' has no step");
   expect_refusal("bench burst --sizes 8-64:0", "--sizes: '0' is less than 1 B");
-  expect_refusal("bench burst --kernels 5", "--kernels: is of fill_level and long_churn");
-  expect_refusal("bench fill_level --seconds 5", "--seconds: is of long_churn, which is not asked for");
+  expect_refusal("bench burst --kernels 5", "--kernels: burst does not use it; fill_level and long_churn do\n");
+  expect_refusal("bench fill_level --seconds 5", "--seconds: fill_level does not use it; long_churn does\n");
   expect_refusal("bench fill_level long_churn --kernels 9 --seconds 5", "--seconds: long_churn ends after --kernels");
   expect_refusal("bench semaphore --batch-ns 2000000", "--batch-ns");
   expect_refusal("bench semaphore --thread-blocks 2048", "--thread-blocks: 2048");
@@ -409,6 +440,11 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("pic --steps none", "'none'");
   expect_refusal("pic --frame-bytes 100", "--frame-bytes");
   expect_refusal("pic --repeat 0", "--repeat");
+  for (std::string const option : {"--cells 8x4", "--particles-per-cell 3", "--steps 100", "--repeat 1"})
+    expect_refusal("pic --backend host --find-capacity " + option,
+                   option.substr(0, option.find(' ')) + ": is of a simulation, and --find-capacity makes none\n");
+  expect_refusal("graph --backend host --batches 0 --replace",
+                 "--replace: is of batches that are erased, and --batches 0 erases none\n");
   expect_refusal("pic --backend host --cells 4096x4096 --particles-per-cell 200", "particles in all");
   expect_refusal("pic --backend host --pool 1MiB --allocator ring_buffer", "524288");
   expect_refusal("pic --allocator nobody", "'nobody'");

@@ -71,6 +71,10 @@ TEST_F(ProgramJoin, ReadsItsTables) {
   expect_refusal("join --backend host --probe " + probe, "--probe: needs --build");
   expect_refusal("join --backend host --skew 1 --build " + build + " --probe " + probe,
                  "--skew: is of tables that are made");
+  std::string const files = " --build " + build + " --probe " + probe;
+  expect_refusal("join --backend host --seed 1" + files,
+                 "--seed: is of tables that are made and of --deterministic, and files are given\n");
+  EXPECT_EQ(run("join --backend host --pool 1MiB --seed 1 --deterministic" + files).status, 0);
 }
 
 TEST_F(ProgramJoin, ThatDoesNotFitIsRefusedOrAFailedCheck) {

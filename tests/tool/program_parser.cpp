@@ -136,7 +136,7 @@ TEST_F(ProgramParser, BashCompletes) {
   EXPECT_EQ(completed("graph --backend \"\""), "cuda host\n");
   EXPECT_EQ(completed("graph --backend = h"), "host\n") << "as bash cuts --backend=h";
   EXPECT_EQ(completed("graph --backend ="), "cuda host\n");
-  EXPECT_EQ(completed("graph --allocator slab_bitmap,sc"), "slab_bitmap,scatter\n");
+  EXPECT_EQ(completed("graph --allocator slab_bitmap,sc"), "slab_bitmap,scatter slab_bitmap,scatter_coalesced\n");
   EXPECT_EQ(completed("join --allocator dir"), "direct\n");
   EXPECT_EQ(completed("graph --allocator dir"), "\n");
   EXPECT_EQ(completed("bench burst rand"), "random_walk\n");

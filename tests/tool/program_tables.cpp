@@ -1,8 +1,10 @@
 // The tables that the program prints: how wide they are, what they say once, and that their rates
 // count calls that were served.
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bench_options.hpp"
 #include "program.hpp"
 #include "warpheap/platform/types.hpp"
 
@@ -25,15 +27,31 @@ std::string too_wide(std::string const& text) {
   return found;
 }
 
+/// Options of `scenario`, all that it uses of some.
+std::string options_of(std::string const& scenario) {
+  bool const is_of_slots = scenario == "fill_level" || scenario == "long_churn";
+  std::map<std::string, std::string> const values{{"--allocator", "slab_bitmap,halloc,ring_buffer"},
+                                                  {"--pool", "2MiB"},
+                                                  {"--sizes", "64,1024,9000"},
+                                                  {"--ranges", is_of_slots ? "900-8192" : "16-64,16-9000"},
+                                                  {"--threads", "96"},
+                                                  {"--workers", "32,96"},
+                                                  {"--levels", "0.5,1.5"},
+                                                  {"--kernels", "10"},
+                                                  {"--rounds", "4"},
+                                                  {"--repeat", "1"}};
+  std::string typed;
+  for (auto const& option : bench_options())
+    if (auto const at = values.find(option.name); at != values.end() && option.is_used_by(scenario))
+      typed += " " + at->first + " " + at->second;
+  return typed;
+}
+
 TEST_F(ProgramTables, OfEveryScenarioFit) {
   auto const scenarios = json::parse(run("info --json -").out)["scenarios"];
   ASSERT_GE(scenarios.size(), 17u);
   for (std::string const scenario : scenarios) {
-    bool const is_of_slots = scenario == "fill_level" || scenario == "long_churn";
-    auto const made = run("bench " + scenario +
-                          " --backend host --pool 2MiB --threads 96 --repeat 1 --rounds 4 --workers 32,96 "
-                          "--allocator slab_bitmap,halloc,ring_buffer --sizes 64,1024,9000 --ranges " +
-                          (is_of_slots ? "900-8192 --levels 0.5,1.5 --kernels 10" : "16-64,16-9000"));
+    auto const made = run("bench " + scenario + " --backend host" + options_of(scenario));
     EXPECT_EQ(made.status, 0) << scenario << made.err;
     EXPECT_THAT(made.out, HasSubstr(scenario)) << scenario;
     EXPECT_GE(std::count(made.out.begin(), made.out.end(), '\n'), 4) << scenario;

@@ -15,6 +15,11 @@ double operations_per_second(bench::result const& made) {
   return seconds > 0 ? made.operations / seconds : 0;
 }
 
+double bytes_per_second(bench::result const& made) {
+  double const seconds = bench::median(made.times_us) * 1e-6;
+  return seconds > 0 ? made.bytes / seconds : 0;
+}
+
 nlohmann::ordered_json json_of(bench::result const& made, std::string const& backend) {
   using json = nlohmann::ordered_json;
   json row{{"scenario", made.scenario}, {"allocator", made.allocator}, {"backend", backend}};
@@ -36,6 +41,7 @@ nlohmann::ordered_json json_of(bench::result const& made, std::string const& bac
   row["times_us"] = made.checked() ? made.times_us : std::vector<double>{};
   row["median_us"] = made.checked() ? json(bench::median(made.times_us)) : json(nullptr);
   row["operations_per_second"] = made.checked() ? json(operations_per_second(made)) : json(nullptr);
+  if (made.checked() && made.bytes > 0) row["bytes_per_second"] = bytes_per_second(made);
   if (made.checked())
     for (auto const& [name, value] : made.figures) row[name] = value;
   row["failures"] = made.failures;
@@ -70,14 +76,18 @@ std::string parameter_text(std::string const& name, u64 value) {
 
 std::string table_of(std::string const& scenario, std::vector<bench::result> const& results) {
   named_values parameters, figures;
+  bool tells_bytes = false;
   for (auto const& made : results) {
     if (made.scenario != scenario) continue;
     add_names(parameters, made.parameters);
+    tells_bytes |= made.bytes > 0;
     if (made.checked() && made.skipped.empty()) add_names(figures, made.figures);
   }
   std::vector<std::string> titles{"measured", "operation"};
   for (auto const& name : parameters) titles.push_back(">" + name);
-  for (auto const* const title : {">median us", ">operations/s", ">failures"}) titles.emplace_back(title);
+  for (auto const* const title : {">median us", ">operations/s"}) titles.emplace_back(title);
+  if (tells_bytes) titles.emplace_back(">GiB/s");
+  titles.emplace_back(">failures");
   for (auto const& name : figures) titles.push_back(">" + name);
 
   text_table table{titles, 2 + parameters.size()};
@@ -94,6 +104,8 @@ std::string table_of(std::string const& scenario, std::vector<bench::result> con
     } else {
       cells.push_back(fmt::format("{:.1f}", bench::median(made.times_us)));
       cells.push_back(format_rate(operations_per_second(made)));
+      if (tells_bytes)
+        cells.push_back(made.bytes > 0 ? fmt::format("{:.4g}", bytes_per_second(made) / (u64{1} << 30)) : "");
       cells.push_back(fmt::format("{}", made.failures));
       add_cells(cells, figures, made.figures, [](auto const&, double value) { return fmt::format("{:.4g}", value); });
     }

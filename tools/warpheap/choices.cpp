@@ -66,7 +66,7 @@ choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::
   made.on = choose_backend(flags.backend);
   made.allocators = choose_allocators(*made.on, flags.allocators, others);
   made.pool_bytes = choose_pool(*made.on, flags.pool, host_pool_bytes);
-  made.seed = parse_count("--seed", flags.seed);
+  if (!flags.seed.empty()) made.seed = parse_count("--seed", flags.seed);
   made.deterministic = flags.deterministic;
   if (flags.deterministic) made.on->run_deterministically(made.seed);
   return made;

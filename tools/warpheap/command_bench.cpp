@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bench_options.hpp"
 #include "bench_rows.hpp"
 #include "choices.hpp"
 #include "interruption.hpp"
@@ -86,21 +87,9 @@ std::vector<double> parse_left_shares(std::string const& typed) {
   return shares;
 }
 
-/// Refuses options that none of these scenarios takes.
-void refuse_unused(bench_flags const& flags, std::vector<std::string> const& scenarios) {
-  auto const runs = [&](char const* name) {
-    return std::find(scenarios.begin(), scenarios.end(), name) != scenarios.end();
-  };
-  bool const has_long_churn = runs("long_churn");
-  bool const has_load = has_long_churn || runs("fill_level");
-  if (!has_load && !runs("fragmentation"))
-    refuse_typed({{"--levels", flags.levels}},
-                 "is of fill_level, long_churn and fragmentation, and none of them is asked for");
-  if (!has_load)
-    refuse_typed({{"--kernels", flags.kernels}}, "is of fill_level and long_churn, and neither is asked for");
-  if (!runs("fragmentation"))
-    refuse_typed({{"--left-shares", flags.left_shares}}, "is of fragmentation, which is not asked for");
-  if (!has_long_churn) refuse_typed({{"--seconds", flags.seconds}}, "is of long_churn, which is not asked for");
+/// Refuses options that none of these scenarios uses, and two that exclude each other.
+void refuse_options(bench_flags const& flags, std::vector<std::string> const& scenarios) {
+  refuse_unused(flags, scenarios);
   if (!flags.kernels.empty())
     refuse_typed({{"--seconds", flags.seconds}}, "long_churn ends after --kernels, which is given");
 }
@@ -125,16 +114,17 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   asked.thread_blocks = parse_counts("--thread-blocks", flags.thread_blocks, 1024);
   asked.readers_per_writer = parse_counts("--readers-per-writer", flags.readers_per_writer, most_workers);
   asked.divergences = parse_divergences(flags.divergence);
-  asked.allocate_shares = parse_shares("--allocate-shares", flags.allocate_shares);
-  asked.free_shares = parse_shares("--free-shares", flags.free_shares);
-  asked.batch = static_cast<u32>(parse_count("--batch", flags.batch, 1, most_batch));
-  asked.batch_ns = static_cast<u32>(parse_count("--batch-ns", flags.batch_ns, 0, most_batch_ns));
+  if (!flags.allocate_shares.empty()) asked.allocate_shares = parse_shares("--allocate-shares", flags.allocate_shares);
+  if (!flags.free_shares.empty()) asked.free_shares = parse_shares("--free-shares", flags.free_shares);
+  if (!flags.batch.empty()) asked.batch = static_cast<u32>(parse_count("--batch", flags.batch, 1, most_batch));
+  if (!flags.batch_ns.empty())
+    asked.batch_ns = static_cast<u32>(parse_count("--batch-ns", flags.batch_ns, 0, most_batch_ns));
   asked.levels = parse_levels(flags.levels);
   asked.left_shares = parse_left_shares(flags.left_shares);
   if (!flags.kernels.empty()) asked.kernels = parse_count("--kernels", flags.kernels, 1, most_kernels);
   if (!flags.seconds.empty()) asked.seconds = parse_real("--seconds", flags.seconds, 0.001, most_seconds);
-  asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
-  asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
+  if (!flags.rounds.empty()) asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
+  if (!flags.repeat.empty()) asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   return asked;
 }
 
@@ -195,7 +185,7 @@ int run_bench(bench_flags const& flags) {
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, bench_host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
-  refuse_unused(flags, scenarios);
+  refuse_options(flags, scenarios);
   auto const [results, signal] = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
 
   auto document = new_document(*chosen.on);

@@ -150,6 +150,8 @@ int run_graph(graph_flags const& flags) {
   auto const chosen = choose(flags.common, graph_host_pool);
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
+  if (flags.replace && settings.rounds == 0)
+    throw usage_error{"--replace: is of batches that are erased, and --batches 0 erases none"};
   if (!flags.batch_size.empty()) settings.batch_size = parse_count("--batch-size", flags.batch_size, 1, u64{1} << 30);
 
   source input;

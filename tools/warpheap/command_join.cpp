@@ -96,6 +96,9 @@ input read_files(join_flags const& flags, backend const& on) {
                 {"--match", flags.match},
                 {"--skew", flags.skew}},
                "is of tables that are made, and files are given");
+  if (!flags.common.deterministic)
+    refuse_typed({{"--seed", flags.common.seed}},
+                 "is of tables that are made and of --deterministic, and files are given");
   input made;
   if (flags.build == standard_input && flags.probe == standard_input)
     throw usage_error{"--probe: standard input is the table of --build already"};

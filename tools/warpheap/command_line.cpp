@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "bench_options.hpp"
 #include "choices.hpp"
 #include "command_outline.hpp"
 #include "commands.hpp"
@@ -61,7 +62,7 @@ void add_common_flags(CLI::App& to, common_flags& flags, common_defaults const& 
            fmt::format("Bytes that the heap has for blocks, like 512MiB (default {}; on the host {})",
                        defaults.gpu_pool, defaults.host_pool),
            "SIZE");
-  add_text(to, "--seed", flags.seed, defaults.random, "N")->capture_default_str();
+  add_text(to, "--seed", flags.seed, defaults.random, "N")->default_str("1");
   add_switch(to, "--deterministic", flags.deterministic,
              "Host backend alone: one lane at a time, in an order that depends on --seed alone; slow");
 }
@@ -117,14 +118,15 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one allocation), "
       "crowd (large blocks by many threads at once, among small ones too, and what churn of them leaves to be had), "
       "placement (how far blocks lie apart, and what that costs who writes and reads them, beside a packed array).\n"
-      "Of the default allocator, whatever the allocators: bounds (burst and churn in kernels with five launch bounds, "
+      "Of the default allocator alone: bounds (burst and churn in kernels with five launch bounds, "
       "with their registers).\n"
-      "Scenarios of primitives, whatever the allocators: semaphore (a unit for every thread, made by the batch: "
+      "Of primitives, and of no allocator: semaphore (a unit for every thread, made by the batch: "
       "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every "
       "barrier a wait of its own, against barriers that are delegated), collective_mutex (a little work of every "
       "thread under one mutex: lane by lane under a spin mutex, against groups of lanes), random_walk (steps and time "
       "of a page by RW, "
       "RW-BM, CoRW and a queue as free pages become few, beside theory).\n"
+      "An option is refused if none of the scenarios that are asked for uses it.\n"
       "Operations a second count calls that were served; failures are the calls that returned nullptr. Allocator "
       "'null' is the floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
       "operations that no free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the "
@@ -135,63 +137,9 @@ void add_bench(CLI::App& to, bench_flags& flags) {
                    {.host_pool = "256MiB, 32MiB for fragmentation, and 8MiB for fill, exhaust and utilisation",
                     .gpu_pool = "8GiB on a GPU, or half of its free memory if that is less, and 512MiB for exhaust, "
                                 "scaling and fragmentation"});
-  add_sizes(
-      to, flags.sizes, flags.ranges,
-      "Sizes of burst, fill, exhaust, utilisation, latency, workers, policy_overhead, two_phase, scaling, "
-      "head_replacement, crowd (default 256KiB,1MiB,16MiB,64MiB,1GiB), fragmentation (default 64KiB,1MiB), "
-      "placement and bounds (the first)",
-      "Ranges of sizes of mixed, churn, long_churn, fill_level, fragmentation and bounds (the first), the churn of "
-      "placement (the first), utilisation, policy_overhead and prefix_sum");
-  add_text(to, "--threads", flags.threads,
-           "Threads (default on a GPU: burst, mixed, exhaust and policy_overhead 1048576, churn and two_phase "
-           "262144, bounds both, fill 65536, placement 100000 and 262144 for its churn, fill_level and long_churn "
-           "1048576 slots, head_replacement four slabs' blocks for each of halloc's rows; on the host fewer)",
-           "N");
-  add_text(to, "--workers", flags.workers,
-           "Numbers of threads of workers (default on a GPU: 2, 4, 8, ... 16384), semaphore (32, 64, ... 1048576), "
-           "rcu_delegation (64, 256, ... 16384), collective_mutex (32, 128, ... 32768), scaling (32, 64, ... 2097152), "
-           "prefix_sum (1024, 32768, 1048576), "
-           "crowd (1, 16, 256, 1024, 4096, 16384) and random_walk (1024, 4096, ... 262144); on the host fewer",
-           "N[,N...]");
-  add_text(to, "--thread-blocks", flags.thread_blocks,
-           "Threads of a thread block of semaphore, rcu_delegation and collective_mutex (default 256); times are means "
-           "over the list",
-           "N[,N...]");
-  add_text(to, "--batch", flags.batch, "Units of a batch of semaphore", "N")->capture_default_str();
-  add_text(to, "--batch-ns", flags.batch_ns,
-           "Of semaphore: nanoseconds that a batch takes its maker, beside one atomic", "N")
-      ->capture_default_str();
-  add_text(to, "--readers-per-writer", flags.readers_per_writer,
-           "Of rcu_delegation: one in N threads removes an element (default 1,4,16,64)", "N[,N...]");
-  add_text(to, "--divergence", flags.divergence,
-           "Of two_phase: the threads that draw what to do, and do it, together (default warp)",
-           "thread|warp|block[,...]");
-  add_text(to, "--allocate-shares", flags.allocate_shares,
-           "Of two_phase: how likely a thread without a block allocates in an even step, and in an odd one", "EVEN,ODD")
-      ->capture_default_str();
-  add_text(to, "--free-shares", flags.free_shares, "Of two_phase: how likely one with a block frees it", "EVEN,ODD")
-      ->capture_default_str();
-  add_text(to, "--levels", flags.levels,
-           "Shares of the pool that are asked for, of fill_level (default 0.3,0.5,0.7,0.8,0.9,0.95,0.99,1,2), "
-           "long_churn (the first; default 0.5) and fragmentation (the first; default 0.9)",
-           "SHARE[,SHARE...]");
-  add_text(to, "--left-shares", flags.left_shares,
-           "Of fragmentation: shares of the blocks that are not freed (default 0.5,0.25,0.1,0.05,0.02,0.01,0.001)",
-           "SHARE[,SHARE...]");
-  add_text(
-      to, "--kernels", flags.kernels,
-      "Kernels of each row of fill_level (default 256 on a GPU, 16 on the host); of long_churn, steps of two kernels "
-      "in place of --seconds (at least 10)",
-      "N");
-  add_text(to, "--seconds", flags.seconds, "Of long_churn: time on the device (default 10 on a GPU, 0.5 on the host)",
-           "SECONDS");
-  add_text(
-      to, "--rounds", flags.rounds,
-      "Rounds of churn and policy_overhead, of the churn in crowd (two kernels each) and in placement; of two_phase, "
-      "with two steps each",
-      "N")
-      ->capture_default_str();
-  add_text(to, "--repeat", flags.repeat, "Times that each operation is measured", "N")->capture_default_str();
+  for (auto const& option : bench_options())
+    if (!option.text.empty())
+      add_text(to, option.name, option.typed(flags), option.help(), option.type)->default_str(option.initial);
 }
 
 void add_verify(CLI::App& to, verify_flags& flags) {
@@ -221,7 +169,7 @@ void add_pic(CLI::App& to, pic_flags& flags) {
   add_text(to, "--species", flags.species, "Species (default 2); with --find-capacity the most (default 16)", "N");
   add_text(to, "--steps", flags.steps, "Steps of a run (default 100 on a GPU, 20 on the host)", "N");
   add_text(to, "--frame-bytes", flags.frame_bytes, "Bytes of a frame", "SIZE")->capture_default_str();
-  add_text(to, "--repeat", flags.repeat, "Runs, each from the start", "N")->capture_default_str();
+  add_text(to, "--repeat", flags.repeat, "Runs, each from the start", "N")->default_str("1");
   add_switch(to, "--find-capacity", flags.find_capacity,
              "No simulation: how many particles one species can have, for 1, 2, ... species");
 }

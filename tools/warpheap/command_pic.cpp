@@ -33,6 +33,12 @@ void parse_cells(std::string const& text, pic_settings& settings) {
 }
 
 pic_settings parse_settings(pic_flags const& flags, choices const& chosen) {
+  if (flags.find_capacity)
+    refuse_typed({{"--cells", flags.cells},
+                  {"--particles-per-cell", flags.particles_per_cell},
+                  {"--steps", flags.steps},
+                  {"--repeat", flags.repeat}},
+                 "is of a simulation, and --find-capacity makes none");
   bool const on_host = chosen.on->name() == "host";
   auto const typed_or = [](std::string const& typed, char const* otherwise) {
     return typed.empty() ? std::string{otherwise} : typed;
@@ -46,7 +52,7 @@ pic_settings parse_settings(pic_flags const& flags, choices const& chosen) {
   settings.steps =
       static_cast<u32>(parse_count("--steps", typed_or(flags.steps, on_host ? "20" : "100"), 1, 1'000'000));
   settings.frame_bytes = parse_bytes("--frame-bytes", flags.frame_bytes, least_frame_bytes, most_frame_bytes);
-  settings.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
+  settings.repeat = static_cast<u32>(parse_count("--repeat", typed_or(flags.repeat, "1"), 1, 10'000));
   u64 const particles = u64{settings.cells_x} * settings.cells_y * settings.particles_per_cell * settings.species;
   if (!flags.find_capacity && particles > 0xffff'fffeu)
     throw usage_error{

@@ -14,7 +14,7 @@ struct common_flags {
   std::string backend;
   std::string allocators;
   std::string pool;
-  std::string seed = "1";
+  std::string seed;
   std::string json;
   bool deterministic = false;
 };
@@ -39,18 +39,18 @@ struct bench_flags {
   std::string threads;
   std::string workers;
   std::string thread_blocks;
-  std::string batch = "512";
-  std::string batch_ns = "0";
+  std::string batch;
+  std::string batch_ns;
   std::string readers_per_writer;
   std::string divergence;
-  std::string allocate_shares = "0.95,0.55";
-  std::string free_shares = "0.55,0.95";
+  std::string allocate_shares;
+  std::string free_shares;
   std::string levels;
   std::string left_shares;
   std::string kernels;
   std::string seconds;
-  std::string rounds = "64";
-  std::string repeat = "7";
+  std::string rounds;
+  std::string repeat;
 };
 
 struct verify_flags {
@@ -68,7 +68,7 @@ struct pic_flags {
   std::string species;
   std::string steps;
   std::string frame_bytes = "8192";
-  std::string repeat = "1";
+  std::string repeat;
   bool find_capacity = false;
 };
 

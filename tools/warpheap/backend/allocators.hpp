@@ -1,4 +1,5 @@
-// The allocators that the tool knows, picked at run time by name. One more is one more line in `known_allocators`.
+// The allocators that the tool knows, picked at run time by name. One more is one more line in
+// `known_allocators`, and every scenario compiled for it once more, which takes nvcc 20 s to 90 s.
 #pragma once
 
 #include <optional>
@@ -33,6 +34,14 @@ struct entry {
   static bench::contender<Allocator> contender() { return {name, Reset == reset::frees_all}; }
 };
 
+/// The same under a name of its own, where that of the creation policy says too little.
+template <class Allocator, text Name, text Description>
+struct named_entry : entry<Allocator, Description> {
+  static constexpr char const* name = Name.characters;
+
+  static bench::contender<Allocator> contender() { return {name, true}; }
+};
+
 template <class... Entries>
 struct entry_list {
   static std::vector<allocator_description> descriptions() {
@@ -54,6 +63,21 @@ inline constexpr creation::halloc_config three_quarters{.split_percent = 75};
 using halloc_split_allocator = finely_aligned_allocator<creation::halloc<three_quarters>>;
 inline constexpr creation::ualloc_config wide_bins{.wide_bins = true, .largest_log2 = 10};
 using throughput_wide_allocator = plain_allocator<creation::throughput<wide_bins>>;
+inline constexpr creation::rw_malloc_config units_of_64{.unit_bytes = 64};
+using rw_malloc_64_allocator = plain_allocator<creation::rw_malloc<units_of_64>>;
+/// A creation policy behind warp_coalesce.
+template <class Creation>
+using coalesced_allocator = allocator<Creation, distribution::warp_coalesce, oom::return_null,
+                                      reserve_pool::device_memory, alignment::shrink<16>>;
+using slab_bitmap_coalesced_allocator = coalesced_allocator<creation::slab_bitmap<>>;
+using scatter_coalesced_allocator = coalesced_allocator<creation::scatter<>>;
+/// A quarter of the pool is scatter's, and the rest is the heap behind it.
+inline constexpr oom::overflow_config three_quarters_behind{.second_sixteenths = 12};
+using overflow_allocator =
+    allocator<creation::scatter<>, distribution::none, oom::overflow_to<default_allocator, three_quarters_behind>,
+              reserve_pool::device_memory, alignment::shrink<16>>;
+using host_memory_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
+                                        reserve_pool::host_memory, alignment::shrink<16>>;
 
 using known_allocators = entry_list<
     entry<default_allocator, "the default: slabs of one size class, a bitmap each, reserve then search">,
@@ -71,8 +95,16 @@ using known_allocators = entry_list<
     entry<ualloc_allocator,
           "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">,
     entry<throughput_allocator, "UAlloc up to 1 KiB and TBuddy above: the allocator of Gelado and Garland">,
-    entry<throughput_wide_allocator,
-          "the same with bins as wide as their class wants, and pages of 2 KiB: less waste">>;
+    entry<throughput_wide_allocator, "the same with bins as wide as their class wants, and pages of 2 KiB: less waste">,
+    named_entry<rw_malloc_64_allocator, "rw_malloc_64",
+                "rw_malloc with units of 64 bytes: a quarter of the bitmap, and more waste">,
+    named_entry<slab_bitmap_coalesced_allocator, "slab_bitmap_coalesced",
+                "slab_bitmap behind warp_coalesce: what the lanes of a warp ask for together is one block">,
+    named_entry<scatter_coalesced_allocator, "scatter_coalesced", "scatter behind warp_coalesce">,
+    named_entry<overflow_allocator, "overflow",
+                "scatter in a quarter of the pool, and slab_bitmap in the rest for what scatter refuses">,
+    named_entry<host_memory_allocator, "host_memory",
+                "slab_bitmap whose pool is pinned memory of the host, which a GPU reaches over the bus">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
 template <class Visit>
