@@ -167,7 +167,7 @@ class slab_bitmap {
   WARPHEAP_HOST_DEVICE u64 slabs_for(size_t bytes) const { return ((bytes - 1) >> geometry().slab_log2()) + 1; }
 
   WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
-    void* const memory = slab_runs::create(table_, ((bytes - 1) >> geometry().slab_log2()) + 1, alignment);
+    void* const memory = slab_runs::create(table_, slabs_for(bytes), alignment);
     if (!memory) table_.add_count(count::failures, 1);
     return memory;
   }
