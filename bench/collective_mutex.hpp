@@ -137,7 +137,7 @@ bool append_work(std::vector<result>& rows, u64 threads, request const& asked) {
   add_thread_blocks(row, shapes);
   auto other = row;
   other.primitive = Second::name;
-  return append_pair(rows, row, other, "sections", laps);
+  return append_laps<2>(rows, {row, other}, "sections", laps);
 }
 
 /// Rows of two contenders; the second's has `ratio`, how many times as fast it is.

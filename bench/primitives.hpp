@@ -1,8 +1,9 @@
-// What the scenarios of primitives share: two contenders that take turns, so that a drift of the machine meets both, and
+// What the scenarios of primitives share: contenders that take turns, so that a drift of the machine meets all, and
 // times that are means over sizes of thread blocks, as Gelado and Garland 2019 (section 5) takes them from 1 to 1,024.
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "measure.hpp"
 
@@ -41,10 +42,11 @@ struct run_outcome {
   std::string fault = {};
 };
 
-/// Runs `first(shape)` and `second(shape)` in turn, once to warm up and `repeat` times to keep. Stops at the first fault.
-template <class First, class Second>
-std::pair<lap, lap> take_turns(std::vector<launch_shape> const& shapes, u32 repeat, First first, Second second) {
-  std::pair<lap, lap> laps;
+/// Runs each `run(shape)` in turn, once to warm up and `repeat` times to keep. Stops at the first fault.
+template <class... Runs>
+std::array<lap, sizeof...(Runs)> take_turns(std::vector<launch_shape> const& shapes, u32 repeat, Runs... runs) {
+  std::array<lap, sizeof...(Runs)> laps;
+  bool sound = true;
   auto const play = [&](auto& run, lap& into, bool keep) {
     double sum = 0;
     for (auto const shape : shapes) {
@@ -54,11 +56,11 @@ std::pair<lap, lap> take_turns(std::vector<launch_shape> const& shapes, u32 repe
       sum += one.microseconds;
     }
     if (keep) into.times_us.push_back(sum / static_cast<double>(shapes.size()));
+    sound = sound && into.fault.empty();
   };
-  for (u32 round = 0; round <= repeat; ++round) {
-    play(first, laps.first, round > 0);
-    play(second, laps.second, round > 0);
-    if (!laps.first.fault.empty() || !laps.second.fault.empty()) break;
+  for (u32 round = 0; round <= repeat && sound; ++round) {
+    size_t next = 0;
+    (play(runs, laps[next++], round > 0), ...);
   }
   return laps;
 }
@@ -70,20 +72,21 @@ inline double speedup(lap const& first, lap const& second) {
   return median(ratios);
 }
 
-/// Appends a row for each of two contenders that took turns: `first` and `second` say who they are, and have parameters and
-/// operations; `figure` names what they measured beside. The second's has `ratio`, too. False if either was at fault.
-inline bool append_pair(std::vector<result>& rows, result first, result second, char const* figure,
-                        std::pair<lap, lap> const& laps) {
-  auto const append = [&](result row, lap const& made) {
-    row.figures = {{figure, made.figure}};
-    row.times_us = made.times_us;
-    row.fault = made.fault;
-    rows.push_back(row);
-  };
-  append(std::move(first), laps.first);
-  append(std::move(second), laps.second);
-  rows.back().figures.push_back({"ratio", speedup(laps.first, laps.second)});
-  return laps.first.fault.empty() && laps.second.fault.empty();
+/// Appends a row for each of the contenders that took turns: `who` says who they are, and has parameters and operations;
+/// `figure` names what they measured beside. All but the first have `ratio`, too. False if any was at fault.
+template <size_t N>
+bool append_laps(std::vector<result>& rows, std::array<result, N> who, char const* figure,
+                 std::array<lap, N> const& laps) {
+  bool sound = true;
+  for (size_t i = 0; i < N; ++i) {
+    who[i].figures = {{figure, laps[i].figure}};
+    if (i > 0) who[i].figures.emplace_back("ratio", speedup(laps[0], laps[i]));
+    who[i].times_us = laps[i].times_us;
+    who[i].fault = laps[i].fault;
+    sound = sound && laps[i].fault.empty();
+    rows.push_back(std::move(who[i]));
+  }
+  return sound;
 }
 
 }  // namespace WARPHEAP_BACKEND

@@ -2,7 +2,7 @@
 // doubly linked list for a tag each, inside a read section of SRCU; who finds its tag removes the element, under the mutexes
 // of it and its neighbour, so that removals do not wait in line before the barrier is even asked. Then it retires the element,
 // and either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when somebody else is on the way to
-// do so (`conditional_barrier`). Every tag of the list is searched for by one thread, so elements are
+// do so (`conditional_barrier`); or does as the latter and never leaves (`undelegated_barrier`). Every tag of the list is searched for by one thread, so elements are
 // writers and the other threads only read. Threads: `workers`; one in `readers_per_writer` threads is a writer.
 //
 // What a callback does is to poison the element, so that a reader which is still there would find out. Checked: nobody
@@ -48,6 +48,15 @@ struct classical_barrier {
   WARPHEAP_DEVICE static bool wait(srcu guard, Reclaim reclaim) {
     guard.barrier(reclaim);
     return true;
+  }
+};
+/// What the delegated one does, by every thread for itself. They differ in delegation alone, while
+/// the classical one also waits for the batches of others.
+struct undelegated_barrier {
+  static constexpr char const* name = "undelegated_barrier";
+  template <class Reclaim>
+  WARPHEAP_DEVICE static bool wait(srcu guard, Reclaim reclaim) {
+    return guard.conditional_barrier<false>(reclaim);
   }
 };
 struct delegated_barrier {
@@ -184,30 +193,33 @@ run_outcome run_removal_once(launch_shape shape, u64 threads, u32 writers, u64 s
   return made;
 }
 
-/// Rows of two kinds of barrier; the second's has `ratio`, how many times as fast it is.
-template <class First = classical_barrier, class Second = delegated_barrier>
+/// Rows of three kinds of barrier; the others' have `ratio`, how many times as fast as the first they are.
+template <class First = classical_barrier, class Second = undelegated_barrier, class Third = delegated_barrier>
 std::vector<result> rcu_delegation(request const& asked) {
   auto numbers = asked.workers;
   for (u64 number = 64; asked.workers.empty() && number <= either(0, u64{1} << 14, 512); number *= on_gpu ? 4 : 8)
     numbers.push_back(number);
-  auto const shares = asked.readers_per_writer.empty() ? std::vector<u64>{1, 4, 16, 64} : asked.readers_per_writer;
+  auto const shares =
+      asked.readers_per_writer.empty() ? std::vector<u64>{1, 4, 16, 64, 256, 1024} : asked.readers_per_writer;
   std::vector<result> rows;
   for (u64 const threads : numbers)
     for (u64 const share : shares) {
-      if (!asked.proceed("rcu_delegation", rows.size() / 2, numbers.size() * shares.size())) return rows;
+      if (!asked.proceed("rcu_delegation", rows.size() / 3, numbers.size() * shares.size())) return rows;
       auto const writers = static_cast<u32>(std::max<u64>(threads / share, 1));
       auto const shapes = shapes_of(threads, asked);
       auto const laps = take_turns(
           shapes, asked.repeat,
           [&](launch_shape shape) { return run_removal_once<First>(shape, threads, writers, asked.seed); },
-          [&](launch_shape shape) { return run_removal_once<Second>(shape, threads, writers, asked.seed); });
+          [&](launch_shape shape) { return run_removal_once<Second>(shape, threads, writers, asked.seed); },
+          [&](launch_shape shape) { return run_removal_once<Third>(shape, threads, writers, asked.seed); });
       result row{.scenario = "rcu_delegation", .primitive = "srcu", .operation = First::name};
       row.parameters = {{"threads", threads}, {"writers", writers}};
       row.operations = static_cast<double>(threads);
       add_thread_blocks(row, shapes);
-      auto other = row;
-      other.operation = Second::name;
-      if (!append_pair(rows, row, other, "delegated_share", laps)) return rows;
+      std::array<result, 3> who{row, row, row};
+      who[1].operation = Second::name;
+      who[2].operation = Third::name;
+      if (!append_laps(rows, who, "delegated_share", laps)) return rows;
     }
   return rows;
 }

@@ -117,7 +117,7 @@ std::vector<result> semaphore(request const& asked) {
     add_thread_blocks(row, shapes);
     auto other = row;
     other.primitive = Second::name;
-    if (!append_pair(rows, row, other, "batches", laps)) break;
+    if (!append_laps<2>(rows, {row, other}, "batches", laps)) break;
   }
   return rows;
 }

@@ -260,21 +260,24 @@ TEST(Scenarios, CollectiveMutexMeasuresBothKindsOfWorkByEveryNumberOfThreads) {
   }
 }
 
-TEST(Scenarios, RcuDelegationMeasuresBothBarriersByThreadsAndReaders) {
+TEST(Scenarios, RcuDelegationMeasuresThreeBarriersByThreadsAndReaders) {
   auto asked = small_request();
   asked.workers = {1, 40, 300};
   asked.readers_per_writer = {1, 5, 1000};
   asked.thread_blocks = {10, 64};
   auto const rows = make_host_backend()->bench_floor("rcu_delegation", asked);
-  ASSERT_THAT(rows, SizeIs(3 * 3 * 2));
+  ASSERT_THAT(rows, SizeIs(3 * 3 * 3));
+  char const* const operations[] = {"barrier", "undelegated_barrier", "conditional_barrier"};
   for (size_t i = 0; i < rows.size(); ++i) {
-    u64 const threads = asked.workers[i / 6], share = asked.readers_per_writer[i / 2 % 3];
+    u64 const threads = asked.workers[i / 9], share = asked.readers_per_writer[i / 3 % 3];
     EXPECT_EQ(rows[i].fault, "");
-    EXPECT_EQ(rows[i].operation, i % 2 ? "conditional_barrier" : "barrier");
+    EXPECT_EQ(rows[i].operation, operations[i % 3]);
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("writers", std::max<u64>(threads / share, 1))));
-    if (i % 2) EXPECT_EQ(rows[i].figures.back().first, "ratio");
-    else EXPECT_THAT(rows[i].figures, testing::ElementsAre(testing::Pair("delegated_share", 0.0)));
+    if (i % 3 != 2) {
+      EXPECT_EQ(rows[i].figures.front(), (std::pair<std::string, double>{"delegated_share", 0.0}));
+    }
+    EXPECT_EQ(rows[i].figures.back().first, i % 3 ? "ratio" : "delegated_share");
   }
 }
 
@@ -381,8 +384,10 @@ TEST(Scenarios, RcuDelegationFindsBrokenOnes) {
   asked.readers_per_writer = {2};
   auto const fault_of = [](std::vector<bench::result> const& rows) { return rows.front().fault; };
   using sound = bench::delegated_barrier;
-  EXPECT_EQ(fault_of(bench::rcu_delegation<repeating_barrier, sound>(asked)), "an element was reclaimed 2 times");
-  EXPECT_EQ(fault_of(bench::rcu_delegation<forgetful_barrier, sound>(asked)), "an element was reclaimed 0 times");
+  EXPECT_EQ(fault_of(bench::rcu_delegation<repeating_barrier, sound, sound>(asked)),
+            "an element was reclaimed 2 times");
+  EXPECT_EQ(fault_of(bench::rcu_delegation<forgetful_barrier, sound, sound>(asked)),
+            "an element was reclaimed 0 times");
 }
 
 TEST(Scenarios, RcuDelegationNamesWhatIsWrongWithAList) {

@@ -95,7 +95,7 @@ std::vector<bench_option> make_options() {
       {.name = "--readers-per-writer",
        .type = "N[,N...]",
        .typed = own<&bench_flags::readers_per_writer>,
-       .text = "One in N threads removes an element (default 1,4,16,64)",
+       .text = "One in N threads removes an element (default 1,4,16,64,256,1024)",
        .groups = {{{"rcu_delegation"}}}},
       {.name = "--divergence",
        .type = "thread|warp|block[,...]",

@@ -132,12 +132,13 @@ class srcu {
   }
 
   /// The same unless another lane is on its way to do it: then it returns at once, and that lane will reclaim the nodes that
-  /// were retired before this call. Returns whether it was a barrier of its own.
-  template <class Reclaim>
+  /// were retired before this call. Returns whether it was a barrier of its own, which it always is without `Delegates`: then
+  /// no call is left to another, and the two show what that is worth.
+  template <bool Delegates = true, class Reclaim>
   WARPHEAP_DEVICE bool conditional_barrier(Reclaim reclaim) const {
     // U4. release: what we retired and unlinked is there for who clears it; pairs with the acquire in detach().
     // acquire: keeps the chain for those who find it set after us.
-    if (pending().exchange(1, order::acq_rel) == 1) return false;
+    if (pending().exchange(1, order::acq_rel) == 1 && Delegates) return false;
     become_barrier(*this, reclaim, true);
     return true;
   }
