@@ -1,11 +1,11 @@
-// collective_mutex: what it is worth that the lanes of a warp enter a section together. Every thread
-// has a little work to do under one mutex. Either each lane locks a spin mutex, works and unlocks;
-// or the lanes that are here lock a collective mutex as one group, share the work of all of them by
-// rank, and leave together. Both write the same words:
+// collective_mutex: what it is worth that the lanes of a warp enter a section together. Every
+// thread has a little work to do under one mutex. Either each lane locks a spin mutex, works and
+// unlocks; or the lanes that are here lock a collective mutex as one group, share the work of all
+// of them by rank, and leave together. Both write the same words:
 //
 //   counters   a lane raises the counter that its place in the warp names: 32 in a line
-//   lines      a lane raises all 32 words of a line of 128 bytes, as who initialises a header does; a
-//              group raises one line for each member, every line by all members
+//   lines      a lane raises all 32 words of a line of 128 bytes, as a thread that initialises a
+//              header does; a group raises one line for each member, every line by all members
 //
 // All threads are at one mutex, which is the worst there is. Threads: `workers`; `thread_blocks`.
 //

@@ -3,13 +3,14 @@
 //
 //   free           how many bytes the containers have that the survivors keep: slabs, pages or
 //                  chunks that are bound to small blocks until the last of them is freed
-//   large malloc   how many blocks of a large size one thread gets until it is refused, over as many
-//                  as the bytes that nobody holds would make
+//   large malloc   how many blocks of a large size one thread gets until it is refused, over as
+//                  many as the bytes that nobody holds would make
 //
-// Level: the first of `levels`; shares left: `left_shares`; sizes of the mix: the first of `ranges`;
-// large sizes: `sizes`, tried one after the other, each freed again. Every share starts from an
-// empty heap, a fresh one if it can be reset. Figures are means over `repeat` rounds, each with
-// blocks and survivors of its own. They depend on the seed, and on the order in which lanes come.
+// Level: the first of `levels`; shares left: `left_shares`; sizes of the mix: the first of
+// `ranges`; large sizes: `sizes`, tried one after the other, each freed again. Every share starts
+// from an empty heap, a fresh one if it can be reset. Figures are means over `repeat` rounds, each
+// with blocks and survivors of its own. They depend on the seed, and on the order in which lanes
+// come.
 //
 // The addresses of all blocks are compared, and survivors and large blocks are written and read.
 //

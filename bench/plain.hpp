@@ -48,7 +48,7 @@ struct request {
   std::vector<divergence> divergences;  ///< of two_phase
   /// Of two_phase: how likely a thread allocates, or frees, in an even step and in an odd one.
   std::vector<double> allocate_shares = {0.95, 0.55}, free_shares = {0.55, 0.95};
-  std::vector<double> levels;       ///< of fill_level, long_churn, fragmentation: shares of the pool that live
+  std::vector<double> levels;       ///< shares of the pool that live
   std::vector<double> left_shares;  ///< of fragmentation: shares of the blocks that are not freed
   u64 kernels = 0;                  ///< of fill_level, long_churn
   double seconds = 0;               ///< of long_churn, on the device

@@ -1,5 +1,6 @@
-// What the scenarios of primitives share: contenders that take turns, so that a drift of the machine meets all, and
-// times that are means over sizes of thread blocks, as Gelado and Garland 2019 (section 5) takes them from 1 to 1,024.
+// What the scenarios of primitives share: contenders that take turns, so that a drift of the
+// machine meets all, and times that are means over sizes of thread blocks, as Gelado and Garland
+// 2019 (section 5) takes them from 1 to 1,024.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +43,8 @@ struct run_outcome {
   std::string fault = {};
 };
 
-/// Runs each `run(shape)` in turn, once to warm up and `repeat` times to keep. Stops at the first fault.
+/// Runs each `run(shape)` in turn, once to warm up and `repeat` times to keep. Stops at the first
+/// fault.
 template <class... Runs>
 std::array<lap, sizeof...(Runs)> take_turns(std::vector<launch_shape> const& shapes, u32 repeat, Runs... runs) {
   std::array<lap, sizeof...(Runs)> laps;
@@ -72,8 +74,9 @@ inline double speedup(lap const& first, lap const& second) {
   return median(ratios);
 }
 
-/// Appends a row for each of the contenders that took turns: `who` says who they are, and has parameters and operations;
-/// `figure` names what they measured beside. All but the first have `ratio`, too. False if any was at fault.
+/// Appends a row for each of the contenders that took turns: `who` has a row for each, with names,
+/// parameters and operations; `figure` names what they measured beside. All but the first have
+/// `ratio`, too. False if any was at fault.
 template <size_t N>
 bool append_laps(std::vector<result>& rows, std::array<result, N> who, char const* figure,
                  std::array<lap, N> const& laps) {

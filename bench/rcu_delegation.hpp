@@ -1,9 +1,12 @@
-// rcu_delegation: what it is worth that a lane which must wait for readers may leave that to another one. Threads search a
-// doubly linked list for a tag each, inside a read section of SRCU; who finds its tag removes the element, under the mutexes
-// of it and its neighbour, so that removals do not wait in line before the barrier is even asked. Then it retires the element,
-// and either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when somebody else is on the way to
-// do so (`conditional_barrier`); or does as the latter and never leaves (`undelegated_barrier`). Every tag of the list is searched for by one thread, so elements are
-// writers and the other threads only read. Threads: `workers`; one in `readers_per_writer` threads is a writer.
+// rcu_delegation: what it is worth that a lane which must wait for readers may leave that to
+// another one. Threads search a doubly linked list for a tag each, inside a read section of SRCU;
+// who finds its tag removes the element, under the mutexes of it and its neighbour, so that
+// removals do not wait in line before the barrier is even asked. Then it retires the element, and
+// either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when somebody
+// else is on the way to do so (`conditional_barrier`); or does as the latter and never leaves
+// (`undelegated_barrier`). Every tag of the list is searched for by one thread, so there are
+// as many writers as elements, and the other threads only read. Threads: `workers`; one in `readers_per_writer` threads
+// is a writer.
 //
 // What a callback does is to poison the element, so that a reader which is still there would find out. Checked: nobody
 // met a poisoned element, every element was removed and reclaimed once, the list is empty and SRCU at rest.
@@ -193,7 +196,8 @@ run_outcome run_removal_once(launch_shape shape, u64 threads, u32 writers, u64 s
   return made;
 }
 
-/// Rows of three kinds of barrier; the others' have `ratio`, how many times as fast as the first they are.
+/// Rows of three kinds of barrier; the others' have `ratio`, how many times as fast as the first
+/// they are.
 template <class First = classical_barrier, class Second = undelegated_barrier, class Third = delegated_barrier>
 std::vector<result> rcu_delegation(request const& asked) {
   auto numbers = asked.workers;

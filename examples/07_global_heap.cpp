@@ -1,5 +1,5 @@
-// A heap for the whole process: kernels call warpheap::malloc and are given no heap, and their own malloc
-// stays what it was. Several files may do so; each includes the header.
+// A heap for the whole process: kernels call warpheap::malloc and are given no heap, and their own
+// malloc stays what it was. Several files may do so; each includes the header.
 #include <warpheap/heap/global_heap.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 

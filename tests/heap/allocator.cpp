@@ -95,8 +95,8 @@ static_assert(!composes<barely_aligned, distribution::warp_coalesce, oom::return
 static_assert(composes<barely_aligned, distribution::none, oom::return_null, alignment::shrink<8>>);
 static_assert(!composes<creation::slab_bitmap<>, distribution::warp_coalesce, oom::return_null, alignment::shrink<32>>,
               "parts are aligned to 16, whatever the creation policy does");
-/// Sizes may be padded to what the creation policy aligns multiples of it to, be its blocks otherwise
-/// aligned to less. Behind a first heap the second has to keep that too.
+/// Sizes may be padded to what the creation policy aligns multiples of it to, be its blocks
+/// otherwise aligned to less. Behind a first heap the second has to keep that too.
 template <class Creation, size_t Bytes, class Oom = oom::return_null>
 constexpr bool pads_to = composes<Creation, distribution::none, Oom, alignment::shrink<Bytes>>;
 constexpr creation::scatter_config exact_chunks{.page_bytes = 2048, .waste_factor = 1};
@@ -118,7 +118,8 @@ static_assert(pads_to<creation::ring_buffer<odd_frames>, 64> && !pads_to<creatio
 static_assert(pads_to<creation::rw_malloc<large_units>, 256> && !pads_to<creation::rw_malloc<>, 32>);
 static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<halloc_allocator>> &&
               !pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_allocator>>);
-/// A second heap may be asked for other sizes too: scatter keeps an alignment only if it pads by itself.
+/// A second heap may be asked for other sizes too: scatter keeps an alignment only if it pads by
+/// itself.
 using scatter_in_lines = allocator<creation::scatter<>, distribution::none, oom::return_null,
                                    reserve_pool::device_memory, alignment::shrink<128>>;
 static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_in_lines>> &&

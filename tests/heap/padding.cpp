@@ -1,5 +1,6 @@
-// Sizes padded to cache lines: with every creation policy that aligns multiples of 128 bytes to 128, all
-// blocks are, however they were asked for, also when a heap is nearly full and blocks come and go.
+// Sizes padded to cache lines: with every creation policy that aligns multiples of 128 bytes to
+// 128, all blocks are, however they were asked for, also when a heap is nearly full and blocks come
+// and go.
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
@@ -18,8 +19,8 @@ using padded = allocator<Creation, distribution::none, Oom, reserve_pool::device
 
 constexpr u32 threads = 64, rounds = 24;
 
-/// Every lane asks for blocks of many sizes, by each function that hands one out, keeps some and frees
-/// others, and writes the first and last byte of what it holds.
+/// Every lane asks for blocks of many sizes, by each function that hands one out, keeps some and
+/// frees others, and writes the first and last byte of what it holds.
 struct allocate_in_lines {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 largest, u32* served, u32* faults) const {

@@ -1,5 +1,6 @@
-// How many blocks of a size a heap has room for: one lane that looks at all, the lanes of a warp, some of them,
-// lanes of several sizes, and the host's grid say the same, and as many can be allocated.
+// How many blocks of a size a heap has room for: one lane that looks at all, the lanes of a warp,
+// some of them, lanes of several sizes, and the host's grid say the same, and as many can be
+// allocated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace slot_survey_test {
 using namespace warpheap;
 using namespace warpheap::literals;
 
-// Rows across every border of parts: each pattern of 12 places, in every number of parts, is counted as by one loop.
+// Rows across every border of parts: each pattern of 12 places, in every number of parts, is
+// counted as by one loop.
 TEST(SlotSurvey, FindsRowsAcrossPartsAsWithinThem) {
   constexpr u32 places = 12;
   for (u32 free = 0; free < 1u << places; ++free)

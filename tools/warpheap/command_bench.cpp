@@ -24,7 +24,8 @@ constexpr u64 bench_host_pool = u64{256} << 20;
 constexpr u64 host_pool_to_fill = u64{8} << 20;
 /// Has as many slabs as there are large blocks to be had.
 constexpr u64 host_pool_to_fragment = u64{32} << 20;
-/// The papers': that of exhaust, from which up fewer threads ask, and of scaling; and of fragmentation.
+/// The papers': that of exhaust, from which up fewer threads ask, and of scaling; and of
+/// fragmentation.
 constexpr u64 paper_pool = u64{512} << 20;
 
 /// Sixteen blocks of each live at a time.
@@ -74,7 +75,8 @@ std::vector<double> parse_levels(std::string const& typed) {
   return levels;
 }
 
-/// Shares of the blocks that are left: none, or at least a thousandth, which is how results name them.
+/// Shares of the blocks that are left: none, or at least a thousandth, which is how results name
+/// them.
 std::vector<double> parse_left_shares(std::string const& typed) {
   std::vector<double> shares;
   if (typed.empty()) return shares;

@@ -131,8 +131,9 @@ class allocator {
     return source_.available_slots(created_bytes(bytes));
   }
 
-  /// The same by a whole group: every lane of `mask` calls it with the same mask, each with its own size, and gets the
-  /// count of that. Lanes with the same size share the work.
+  /// Counts as available_slots() does, by a whole group: every lane of `mask` calls with the same
+  /// mask, each with its own size, and gets the count for that size. Lanes with the same size share
+  /// the work.
   WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const
       requires((frames || as_created) && counts_slots_by_warp<source_type>) {
     return source_.available_slots_warp(mask, created_bytes(bytes));

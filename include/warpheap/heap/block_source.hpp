@@ -39,8 +39,8 @@ concept creates_by_warp = requires(P policy, u32 mask, size_t bytes) {
 
 namespace detail {
 
-/// Slots counted by the lanes of `mask`, each with its size: those with one size and one heap share the work. All
-/// call.
+/// Slots counted by the lanes of `mask`, each with its size: those with one size and one heap share
+/// the work. All call.
 template <counts_slots_in_parts Creation>
 WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, u32 mask, size_t bytes) {
   return count_slots_together(heap, simt::match_any(lanes_with_same(mask, heap), u64{bytes}), bytes);

@@ -51,8 +51,8 @@ class bound_heap {
     else return alignment <= Allocator::traits.alignment ? ref().malloc(bytes) : nullptr;
   }
 
-  // Whether the allocator has what these tell. By their names: nvcc finds no member in an expression
-  // that uses `this`.
+  // Whether the allocator has what these tell. By their names: nvcc finds no member in an
+  // expression that uses `this`.
   static constexpr bool knows_sizes = requires { &Allocator::usable_size; };
   static constexpr bool knows_owners = requires { &Allocator::owns; };
   static constexpr bool counts_its_slots = requires { &Allocator::available_slots; };

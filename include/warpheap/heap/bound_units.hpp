@@ -1,5 +1,5 @@
-// The translation units whose device code calls a heap of the process by a name, so that the heap can
-// be bound in each of them: device malloc (override.hpp), and hamalloc (halloc_interface.hpp).
+// The translation units whose device code calls a heap of the process by a name, so that the heap
+// can be bound in each of them: device malloc (override.hpp), and hamalloc (halloc_interface.hpp).
 //
 // Without -rdc=true a unit's device code is a program of its own with variables of its own, which
 // only host code of the same unit can name. So each unit brings a function that writes its
@@ -53,8 +53,8 @@ struct unit_binding {
   size_t size;
 };
 
-/// A unit that includes the header of `Kind`. On the list as long as it lives: from before main, or from
-/// the loading of its library to the unloading.
+/// A unit that includes the header of `Kind`. On the list as long as it lives: from before main, or
+/// from the loading of its library to the unloading.
 template <class Kind>
 class bound_unit {
  public:

@@ -29,8 +29,8 @@ static bound_heap<override_allocator<>::type> device_heap;
 // Of internal linkage, since each unit has a variable of its own. Templates, so that what an
 // allocator cannot tell is not there.
 
-/// Bytes that may be used at `memory`, a block of the process's heap; 0 for anything else, and where
-/// no heap is bound.
+/// Bytes that may be used at `memory`, a block of the process's heap; 0 for anything else, and
+/// where no heap is bound.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static size_t usable_size(void const* memory) requires Bound::knows_sizes {
   return device_heap.usable_size(memory);
@@ -49,7 +49,8 @@ WARPHEAP_DEVICE static u64 available_slots(size_t bytes) requires Bound::counts_
   return device_heap.available_slots(bytes);
 }
 
-/// The same by the lanes of `mask` together, which all call; those with the same size share the work.
+/// Counts as available_slots() does, by the lanes of `mask` together. All of them call; those with
+/// the same size share the work.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static u64 available_slots_warp(u32 mask, size_t bytes) requires Bound::counts_its_slots_by_warp {
   return device_heap.available_slots_warp(mask, bytes);

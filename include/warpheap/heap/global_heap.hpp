@@ -1,5 +1,5 @@
-// A heap for the whole process beside CUDA's own: device code calls warpheap::malloc, and is given no
-// heap. Its malloc, free, new and delete stay as they were.
+// A heap for the whole process beside CUDA's own: device code calls warpheap::malloc, and is given
+// no heap. Its malloc, free, new and delete stay as they were.
 //
 //   warpheap::global_heap heap{4_GiB};            host: the heap, for as long as it lives
 //   void* p = warpheap::malloc(bytes);            device, in every unit that includes this
@@ -18,12 +18,12 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// basic_override_heap says what it does; nothing is overridden where only this header is included.
 using global_heap = override_heap;
 
-/// At least `bytes` bytes of the process's heap; nullptr for 0 bytes, when there is no memory, and where
-/// no heap is bound. What the members of heap_ref promise, these do.
+/// At least `bytes` bytes of the process's heap; nullptr for 0 bytes, when there is no memory, and
+/// where no heap is bound. What the members of heap_ref promise, these do.
 WARPHEAP_DEVICE static inline void* malloc(size_t bytes) { return device_heap.malloc(bytes); }
 
-/// Gives a block back, whichever unit allocated it. A block of CUDA's heap is none of ours, and ours is
-/// none of CUDA's.
+/// Gives a block back, whichever unit allocated it. A block of CUDA's heap is none of ours, and
+/// ours is none of CUDA's.
 WARPHEAP_DEVICE static inline void free(void* memory) { device_heap.free(memory); }
 
 /// `count` objects of `size` bytes, zeroed.

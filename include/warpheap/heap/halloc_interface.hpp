@@ -10,8 +10,8 @@
 // the pool's size from its options, compares the others with halloc_interface_config, and refuses
 // those that differ. docs/guide/policies/halloc.md says how to port.
 //
-// The process's heap is as override.hpp has it, with a variable in each unit: process_heap.hpp. Both
-// may be in one program.
+// The process's heap is as override.hpp has it, with a variable in each unit: process_heap.hpp.
+// Both may be in one program.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -42,9 +42,9 @@ struct halloc_opts_t {
   /// Of the pool for slabs alone. In a pool that slabs and large blocks share (split_percent of 0)
   /// either kind can have any part of it, so there any fraction will do.
   double halloc_fraction = compiled.split_percent ? compiled.split_percent / 100.0 : 1.0;
-  double busy_fraction = compiled.replace_at / 1000.0;               ///< taken of a head when it is replaced
-  double roomy_fraction = compiled.busy_above / 1000.0;              ///< taken at most of a slab that becomes a head
-  double sparse_fraction = compiled.sparse_up_to / 1000.0;           ///< and of one that may change its block size
+  double busy_fraction = compiled.replace_at / 1000.0;               ///< of a head, when replaced
+  double roomy_fraction = compiled.busy_above / 1000.0;              ///< of a slab, to be a head
+  double sparse_fraction = compiled.sparse_up_to / 1000.0;           ///< of one that may change size
   int sb_sz_sh = static_cast<int>(log2_floor(compiled.slab_bytes));  ///< log2 of the slab size
 
   /// Implicit, so that ha_init() takes a number of bytes.
@@ -113,9 +113,9 @@ inline void expect_compiled_options(halloc_opts_t const& asked) {
 
 }  // namespace detail
 
-/// Makes the process's heap on the current device. Throws std::invalid_argument for options that the
-/// program was not compiled for or a pool that is too small, std::logic_error if there is a heap
-/// already, out_of_memory, and backend_error if a unit's code cannot run on the device.
+/// Makes the process's heap on the current device. Throws std::invalid_argument for options that
+/// the program was not compiled for or a pool that is too small, std::logic_error if there is a
+/// heap already, out_of_memory, and backend_error if a unit's code cannot run on the device.
 inline void ha_init(halloc_opts_t const& options = {}) {
   detail::expect_compiled_options(options);
   detail::halloc_of_process() = std::make_unique<detail::halloc_process_heap>(options.memory);

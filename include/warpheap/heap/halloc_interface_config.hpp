@@ -14,7 +14,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// The same for all units of a program.
+/// All units of a program must have one value.
 template <class Program = void>
 struct halloc_interface_config {
   static constexpr creation::halloc_config value{};

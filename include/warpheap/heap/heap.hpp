@@ -63,8 +63,8 @@ concept counts_slots_on_host = requires(P const policy, size_t bytes) {
 
 namespace detail {
 
-/// A policy's name, with its configuration if that can be told: `describe(config)` beside its type. An
-/// alignment policy's is its bytes.
+/// A policy's name, with its configuration if that can be told: `describe(config)` beside its type.
+/// An alignment policy's is its bytes.
 template <named_policy P>
 std::string name_of_policy() {
   std::string text = P::name;

@@ -1,6 +1,6 @@
 // The one heap of a process that device code finds by no parameter, as the host has it. Two headers
-// give it names: override.hpp, where malloc itself is ours, and global_heap.hpp, where warpheap::malloc
-// is beside CUDA's. process_heap.hpp says what it promises.
+// give it names: override.hpp, where malloc itself is ours, and global_heap.hpp, where
+// warpheap::malloc is beside CUDA's. process_heap.hpp says what it promises.
 #pragma once
 
 #include "device_heap.hpp"

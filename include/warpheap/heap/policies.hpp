@@ -118,13 +118,13 @@ WARPHEAP_HOST_DEVICE constexpr bool are_aligned_if_all_padded(Traits promised) {
   return are_aligned_if_padded<Alignment>(promised);
 }
 
-/// Pads sizes to no more than the creation policy aligns blocks of such sizes to, so that a size never
-/// promises more than its block.
+/// Pads sizes to no more than the creation policy aligns blocks of such sizes to, so that a size
+/// never promises more than its block.
 template <class Creation, class Alignment>
 concept alignment_serves_creation = Alignment::bytes >= 1 && are_aligned_if_all_padded<Alignment>(Creation::traits);
 
-/// And to no more than the second heap does: what the first refuses is asked for there with the same
-/// size, beside what is asked of the second alone.
+/// And to no more than the second heap does: what the first refuses is asked for there with the
+/// same size, beside what is asked of the second alone.
 template <class Oom, class Alignment>
 concept alignment_serves_overflow = !overflow_policy<Oom> || requires {
   requires are_aligned_if_padded<Alignment>(Oom::second_type::traits);

@@ -1,6 +1,7 @@
-// A heap that device code calls by a name, in all units of a process: made, it is bound in every unit
-// that has the name; destroyed, it is unbound. override.hpp and global_heap.hpp share one behind malloc
-// and warpheap::malloc, and halloc_interface.hpp has one behind hamalloc; docs/design/override.md has the reasons.
+// A heap that device code calls by a name, in all units of a process: made, it is bound in every
+// unit that has the name; destroyed, it is unbound. override.hpp and global_heap.hpp share one
+// behind malloc and warpheap::malloc, and halloc_interface.hpp has one behind hamalloc;
+// docs/design/override.md has the reasons.
 #pragma once
 
 #include "bound_heap.hpp"
@@ -60,8 +61,8 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 }  // namespace detail
 
 /// The heap behind a name of device code, for the device that is current when it is made. Made, it
-/// is bound in all units of the process that are of its `Kind`; destroyed, it waits for the device's
-/// kernels and is unbound. Make and destroy it when no kernel runs that calls the name.
+/// is bound in all units of the process that are of its `Kind`; destroyed, it waits for the
+/// device's kernels and is unbound. Make and destroy it when no kernel runs that calls the name.
 ///
 /// O1  All units are bound to the one that lives, or all are unbound. A unit that comes while it
 ///     lives is bound as it comes; if it cannot be, it stays unbound, and bind() says why.

@@ -1,6 +1,6 @@
-// What the configurations of policies are where a program names nothing else. A build may set each value
-// for all heaps at once, to try others without an edit: -DWARPHEAP_SCATTER_PAGE_BYTES=8192. All units of
-// a program must agree: one type would be two, and nothing tells.
+// What the configurations of policies are where a program names nothing else. A build may set each
+// value for all heaps at once, to try others without an edit: -DWARPHEAP_SCATTER_PAGE_BYTES=8192.
+// All units of a program must agree: one type would be two, and nothing tells.
 //
 // Used in the configuration structs alone, whose policies check what they get.
 // docs/guide/policies/defaults.md has the list.

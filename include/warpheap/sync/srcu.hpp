@@ -131,9 +131,10 @@ class srcu {
     become_barrier(*this, reclaim, false);
   }
 
-  /// The same unless another lane is on its way to do it: then it returns at once, and that lane will reclaim the nodes that
-  /// were retired before this call. Returns whether it was a barrier of its own, which it always is without `Delegates`: then
-  /// no call is left to another, and the two show what that is worth.
+  /// The same unless another lane is on its way to do it: then it returns at once, and that lane
+  /// will reclaim the nodes that were retired before this call. Returns whether it was a barrier of
+  /// its own, which it always is without `Delegates`: then no call is left to another, and the two
+  /// show what that is worth.
   template <bool Delegates = true, class Reclaim>
   WARPHEAP_DEVICE bool conditional_barrier(Reclaim reclaim) const {
     // U4. release: what we retired and unlinked is there for who clears it; pairs with the acquire in detach().

@@ -34,7 +34,7 @@ struct entry {
   static bench::contender<Allocator> contender() { return {name, Reset == reset::frees_all}; }
 };
 
-/// The same under a name of its own, where that of the creation policy says too little.
+/// An entry with a name of its own, where that of the creation policy says too little.
 template <class Allocator, text Name, text Description>
 struct named_entry : entry<Allocator, Description> {
   static constexpr char const* name = Name.characters;

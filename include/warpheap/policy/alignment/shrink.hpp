@@ -22,8 +22,8 @@ struct shrink {
     return padded < requested ? ~size_t{0} & ~(Alignment - 1) : padded;
   }
 
-  /// What becomes of the promises of the policies behind it: each block has the alignment that its size
-  /// is padded to, where they align a multiple of it so.
+  /// What becomes of the promises of the policies behind it: each block has the alignment that its
+  /// size is padded to, where they align a multiple of it so.
   template <class Traits>
   WARPHEAP_HOST_DEVICE static constexpr Traits leaves(Traits promised) {
     Traits left = promised;

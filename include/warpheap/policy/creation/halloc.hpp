@@ -102,10 +102,11 @@ class halloc {
     return table_.large().contains(memory) || table_.slab_at(table_.offset_of(memory)) < table_.slabs();
   }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every slab.
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
+  /// looks at every slab.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.slabs(); }
   /// Large blocks are TBuddy's, which gets what slabs do not use.
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
@@ -270,7 +271,8 @@ class halloc {
     }
   }
 
-  /// The blocks of a size that the slabs of a part have room for, and those that TBuddy has room for slabs of.
+  /// The blocks of a size that the slabs of a part have room for, and those that TBuddy has room
+  /// for slabs of.
   WARPHEAP_COLD static slot_part count_small(table_type table, u32 size, slot_share share) {
     u32 const kind = chunks::kind_of(size), length = chunks::length_of(size);
     u32 const capacity = table.geometry().capacity(kind), end = static_cast<u32>(share.end(table.slabs()));

@@ -97,7 +97,7 @@ class random_walk {
   /// Pages that could be allocated now; exact when the heap is quiet. One lane looks at every word.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return pages_.words(); }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0 || bytes > page_bytes) return {};

@@ -15,7 +15,8 @@ struct allocator_traits {
   size_t alignment = 16;               ///< every result is a multiple of it, bytes
   size_t self_aligned_up_to = 0;       ///< powers of two up to this size are aligned to themselves, bytes
   size_t multiples_aligned_up_to = 0;  ///< multiples of a power of two up to this are aligned to that power, bytes
-  /// If all requests are multiples of a power of two up to this, every block is aligned to it, bytes.
+  /// If all requests are multiples of a power of two up to this, every block is aligned to it,
+  /// bytes.
   size_t padded_aligned_up_to = 0;
   bool detects_misuse = false;       ///< double and foreign frees are counted and ignored
   bool exact_out_of_memory = false;  ///< nullptr says that there is no suitable block; full recovery after frees

@@ -100,7 +100,7 @@ class ring_buffer {
     return bytes != 0 && bytes <= frame_bytes ? frames_.ring().available() : 0;
   }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return 1; }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     return {.slots = share.part == 0 ? available_slots(bytes) : 0};

@@ -102,10 +102,11 @@ class rw_malloc {
   WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.template block_at<Steps>(memory).units != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every word.
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
+  /// looks at every word.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.words(); }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0 || bytes > table_.pool_bytes()) return {};

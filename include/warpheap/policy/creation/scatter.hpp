@@ -38,8 +38,8 @@ class scatter {
   /// What a distribution policy may combine requests into: the largest chunk.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool tells_heaps_apart = true;
-  // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk's size is
-  // what some request was for, not always its holder's, unless nothing is wasted.
+  // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk's
+  // size is what some request was for, not always its holder's, unless nothing is wasted.
   static constexpr size_t padded_aligned_up_to = Config.page_bytes < 4096 ? Config.page_bytes : 4096;
   static constexpr size_t aligned_up_to = Config.waste_factor == 1 ? padded_aligned_up_to : 0;
   static constexpr allocator_traits traits{.alignment = 16,
@@ -100,7 +100,7 @@ class scatter {
                                 bytes);
   }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.pages(); }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));

@@ -97,10 +97,11 @@ class slab_bitmap {
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every slab.
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
+  /// looks at every slab.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return geometry().slabs(); }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
@@ -180,8 +181,10 @@ class slab_bitmap {
   /// What a leader found on the quick path.
   struct quick_result {
     u32 where = 0;  ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
-    u32 first = 0;  ///< the first block, or where scattered the first in their bitmap word; if not served, the row
-    u64 bits = 0;   ///< the blocks, counted from there; if not served, those of the word at rest.place()
+    /// The first block, or where scattered the first in their bitmap word; if not served, the row.
+    u32 first = 0;
+    /// The blocks, counted from there; if not served, those of the word at rest.place().
+    u64 bits = 0;
     slab_reservation rest;  ///< promised beyond these
 
     static constexpr u32 scattered = 1u << 31;

@@ -1,9 +1,10 @@
-// How many blocks of a size a heap could give, counted by several threads side by side: the lanes of a warp,
-// or a grid. A policy counts one part of its places, which are slabs, pages, words or arenas; the parts are
-// put together here.
+// How many blocks of a size a heap could give, counted by several threads side by side: the lanes
+// of a warp, or a grid. A policy counts one part of its places, which are slabs, pages, words or
+// arenas; the parts are put together here.
 //
-// Blocks within one place add up. A block of several places in a row may lie across the border of two parts, so
-// a part says how many free places it has at both ends, and slots only of the rows in between:
+// Blocks within one place add up. A block of several places in a row may lie across the border of
+// two parts, so a part says how many free places it has at both ends, and slots only of the rows in
+// between:
 //
 //   places of a part    . . # . . . # # . . # .       # taken, . free
 //                       before 2           after 1    the rows of 3 and 2 are counted in the part
@@ -12,8 +13,8 @@
 //
 //   slot_places()                          places; more parts than these are of no use
 //   count_slots(bytes, share)              one part; any lane alone
-//   slots_of_row(bytes, first, length)     blocks that a row of free places has; only with such rows
-//   gather_slots(bytes, share)             before anybody counts: puts together what is free in pieces; optional
+//   slots_of_row(bytes, first, length)     blocks of a row of free places; only with such rows
+//   gather_slots(bytes, share)             before the count: puts free pieces together; optional
 //
 // Exact when the heap is quiet.
 #pragma once
@@ -53,7 +54,8 @@ struct slots_of_length {
   WARPHEAP_HOST_DEVICE constexpr u64 operator()(u64, u64 places) const { return places / length; }
 };
 
-/// Finds the rows of a part, place by place. `SlotsOfRow(first, length)` says how many blocks a row has.
+/// Finds the rows of a part, place by place. `SlotsOfRow(first, length)` says how many blocks a row
+/// has.
 template <class SlotsOfRow>
 class slot_rows {
  public:
@@ -148,7 +150,8 @@ WARPHEAP_COLD u64 count_slots_alone(Creation heap, size_t bytes) {
   return sum.total(rows);
 }
 
-/// The same by the lanes of `mask` side by side. All of them call, with the same heap and size, and hold the sum.
+/// Counts as count_slots_alone() does, by the lanes of `mask` side by side. All of them call, with
+/// the same heap and size, and get the sum.
 template <class Creation>
 WARPHEAP_COLD u64 count_slots_together(Creation heap, u32 mask, size_t bytes) {
   lane_group const group = group_of(mask);
@@ -189,7 +192,7 @@ struct count_slot_parts {
   }
 };
 
-/// The same by a whole grid, asked by the host. Waits for it.
+/// Counts as count_slots_alone() does, by a whole grid that the host launches and waits for.
 template <class Creation>
 u64 count_slots_by_grid(Creation const& heap, size_t bytes) {
   constexpr u64 places_a_thread = 8, most_threads = 16384;

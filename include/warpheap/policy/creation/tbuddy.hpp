@@ -152,10 +152,11 @@ class tbuddy {
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at each order.
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
+  /// looks at each order.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return top_order() + 1; }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0) return {};

@@ -81,8 +81,8 @@ class throughput {
   static constexpr ualloc_config config = Config;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
                                            .self_aligned_up_to = Config.wide_bins ? 256 : 4096,
-                                           // Sizes are rounded up to a power of two; wide bins' blocks of
-                                           // more than 256 bytes lie at multiples of 128.
+                                           // Sizes are rounded up to a power of two; wide bins'
+                                           // blocks of more than 256 bytes lie at multiples of 128.
                                            .multiples_aligned_up_to = Config.wide_bins ? 128 : 4096,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
@@ -132,10 +132,11 @@ class throughput {
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return large_.contains(memory); }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every arena.
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
+  /// looks at every arena.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
     if (bytes > layout::largest_bytes) small_type::return_chunks(table_.far(), share);

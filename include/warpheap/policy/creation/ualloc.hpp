@@ -90,10 +90,11 @@ class ualloc {
     return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < table_.pool_bytes();
   }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane looks at every arena.
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
+  /// looks at every arena.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
-  /// The same in parts: slot_survey.hpp.
+  /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
     if (bytes != 0 && bytes <= Layout::largest_bytes) allocator().gather_slots(share);

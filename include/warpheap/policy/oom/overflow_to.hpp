@@ -53,7 +53,7 @@ class overflow_to {
     left.self_aligned_up_to = lesser(first.self_aligned_up_to, second.self_aligned_up_to);
     if constexpr (requires { left.multiples_aligned_up_to; })
       left.multiples_aligned_up_to = lesser(first.multiples_aligned_up_to, second.multiples_aligned_up_to);
-    // The second may be asked without padding too, by who has it alone.
+    // The second may be asked without padding too, by code that has it alone.
     if constexpr (requires { left.padded_aligned_up_to; })
       left.padded_aligned_up_to =
           lesser(first.padded_aligned_up_to > first.multiples_aligned_up_to ? first.padded_aligned_up_to

@@ -12,7 +12,7 @@ namespace creation {
 struct halloc_config {
   /// Largest slab, a power of two, 16 KiB to 8 MiB; a pool has at least 64 where it can.
   u32 slab_bytes{WARPHEAP_HALLOC_SLAB_BYTES};
-  /// A head is replaced when so many thousandths of its chunks are taken.
+  /// A head is replaced when this many thousandths of its chunks are taken.
   u32 replace_at{WARPHEAP_HALLOC_REPLACE_AT};
   /// A slab with more taken is busy: no head is found among the busy, but for want of others.
   u32 busy_above{WARPHEAP_HALLOC_BUSY_ABOVE};

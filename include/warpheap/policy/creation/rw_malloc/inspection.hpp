@@ -12,8 +12,9 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// How many blocks of a length a row of free units is good for: at multiples of the length, as they are
-/// placed as long as there are any; else one, in a row that has none of these and is long enough.
+/// How many blocks of a length a row of free units is good for: at multiples of the length, as they
+/// are placed as long as there are any; else one, in a row that has none of these and is long
+/// enough.
 struct run_slots {
   u64 units;
 

@@ -12,13 +12,13 @@ namespace creation {
 struct scatter_config {
   /// A page holds chunks of one size; a power of two, 512 to 256 KiB.
   u32 page_bytes{WARPHEAP_SCATTER_PAGE_BYTES};
-  /// The pool is cut into so many access blocks.
+  /// The pool is cut into this many access blocks.
   u32 access_blocks{WARPHEAP_SCATTER_ACCESS_BLOCKS};
   /// Access blocks, from the front, over which requests are scattered at first.
   u32 open_blocks{WARPHEAP_SCATTER_OPEN_BLOCKS};
   /// Pages whose fill is counted together, 1 to 64.
   u32 region_pages{WARPHEAP_SCATTER_REGION_PAGES};
-  /// A chunk may be so many times as large as what was asked for.
+  /// A chunk may be this many times as large as what was asked for.
   u32 waste_factor{WARPHEAP_SCATTER_WASTE_FACTOR};
   /// A page whose last chunk is freed serves any size again.
   bool reset_freed_pages{WARPHEAP_SCATTER_RESET_FREED_PAGES};

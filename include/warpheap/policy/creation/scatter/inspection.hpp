@@ -1,5 +1,6 @@
-// A heap's pages counted: the slots for a size, a part of the pages at a time, and everything else from a copy of the
-// metadata on the host. Says nothing certain while a kernel that uses the heap runs.
+// A heap's pages counted: the slots for a size, a part of the pages at a time, and everything else
+// from a copy of the metadata on the host. Says nothing certain while a kernel that uses the heap
+// runs.
 #pragma once
 
 #include "../report.hpp"

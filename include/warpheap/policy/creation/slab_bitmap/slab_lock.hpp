@@ -5,7 +5,7 @@
 //   free or empty -> locked      a taker                             compare-exchange from a word without C; off the
 //                                                                    indexes of the old class
 //   locked -> live               the thread that locked it           set open(c), clear takeable;
-//                                                                    fetch_add of the difference (I4)
+//                                                                    fetch_add (I4)
 //   locked -> run                the same                            clears takeable, fetch_add
 //   locked, run -> free          the same, or one that frees the run  sets takeable, fetch_sub
 //

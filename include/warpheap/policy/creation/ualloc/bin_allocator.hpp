@@ -70,12 +70,14 @@ class bin_allocator {
     return word >> (at.index % 64) & 1 ? Layout::class_bytes(at.role.size_class()) : 0;
   }
 
-  /// Before slots are counted: empty bins of the arenas of a part go back to their chunks. Any lane alone.
+  /// Before slots are counted: empty bins of the arenas of a part go back to their chunks. Any lane
+  /// alone.
   WARPHEAP_DEVICE void gather_slots(slot_share share) const {
     for (u64 arena = share.part; arena < table_.arenas(); arena += share.parts)
       recycler_type::sweep(table_.far(), static_cast<u32>(arena));
   }
-  /// Blocks of a class that could be allocated from the arenas of a part; and, with the first, from the supply.
+  /// Blocks of a class that could be allocated from the arenas of a part; and, with the first, from
+  /// the supply.
   WARPHEAP_DEVICE slot_part count_slots(u32 size_class, slot_share share) const {
     u64 const capacity = Layout::capacity(size_class);
     u32 const pages = Layout::pages(size_class);
@@ -89,7 +91,8 @@ class bin_allocator {
     return part;
   }
 
-  /// Of the arenas of a part, brings back to the supply every chunk that has no block that is somebody's. Any lane alone.
+  /// Of the arenas of a part, brings back to the supply every chunk that has no block that is
+  /// somebody's. Any lane alone.
   WARPHEAP_COLD static void return_chunks(far_table<Layout> table, slot_share share) {
     for (u64 i = share.part; i < table.arenas(); i += share.parts) {
       u32 const arena = static_cast<u32>(i);
