@@ -78,8 +78,9 @@ struct slab_geometry {
 
 /// The geometry of a pool of `pool_bytes` bytes (at least 1 MiB) on a device of `multiprocessors`.
 /// Slabs are 16 KiB to 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys
-/// more speed: up to 16 rows of hints for each multiprocessor, as far as there are 16 slabs for
-/// each row.
+/// more speed: up to 16 rows of hints for each multiprocessor, as far as there are 8 slabs for
+/// each row. With 16, churn in pools of twice to four times what is live took 40% longer; with 4,
+/// bursts of mixed sizes that fill a small pool did.
 WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
   u32 slab_log2 = log2_floor(pool_bytes) - 11;
   if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;
@@ -87,7 +88,7 @@ WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u
   while ((pool_bytes >> slab_log2) >= slab_geometry::max_slabs) ++slab_log2;
   u64 const slabs = pool_bytes >> slab_log2;
   u32 rows_log2 = log2_ceil(multiprocessors) + slab_geometry::max_rows_used_log2;
-  while (rows_log2 > 0 && (u64{16} << rows_log2) > slabs) --rows_log2;
+  while (rows_log2 > 0 && (u64{8} << rows_log2) > slabs) --rows_log2;
   u64 const record_bytes = slab_geometry::bitmap_offset + (u64{1} << (slab_log2 - 7));
   return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | record_bytes << 48};
 }
