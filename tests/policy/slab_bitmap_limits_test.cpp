@@ -1,4 +1,4 @@
-// When a slab leaves the index of its class and when it comes back.
+// When a slab leaves the index of its class and when it comes back, and how many rows of hints a pool has.
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {
@@ -29,6 +29,17 @@ TEST(SlabBitmapLimits, ASlabIsLeftBeforeItIsFullAndListedAgainWithAGap) {
   for (u32 used = 1; used <= blocks; ++used) EXPECT_EQ(off[used - 1], used >= 15) << used << " blocks, growing";
   for (u32 used = 0; used < blocks; ++used)
     EXPECT_EQ(off[2 * blocks - 1 - used], used > 13) << used << " blocks, shrinking";
+}
+
+TEST(SlabBitmapLimits, APoolHasAsManyRowsOfHintsAsLeaveEightSlabsEachAndAMultiprocessorAtMostSixteen) {
+  u32 const largest_slab = 18;
+  for (u32 const multiprocessors : {1u, 5u, 132u})
+    for (u64 pool_bytes = u64{1} << 20; pool_bytes <= u64{1} << 36; pool_bytes += pool_bytes / 4) {
+      auto const geometry = slab_geometry_for(pool_bytes, multiprocessors, largest_slab);
+      u64 const rows = geometry.rows(), most = u64{16} << log2_ceil(multiprocessors);
+      ASSERT_LE(8 * rows, geometry.slabs()) << pool_bytes << " bytes, " << multiprocessors << " multiprocessors";
+      ASSERT_TRUE(16 * rows > geometry.slabs() || rows == most) << pool_bytes << " bytes, " << rows << " rows";
+    }
 }
 
 }  // namespace
