@@ -459,6 +459,10 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("join --skew -1", "--skew");
   expect_refusal("join --page-bytes 19", "--page-bytes");
   expect_refusal("join --chains block", "'block' is neither warp nor lane");
+  expect_refusal("join --chains warp,both", "'both' is neither warp nor lane");
+  expect_refusal("join --chains warp,", "--chains");
+  expect_refusal("join --page-bytes 260 --allocator rw_bitmap_256 --backend host",
+                 "rw_bitmap_256 serves at most 256 bytes");
   expect_refusal("join --partition-bits 17", "--partition-bits");
   expect_refusal("join --repeat 0", "--repeat");
   expect_refusal("join --allocator direct,nobody", "'nobody'");
