@@ -1,10 +1,11 @@
 // random_walk: how many steps a page takes, and how long, as free pages become few: RW, RW-BM,
-// CoRW, and a queue of the free pages behind one counter. Half, a tenth, 1%, 0.7% and 0.5% of the
-// pages of 256 bytes are free, at random; every thread of a kernel takes one, and nothing is given
-// back meanwhile. TAS is the mean of the threads' steps, WAS the mean over warps of the most that a
-// lane took; each stands beside what theory says (util/walk_theory.hpp). The last row of each
-// primitive has the correlation of both with the time, over all of its rows.
-// Pages: `pool`; threads: `workers`, those of them that leave nobody without a page.
+// CoRW, and a queue of the free pages behind one counter. A share of the pages of 256 bytes is free,
+// at random; every thread of a kernel takes one, and nothing is given back meanwhile. TAS is the
+// mean of the threads' steps, WAS the mean over warps of the most that a lane took; each stands
+// beside what theory says (util/walk_theory.hpp). The last row of each primitive has the
+// correlation of both with the time, over all of its rows.
+// Pages: `pool`; shares: `page_shares`, half, a tenth, 1%, 0.7% and 0.5% by default; threads:
+// `workers`, those of them that leave nobody without a page.
 //
 // Checked: everybody got a page, no page twice, and as many are taken as there should be. Times are
 // of kernels that count no steps.
@@ -12,7 +13,8 @@
 // queue gives a warp's lanes their places by one addition.
 #pragma once
 
-#include <iterator>
+#include <algorithm>
+#include <functional>
 #include <map>
 
 #include "correlation.hpp"
@@ -103,6 +105,7 @@ class walked_pool {
   u64 pages() const { return pool_bytes_ / walked_page_bytes; }
   u64 free() const { return free_; }
   occupier const& heap() const { return heap_; }
+  u8* memory() const { return memory_.data(); }
 
   /// The same pages by another walk.
   template <creation::walk_kind Kind, bool Counts>
@@ -178,6 +181,7 @@ inline walk_outcome queue_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
     if (!first) first = static_cast<u8*>(page);
     taken[static_cast<u64>(static_cast<u8*>(page) - first) / walked_page_bytes] = true;
   });
+  if (!first) first = pool.memory();  // none is taken
   std::vector<void*> list;  // of so many numbers as pages are free: what lies there does not matter to the queue
   for (u64 i = 0; i < pool.pages() && list.size() < threads; ++i)
     if (!taken[i]) list.push_back(first + i * walked_page_bytes);
@@ -266,12 +270,13 @@ inline std::vector<result> walked_rows(request const& asked) {
     numbers.push_back(number);
   walked_pool pool{asked.pool_bytes / walked_page_bytes * walked_page_bytes};
   std::vector<result> rows;
-  constexpr u32 shares[] = {500, 100, 10, 7, 5};  // thousandths
-  for (u32 const share : shares) {
-    bool const occupied = pool.occupy_all_but(pool.pages() * share / 1000);
+  auto shares = asked.page_shares.empty() ? std::vector{0.5, 0.1, 0.01, 0.007, 0.005} : asked.page_shares;
+  std::sort(shares.begin(), shares.end(), std::greater{});  // pages are occupied, and none is given back
+  for (double const share : shares) {
+    bool const occupied = pool.occupy_all_but(static_cast<u64>(static_cast<double>(pool.pages()) * share + 1e-6));
     for (u64 const threads : numbers) {
       if (threads > pool.free()) continue;
-      if (!asked.proceed("random_walk", rows.size() / 4, std::size(shares) * numbers.size())) return rows;
+      if (!asked.proceed("random_walk", rows.size() / 4, shares.size() * numbers.size())) return rows;
       add_walks(rows, pool, threads, asked);
       if (!occupied) rows.back().fault = "pages could not be occupied";
       if (std::any_of(rows.end() - 4, rows.end(), [](result const& row) { return !row.checked(); })) return rows;

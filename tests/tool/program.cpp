@@ -421,6 +421,9 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench fragmentation --left-shares 1.5", "--left-shares: 1.5 is not between 0 and 1");
   expect_refusal("bench fragmentation --left-shares 0.0004", "0.0004 is neither 0 nor between 0.001 and 1");
   expect_refusal("bench fragmentation --left-shares 0.5,", "--left-shares");
+  expect_refusal("bench random_walk --page-shares 1.5", "--page-shares: 1.5 is not between 0.0001 and 1");
+  expect_refusal("bench random_walk --page-shares 0.5,", "--page-shares");
+  expect_refusal("bench semaphore --page-shares 0.5", "--page-shares: semaphore does not use it; random_walk does\n");
   expect_refusal("bench fill_level --left-shares 0.5",
                  "--left-shares: fill_level does not use it; fragmentation does\n");
   expect_refusal("bench burst --sizes 8-64", "--sizes: '8-64' has no step");

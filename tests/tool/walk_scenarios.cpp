@@ -73,6 +73,21 @@ TEST(WalkScenarios, RandomWalkCorrelatesStepsAndTimesInTheLastRowOfEachKind) {
   EXPECT_EQ(figures_of(bench::random_walk(asked).back()).count("tas_time_correlation"), 0u);
 }
 
+TEST(WalkScenarios, RandomWalkTakesSharesOfFreePagesInAnyOrder) {
+  bench::request asked;
+  asked.pool_bytes = u64{1} << 20;  // 4,096 pages
+  asked.repeat = 1;
+  asked.workers = {40};
+  asked.page_shares = {0.01, 1, 0.25};  // a hundredth are but 40
+  auto const rows = bench::random_walk(asked);
+  ASSERT_THAT(rows, testing::SizeIs(3 * 4));
+  u64 const free[] = {4096, 1024, 40};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].fault, "");
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("free_pages", free[i / 4])));
+  }
+}
+
 TEST(WalkScenarios, CorrelationIsPearsonsWithFishersInterval) {
   // The first of Anscombe's four sets.
   auto const found = bench::correlation_of({{10, 8.04},
