@@ -50,6 +50,7 @@ struct request {
   std::vector<double> allocate_shares = {0.95, 0.55}, free_shares = {0.55, 0.95};
   std::vector<double> levels;       ///< shares of the pool that live
   std::vector<double> left_shares;  ///< of fragmentation: shares of the blocks that are not freed
+  std::vector<double> page_shares;  ///< of random_walk: shares of the pages that are free
   u64 kernels = 0;                  ///< of fill_level, long_churn
   double seconds = 0;               ///< of long_churn, on the device
   checkpoint proceed = [](std::string const&, u64, u64) { return true; };

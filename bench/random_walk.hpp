@@ -1,15 +1,23 @@
-// random_walk: how many steps a page takes, and how long, as free pages become few: RW, RW-BM, CoRW, and a queue of the free
-// pages behind one counter. Half, a tenth, a hundredth and a two-hundredth of the pages of 256 bytes are free, at random;
-// every thread of a kernel takes one, and nothing is given back meanwhile. TAS is the mean of the threads' steps, WAS the
-// mean over warps of the most that a lane took; each stands beside what theory says (util/walk_theory.hpp). Pages: `pool`;
-// threads: `workers`, those of them that leave nobody without a page.
+// random_walk: how many steps a page takes, and how long, as free pages become few: RW, RW-BM,
+// CoRW, and a queue of the free pages behind one counter. A share of the pages of 256 bytes is free,
+// at random; every thread of a kernel takes one, and nothing is given back meanwhile. TAS is the
+// mean of the threads' steps, WAS the mean over warps of the most that a lane took; each stands
+// beside what theory says (util/walk_theory.hpp). The last row of each primitive has the
+// correlation of both with the time, over all of its rows.
+// Pages: `pool`; shares: `page_shares`, half, a tenth, 1%, 0.7% and 0.5% by default; threads:
+// `workers`, those of them that leave nobody without a page.
 //
-// Checked: everybody got a page, no page twice, and as many are taken as there should be. Times are of kernels that count no
-// steps. Source: Pham et al. 2022, figures 4, 7 and 8. Differs: a pool of any size; the share of 0.7% is left out.
+// Checked: everybody got a page, no page twice, and as many are taken as there should be. Times are
+// of kernels that count no steps.
+// Source: Pham et al. 2022, figures 4, 7 and 8, and section 3.2. Differs: a pool of any size; the
+// queue gives a warp's lanes their places by one addition.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 
+#include "correlation.hpp"
 #include "primitives.hpp"
 #include "warpheap/policy/creation/random_walk.hpp"
 #include "warpheap/util/walk_theory.hpp"
@@ -61,7 +69,8 @@ struct free_pages {
   }
 };
 
-/// The queue: a list of the free pages behind a counter. A thread's steps are its place in the row of those that meet there.
+/// The queue: a list of the free pages behind a counter. A thread's steps are its place in the row of those that meet there,
+/// where the lanes of a warp stand together: one addition is made for all of them.
 struct page_queue {
   void** pages;
   u64* head;
@@ -74,8 +83,8 @@ struct dequeue_one_page {
     u64 const i = global_thread_index();
     u32 const together = simt::ballot(get_one_page::lanes_of_warp(), i < threads);
     if (i >= threads) return;
-    // relaxed: tickets are distinct, and the list was written before the launch.
-    u64 const ticket = atomic_ref<u64>{*queue.head}.fetch_add(1, order::relaxed);
+    // A plain fetch_add would be the same on a GPU: nvcc makes one addition of those of a warp.
+    u64 const ticket = aggregated_fetch_add(group_of(together), *queue.head);
     pages[i] = queue.pages[ticket];
     if (queue.steps) count_steps(queue.steps, together, static_cast<u32>(ticket) + 1);
   }
@@ -96,6 +105,7 @@ class walked_pool {
   u64 pages() const { return pool_bytes_ / walked_page_bytes; }
   u64 free() const { return free_; }
   occupier const& heap() const { return heap_; }
+  u8* memory() const { return memory_.data(); }
 
   /// The same pages by another walk.
   template <creation::walk_kind Kind, bool Counts>
@@ -171,12 +181,13 @@ inline walk_outcome queue_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
     if (!first) first = static_cast<u8*>(page);
     taken[static_cast<u64>(static_cast<u8*>(page) - first) / walked_page_bytes] = true;
   });
+  if (!first) first = pool.memory();  // none is taken
   std::vector<void*> list;  // of so many numbers as pages are free: what lies there does not matter to the queue
   for (u64 i = 0; i < pool.pages() && list.size() < threads; ++i)
     if (!taken[i]) list.push_back(first + i * walked_page_bytes);
   device_buffer<void*> const free{list};
   device_buffer<void*> got(threads);
-  device_buffer<u64> steps(4);
+  device_buffer<u64> steps(sizeof(walk_steps_taken) / sizeof(u64));
   for (u32 round = 0; round <= repeat && seen.fault.empty(); ++round) {
     device_buffer<u64> head(1);
     page_queue const queue{free.data(), head.data(), round == 0 ? steps.data() : nullptr};
@@ -193,16 +204,23 @@ inline walk_outcome queue_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
 inline void add_walks(std::vector<result>& rows, walked_pool& pool, u64 threads, request const& asked) {
   walk_theory::pages const of{static_cast<double>(pool.pages()), static_cast<double>(pool.free()),
                               static_cast<double>(threads)};
-  double by_page = 0;  // RW's steps
+  walk_steps_taken by_page;  // RW's
   auto const add = [&](char const* name, walk_outcome const& seen, double tas, double was) {
     result row{.scenario = "random_walk", .primitive = name, .operation = "get_page"};
     row.parameters = {{"pages", pool.pages()}, {"free_pages", pool.free()}, {"threads", threads}};
     row.figures = {
         {"tas", seen.steps.tas()}, {"predicted_tas", tas}, {"was", seen.steps.was()}, {"predicted_was", was}};
-    if (std::string{name} == "rw") by_page = seen.steps.tas();
+    if (std::string{name} != "queue")
+      row.figures.emplace_back("collisions", static_cast<double>(seen.steps.collisions));
+    if (std::string{name} == "rw") {
+      by_page = seen.steps;
+      row.figures.emplace_back("predicted_collisions", walk_theory::colliding_pairs_on_free_pages(of));
+    }
     if (std::string{name} == "rw_bitmap") {
-      row.figures.push_back({"rw_over_this", by_page / seen.steps.tas()});
-      row.figures.push_back({"predicted_rw_over_this", walk_theory::page_thread_steps(of) / tas});
+      row.figures.emplace_back("rw_over_this", by_page.tas() / seen.steps.tas());
+      row.figures.emplace_back("predicted_rw_over_this", walk_theory::page_thread_steps(of) / tas);
+      row.figures.emplace_back("rw_was_over_this", by_page.was() / seen.steps.was());
+      row.figures.emplace_back("predicted_rw_was_over_this", walk_theory::page_warp_steps(of) / was);
     }
     row.times_us = seen.times_us;
     row.operations = static_cast<double>(threads);
@@ -217,26 +235,59 @@ inline void add_walks(std::vector<result>& rows, walked_pool& pool, u64 threads,
   double const together = walk_theory::together_steps(of);
   add("corw", walk_pages_of<walk_kind::collaborative>(pool, threads, asked.repeat), together, together);
   add("queue", queue_pages_of(pool, threads, asked.repeat), walk_theory::queue_thread_steps(of.threads),
-      walk_theory::queue_warp_steps(of.threads));
+      walk_theory::queue_warp_steps_together(of.threads));
 }
 
-inline std::vector<result> random_walk(request const& asked) {
+inline double figure_of(result const& row, std::string const& name) {
+  for (auto const& [known, value] : row.figures)
+    if (known == name) return value;
+  return 0;
+}
+
+/// Adds to the last row of each primitive how far its steps and its median time rise together, over
+/// all rows of the primitive; nothing where that cannot be said.
+inline void add_correlations(std::vector<result>& rows) {
+  std::map<std::string, result*> last;
+  for (auto& row : rows) last[row.primitive] = &row;
+  for (auto const& [primitive, to] : last)
+    for (std::string const steps : {"tas", "was"}) {
+      std::vector<std::pair<double, double>> pairs;
+      for (auto const& row : rows)
+        if (row.primitive == primitive && row.checked())
+          pairs.emplace_back(figure_of(row, steps), median(row.times_us));
+      auto const found = correlation_of(pairs);
+      if (!found) continue;
+      to->figures.emplace_back(steps + "_time_correlation", found->coefficient);
+      to->figures.emplace_back(steps + "_time_correlation_least", found->least);
+      to->figures.emplace_back(steps + "_time_correlation_most", found->most);
+    }
+}
+
+/// The rows without their correlations.
+inline std::vector<result> walked_rows(request const& asked) {
   auto numbers = asked.workers;
   for (u64 number = on_gpu ? 1024 : 64; asked.workers.empty() && number <= either(0, u64{1} << 18, 512); number *= 4)
     numbers.push_back(number);
   walked_pool pool{asked.pool_bytes / walked_page_bytes * walked_page_bytes};
   std::vector<result> rows;
-  constexpr u32 shares[] = {500, 100, 10, 5};  // thousandths
-  for (u32 const share : shares) {
-    bool const occupied = pool.occupy_all_but(pool.pages() * share / 1000);
+  auto shares = asked.page_shares.empty() ? std::vector{0.5, 0.1, 0.01, 0.007, 0.005} : asked.page_shares;
+  std::sort(shares.begin(), shares.end(), std::greater{});  // pages are occupied, and none is given back
+  for (double const share : shares) {
+    bool const occupied = pool.occupy_all_but(static_cast<u64>(static_cast<double>(pool.pages()) * share + 1e-6));
     for (u64 const threads : numbers) {
       if (threads > pool.free()) continue;
-      if (!asked.proceed("random_walk", rows.size() / 4, 4 * numbers.size())) return rows;
+      if (!asked.proceed("random_walk", rows.size() / 4, shares.size() * numbers.size())) return rows;
       add_walks(rows, pool, threads, asked);
       if (!occupied) rows.back().fault = "pages could not be occupied";
       if (std::any_of(rows.end() - 4, rows.end(), [](result const& row) { return !row.checked(); })) return rows;
     }
   }
+  return rows;
+}
+
+inline std::vector<result> random_walk(request const& asked) {
+  auto rows = walked_rows(asked);
+  add_correlations(rows);
   return rows;
 }
 

@@ -72,6 +72,29 @@ TEST(RandomWalk, CountsTheStepsOfThreadsAndWarps) {
   });
 }
 
+/// Collisions of all schedules of lanes that take all pages of a few words but two.
+template <class Walk>
+u64 collisions_of(launch_shape shape, u32 pages) {
+  u64 collisions = 0;
+  for_each_schedule(60, [&] {
+    walk_pool<Walk> const pool{pages};
+    allocate(pool, shape, 64);
+    collisions += pool.allocator().steps_taken().collisions;
+  });
+  return collisions;
+}
+
+TEST(RandomWalk, CountsPagesThatAnotherTookMeanwhile) {
+  static constexpr auto by_page = tiny_walk(walk_kind::plain, 4, 64), by_word = tiny_walk(walk_kind::bitmap, 4, 64),
+                        together = tiny_walk(walk_kind::collaborative, 4, 64);
+  EXPECT_EQ(collisions_of<random_walk<by_page>>({1, 1}, 8), 0u) << "nobody else is there";
+  EXPECT_EQ(collisions_of<random_walk<by_word>>({1, 1}, 8), 0u);
+  EXPECT_EQ(collisions_of<random_walk<together>>({1, 1}, 8), 0u);
+  EXPECT_GT(collisions_of<random_walk<by_page>>({2, 3}, 8), 0u);
+  EXPECT_GT(collisions_of<random_walk<by_word>>({2, 3}, 8), 0u);
+  EXPECT_GT(collisions_of<random_walk<together>>({2, 3}, 8), 0u);
+}
+
 TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
 #if !defined(__CUDACC__)
   host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .masks = host::mask_policy::maximal}};

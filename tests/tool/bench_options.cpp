@@ -38,6 +38,7 @@ bench::request request_of(std::string const& scenario) {
   asked.divergences = {bench::divergence::per_warp};
   asked.levels = {0.5};
   asked.left_shares = {0.5};
+  asked.page_shares = {0.5};
   asked.kernels = 16;  // as many as fill_level makes without
   // So many that the pool is as large as it may be.
   if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn") asked.threads = 4000;
@@ -70,6 +71,7 @@ std::map<std::string, change> const changes{
      }},
     {"--levels", [](bench::request& asked) { asked.levels = {0.25}; }},
     {"--left-shares", [](bench::request& asked) { asked.left_shares = {0.25}; }},
+    {"--page-shares", [](bench::request& asked) { asked.page_shares = {0.25}; }},
     {"--kernels", [](bench::request& asked) { asked.kernels = 30; }},
     {"--seconds",
      [](bench::request& asked) {
@@ -138,8 +140,9 @@ TEST(BenchOptions, NameScenariosThatThereAre) {
 std::string value_of(bench_option const& option) {
   if (!option.initial.empty()) return option.initial;
   std::map<std::string, std::string> const values{
-      {"--allocator", "slab_bitmap"}, {"--pool", "2MiB"},  {"--sizes", "64"},        {"--ranges", "16-64"},
-      {"--divergence", "warp"},       {"--levels", "0.5"}, {"--left-shares", "0.5"}, {"--seconds", "0.5"}};
+      {"--allocator", "slab_bitmap"}, {"--pool", "2MiB"},       {"--sizes", "64"},
+      {"--ranges", "16-64"},          {"--divergence", "warp"}, {"--levels", "0.5"},
+      {"--left-shares", "0.5"},       {"--page-shares", "0.5"}, {"--seconds", "0.5"}};
   auto const at = values.find(option.name);
   return at == values.end() ? "32" : at->second;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 
 #include "backend/join/job.hpp"
@@ -192,6 +193,7 @@ TEST(Join, GivesTheSameResultWithEveryAllocatorInBothOrders) {
   auto const tables = make_join_tables({.build_tuples = 1200, .probe_tuples = 3001, .match = 0.7, .skew = 1.1});
   auto names = std::vector<std::string>{direct_output};
   for (auto const& known : make_host_backend()->allocators()) names.push_back(known.name);
+  names.insert(names.end(), std::begin(join_walks), std::end(join_walks));
   for (auto const& name : names)
     for (bool const turned : {false, true}) {
       auto const rows = turned ? run(tables.probe, tables.build, name, {.partition_bits = 4})
@@ -204,6 +206,8 @@ TEST(Join, GivesTheSameResultWithEveryAllocatorInBothOrders) {
         EXPECT_GT(made.operations, 0);
       }
       EXPECT_EQ(figure(rows[0], "tuples"), 2100) << name;
+      EXPECT_GT(figure(rows[0], "without_partition_us"), figure(rows[0], "build_us")) << name;
+      EXPECT_LT(figure(rows[0], "without_partition_us"), bench::median(rows[0].times_us)) << name;
       // A warp has a page for 20 tuples and a part of one, at the most, for what is left.
       u64 const pages = static_cast<u64>(figure(rows[0], "pages"));
       EXPECT_GE(pages, 105u) << name;
@@ -216,6 +220,7 @@ TEST(Join, GivesEachLaneAPageWhereItIsAsked) {
   auto const tables = make_join_tables({.build_tuples = 900, .probe_tuples = 1001, .match = 0.4, .skew = 0.5});
   auto names = std::vector<std::string>{direct_output};
   for (auto const& known : make_host_backend()->allocators()) names.push_back(known.name);
+  names.insert(names.end(), std::begin(join_walks), std::end(join_walks));
   for (auto const& name : names) {
     auto const rows = run(tables.build, tables.probe, name, {.page_bytes = 32, .lanes_a_chain = 1});
     for (auto const& made : rows) EXPECT_EQ(made.fault, "") << name << " " << made.operation;
@@ -269,9 +274,24 @@ TEST(Join, SaysHowMuchOfTheResultFoundPagesAndLosesNothing) {
   EXPECT_EQ(run(tables.build, tables.probe, "slab_bitmap", {.pool_bytes = 2 * mebibyte})[0].fault, "");
 }
 
+TEST(Join, TakesNoMoreOfThePoolThanPagesOfAWalkHave) {
+  auto const tables = make_join_tables({.build_tuples = 1000, .probe_tuples = 64'000});
+  // 2,000 warps take two pages each: 1 MiB of pages of 256 bytes, and 32 MiB of those of 8 KiB.
+  for (auto const* const name : join_walks)
+    EXPECT_EQ(run(tables.build, tables.probe, name, {.pool_bytes = 2 * mebibyte})[0].fault, "") << name;
+  EXPECT_THAT(run(tables.build, tables.probe, "corw", {.pool_bytes = 2 * mebibyte})[0].fault,
+              HasSubstr("out of memory"));
+}
+
 TEST(Join, RefusesPagesThatAnAllocatorDoesNotServe) {
   auto const table = random_table(10, 10, 1);
   EXPECT_THROW(run(table, table, "ring_buffer", {.page_bytes = 8193}), usage_error);
+  for (auto const* const name : join_walks) {
+    EXPECT_THROW(run(table, table, name, {.page_bytes = 257}), usage_error) << name;
+    auto const rows = run(table, table, name, {.page_bytes = 256});
+    EXPECT_EQ(rows[0].fault, "") << name;
+    EXPECT_EQ(rows[0].allocator, name);
+  }
   EXPECT_THROW(run(table, table, "nobody"), usage_error);
 }
 

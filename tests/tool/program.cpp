@@ -106,14 +106,14 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
 }
 
 TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
-  auto const made =
-      run("bench semaphore rcu_delegation collective_mutex latency --backend host --allocator slab_bitmap,scatter "
-          "--workers 40 --batch 16 --thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
+  auto const made = run(
+      "bench semaphore rcu_delegation collective_mutex atomic latency --backend host --allocator slab_bitmap,scatter "
+      "--workers 40 --batch 16 --thread-blocks 8,32 --readers-per-writer 4 --repeat 3 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
-  ASSERT_EQ(document["results"].size(), 9u + 2 * 2);  // primitives once, however many allocators
+  ASSERT_EQ(document["results"].size(), 12u + 2 * 2);  // primitives once, however many allocators
   std::vector<std::string> measured;
-  for (size_t i = 0; i < 9; ++i) {
+  for (size_t i = 0; i < 12; ++i) {
     auto const& row = document["results"][i];
     measured.push_back(row["primitive"]);
     EXPECT_EQ(row["allocator"], nullptr);
@@ -124,7 +124,8 @@ TEST_F(Program, BenchOfPrimitivesNamesThemAndNoAllocator) {
     EXPECT_GT(row["operations_per_second"], 0);
   }
   EXPECT_THAT(measured, testing::ElementsAre("counting_semaphore", "bulk_semaphore", "srcu", "srcu", "srcu",
-                                             "spin_mutex", "collective_mutex", "spin_mutex", "collective_mutex"));
+                                             "spin_mutex", "collective_mutex", "spin_mutex", "collective_mutex",
+                                             "each_lane", "each_warp", "own_word"));
   EXPECT_GT(document["results"][1]["ratio"], 0);
   EXPECT_EQ(document["results"][2]["parameters"]["writers"], 10);
 }
@@ -420,6 +421,9 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench fragmentation --left-shares 1.5", "--left-shares: 1.5 is not between 0 and 1");
   expect_refusal("bench fragmentation --left-shares 0.0004", "0.0004 is neither 0 nor between 0.001 and 1");
   expect_refusal("bench fragmentation --left-shares 0.5,", "--left-shares");
+  expect_refusal("bench random_walk --page-shares 1.5", "--page-shares: 1.5 is not between 0.0001 and 1");
+  expect_refusal("bench random_walk --page-shares 0.5,", "--page-shares");
+  expect_refusal("bench semaphore --page-shares 0.5", "--page-shares: semaphore does not use it; random_walk does\n");
   expect_refusal("bench fill_level --left-shares 0.5",
                  "--left-shares: fill_level does not use it; fragmentation does\n");
   expect_refusal("bench burst --sizes 8-64", "--sizes: '8-64' has no step");
@@ -458,6 +462,10 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("join --skew -1", "--skew");
   expect_refusal("join --page-bytes 19", "--page-bytes");
   expect_refusal("join --chains block", "'block' is neither warp nor lane");
+  expect_refusal("join --chains warp,both", "'both' is neither warp nor lane");
+  expect_refusal("join --chains warp,", "--chains");
+  expect_refusal("join --page-bytes 260 --allocator rw_bitmap_256 --backend host",
+                 "rw_bitmap_256 serves at most 256 bytes");
   expect_refusal("join --partition-bits 17", "--partition-bits");
   expect_refusal("join --repeat 0", "--repeat");
   expect_refusal("join --allocator direct,nobody", "'nobody'");

@@ -57,6 +57,8 @@ TEST_F(ProgramFiles, AJoinWithoutAResultLeavesTheOldOne) {
   EXPECT_EQ(contents(file), "an old result");
   expect_refusal("join --backend host --tuples 1,2 --output " + file,
                  "warpheap join: --output: takes the rows of one join, and 2 are asked for");
+  expect_refusal("join --backend host --tuples 1 --chains warp,lane --output " + file,
+                 "--output: takes the rows of one join, and 2 are asked for");
   expect_refusal("join --output - --json -", "--output: standard output is --json's already");
   expect_refusal("join --backend host --tuples 9 --output /no/such/folder/x.csv",
                  "warpheap join: --output: cannot write /no/such/folder/x.csv: No such file or directory");

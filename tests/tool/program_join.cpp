@@ -43,9 +43,22 @@ TEST_F(ProgramJoin, TimesItsPartsAndComparesResults) {
           .out);
   EXPECT_EQ(lanes["results"][0]["parameters"]["lanes_a_chain"], 1);
   EXPECT_EQ(lanes["results"][0]["pages"], 500);
-  auto const text = run("join --backend host --tuples 100 --pool 4MiB");
+  auto const both =
+      json::parse(run("join --backend host --chains warp,lane,warp --tuples 500 --allocator corw_256,direct "
+                      "--pool 4MiB --json -")
+                      .out);
+  ASSERT_EQ(both["joins"].size(), 1u);
+  ASSERT_EQ(both["results"].size(), 2u * 5);
+  for (size_t i = 0; i < 10; ++i) EXPECT_EQ(both["results"][i]["parameters"]["lanes_a_chain"], i < 5 ? 32 : 1);
+  EXPECT_EQ(both["results"][0]["allocator"], "corw_256");
+  EXPECT_GT(both["results"][0]["without_partition_us"], both["results"][0]["build_us"]);
+  EXPECT_EQ(both["results"][5]["pages"], 500);
+  auto const text = run("join --backend host --tuples 100 --pool 4MiB --chains warp,lane");
   EXPECT_THAT(text.out,
               testing::ContainsRegex("A join of 100 and 100 tuples with slab_bitmap takes .* of one with direct[.]"));
+  EXPECT_THAT(text.out,
+              testing::ContainsRegex("The probe of 100 and 100 tuples, chains of lanes, with slab_bitmap takes .* of "
+                                     "one with direct[.]"));
 }
 
 TEST_F(ProgramJoin, ReadsItsTables) {

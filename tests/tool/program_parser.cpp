@@ -36,7 +36,7 @@ TEST_F(ProgramParser, SaysWhatWasWrongInASentence) {
                  "warpheap join: --backend: no backend is called 'metal'; there are: cuda, host\n");
   expect_refusal("join --allocator direct,nobody",
                  "warpheap join: --allocator: no allocator is called 'nobody'; there are: slab_bitmap, ");
-  expect_refusal("join --allocator nobody", ", direct\n");
+  expect_refusal("join --allocator nobody", ", direct, rw_256, rw_bitmap_256, corw_256\n");
   expect_refusal("graph --allocator direct",
                  "warpheap graph: --allocator: no allocator is called 'direct'; there are: slab_bitmap, ");
   expect_refusal("completion csh", "warpheap completion: there is no completion for a shell called 'csh'");

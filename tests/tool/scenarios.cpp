@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "bench/atomic.hpp"
 #include "bench/burst.hpp"
 #include "bench/churn.hpp"
 #include "bench/collective_mutex.hpp"
@@ -91,7 +92,7 @@ TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
       EXPECT_GT(made.operations, 0);
     }
   }
-  EXPECT_EQ(found, 4u);
+  EXPECT_EQ(found, 5u);
 }
 
 TEST(Scenarios, FillTellsHowMuchOfThePoolWasUsedAndThatItServesAgain) {
@@ -260,6 +261,34 @@ TEST(Scenarios, CollectiveMutexMeasuresBothKindsOfWorkByEveryNumberOfThreads) {
   }
 }
 
+TEST(Scenarios, AtomicMeasuresAdditionsToOneWordAndToManyByEveryNumberOfThreads) {
+  auto asked = small_request();
+  asked.workers = {1, 33, 300};
+  asked.thread_blocks = {1, 40};  // the last warp of a thread block is partial
+  auto const rows = make_host_backend()->bench_floor("atomic", asked);
+  ASSERT_THAT(rows, SizeIs(3 * 3));
+  char const* const primitives[] = {"each_lane", "each_warp", "own_word"};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    u64 const threads = asked.workers[i / 3];
+    EXPECT_EQ(rows[i].fault, "");
+    EXPECT_EQ(rows[i].primitive, primitives[i % 3]);
+    EXPECT_EQ(rows[i].operation, "fetch_add");
+    EXPECT_EQ(rows[i].operations, 8 * threads);
+    EXPECT_THAT(rows[i].times_us, SizeIs(asked.repeat));
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
+    EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("additions", 8u)));
+    ASSERT_THAT(rows[i].figures, SizeIs(i % 3 ? 5 : 4));
+    EXPECT_DOUBLE_EQ(rows[i].figures[0].second, 1e3 * bench::median(rows[i].times_us) / rows[i].operations);
+    EXPECT_EQ(rows[i].figures[1].first, "cycles_p50");
+    EXPECT_EQ(rows[i].figures[2].first, "cycles_p99");
+    EXPECT_EQ(rows[i].figures[3].first, "cycles_mean");
+    EXPECT_GT(rows[i].figures[1].second, 0);
+    EXPECT_GE(rows[i].figures[2].second, rows[i].figures[1].second);
+    EXPECT_GT(rows[i].figures[3].second, 0);
+    EXPECT_EQ(rows[i].figures.back().first, i % 3 ? "ratio" : "cycles_mean");
+  }
+}
+
 TEST(Scenarios, RcuDelegationMeasuresThreeBarriersByThreadsAndReaders) {
   auto asked = small_request();
   asked.workers = {1, 40, 300};
@@ -354,6 +383,33 @@ TEST(Scenarios, CollectiveMutexFindsBrokenOnes) {
   EXPECT_EQ(fault_of(bench::mutexes<lazy_group, sound>(asked)), "31 words do not count the threads that raised them");
   asked.workers = {20};
   EXPECT_EQ(fault_of(bench::mutexes<kept_mutex, sound>(asked)), "the mutex is locked when all have left");
+}
+
+/// Adds one for all lanes, and gives each of them what should be one lane's.
+struct adding_once : bench::by_each_lane {
+  static constexpr char const* name = "once";
+  static u32 add(u32 lanes, u32& word) {
+    auto const group = group_of(lanes);
+    u32 const old = group.leads ? atomic_ref<u32>{word}.fetch_add(1, order::relaxed) : 0;
+    return broadcast(group, old);
+  }
+};
+/// Adds for all lanes, and gives all of them the number of the first.
+struct giving_one_number : bench::by_each_lane {
+  static constexpr char const* name = "one_number";
+  static u32 add(u32 lanes, u32& word) {
+    return broadcast(group_of(lanes), aggregated_fetch_add(group_of(lanes), word));
+  }
+};
+
+TEST(Scenarios, AtomicFindsBrokenOnes) {
+  auto asked = small_request();
+  auto const fault_of = [](std::vector<bench::result> const& rows) { return rows.front().fault; };
+  asked.workers = {40};
+  EXPECT_EQ(fault_of(bench::atomics<adding_once>(asked)), "a word is 16 after 320 additions of 1");
+  EXPECT_EQ(fault_of(bench::atomics<giving_one_number>(asked)), "two additions to a word were given one number");
+  asked.workers = {1};
+  EXPECT_EQ(fault_of(bench::atomics<giving_one_number>(asked)), "") << "a lane alone cannot tell";
 }
 
 /// Reclaims everything twice.

@@ -158,6 +158,11 @@ TEST(WalkTheory, PutsTheGainOfWordsBetweenOneAndTheirWidth) {
 TEST(WalkTheory, AgreesWithWhatCanBeCountedByHand) {
   EXPECT_DOUBLE_EQ(theory::queue_thread_steps(5000), 2500.5);
   EXPECT_NEAR(theory::queue_warp_steps(63), 62.06, 0.01);
+  // Four warps end at the places 32, 64, 96 and 128.
+  EXPECT_DOUBLE_EQ(theory::queue_warp_steps_together(128), 80);
+  EXPECT_DOUBLE_EQ(theory::queue_warp_steps_together(7), 7);
+  // Warps of 32 lanes and of 8: they end at 32 and 40, or at 40 and 8.
+  EXPECT_DOUBLE_EQ(theory::queue_warp_steps_together(40), (36.0 + 24.0) / 2);
   EXPECT_NEAR(theory::harmonic(32), 4.0585, 1e-4);
   EXPECT_NEAR(theory::harmonic(1000), 7.485470860550345, 1e-9);
   EXPECT_NEAR(theory::largest_of(0.5, 1), 2, 1e-9);

@@ -89,6 +89,15 @@ std::vector<double> parse_left_shares(std::string const& typed) {
   return shares;
 }
 
+/// Shares of the pages that are free.
+std::vector<double> parse_page_shares(std::string const& typed) {
+  std::vector<double> shares;
+  if (typed.empty()) return shares;
+  for (auto const& part : split_list("--page-shares", typed))
+    shares.push_back(parse_real("--page-shares", part, 0.0001, 1));
+  return shares;
+}
+
 /// Refuses options that none of these scenarios uses, and two that exclude each other.
 void refuse_options(bench_flags const& flags, std::vector<std::string> const& scenarios) {
   refuse_unused(flags, scenarios);
@@ -123,6 +132,7 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
     asked.batch_ns = static_cast<u32>(parse_count("--batch-ns", flags.batch_ns, 0, most_batch_ns));
   asked.levels = parse_levels(flags.levels);
   asked.left_shares = parse_left_shares(flags.left_shares);
+  asked.page_shares = parse_page_shares(flags.page_shares);
   if (!flags.kernels.empty()) asked.kernels = parse_count("--kernels", flags.kernels, 1, most_kernels);
   if (!flags.seconds.empty()) asked.seconds = parse_real("--seconds", flags.seconds, 0.001, most_seconds);
   if (!flags.rounds.empty()) asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));

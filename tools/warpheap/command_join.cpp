@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include "backend/join_tuple.hpp"
@@ -140,9 +141,6 @@ join_settings parse_settings(join_flags const& flags, choices const& chosen) {
   join_settings settings{.pool_bytes = chosen.pool_bytes};
   settings.page_bytes = parse_bytes("--page-bytes", flags.page_bytes, join_page_header_bytes + join_tuple_bytes,
                                     std::min(most_page_bytes, chosen.pool_bytes));
-  if (flags.chains != "warp" && flags.chains != "lane")
-    throw usage_error{fmt::format("--chains: '{}' is neither warp nor lane", flags.chains)};
-  if (flags.chains == "lane") settings.lanes_a_chain = 1;
   settings.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   if (!flags.partition_bits.empty())
     settings.partition_bits =
@@ -150,7 +148,32 @@ join_settings parse_settings(join_flags const& flags, choices const& chosen) {
   return settings;
 }
 
-void join(input& from, choices const& chosen, join_settings settings, comparison& all) {
+/// join_settings::lanes_a_chain of each join.
+std::vector<u32> parse_chains(std::string const& typed) {
+  std::vector<u32> lanes;
+  for (auto const& part : split_list("--chains", typed)) {
+    if (part != "warp" && part != "lane")
+      throw usage_error{fmt::format("--chains: '{}' is neither warp nor lane", part)};
+    u32 const chosen = part == "lane" ? 1 : join_settings{}.lanes_a_chain;
+    if (std::find(lanes.begin(), lanes.end(), chosen) == lanes.end()) lanes.push_back(chosen);
+  }
+  return lanes;
+}
+
+/// What is said of `operation` with each allocator, as a part of what it takes with the first.
+std::vector<std::string> lines_of(comparison const& all, std::string const& operation, std::string const& subject) {
+  std::vector<std::string> lines;
+  for (auto const& [made, first, of_first] : ratios(all.results, operation)) {
+    std::map<std::string, u64> const parameters{made.parameters.begin(), made.parameters.end()};
+    lines.push_back(fmt::format("{} of {} and {} tuples{} with {} takes {:.3f} of one with {}.\n", subject,
+                                parameters.at("build_tuples"), parameters.at("probe_tuples"),
+                                parameters.at("lanes_a_chain") == 1 ? ", chains of lanes," : "", made.allocator,
+                                of_first, first.allocator));
+  }
+  return lines;
+}
+
+void join(input& from, choices const& chosen, join_settings settings, std::vector<u32> const& chains, comparison& all) {
   auto const& [build, probe] = from.tables;
   from.expected = reference_join(build, probe);
   check_result(from.name, from.expected.tuples, chosen.pool_bytes);
@@ -162,9 +185,12 @@ void join(input& from, choices const& chosen, join_settings settings, comparison
                                 {"probe_tuples", probe.tuples()},
                                 {"tuples", from.expected.tuples},
                                 {"checksum", fmt::format("{:016x}", from.expected.checksum)}});
-  for (auto const& allocator : chosen.allocators) {
-    all.add(chosen.on->join(allocator, settings));
-    settings.take_rows = {};  // all have the same rows
+  for (u32 const lanes : chains) {
+    settings.lanes_a_chain = lanes;
+    for (auto const& allocator : chosen.allocators) {
+      all.add(chosen.on->join(allocator, settings));
+      settings.take_rows = {};  // all have the same rows
+    }
   }
 }
 
@@ -172,12 +198,15 @@ void join(input& from, choices const& chosen, join_settings settings, comparison
 
 int run_join(join_flags const& flags) {
   json_output output{flags.common.json};
-  auto chosen = choose(flags.common, join_host_pool, {direct_output});
+  std::vector<std::string> others{direct_output};
+  others.insert(others.end(), std::begin(join_walks), std::end(join_walks));
+  auto chosen = choose(flags.common, join_host_pool, others);
   if (flags.common.allocators.empty()) chosen.allocators.insert(chosen.allocators.begin(), direct_output);
   auto settings = parse_settings(flags, chosen);
+  auto const chains = parse_chains(flags.chains);
   bool const from_files = !flags.build.empty() || !flags.probe.empty();
   auto const recipes = from_files ? std::vector<join_recipe>{} : parse_recipes(flags, chosen);
-  row_output rows{flags, from_files ? 1 : recipes.size()};
+  row_output rows{flags, chains.size() * (from_files ? 1 : recipes.size())};
   if (rows.is_wanted()) settings.take_rows = [&rows](join_rows const& batch) { rows.add(batch); };
   comparison all;
   all.about["joins"] = nlohmann::ordered_json::array();
@@ -187,18 +216,15 @@ int run_join(join_flags const& flags) {
     settings.report = bar.reporter();
     auto const run = [&](input from) {
       if (flags.partition_bits.empty()) settings.partition_bits = default_partition_bits(from.tables.build.tuples());
-      join(from, chosen, settings, all);
+      join(from, chosen, settings, chains, all);
     };
     if (from_files) run(read_files(flags, *chosen.on));
     else
       for (auto const& recipe : recipes) run({make_join_tables(recipe), name_of(recipe), {}});
   }
 
-  std::vector<std::string> lines;
-  for (auto const& [made, first, of_first] : ratios(all.results, "join"))
-    lines.push_back(fmt::format("A join of {} and {} tuples with {} takes {:.3f} of one with {}.\n",
-                                made.parameters[0].second, made.parameters[1].second, made.allocator, of_first,
-                                first.allocator));
+  auto lines = lines_of(all, "join", "A join");
+  for (auto& line : lines_of(all, "probe", "The probe")) lines.push_back(std::move(line));
   if (all.fault.empty()) rows.write();
   return report("join", chosen, all, output, lines);
 }

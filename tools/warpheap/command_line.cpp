@@ -123,9 +123,9 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "Of primitives, and of no allocator: semaphore (a unit for every thread, made by the batch: "
       "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every "
       "barrier a wait of its own, against barriers that are delegated), collective_mutex (a little work of every "
-      "thread under one mutex: lane by lane under a spin mutex, against groups of lanes), random_walk (steps and time "
-      "of a page by RW, "
-      "RW-BM, CoRW and a queue as free pages become few, beside theory).\n"
+      "thread under one mutex: lane by lane under a spin mutex, against groups of lanes), atomic (one addition to "
+      "a word that all threads share, by each lane and by each warp, and to a word of its own), random_walk (steps and "
+      "time of a page by RW, RW-BM, CoRW and a queue as free pages become few, beside theory).\n"
       "An option is refused if none of the scenarios that are asked for uses it.\n"
       "Operations a second count calls that were served; failures are the calls that returned nullptr. Allocator "
       "'null' is the floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
@@ -190,7 +190,8 @@ void add_join(CLI::App& to, join_flags& flags) {
       to, flags.common,
       {.host_pool = "256MiB",
        .allocators = "as `warpheap info` lists them, or 'direct', which is none: pages come from an array of "
-                     "the pool's size, in its order, by one counter (default direct,slab_bitmap)",
+                     "the pool's size, in its order, by one counter; or 'rw_256', 'rw_bitmap_256' and 'corw_256', the "
+                     "walks with pages of 256 bytes (default direct,slab_bitmap)",
        .random = "Seed of made tables, and of --deterministic"});
   add_text(to, "--build", flags.build, "First table, a file or '-' for standard input; needs --probe", "FILE");
   add_text(to, "--probe", flags.probe, "Second table, likewise; needs --build", "FILE");
@@ -210,7 +211,8 @@ void add_join(CLI::App& to, join_flags& flags) {
            "Made tables: exponent of Zipf's law by which partners are chosen (default 0: all are as likely)",
            "EXPONENT");
   add_text(to, "--page-bytes", flags.page_bytes, "Bytes of an output page", "SIZE")->capture_default_str();
-  add_text(to, "--chains", flags.chains, "Whose the pages are: each warp has its own, or each lane", "warp|lane")
+  add_text(to, "--chains", flags.chains,
+           "Whose the pages are: each warp has its own, or each lane; a join for each of them", "warp|lane[,...]")
       ->capture_default_str();
   add_text(to, "--partition-bits", flags.partition_bits,
            "Cut the tables into 2^N partitions (default: some 4096 tuples of the first a partition, and N at most 12)",
@@ -226,6 +228,7 @@ known_names names_to_complete() {
   for (auto const& allocator : on->allocators()) known["--allocator"].push_back(allocator.name);
   known["join --allocator"] = known["--allocator"];
   known["join --allocator"].push_back(direct_output);
+  for (auto const* const name : join_walks) known["join --allocator"].emplace_back(name);
   known["scenarios"] = on->scenarios();
   return known;
 }

@@ -47,6 +47,7 @@ struct bench_flags {
   std::string free_shares;
   std::string levels;
   std::string left_shares;
+  std::string page_shares;
   std::string kernels;
   std::string seconds;
   std::string rounds;

@@ -4,7 +4,8 @@
 //
 // With x_j = (A - j)/T free after j pages were taken:
 //
-//   queue   TAS = (N+1)/2                                   WAS ~ k (N+1)/(k+1)
+//   queue   TAS = (N+1)/2                                   WAS = k (N+1)/(k+1) of lanes that come one by one, and
+//                                                                 (N + N/W)/2 of W warps whose lanes come together
 //   RW      U   = (1/N) sum 1/x_j = (T/N) (H_A - H_{A-N})   V   = E max of k geometric(1-q), q = 1 - (A-N+1)/T
 //   RW-BM   U'  = (1/N) sum 1/(1 - (1-x_j)^w)               V'  = V with q^w
 //   CoRW    the steps until k w m random pages hold k free ones, in the mean over the warps; TAS = WAS
@@ -14,7 +15,8 @@
 // says w; what holds is 1 <= U/U' <= w, and that it tends to w as A/T vanishes.
 //
 // Source: Pham et al. 2022, equations (1) to (5); V as a sum over steps in place of the alternating one, which loses all its
-// digits at k = 32; A - N + 1 for the paper's A - N, by which the bound is infinite at N = A. CoRW: ours.
+// digits at k = 32; A - N + 1 for the paper's A - N, by which the bound is infinite at N = A. CoRW and
+// the queue of whole warps: ours.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -50,8 +52,20 @@ inline double largest_of(double q, u32 lanes) {
   return sum;
 }
 
+/// The steps of a thread of a queue are its place in it, 1 to N: their mean is (N+1)/2 in whatever order threads come.
 inline double queue_thread_steps(double threads) { return (threads + 1) / 2; }
+
+/// WAS of a queue to which lanes come one by one: the mean of the largest of k different numbers of
+/// 1 to N, all as likely.
 inline double queue_warp_steps(double threads, u32 lanes = 32) { return lanes * (threads + 1) / (lanes + 1); }
+
+/// WAS of a queue to which warps come as a whole, so that their lanes have places in a row, as by
+/// one addition a warp. The last place of a warp of s lanes is s plus the lanes of the warps before
+/// it. Each other warp is before it as often as behind it, so the mean is s + (N - s)/2 =
+/// (N + s)/2; and the mean of s over W = ceil(N/k) warps is N/W.
+inline double queue_warp_steps_together(double threads, u32 lanes = 32) {
+  return (threads + threads / std::ceil(threads / lanes)) / 2;
+}
 
 /// U, and the bound V.
 inline double page_thread_steps(pages of) {

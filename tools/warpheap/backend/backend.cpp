@@ -44,6 +44,7 @@ constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
                                       {"semaphore", nullptr, run_semaphore},
                                       {"rcu_delegation", nullptr, run_rcu_delegation},
                                       {"collective_mutex", nullptr, run_collective_mutex},
+                                      {"atomic", nullptr, run_atomic},
                                       {"random_walk", nullptr, run_random_walk}};
 
 scenario const& find_scenario(std::string const& name) {

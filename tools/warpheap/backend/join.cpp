@@ -1,4 +1,7 @@
 // `warpheap join` on one backend: the join with one allocator, or with direct output.
+#include <algorithm>
+#include <iterator>
+
 #include "join/job.hpp"
 #include "work.hpp"
 
@@ -6,6 +9,17 @@ namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
 
 namespace {
+
+template <creation::walk_kind Kind>
+inline constexpr creation::random_walk_config pages_of_256{.kind = Kind, .page_bytes = 256};
+template <creation::walk_kind Kind>
+using small_pages = plain_allocator<creation::random_walk<pages_of_256<Kind>>>;
+
+/// What only a join is made with: join_walks names them in this order.
+using walk_list =
+    entry_list<named_entry<small_pages<creation::walk_kind::plain>, "rw_256", "RW with pages of 256 bytes">,
+               named_entry<small_pages<creation::walk_kind::bitmap>, "rw_bitmap_256", "RW-BM with the same pages">,
+               named_entry<small_pages<creation::walk_kind::collaborative>, "corw_256", "CoRW with the same pages">>;
 
 template <class Allocator>
 std::vector<bench::result> join_with(bench::contender<Allocator> const& who, join_settings const& settings) {
@@ -18,7 +32,9 @@ std::vector<bench::result> join_with(bench::contender<Allocator> const& who, joi
 
 std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings) {
   if (allocator == direct_output) return join::job<join::direct_pages>{allocator, settings}.run();
-  return for_allocator(allocator, [&](auto entry) { return join_with(entry.contender(), settings); });
+  auto const run = [&](auto entry) { return join_with(entry.contender(), settings); };
+  bool const is_walk = std::find(std::begin(join_walks), std::end(join_walks), allocator) != std::end(join_walks);
+  return is_walk ? walk_list::visit(allocator, run) : for_allocator(allocator, run);
 }
 
 }  // namespace WARPHEAP_BACKEND

@@ -32,6 +32,7 @@ std::vector<bench::result> run_placement_floor(bench::request const& asked);
 std::vector<bench::result> run_bounds(bench::request const& asked);
 std::vector<bench::result> run_semaphore(bench::request const& asked);
 std::vector<bench::result> run_collective_mutex(bench::request const& asked);
+std::vector<bench::result> run_atomic(bench::request const& asked);
 std::vector<bench::result> run_random_walk(bench::request const& asked);
 std::vector<bench::result> run_rcu_delegation(bench::request const& asked);
 

@@ -135,7 +135,7 @@ class random_walk {
     snapshot().for_each_live(visit);
   }
 
-  /// Steps of all calls since the last forget_steps(), of a quiet heap.
+  /// Steps of all calls since the last forget_steps(), of a quiet heap; collisions are those of walks.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(pages_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(pages_.steps(), on); }
 #endif
@@ -175,7 +175,7 @@ class random_walk {
       page = found.page;
       steps += found.steps;
     }
-    if constexpr (Config.counts_steps) count_steps(pages_.steps(), together, steps);
+    if constexpr (Config.counts_steps) count_steps(pages_.steps(), together, steps, walk.collisions());
     return page != search_type::none ? pages_.address(page) : refuse();
   }
 

@@ -42,6 +42,7 @@ class job {
     }
     join_.figures = {{"partition_us", bench::median(partition_us_)},
                      {"build_us", bench::median(build_us_)},
+                     {"without_partition_us", bench::median(without_partition_us_)},
                      {"tuples", static_cast<double>(found_.tuples)},
                      {"pages", static_cast<double>(held_)},
                      {"utilisation", held_ ? static_cast<double>(found_.tuples * join_tuple_bytes) /
@@ -81,6 +82,7 @@ class job {
     if (!keep) return;
     partition_us_.push_back(laps[0]);
     build_us_.push_back(laps[1]);
+    without_partition_us_.push_back(laps[1] + laps[2]);
     probing_.times_us.push_back(laps[2]);
     join_.times_us.push_back(laps[0] + laps[1] + laps[2]);
     freeing_.times_us.push_back(freeing);
@@ -131,7 +133,7 @@ class job {
   bench::lap_watch watch_;
   bench::stopwatch stopwatch_;
   bench::result join_, probing_, freeing_;
-  std::vector<double> partition_us_, build_us_;
+  std::vector<double> partition_us_, build_us_, without_partition_us_;
   join_sum found_;
   u64 held_ = 0;  ///< pages
 };

@@ -27,6 +27,9 @@ class page_walk {
   /// Steps that the lane looked at.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }
 
+  /// Times that the lane found a page or a lock taken that it had seen free; 0 where steps are not counted.
+  WARPHEAP_DEVICE u32 collisions() const { return collisions_; }
+
   /// A word to begin a search at.
   WARPHEAP_DEVICE u32 somewhere() { return random_.below(pages_.words()); }
 
@@ -42,6 +45,7 @@ class page_walk {
         u32 const first = free & (0 - free);
         seen = Steps::take(pages_.word(index), first);
         if (seen.free(first)) return index * pages_type::word_pages + lowest_bit(first);
+        count_collision(true);
         free &= ~first;
       }
       if (asks_early() && is_full_again(seen)) break;
@@ -62,6 +66,7 @@ class page_walk {
       if (!seen.locked() && seen.free(pages_type::valid)) {
         seen = Steps::try_lock(pages_.word(index));
         mine = !seen.locked();
+        count_collision(!mine || seen.free(pages_type::valid) == 0);
       }
       page_deal const dealt{company, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages, page};
       page = dealt.page;
@@ -76,6 +81,10 @@ class page_walk {
 
  private:
   static constexpr u32 least_steps = 8;
+
+  WARPHEAP_DEVICE void count_collision(bool is_one) {
+    if constexpr (Config.counts_steps) collisions_ += is_one;
+  }
 
   /// Steps after which everything is looked at: enough to find one page in a thousand, but no more than a few times what
   /// there is.
@@ -93,6 +102,7 @@ class page_walk {
   pages_type pages_;
   random_sequence random_;
   u32 steps_ = 0;
+  u32 collisions_ = 0;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,5 +1,6 @@
 // The two measures of Pham et al. 2022: TAS, the steps of a thread on average, and WAS, the mean over warps of the most steps
-// that one of their lanes took. Counted where a configuration asks for it, in words that the heap keeps.
+// that one of their lanes took; and what came of lanes that wanted the same. Counted where a configuration asks for it, in
+// words that the heap keeps.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -12,24 +13,29 @@ struct walk_steps_taken {
   u64 thread_steps = 0;  ///< words looked at by each, summed
   u64 warps = 0;         ///< sets of lanes that called together
   u64 warp_steps = 0;    ///< the most of each set, summed
+  /// Looks that found what another took before it could be claimed: a page, or CoRW's lock on a word. Of random_walk alone.
+  u64 collisions = 0;
 
   WARPHEAP_HOST_DEVICE double tas() const { return threads ? static_cast<double>(thread_steps) / threads : 0; }
   WARPHEAP_HOST_DEVICE double was() const { return warps ? static_cast<double>(warp_steps) / warps : 0; }
 };
 
-/// Adds the steps of the lanes of `company`, all of which call, to the four words.
-WARPHEAP_DEVICE inline void count_steps(u64* words, u32 company, u32 steps) {
-  u64 sum = 0, most = 0;
+/// Adds the steps and collisions of the lanes of `company`, all of which call, to the words of a walk_steps_taken.
+WARPHEAP_DEVICE inline void count_steps(u64* words, u32 company, u32 steps, u32 collisions = 0) {
+  u64 sum = 0, most = 0, collided = 0;
   for (u32 rest = company; rest; rest &= rest - 1) {
     u64 const theirs = simt::shuffle(company, steps, lowest_bit(rest));
     sum += theirs;
     most = theirs > most ? theirs : most;
+    collided += simt::shuffle(company, collisions, lowest_bit(rest));
   }
   auto const group = group_of(company);
   if (!group.leads) return;
-  u64 const amounts[] = {group.size, sum, 1, most};
+  u64 const amounts[] = {group.size, sum, 1, most, collided};
+  static_assert(sizeof amounts == sizeof(walk_steps_taken));
   // relaxed: nobody reads it before the kernel ends.
-  for (u32 i = 0; i < 4; ++i) atomic_ref<u64>{words[i]}.fetch_add(amounts[i], order::relaxed);
+  for (u32 i = 0; i < sizeof amounts / sizeof *amounts; ++i)
+    atomic_ref<u64>{words[i]}.fetch_add(amounts[i], order::relaxed);
 }
 
 #if !defined(__CUDACC_RTC__)
