@@ -20,16 +20,19 @@
 //       what was taken.
 //   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R and E are largest
 //       when half of a batch is asked for: a quarter of that product each).
-//   B5  balance is less than the units there only by what lanes inside wait_each want, one each, and take if they find it at
-//       their next look: who misses such a unit misses what is promised to a call in progress.
+//   B5  balance is less than the units there only by what callers inside wait_each and wait_for_some
+//       want and have not got: who misses such a unit misses what is promised to a call in
+//       progress. A caller of wait_for_some that made others miss units is told so.
 //
-// Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; wait and wait_each sleep only on a batch
-// in the making (B1), so a maker must come back whatever happens to its batch.
+// Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
+// only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
 // Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd wins a compare-and-swap about
-// once a microsecond, whatever its size, while additions come through at a billion a second: so a crowd that wants a unit each
-// calls wait_each, which compares and swaps for makers alone, all those of a warp at once.
+// once a microsecond, whatever its size, while additions come through at a billion a second. So there are two more waits, which
+// compare and swap for makers alone: wait_each, where each lane of a warp may make a batch, and wait_for_some, where one lane
+// asks for all.
 // Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as covered, units taken
-// and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three; wait_each.
+// and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three; wait_each and
+// wait_for_some.
 #pragma once
 
 #include "../platform/assert.hpp"
@@ -43,6 +46,12 @@ namespace warpheap {
 enum class wait_result {
   acquired,   ///< n units are ours
   make_batch  ///< make a batch, keep n of it, and settle: signal(batch - n, batch - n), or withdraw(n, batch)
+};
+
+/// What wait_for_some() tells its caller.
+struct some_units {
+  u32 units = 0;                  ///< ours; 0: as wait_result::make_batch
+  bool units_reappeared = false;  ///< units that others may have missed (B5) are there for them now
 };
 
 /// The decisions of bulk_semaphore: pure functions of the word that was seen.
@@ -132,6 +141,39 @@ class bulk_semaphore {
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
       reserved = true;  // B1: counted in R before we sleep
+    }
+  }
+
+  /// Between 1 and `n` units, or is told to make a batch. As wait(), by additions: for one lane that asks for its company,
+  /// and comes again with those who got nothing.
+  ///
+  /// n       as for wait()
+  /// returns fewer than n units only if others were faster while we took them. Whoever relies on having seen no units
+  ///         elsewhere has to be told of units_reappeared, as of a signal
+  /// thread  as for wait(). Of n > 1 the caller asks again soon: as long as it has not, sleepers may make a batch
+  ///         for what it did not get
+  WARPHEAP_DEVICE some_units wait_for_some(u32 n, u32 batch) {
+    namespace state = bulk_semaphore_state;
+    WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
+    bool reserved = false;
+    some_units got;
+    backoff nap;
+    for (u64 seen = look();; seen = look_again(nap)) {
+      auto const decided = state::next_of_wait(seen, n, batch, reserved);
+      if (decided.what == state::step::take) {
+        take_some(n, reserved, got);
+        if (got.units != 0) return got;
+        reserved = true;
+        continue;
+      }
+      // acquire: as in wait(). Whoever comes first and alone makes a batch by this; of a crowd the others count
+      // themselves as sleepers, which an addition does, and are not in the way of one another again.
+      if (decided.what == state::step::make &&
+          word().compare_exchange(seen, decided.next, order::acquire, order::relaxed))
+        return got;
+      // relaxed: sleepers and makers need the number alone.
+      if (!reserved) word().fetch_add(state::change(0, -i64{n}), order::relaxed);
+      reserved = true;  // B1, or a sleeper makes what is missing
     }
   }
 
@@ -252,6 +294,20 @@ class bulk_semaphore {
     // relaxed: back to where it was, by B5 for a moment only.
     if (rest != 0) word().fetch_add(state::change(rest, -rest), order::relaxed);
     return taken;
+  }
+
+  /// Up to `n` units for a caller of wait_for_some(), which is counted in R if it is `reserved`. If it gets none it is
+  /// afterwards.
+  WARPHEAP_DEVICE void take_some(u32 n, bool reserved, some_units& got) {
+    namespace state = bulk_semaphore_state;
+    // acquire: as in wait().
+    i64 const there = state::balance(word().fetch_add(state::change(-i64{n}, reserved ? n : 0), order::acquire));
+    got.units = there <= 0 ? 0 : there < n ? static_cast<u32>(there) : n;
+    i64 const rest = n - got.units;
+    if (rest == 0) return;
+    // B5 ends. acquire: what those did before who saw no units for us; pairs with the release in available_newest().
+    u64 const old = word().fetch_add(state::change(rest, got.units == 0 ? -rest : 0), order::acquire);
+    if (state::balance(old) + rest > 0) got.units_reappeared = true;
   }
 
   /// Some of `lanes` sleepers make batches if that is what everybody waits for; how many.

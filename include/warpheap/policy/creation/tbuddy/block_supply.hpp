@@ -110,7 +110,7 @@ class block_supply {
     u32 const top = tree_.top_order();
     WARPHEAP_ASSERT(order <= top, "tbuddy: an order larger than the pool");
     u32 at = order;
-    while (pages_.semaphore(at).wait(1, pages_.batch(at)) == wait_result::make_batch) {
+    while (pages_.semaphore(at).wait_for_some(1, pages_.batch(at)).units == 0) {
       if (at != top) {
         ++at;
         continue;

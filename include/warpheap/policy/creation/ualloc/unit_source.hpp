@@ -49,7 +49,7 @@ class unit_source {
     answer = broadcast(group, answer);
     // What the leader acquired is every lane's; the shuffle orders nothing.
     simt::sync_warp(group.mask);
-    if (answer == granted) return {arena, wanted};
+    if (answer <= wanted) return {arena, answer};
     u32 units = 0;
     if (answer == makes_bins) units = make_batch(table_.far(), group.mask, size_class_, arena, wanted);
     return units != 0 ? unit_grant{arena, units}
@@ -57,14 +57,16 @@ class unit_source {
   }
 
  private:
-  enum answer : u32 { granted, makes_bins, refused };
+  /// Answers that are no number of units.
+  static constexpr u32 makes_bins = ~u32{0}, refused = makes_bins - 1;
 
-  /// What the semaphore says.
+  /// What the semaphore says: between 1 and `wanted` units, or one of these.
   WARPHEAP_DEVICE u32 ask(u32 arena, u32 wanted, u32 bins) const {
     auto semaphore = table_.semaphore(arena, size_class_);
     if (semaphore.available() < wanted && is_certified(table_, size_class_)) return refused;
-    bool const ours = semaphore.wait(wanted, bins * Layout::capacity(size_class_)) == wait_result::acquired;
-    return ours ? granted : makes_bins;
+    some_units const got = semaphore.wait_for_some(wanted, bins * Layout::capacity(size_class_));
+    if (got.units_reappeared) Steps::tell_of_units(table_.class_watch(size_class_));
+    return got.units != 0 ? got.units : makes_bins;
   }
 
   /// V3.
