@@ -74,9 +74,9 @@ class unit_source {
   WARPHEAP_DEVICE static bool is_certified(basic_arena_table<Layout, Place> const& table, u32 size_class) {
     // acquire: pairs with the release in search(); what the certifier knew of the watches, we know.
     u64 const seen = table.certificate(size_class).load(order::acquire);
-    return seen != 0 && seen == certificate_of(table.pages_watch().look(), table.class_watch(size_class).look());
+    return seen != 0 &&
+           seen == room_watch_word::certificate_of(table.pages_watch().look(), table.class_watch(size_class).look());
   }
-  WARPHEAP_HOST_DEVICE static u64 certificate_of(u64 pages, u64 blocks) { return pages << 32 | (blocks & 0xffff'ffff); }
 
   /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the group call.
   WARPHEAP_COLD static u32 make_batch(table_type table, u32 mask, u32 size_class, u32 arena, u32 wanted) {
@@ -173,7 +173,7 @@ class unit_source {
       if (!certain || !table.pages_watch().unchanged(pages) || !table.class_watch(size_class).unchanged(blocks))
         continue;
       // release: what we saw happens before whoever relies on it; pairs with the acquire in is_certified().
-      table.certificate(size_class).store(certificate_of(pages, blocks), order::release);
+      table.certificate(size_class).store(room_watch_word::certificate_of(pages, blocks), order::release);
       return {};
     }
   }
