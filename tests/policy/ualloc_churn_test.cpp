@@ -77,7 +77,8 @@ TEST(UallocChurn, LanesOfAWarpMayHoldDifferentHeaps) {
   });
 }
 
-/// Kernel of one lane: makes every page of the first chunk look like a bin that was there before, of 1 KiB blocks.
+/// Kernel of one lane: makes every page of the first chunk look like a bin that was there before,
+/// of 1 KiB blocks.
 struct write_bins_of_before {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap) const {
@@ -101,7 +102,8 @@ struct count_bins_of_before {
   }
 };
 
-// A chunk comes with whatever its last owner has written, and the lanes that need it clear it together.
+// A chunk comes with whatever its last owner has written, and the lanes that need it clear it
+// together.
 TEST(UallocChurn, ANewChunkHasNoBinsOfBefore) {
   for (u32 const lanes : {1u, 2u, 5u, 7u, 32u})
     for_each_schedule(30, [&] {

@@ -97,8 +97,8 @@ bool stays_what_readers_stand_on() {
   return report.broken == 0 && report.served != 0 && pool.is_quiet(0);
 }
 
-/// A full heap but for three blocks. Three lanes that ask together race with one that takes two units, gives one back, looks
-/// for units as a search does, and says that there are none.
+/// A full heap but for three blocks. Three lanes that ask together race with one that takes two
+/// units, gives one back, looks for units as a search does, and says that there are none.
 struct miss_units {
   static constexpr u32 size_class = layout::class_of(1024);
 
@@ -137,7 +137,8 @@ struct look_at_certificate {
   }
 };
 
-/// Whether who is refused was refused for want of units, and no certificate says that there are none where there are some.
+/// Whether who is refused was refused for want of units, and no certificate says that there are
+/// none where there are some.
 template <class Allocator>
 bool tells_of_units() {
   bin_pool<Allocator> const pool{small_chunk};

@@ -161,8 +161,8 @@ TEST(BulkSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
   }
 }
 
-/// Lanes that want several units each and take what they get, until they have all or a batch fails. They give back or keep
-/// what they have; `supply` batches can be made.
+/// Lanes that want several units each and take what they get, until they have all or a batch fails.
+/// They give back or keep what they have; `supply` batches can be made.
 template <class Semaphore>
 struct take_in_parts {
   WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {
@@ -203,7 +203,8 @@ struct take_in_parts {
   }
 };
 
-/// Whether units are conserved and the promises settled after lanes took units in parts, with `supply` batches of 8 left.
+/// Whether units are conserved and the promises settled after lanes took units in parts, with
+/// `supply` batches of 8 left.
 template <class Semaphore>
 bool conserves_parts(u32 supply) {
   constexpr u32 batch = 8;
@@ -223,14 +224,16 @@ TEST(BulkSemaphore, ConservesUnitsThatAreTakenInParts) {
     for_each_schedule(200, [&] { EXPECT_TRUE(conserves_parts<bulk_semaphore>(supply)) << supply << " batches"; });
 }
 
-/// What lanes of see_none know of a semaphore: how often somebody made units appear, and how often as of when one saw none.
+/// What lanes of see_none know of a semaphore: how often somebody made units appear, and how often
+/// as of when one saw none.
 struct none_seen {
   u64 epoch;
   u64 certificate;
 };
 
-/// Three lanes and two units. The first wants both and takes what it gets; the second takes one and gives it back; the third
-/// notes whether at one instant there were none for it. Who makes units appear raises the epoch.
+/// Three lanes and two units. The first wants both and takes what it gets; the second takes one and
+/// gives it back; the third notes whether at one instant there were none for it. Who makes units
+/// appear raises the epoch.
 template <class Semaphore>
 struct see_none {
   WARPHEAP_DEVICE void operator()(u64* word, none_seen* seen) const {

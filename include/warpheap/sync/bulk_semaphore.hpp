@@ -13,7 +13,7 @@
 //   R  units that sleepers wait for
 //
 //   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. What breaks it is withdraw, try_wait and
-//       the arrival of lanes in wait_each; then a sleeper that sees so makes the missing batch.
+//       an arrival in wait_each or wait_for_some; then a sleeper that sees so makes the missing batch.
 //   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once: signal(batch - n, batch - n)
 //       or withdraw(n, batch). It owns n of its batch.
 //   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what was signalled less
@@ -27,9 +27,9 @@
 // Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
 // only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
 // Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd wins a compare-and-swap about
-// once a microsecond, whatever its size, while additions come through at a billion a second. So there are two more waits, which
-// compare and swap for makers alone: wait_each, where each lane of a warp may make a batch, and wait_for_some, where one lane
-// asks for all.
+// once a microsecond, whatever its size, while additions come through at a billion a second. So two
+// more waits compare and swap for makers alone: wait_each, where each lane of a warp may make a
+// batch, and wait_for_some, where one lane asks for all of them.
 // Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as covered, units taken
 // and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three; wait_each and
 // wait_for_some.
@@ -144,14 +144,14 @@ class bulk_semaphore {
     }
   }
 
-  /// Between 1 and `n` units, or is told to make a batch. As wait(), by additions: for one lane that asks for its company,
-  /// and comes again with those who got nothing.
+  /// Takes between 1 and `n` units, or is told to make a batch. Decides as wait() does, and adds
+  /// where wait() compares and swaps. For a lane that asks for itself and the lanes with it, and
+  /// asks again for those that got nothing.
   ///
   /// n       as for wait()
-  /// returns fewer than n units only if others were faster while we took them. Whoever relies on having seen no units
-  ///         elsewhere has to be told of units_reappeared, as of a signal
-  /// thread  as for wait(). Of n > 1 the caller asks again soon: as long as it has not, sleepers may make a batch
-  ///         for what it did not get
+  /// returns fewer than n units only if other callers took some after we had looked. The caller
+  ///         treats units_reappeared as a signal of its own: it tells whoever may have seen none
+  /// thread  as for wait()
   WARPHEAP_DEVICE some_units wait_for_some(u32 n, u32 batch) {
     namespace state = bulk_semaphore_state;
     WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
@@ -166,8 +166,8 @@ class bulk_semaphore {
         reserved = true;
         continue;
       }
-      // acquire: as in wait(). Whoever comes first and alone makes a batch by this; of a crowd the others count
-      // themselves as sleepers, which an addition does, and are not in the way of one another again.
+      // acquire: as in wait(). An arrival tries this once, so a lone caller needs no addition before
+      // it. Of a crowd one succeeds, and the others reserve by an addition, which always succeeds.
       if (decided.what == state::step::make &&
           word().compare_exchange(seen, decided.next, order::acquire, order::relaxed))
         return got;
@@ -296,8 +296,8 @@ class bulk_semaphore {
     return taken;
   }
 
-  /// Up to `n` units for a caller of wait_for_some(), which is counted in R if it is `reserved`. If it gets none it is
-  /// afterwards.
+  /// Up to `n` units for a caller of wait_for_some(). R counts the caller before if `reserved`, and
+  /// afterwards if it got none.
   WARPHEAP_DEVICE void take_some(u32 n, bool reserved, some_units& got) {
     namespace state = bulk_semaphore_state;
     // acquire: as in wait().
@@ -305,7 +305,8 @@ class bulk_semaphore {
     got.units = there <= 0 ? 0 : there < n ? static_cast<u32>(there) : n;
     i64 const rest = n - got.units;
     if (rest == 0) return;
-    // B5 ends. acquire: what those did before who saw no units for us; pairs with the release in available_newest().
+    // B5: back to what is there. acquire: whoever saw no units because of us did so before our next
+    // step; pairs with the release in available_newest().
     u64 const old = word().fetch_add(state::change(rest, got.units == 0 ? -rest : 0), order::acquire);
     if (state::balance(old) + rest > 0) got.units_reappeared = true;
   }

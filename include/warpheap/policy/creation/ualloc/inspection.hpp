@@ -213,7 +213,8 @@ class bin_snapshot {
     for (u32 size_class = 0; size_class < Layout::classes; ++size_class) check_class(arena, size_class, report);
   }
 
-  /// Whether searches for the class are spared: the last one found nothing, and no room was made since.
+  /// Whether searches for the class are spared: the last one found nothing, and no room was made
+  /// since.
   bool is_certified(u32 size_class) const {
     u64 const watches = table_type::watches_offset, of_class = watches + table_type::line * (1 + size_class);
     u64 const certificate = word64(of_class + 64);

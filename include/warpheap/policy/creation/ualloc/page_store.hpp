@@ -1,9 +1,9 @@
 // The pages of an arena's chunks: where bins come from and go back to.
 //
 // An arena lists its chunks that have free pages, under a collective mutex: lanes that need bins lock together, one of them
-// splits off as many pages as there are lanes, and takes a new chunk for them where there are too few; the headers of a new
-// chunk are cleared by all of them, and each sets up a bin on its own. A chunk without a free page
-// is not listed; a chunk without a bin goes back to the supply, but for one that an arena may keep.
+// splits off as many pages as there are lanes, together they clear the headers of a chunk that is
+// new, they leave, and each sets up a bin on its own. A chunk without a free page is not listed; a
+// chunk without a bin goes back to the supply, but for one that an arena may keep.
 //
 //   P1  under the mutex: linked <=> free_pages > 0; free_pages is the number of clear bits in `taken`.
 //   P2  a chunk's table entry is its arena + 1 from before its first bin until after its last.
@@ -46,6 +46,7 @@ WARPHEAP_HOST_DEVICE constexpr u64 choose(u64 taken, u32 run, u32 wanted) {
 struct page_set {
   u32 first = 0;
   u64 bits = 0;
+  bool of_new_chunk = false;  ///< of one that is still to be entered in the table
 };
 
 /// What a call may do to find pages.
@@ -62,20 +63,15 @@ class page_store {
     auto const mutex = table_.chunk_mutex(arena_);
     mutex.lock(group.mask);
     u32 mine = 0, served = 0;
-    bool is_new = false;  // the last turn brought a chunk
     WARPHEAP_NO_UNROLL
     while (served < group.size) {
       page_set got{};
-      if (group.leads) got = split_off(size_class, group.size - served);
+      if (group.leads) got = split_off(size_class, group.size - served, use);
       got.first = broadcast(group, got.first);
       got.bits = broadcast(group, got.bits);
       u32 const found = popcount(got.bits), rank = group.rank - served;  // wraps around for those who are served
-      if (found == 0 && !is_new && use == chunk_use::existing_or_new) {
-        is_new = make_chunk(group);
-        if (is_new) continue;
-      }
+      if (broadcast(group, u32{got.of_new_chunk}) != 0) enter(group, table_.chunk_of(got.first));
       if (found == 0) break;
-      is_new = false;
       if (rank < found) mine = got.first + nth_bit(got.bits, rank);
       served += found;
     }
@@ -172,13 +168,18 @@ class page_store {
   }
 
   /// Pages of the first chunk that has what is wanted.
-  WARPHEAP_DEVICE page_set split_off(u32 size_class, u32 bins) const {
+  WARPHEAP_DEVICE page_set split_off(u32 size_class, u32 bins, chunk_use use) const {
     u32 const pages = Layout::pages(size_class);
     for (u32 chunk = first_listed(); chunk != none; chunk = next_listed(chunk)) {
       page_set const got = take_of(chunk, pages, bins);
       if (got.bits != 0) return got;
     }
-    return {};
+    u32 const made = use == chunk_use::existing_or_new ? make_chunk() : none;
+    if (made == none) return {};
+    page_set got = take_of(made, pages, bins);
+    if (got.bits == 0) got.first = table_.first_page(made);
+    got.of_new_chunk = true;
+    return got;
   }
 
   WARPHEAP_DEVICE page_set take_of(u32 chunk, u32 pages, u32 bins) const {
@@ -221,39 +222,19 @@ class page_store {
     heads.store((heads.load(order::relaxed) & ~cleared) | set, order::relaxed);
   }
 
-  /// Makes a chunk of the supply one of the arena, the first in its list. False if there is none. All lanes of the group call.
-  WARPHEAP_DEVICE bool make_chunk(lane_group const& group) const {
-    u64 marks = 0;
-    void* memory = nullptr;
-    if (group.leads) {
-      // A2: a chunk on its way to us is not missed. Where there seems to be none we ask without: a crowd that asks in vain
-      // would keep one another from an answer.
-      if (supply().chunks_available() != 0) marks = room_word::one_in_limbo;
-      if (marks != 0) table_.room(arena_).fetch_add(marks, order::acq_rel);
-      memory = supply().create_chunk();
-      if (!memory && marks != 0) table_.room(arena_).fetch_sub(marks, order::acq_rel);
+  /// A chunk of the supply, made one of the arena but for its entry in the table; `none` if there
+  /// is none.
+  WARPHEAP_DEVICE u32 make_chunk() const {
+    // A2: a chunk on its way to us is not missed. Where there seems to be none we ask without: a crowd that asks in vain would
+    // keep one another from an answer.
+    u64 const marks = supply().chunks_available() != 0 ? room_word::one_in_limbo : 0;
+    if (marks != 0) table_.room(arena_).fetch_add(marks, order::acq_rel);
+    void* const memory = supply().create_chunk();
+    if (!memory) {
+      if (marks != 0) table_.room(arena_).fetch_sub(marks, order::acq_rel);
+      return none;
     }
-    u32 const chunk = broadcast(group, memory ? table_.chunk_at(memory) : none);
-    if (chunk == none) return false;
-    // What the leader acquired of the chunk's last owner is every lane's.
-    simt::sync_warp(group.mask);
-    clear_headers(chunk, group);
-    // The leader's releases cover what the others have cleared.
-    simt::sync_warp(group.mask);
-    if (group.leads) open_chunk(chunk, marks);
-    return true;
-  }
-
-  /// No page of a new chunk was a bin's, whatever is written there. All lanes of the group call.
-  WARPHEAP_DEVICE void clear_headers(u32 chunk, lane_group const& group) const {
-    chunk_shape const shape = table_.chunk();
-    WARPHEAP_NO_UNROLL
-    for (u32 page = shape.specials() + group.rank; page < shape.pages(); page += group.size)
-      table_.bin(table_.first_page(chunk) + page).life().store(0, order::relaxed);
-  }
-
-  /// Lists a chunk whose headers are clear. `marks` is what the room word counts for it as in limbo.
-  WARPHEAP_DEVICE void open_chunk(u32 chunk, u64 marks) const {
+    u32 const chunk = table_.chunk_at(memory);
     chunk_shape const shape = table_.chunk();
     for (u32 word = 0; word < 2; ++word) {
       taken(chunk, word).store(page_bits::unusable(shape, word), order::relaxed);
@@ -261,11 +242,25 @@ class page_store {
     }
     free_pages(chunk).store(shape.usable_pages(), order::relaxed);
     link(chunk);
-    // P2. release: the roles, for who frees what is no block.
-    table_.arena_of_chunk(chunk).store(arena_ + 1, order::release);
     // P3. acquire, release: W1.
     table_.room(arena_).fetch_add(shape.usable_pages() * room_word::one_page - marks, order::acq_rel);
     table_.pages_watch().room_appeared();
+    return chunk;
+  }
+
+  /// Clears the headers of a new chunk, whose last owner may have written anything there, and then
+  /// enters the chunk in the table. All lanes of the group call.
+  WARPHEAP_DEVICE void enter(lane_group const& group, u32 chunk) const {
+    // What the leader acquired of the chunk's last owner is every lane's.
+    simt::sync_warp(group.mask);
+    chunk_shape const shape = table_.chunk();
+    WARPHEAP_NO_UNROLL
+    for (u32 page = shape.specials() + group.rank; page < shape.pages(); page += group.size)
+      table_.bin(table_.first_page(chunk) + page).life().store(0, order::relaxed);
+    // The leader's release covers what the others have cleared.
+    simt::sync_warp(group.mask);
+    // P2. release: the roles, for who frees what is no block.
+    if (group.leads) table_.arena_of_chunk(chunk).store(arena_ + 1, order::release);
   }
 
   /// A chunk without bins, no longer one of the arena.

@@ -29,7 +29,7 @@ struct careful_steps {
   WARPHEAP_DEVICE static void retire(srcu const& readers, srcu_node& node, Reclaim) {
     readers.retire(node);
   }
-  /// W1: units that a search may have missed are there again.
+  /// W1: units are visible again that a search may have missed while a group took too many (B5).
   WARPHEAP_DEVICE static void tell_of_units(room_watch const& watch) { watch.room_appeared(); }
 };
 

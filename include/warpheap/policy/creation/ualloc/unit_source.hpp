@@ -60,7 +60,7 @@ class unit_source {
   /// Answers that are no number of units.
   static constexpr u32 makes_bins = ~u32{0}, refused = makes_bins - 1;
 
-  /// What the semaphore says: between 1 and `wanted` units, or one of these.
+  /// Between 1 and `wanted` units of the arena's semaphore, or one of these answers.
   WARPHEAP_DEVICE u32 ask(u32 arena, u32 wanted, u32 bins) const {
     auto semaphore = table_.semaphore(arena, size_class_);
     if (semaphore.available() < wanted && is_certified(table_, size_class_)) return refused;
