@@ -77,5 +77,47 @@ TEST(UallocChurn, LanesOfAWarpMayHoldDifferentHeaps) {
   });
 }
 
+/// Kernel of one lane: makes every page of the first chunk look like a bin that was there before,
+/// of 1 KiB blocks.
+struct write_bins_of_before {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap) const {
+    auto const& table = heap.table();
+    bins::bin_role const role{0, bins::layout<tight>::class_of(1024)};
+    for (u32 page = table.chunk().specials(); page < table.chunk().pages(); ++page)
+      table.bin(page).life().store(bins::bin_life::of(role, 3), order::relaxed);
+  }
+};
+
+/// Kernel of one lane: counts the pages of the first chunk that look like such bins.
+struct count_bins_of_before {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, lanes_report* report) const {
+    auto const& table = heap.table();
+    for (u32 page = table.chunk().specials(); page < table.chunk().pages(); ++page) {
+      bins::bin_role const role = table.bin(page).role();
+      report->broken += role.is_live() && role.size_class() == bins::layout<tight>::class_of(1024);
+      report->served += role.is_live() && role.size_class() == bins::layout<tight>::class_of(64);
+    }
+  }
+};
+
+// A chunk comes with whatever its last owner has written, and the lanes that need it clear it
+// together.
+TEST(UallocChurn, ANewChunkHasNoBinsOfBefore) {
+  for (u32 const lanes : {1u, 2u, 5u, 7u, 32u})
+    for_each_schedule(30, [&] {
+      bin_pool<tight_ualloc> const pool{small_chunk};
+      launch({1, 1}, write_bins_of_before{}, pool.allocator());
+      auto const blocks = allocate(pool, {1, lanes}, 64);
+      device_buffer<lanes_report> const report(1);
+      launch({1, 1}, count_bins_of_before{}, pool.allocator(), report.data());
+      synchronize();
+      EXPECT_EQ(report[0].broken, 0u) << lanes << " lanes";
+      EXPECT_GE(report[0].served, 1u);
+      pool.expect_quiet(lanes);
+    });
+}
+
 }  // namespace
 }  // namespace warpheap::test

@@ -1,4 +1,6 @@
 // Broken twins: a step of the protocol left out or turned around must be seen by the test that guards it.
+#include <algorithm>
+
 #include "ualloc_pool.hpp"
 
 namespace warpheap::test {
@@ -33,6 +35,12 @@ struct mistaken_tails : layout {
   }
 };
 
+// W1 left out where units that a search has missed are there again.
+struct tells_of_no_units : bins::careful_steps {
+  WARPHEAP_DEVICE static void tell_of_units(room_watch const&) {}
+};
+
+using in_silence = ualloc<tight, layout, tells_of_no_units>;
 using without_units = ualloc<tight, layout, takes_no_units>;
 using without_barrier = ualloc<tight, layout, waits_for_no_reader>;
 using with_mistaken_tails = ualloc<tight, mistaken_tails>;
@@ -87,6 +95,66 @@ bool stays_what_readers_stand_on() {
   bin_pool<Allocator> const pool{2 * small_chunk};
   auto const report = report_of(pool, {3, 5}, stand_on_bins{{.rounds = 10, .sizes = {512, 1}, .seed = 7}});
   return report.broken == 0 && report.served != 0 && pool.is_quiet(0);
+}
+
+/// A full heap but for three blocks. Three lanes that ask together race with one that takes two
+/// units, gives one back, looks for units as a search does, and says that there are none.
+struct miss_units {
+  static constexpr u32 size_class = layout::class_of(1024);
+
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u64 seed, lanes_report* report) const {
+    auto const& table = heap.table();
+    if (simt::block_index() == 0) {
+      atomic_ref<u32>{heap.create(1024) ? report->served : report->refused}.fetch_add(1, order::relaxed);
+      return;
+    }
+    if (simt::thread_index() != 0) return;
+    // Lanes that ask together take some steps until they look at the semaphore.
+    for (u32 looks = random_sequence{seed}.below(4); looks != 0; --looks)
+      static_cast<void>(table.room(0).load(order::relaxed));
+    auto semaphore = table.semaphore(0, size_class);
+    if (!semaphore.try_wait(2)) return;
+    semaphore.signal(1, 0);
+    // Nobody was watching, so nobody needs to be told of that one.
+    u64 const blocks = table.class_watch(size_class).watch();
+    bool const none = semaphore.available_newest() == 0;
+    u64 const pages = table.pages_watch().look();
+    if (none && table.class_watch(size_class).unchanged(blocks))
+      table.certificate(size_class).store(room_watch_word::certificate_of(pages, blocks), order::release);
+  }
+};
+
+/// Kernel of one lane: whether a class is said to have no units and has some.
+struct look_at_certificate {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, lanes_report* report) const {
+    auto const& table = heap.table();
+    constexpr u32 of = miss_units::size_class;
+    u64 const said = table.certificate(of).load(order::relaxed);
+    u64 const now = room_watch_word::certificate_of(table.pages_watch().look(), table.class_watch(of).look());
+    if (said != 0 && said == now && table.semaphore(0, of).available() != 0) report->broken = 1;
+  }
+};
+
+/// Whether who is refused was refused for want of units, and no certificate says that there are
+/// none where there are some.
+template <class Allocator>
+bool tells_of_units() {
+  bin_pool<Allocator> const pool{small_chunk};
+  auto blocks = allocate(pool, {1, 21}, 1024);
+  std::sort(blocks.begin(), blocks.end());
+  // One of each of three bins, so that none is empty.
+  release(pool, {blocks[0], blocks[3], blocks[6]});
+  device_buffer<lanes_report> const report(1);
+  launch({2, 3}, miss_units{}, pool.allocator(), schedule_seed(), report.data());
+  launch({1, 1}, look_at_certificate{}, pool.allocator(), report.data());
+  synchronize();
+  return report[0].broken == 0 && report[0].served + report[0].refused == 3 && report[0].served != 0;
+}
+
+TEST(UallocTwins, WhoMadeASearchMissUnitsSaysSo) {
+  for_each_schedule(2000, [] { EXPECT_TRUE(tells_of_units<ualloc<tight>>()); });
 }
 
 TEST(UallocTwins, TheAllocatorItselfSurvives) {
@@ -157,6 +225,10 @@ TEST(UallocTwins, ABinReclaimedWithoutItsUnitsIsNoticed) {
 TEST(UallocTwins, ABinReclaimedUnderAReaderIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return stays_what_readers_stand_on<without_barrier>(); }, few_steps));
+}
+TEST(UallocTwins, UnitsThatAppearAgainInSilenceAreNoticed) {
+  EXPECT_TRUE(find_failing_schedule(
+      40'000, [] { return tells_of_units<in_silence>(); }, few_steps));
 }
 TEST(UallocTwins, ATailOfAnotherBinIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(

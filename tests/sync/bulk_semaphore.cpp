@@ -52,6 +52,17 @@ struct with_company : Semaphore {
   }
 };
 
+/// The same by additions.
+template <class Semaphore>
+struct by_additions : Semaphore {
+  using Semaphore::Semaphore;
+
+  WARPHEAP_DEVICE wait_result wait(u32 n, u32 batch) {
+    if (n != 1) return Semaphore::wait(n, batch);
+    return this->wait_for_some(1, batch).units == 1 ? wait_result::acquired : wait_result::make_batch;
+  }
+};
+
 template <class Semaphore>
 void expect_no_batch_too_many() {
   for (u32 const batch : {1u, 7u, 32u, 512u}) {
@@ -71,6 +82,7 @@ void expect_no_batch_too_many() {
 TEST(BulkSemaphore, MakesAsManyBatchesAsNeededAndNoMore) {
   expect_no_batch_too_many<bulk_semaphore>();
   expect_no_batch_too_many<with_company<bulk_semaphore>>();
+  expect_no_batch_too_many<by_additions<bulk_semaphore>>();
 }
 
 /// Whether nobody got units of a batch without seeing what its maker wrote before.
@@ -87,6 +99,7 @@ bool shows_contents() {
 TEST(BulkSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<bulk_semaphore>()); });
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<with_company<bulk_semaphore>>()); });
+  for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<by_additions<bulk_semaphore>>()); });
 }
 
 /// Lanes take units, keep some, give some back, steal some without waiting; only `supply` batches can be made.
@@ -143,7 +156,122 @@ TEST(BulkSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
     for_each_schedule(100, [&] { EXPECT_TRUE(conserves_units<bulk_semaphore>(supply)) << supply << " batches"; });
     for_each_schedule(
         100, [&] { EXPECT_TRUE(conserves_units<with_company<bulk_semaphore>>(supply)) << supply << " batches"; });
+    for_each_schedule(
+        100, [&] { EXPECT_TRUE(conserves_units<by_additions<bulk_semaphore>>(supply)) << supply << " batches"; });
   }
+}
+
+/// Lanes that want several units each and take what they get, until they have all or a batch fails.
+/// They give back or keep what they have; `supply` batches can be made.
+template <class Semaphore>
+struct take_in_parts {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {
+    Semaphore semaphore{*word};
+    random_sequence random{global_thread_index()};
+    for (u32 round = 0; round < rounds; ++round) {
+      u32 const wanted = 1 + random.below(batch);
+      u32 const have = take(semaphore, wanted, batch, supply, total);
+      count(have == wanted ? total->acquired : total->refused, 1);
+      if (have != 0 && random.below(2) == 0) semaphore.signal(have, 0);
+      else count(total->held, have);
+    }
+  }
+
+ private:
+  WARPHEAP_DEVICE static u32 take(Semaphore& semaphore, u32 wanted, u32 batch, u32* supply, tally* total) {
+    for (u32 have = 0;;) {
+      u32 const missing = wanted - have;
+      u32 const units = semaphore.wait_for_some(missing, batch).units;
+      if (units > missing) count(total->blind, 1);
+      have += units;
+      if (have == wanted) return have;
+      if (units != 0) continue;
+      return make(semaphore, missing, batch, supply, total) ? wanted : have;
+    }
+  }
+
+  /// Makes a batch if one is left, and settles; whether n units are ours.
+  WARPHEAP_DEVICE static bool make(Semaphore& semaphore, u32 n, u32 batch, u32* supply, tally* total) {
+    atomic_ref<u32> const left{*supply};
+    for (u32 seen = left.load(order::relaxed); seen > 0;) {
+      if (!left.compare_exchange(seen, seen - 1, order::relaxed, order::relaxed)) continue;
+      count(total->made, 1);
+      semaphore.signal(batch - n, batch - n);
+      return true;
+    }
+    return semaphore.withdraw(n, batch);
+  }
+};
+
+/// Whether units are conserved and the promises settled after lanes took units in parts, with
+/// `supply` batches of 8 left.
+template <class Semaphore>
+bool conserves_parts(u32 supply) {
+  constexpr u32 batch = 8;
+  device_buffer<u64> word(1);
+  device_buffer<u32> left(std::vector<u32>{supply});
+  device_buffer<tally> total(1);
+  launch({2, 12}, take_in_parts<Semaphore>{}, word.data(), batch, 6u, left.data(), total.data());
+  synchronize();
+  auto const done = total[0];
+  return state::check_at_rest(word[0]) && done.made + left[0] == supply && done.acquired + done.refused == 144 &&
+         (supply < 1000 || done.refused == 0) && done.blind == 0 &&
+         state::available(word[0]) + done.held == u64{done.made} * batch;
+}
+
+TEST(BulkSemaphore, ConservesUnitsThatAreTakenInParts) {
+  for (u32 const supply : {0u, 1u, 5u, 1000u})
+    for_each_schedule(200, [&] { EXPECT_TRUE(conserves_parts<bulk_semaphore>(supply)) << supply << " batches"; });
+}
+
+/// What lanes of see_none know of a semaphore: how often somebody made units appear, and how often
+/// as of when one saw none.
+struct none_seen {
+  u64 epoch;
+  u64 certificate;
+};
+
+/// Three lanes and two units. The first wants both and takes what it gets; the second takes one and
+/// gives it back; the third notes whether at one instant there were none for it. Who makes units
+/// appear raises the epoch.
+template <class Semaphore>
+struct see_none {
+  WARPHEAP_DEVICE void operator()(u64* word, none_seen* seen) const {
+    Semaphore semaphore{*word};
+    atomic_ref<u64> const epoch{seen->epoch};
+    u64 const me = global_thread_index();
+    if (me == 0) {
+      some_units const got = semaphore.wait_for_some(2, 2);
+      if (got.units_reappeared) epoch.fetch_add(1, order::acq_rel);
+      if (got.units == 0) semaphore.withdraw(2, 2);
+    } else if (me == 1) {
+      if (!semaphore.try_wait(1)) return;
+      semaphore.signal(1, 0);
+      epoch.fetch_add(1, order::acq_rel);
+    } else {
+      for (u32 round = 0; round < 3; ++round) {
+        u64 const before = epoch.fetch_add(0, order::acq_rel);
+        bool const none = semaphore.available_newest() == 0;
+        if (none && epoch.fetch_add(0, order::acq_rel) == before)
+          atomic_ref<u64>{seen->certificate}.store(before + 1, order::relaxed);
+      }
+    }
+  }
+};
+
+/// Whether there are no units in the end where one saw none and has not been told of any.
+template <class Semaphore>
+bool tells_of_units() {
+  device_buffer<u64> word(std::vector<u64>{2});
+  device_buffer<none_seen> seen(1);
+  launch({3, 1}, see_none<Semaphore>{}, word.data(), seen.data());
+  synchronize();
+  bool const believed = seen[0].certificate == seen[0].epoch + 1;
+  return state::check_at_rest(word[0]) && !(believed && state::available(word[0]) != 0);
+}
+
+TEST(BulkSemaphore, WhoMadeOthersMissUnitsIsToldSo) {
+  for_each_schedule(2000, [] { EXPECT_TRUE(tells_of_units<bulk_semaphore>()); });
 }
 
 /// Every lane asks once; no batch can be made.
@@ -170,6 +298,7 @@ void expect_all_are_refused() {
 TEST(BulkSemaphore, AFailedBatchWakesEverySleeper) {
   expect_all_are_refused<bulk_semaphore>();
   expect_all_are_refused<with_company<bulk_semaphore>>();
+  expect_all_are_refused<by_additions<bulk_semaphore>>();
 }
 
 /// As many lanes as there are units, and lanes that are told to make what nobody can: not one of them may leave without.
@@ -199,6 +328,7 @@ bool shares_all() {
 TEST(BulkSemaphore, NobodyIsRefusedAUnitThatNobodyHas) {
   for_each_schedule(200, [] { EXPECT_TRUE(shares_all<bulk_semaphore>()); });
   for_each_schedule(400, [] { EXPECT_TRUE(shares_all<with_company<bulk_semaphore>>()); });
+  for_each_schedule(400, [] { EXPECT_TRUE(shares_all<by_additions<bulk_semaphore>>()); });
 }
 
 /// The first thread promises a unit before anybody asks and delivers it, or takes the promise back; the others wait.
@@ -379,6 +509,52 @@ class sloppy_semaphore : public bulk_semaphore {
   atomic_ref<u64> raw_;
 };
 
+/// What is wrong with a twin of wait_for_some.
+enum class lapse {
+  none,
+  keeps_what_is_beyond,  // what was taken beyond the units there stays taken
+  reserves_nothing,      // sleepers whom R does not count
+  stays_reserved,        // who takes units stays counted in R
+  relaxed_take,          // contents may be seen late
+  tells_nothing          // of units that others missed
+};
+
+template <lapse Lapse>
+class hasty_semaphore : public bulk_semaphore {
+ public:
+  explicit hasty_semaphore(u64& word) : bulk_semaphore{word}, raw_{word} {}
+
+  some_units wait_for_some(u32 n, u32 batch) {
+    some_units got;
+    for (bool reserved = false;; simt::pause(20)) {
+      u64 seen = raw_.load(order::relaxed);
+      auto const decided = state::next_of_wait(seen, n, batch, reserved);
+      if (decided.what == state::step::take) {
+        i64 const back = reserved && Lapse != lapse::stays_reserved ? n : 0;
+        auto const how = Lapse == lapse::relaxed_take ? order::relaxed : order::acquire;
+        i64 const there = state::balance(raw_.fetch_add(state::change(-i64{n}, back), how));
+        got.units = static_cast<u32>(std::clamp<i64>(there, 0, n));
+        i64 const rest = Lapse == lapse::keeps_what_is_beyond ? 0 : i64{n} - got.units;
+        if (rest != 0) {
+          u64 const old = raw_.fetch_add(state::change(rest, got.units == 0 ? -rest : 0), how);
+          if (Lapse != lapse::tells_nothing && state::balance(old) + rest > 0) got.units_reappeared = true;
+        }
+        if (got.units != 0) return got;
+        reserved = true;
+        continue;
+      }
+      if (decided.what == state::step::make &&
+          raw_.compare_exchange(seen, decided.next, order::acquire, order::relaxed))
+        return got;
+      if (!reserved && Lapse != lapse::reserves_nothing) raw_.fetch_add(state::change(0, -i64{n}), order::relaxed);
+      reserved = true;
+    }
+  }
+
+ private:
+  atomic_ref<u64> raw_;
+};
+
 /// Whether some schedule makes the twin hang, or lose units or promises.
 template <class Semaphore>
 bool loses_units(u32 supply) {
@@ -442,6 +618,29 @@ TEST(BulkSemaphore, CompanyThatMakesABatchTooManyIsCaught) {
 }
 
 TEST(BulkSemaphore, SoundCompanyIsNot) { EXPECT_FALSE(slips<slip::none>()); }
+
+template <lapse Lapse>
+bool lapses() {
+  using twin = hasty_semaphore<Lapse>;
+  for (u32 const supply : {1u, 5u, 1000u}) {
+    auto const is_sound = [&] { return conserves_parts<twin>(supply); };
+    if (find_failing_schedule(100, is_sound, 200'000)) return true;
+  }
+  return find_failing_schedule(200, shows_contents<by_additions<twin>>) ||
+         find_failing_schedule(2000, tells_of_units<twin>);
+}
+
+TEST(BulkSemaphore, AnAdditionThatKeepsMoreThanThereWasIsCaught) { EXPECT_TRUE(lapses<lapse::keeps_what_is_beyond>()); }
+
+TEST(BulkSemaphore, AnArrivalThatReservesNothingIsCaught) { EXPECT_TRUE(lapses<lapse::reserves_nothing>()); }
+
+TEST(BulkSemaphore, ATakerThatStaysReservedIsCaught) { EXPECT_TRUE(lapses<lapse::stays_reserved>()); }
+
+TEST(BulkSemaphore, AnAdditionWithoutAcquireIsCaught) { EXPECT_TRUE(lapses<lapse::relaxed_take>()); }
+
+TEST(BulkSemaphore, UnitsThatAppearAgainInSilenceAreCaught) { EXPECT_TRUE(lapses<lapse::tells_nothing>()); }
+
+TEST(BulkSemaphore, SoundAdditionsAreNot) { EXPECT_FALSE(lapses<lapse::none>()); }
 
 TEST(BulkSemaphore, ARelaxedSignalIsCaught) {
   EXPECT_TRUE(find_failing_schedule(200, shows_contents<semaphore_with_relaxed_signal>).has_value());

@@ -13,23 +13,26 @@
 //   R  units that sleepers wait for
 //
 //   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. What breaks it is withdraw, try_wait and
-//       the arrival of lanes in wait_each; then a sleeper that sees so makes the missing batch.
+//       an arrival in wait_each or wait_for_some; then a sleeper that sees so makes the missing batch.
 //   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once: signal(batch - n, batch - n)
 //       or withdraw(n, batch). It owns n of its batch.
 //   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what was signalled less
 //       what was taken.
 //   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R and E are largest
 //       when half of a batch is asked for: a quarter of that product each).
-//   B5  balance is less than the units there only by what lanes inside wait_each want, one each, and take if they find it at
-//       their next look: who misses such a unit misses what is promised to a call in progress.
+//   B5  balance is less than the units there only by what callers inside wait_each and wait_for_some
+//       want and have not got: who misses such a unit misses what is promised to a call in
+//       progress. A caller of wait_for_some that made others miss units is told so.
 //
-// Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; wait and wait_each sleep only on a batch
-// in the making (B1), so a maker must come back whatever happens to its batch.
+// Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
+// only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
 // Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd wins a compare-and-swap about
-// once a microsecond, whatever its size, while additions come through at a billion a second: so a crowd that wants a unit each
-// calls wait_each, which compares and swaps for makers alone, all those of a warp at once.
+// once a microsecond, whatever its size, while additions come through at a billion a second. So two
+// more waits compare and swap for makers alone: wait_each, where each lane of a warp may make a
+// batch, and wait_for_some, where one lane asks for all of them.
 // Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as covered, units taken
-// and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three; wait_each.
+// and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three; wait_each and
+// wait_for_some.
 #pragma once
 
 #include "../platform/assert.hpp"
@@ -43,6 +46,12 @@ namespace warpheap {
 enum class wait_result {
   acquired,   ///< n units are ours
   make_batch  ///< make a batch, keep n of it, and settle: signal(batch - n, batch - n), or withdraw(n, batch)
+};
+
+/// What wait_for_some() tells its caller.
+struct some_units {
+  u32 units = 0;                  ///< ours; 0: as wait_result::make_batch
+  bool units_reappeared = false;  ///< units that others may have missed (B5) are there for them now
 };
 
 /// The decisions of bulk_semaphore: pure functions of the word that was seen.
@@ -132,6 +141,39 @@ class bulk_semaphore {
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
       reserved = true;  // B1: counted in R before we sleep
+    }
+  }
+
+  /// Takes between 1 and `n` units, or is told to make a batch. Decides as wait() does, and adds
+  /// where wait() compares and swaps. For a lane that asks for itself and the lanes with it, and
+  /// asks again for those that got nothing.
+  ///
+  /// n       as for wait()
+  /// returns fewer than n units only if other callers took some after we had looked. The caller
+  ///         treats units_reappeared as a signal of its own: it tells whoever may have seen none
+  /// thread  as for wait()
+  WARPHEAP_DEVICE some_units wait_for_some(u32 n, u32 batch) {
+    namespace state = bulk_semaphore_state;
+    WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
+    bool reserved = false;
+    some_units got;
+    backoff nap;
+    for (u64 seen = look();; seen = look_again(nap)) {
+      auto const decided = state::next_of_wait(seen, n, batch, reserved);
+      if (decided.what == state::step::take) {
+        take_some(n, reserved, got);
+        if (got.units != 0) return got;
+        reserved = true;
+        continue;
+      }
+      // acquire: as in wait(). An arrival tries this once, so a lone caller needs no addition before
+      // it. Of a crowd one succeeds, and the others reserve by an addition, which always succeeds.
+      if (decided.what == state::step::make &&
+          word().compare_exchange(seen, decided.next, order::acquire, order::relaxed))
+        return got;
+      // relaxed: sleepers and makers need the number alone.
+      if (!reserved) word().fetch_add(state::change(0, -i64{n}), order::relaxed);
+      reserved = true;  // B1, or a sleeper makes what is missing
     }
   }
 
@@ -252,6 +294,21 @@ class bulk_semaphore {
     // relaxed: back to where it was, by B5 for a moment only.
     if (rest != 0) word().fetch_add(state::change(rest, -rest), order::relaxed);
     return taken;
+  }
+
+  /// Up to `n` units for a caller of wait_for_some(). R counts the caller before if `reserved`, and
+  /// afterwards if it got none.
+  WARPHEAP_DEVICE void take_some(u32 n, bool reserved, some_units& got) {
+    namespace state = bulk_semaphore_state;
+    // acquire: as in wait().
+    i64 const there = state::balance(word().fetch_add(state::change(-i64{n}, reserved ? n : 0), order::acquire));
+    got.units = there <= 0 ? 0 : there < n ? static_cast<u32>(there) : n;
+    i64 const rest = n - got.units;
+    if (rest == 0) return;
+    // B5: back to what is there. acquire: whoever saw no units because of us did so before our next
+    // step; pairs with the release in available_newest().
+    u64 const old = word().fetch_add(state::change(rest, got.units == 0 ? -rest : 0), order::acquire);
+    if (state::balance(old) + rest > 0) got.units_reappeared = true;
   }
 
   /// Some of `lanes` sleepers make batches if that is what everybody waits for; how many.

@@ -1,8 +1,9 @@
 // The pages of an arena's chunks: where bins come from and go back to.
 //
 // An arena lists its chunks that have free pages, under a collective mutex: lanes that need bins lock together, one of them
-// splits off as many pages as there are lanes, each sets up a bin on its own, and they leave. A chunk without a free page
-// is not listed; a chunk without a bin goes back to the supply, but for one that an arena may keep.
+// splits off as many pages as there are lanes, together they clear the headers of a chunk that is
+// new, they leave, and each sets up a bin on its own. A chunk without a free page is not listed; a
+// chunk without a bin goes back to the supply, but for one that an arena may keep.
 //
 //   P1  under the mutex: linked <=> free_pages > 0; free_pages is the number of clear bits in `taken`.
 //   P2  a chunk's table entry is its arena + 1 from before its first bin until after its last.
@@ -45,6 +46,7 @@ WARPHEAP_HOST_DEVICE constexpr u64 choose(u64 taken, u32 run, u32 wanted) {
 struct page_set {
   u32 first = 0;
   u64 bits = 0;
+  bool of_new_chunk = false;  ///< of one that is still to be entered in the table
 };
 
 /// What a call may do to find pages.
@@ -68,6 +70,7 @@ class page_store {
       got.first = broadcast(group, got.first);
       got.bits = broadcast(group, got.bits);
       u32 const found = popcount(got.bits), rank = group.rank - served;  // wraps around for those who are served
+      if (broadcast(group, u32{got.of_new_chunk}) != 0) enter(group, table_.chunk_of(got.first));
       if (found == 0) break;
       if (rank < found) mine = got.first + nth_bit(got.bits, rank);
       served += found;
@@ -172,7 +175,11 @@ class page_store {
       if (got.bits != 0) return got;
     }
     u32 const made = use == chunk_use::existing_or_new ? make_chunk() : none;
-    return made != none ? take_of(made, pages, bins) : page_set{};
+    if (made == none) return {};
+    page_set got = take_of(made, pages, bins);
+    if (got.bits == 0) got.first = table_.first_page(made);
+    got.of_new_chunk = true;
+    return got;
   }
 
   WARPHEAP_DEVICE page_set take_of(u32 chunk, u32 pages, u32 bins) const {
@@ -215,7 +222,8 @@ class page_store {
     heads.store((heads.load(order::relaxed) & ~cleared) | set, order::relaxed);
   }
 
-  /// A chunk of the supply, made one of the arena; `none` if there is none.
+  /// A chunk of the supply, made one of the arena but for its entry in the table; `none` if there
+  /// is none.
   WARPHEAP_DEVICE u32 make_chunk() const {
     // A2: a chunk on its way to us is not missed. Where there seems to be none we ask without: a crowd that asks in vain would
     // keep one another from an answer.
@@ -228,21 +236,31 @@ class page_store {
     }
     u32 const chunk = table_.chunk_at(memory);
     chunk_shape const shape = table_.chunk();
-    // No page was a bin's, whatever is written there.
-    for (u32 page = shape.specials(); page < shape.pages(); ++page)
-      table_.bin(table_.first_page(chunk) + page).life().store(0, order::relaxed);
     for (u32 word = 0; word < 2; ++word) {
       taken(chunk, word).store(page_bits::unusable(shape, word), order::relaxed);
       table_.heads(chunk, word).store(0, order::relaxed);
     }
     free_pages(chunk).store(shape.usable_pages(), order::relaxed);
     link(chunk);
-    // P2. release: the roles, for who frees what is no block.
-    table_.arena_of_chunk(chunk).store(arena_ + 1, order::release);
     // P3. acquire, release: W1.
     table_.room(arena_).fetch_add(shape.usable_pages() * room_word::one_page - marks, order::acq_rel);
     table_.pages_watch().room_appeared();
     return chunk;
+  }
+
+  /// Clears the headers of a new chunk, whose last owner may have written anything there, and then
+  /// enters the chunk in the table. All lanes of the group call.
+  WARPHEAP_DEVICE void enter(lane_group const& group, u32 chunk) const {
+    // What the leader acquired of the chunk's last owner is every lane's.
+    simt::sync_warp(group.mask);
+    chunk_shape const shape = table_.chunk();
+    WARPHEAP_NO_UNROLL
+    for (u32 page = shape.specials() + group.rank; page < shape.pages(); page += group.size)
+      table_.bin(table_.first_page(chunk) + page).life().store(0, order::relaxed);
+    // The leader's release covers what the others have cleared.
+    simt::sync_warp(group.mask);
+    // P2. release: the roles, for who frees what is no block.
+    if (group.leads) table_.arena_of_chunk(chunk).store(arena_ + 1, order::release);
   }
 
   /// A chunk without bins, no longer one of the arena.

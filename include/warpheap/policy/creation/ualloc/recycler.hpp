@@ -29,6 +29,8 @@ struct careful_steps {
   WARPHEAP_DEVICE static void retire(srcu const& readers, srcu_node& node, Reclaim) {
     readers.retire(node);
   }
+  /// W1: units are visible again that a search may have missed while a group took too many (B5).
+  WARPHEAP_DEVICE static void tell_of_units(room_watch const& watch) { watch.room_appeared(); }
 };
 
 /// Bits of one bitmap word of a bin, which their owners have cleared and not yet counted.

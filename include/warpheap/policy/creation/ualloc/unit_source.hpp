@@ -49,7 +49,7 @@ class unit_source {
     answer = broadcast(group, answer);
     // What the leader acquired is every lane's; the shuffle orders nothing.
     simt::sync_warp(group.mask);
-    if (answer == granted) return {arena, wanted};
+    if (answer <= wanted) return {arena, answer};
     u32 units = 0;
     if (answer == makes_bins) units = make_batch(table_.far(), group.mask, size_class_, arena, wanted);
     return units != 0 ? unit_grant{arena, units}
@@ -57,14 +57,16 @@ class unit_source {
   }
 
  private:
-  enum answer : u32 { granted, makes_bins, refused };
+  /// Answers that are no number of units.
+  static constexpr u32 makes_bins = ~u32{0}, refused = makes_bins - 1;
 
-  /// What the semaphore says.
+  /// Between 1 and `wanted` units of the arena's semaphore, or one of these answers.
   WARPHEAP_DEVICE u32 ask(u32 arena, u32 wanted, u32 bins) const {
     auto semaphore = table_.semaphore(arena, size_class_);
     if (semaphore.available() < wanted && is_certified(table_, size_class_)) return refused;
-    bool const ours = semaphore.wait(wanted, bins * Layout::capacity(size_class_)) == wait_result::acquired;
-    return ours ? granted : makes_bins;
+    some_units const got = semaphore.wait_for_some(wanted, bins * Layout::capacity(size_class_));
+    if (got.units_reappeared) Steps::tell_of_units(table_.class_watch(size_class_));
+    return got.units != 0 ? got.units : makes_bins;
   }
 
   /// V3.
@@ -72,9 +74,9 @@ class unit_source {
   WARPHEAP_DEVICE static bool is_certified(basic_arena_table<Layout, Place> const& table, u32 size_class) {
     // acquire: pairs with the release in search(); what the certifier knew of the watches, we know.
     u64 const seen = table.certificate(size_class).load(order::acquire);
-    return seen != 0 && seen == certificate_of(table.pages_watch().look(), table.class_watch(size_class).look());
+    return seen != 0 &&
+           seen == room_watch_word::certificate_of(table.pages_watch().look(), table.class_watch(size_class).look());
   }
-  WARPHEAP_HOST_DEVICE static u64 certificate_of(u64 pages, u64 blocks) { return pages << 32 | (blocks & 0xffff'ffff); }
 
   /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the group call.
   WARPHEAP_COLD static u32 make_batch(table_type table, u32 mask, u32 size_class, u32 arena, u32 wanted) {
@@ -171,7 +173,7 @@ class unit_source {
       if (!certain || !table.pages_watch().unchanged(pages) || !table.class_watch(size_class).unchanged(blocks))
         continue;
       // release: what we saw happens before whoever relies on it; pairs with the acquire in is_certified().
-      table.certificate(size_class).store(certificate_of(pages, blocks), order::release);
+      table.certificate(size_class).store(room_watch_word::certificate_of(pages, blocks), order::release);
       return {};
     }
   }
