@@ -220,23 +220,30 @@ TEST(Scenarios, PolicyOverheadComparesWithTheCreationPolicyAlone) {
                                    testing::Pair("ratio", testing::AllOf(testing::Gt(0.1), testing::Lt(10)))));
 }
 
-TEST(Scenarios, SemaphoreMeasuresBothByEveryNumberOfThreads) {
+TEST(Scenarios, SemaphoreMeasuresEveryWaitByEveryNumberOfThreads) {
   auto asked = small_request();
   asked.workers = {1, 33, 600};
   asked.batch = 7;
   asked.batch_ns = 100;
   asked.thread_blocks = {1, 32, 1024};  // the last one is larger than all there is
   auto const rows = make_host_backend()->bench_floor("semaphore", asked);
-  ASSERT_THAT(rows, SizeIs(6));
+  ASSERT_THAT(rows, SizeIs(9));
   for (size_t i = 0; i < rows.size(); ++i) {
-    u64 const threads = asked.workers[i / 2];
+    u64 const threads = asked.workers[i / 3];
     EXPECT_EQ(rows[i].fault, "");
-    EXPECT_EQ(rows[i].primitive, i % 2 ? "bulk_semaphore" : "counting_semaphore");
+    EXPECT_EQ(rows[i].primitive, i % 3 ? "bulk_semaphore" : "counting_semaphore");
+    EXPECT_EQ(rows[i].operation, i % 3 == 2 ? "wait_for_some" : "wait");
     EXPECT_EQ(rows[i].operations, threads);
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("shapes", threads == 1 ? 1u : 2u)));
-    EXPECT_THAT(rows[i].figures, testing::Contains(testing::Pair("batches", (threads + 6) / 7)));
-    EXPECT_EQ(rows[i].figures.back().first, i % 2 ? "ratio" : "batches");
+    // A leader that was served in part may have others make a batch early.
+    auto const batches = static_cast<double>((threads + 6) / 7);
+    if (i % 3 == 2) {
+      EXPECT_GE(rows[i].figures.front().second, batches);
+    } else {
+      EXPECT_EQ(rows[i].figures.front(), (std::pair<std::string, double>{"batches", batches}));
+    }
+    EXPECT_EQ(rows[i].figures.back().first, i % 3 ? "ratio" : "batches");
   }
 }
 
@@ -313,11 +320,15 @@ TEST(Scenarios, RcuDelegationMeasuresThreeBarriersByThreadsAndReaders) {
 /// Gives everybody a unit and makes none.
 struct generous_semaphore {
   static constexpr char const* name = "generous";
+  static constexpr char const* operation = "wait";
+  static constexpr bool makes_no_more = true;
   static void take_unit(u64&, u32, bench::batch_maker) {}
 };
 /// Makes a batch for everybody.
 struct wasteful_semaphore {
   static constexpr char const* name = "wasteful";
+  static constexpr char const* operation = "wait";
+  static constexpr bool makes_no_more = true;
   static void take_unit(u64& word, u32 batch, bench::batch_maker maker) {
     maker.make();
     bulk_semaphore{word}.signal(batch - 1, 0);
@@ -326,6 +337,8 @@ struct wasteful_semaphore {
 /// Loses what its makers keep for others.
 struct losing_semaphore {
   static constexpr char const* name = "losing";
+  static constexpr char const* operation = "wait";
+  static constexpr bool makes_no_more = true;
   static void take_unit(u64& word, u32, bench::batch_maker maker) {
     if (atomic_ref<u64>{word}.fetch_add(1, order::relaxed) == 0) maker.make();
   }
