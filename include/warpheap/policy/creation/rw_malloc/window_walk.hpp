@@ -54,7 +54,9 @@ class window_walk {
       ++steps_;
       u32 first = words > window ? random_.below(words - window + 1) : 0;
       first = simt::shuffle(company_, first, lowest_bit(company_));
-      u32 const place = look(first, needing, wish);
+      u32 place = nowhere;
+      if constexpr (lane_words == 1) place = look(first, needing, wish);
+      else place = look_wide(first, needing, wish);
       if (place != nowhere) {
         unit = u64{32} * first + place;
         wish.units = 0;
@@ -74,42 +76,59 @@ class window_walk {
   static constexpr u32 nowhere = ~u32{0};
   static constexpr u32 least_fruitless = 2;
 
-  /// Calls body(k) for each of the lane's words. For a single word there is no loop: the compiler
-  /// would unroll it too late to make the same code as of one word alone.
-  template <class Body>
-  WARPHEAP_DEVICE static void each_word(Body body) {
-    if constexpr (lane_words == 1) body(0);
-    else
-      for (u32 k = 0; k < lane_words; ++k) body(k);
+  /// One window of a word a lane. Returns where in it the lane's block starts.
+  WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {
+    u32 const index = first + rank_;
+    bool const exists = index < table_.words();
+    walk_word seen = exists ? table_.look_at(index) : walk_word{full_mask};
+    was_full_once_ = simt::ballot(company_, exists && group_word::watches(seen)) != 0;
+    u32 const least = least_wanted(needing, wish);
+    u32 left = seen.locked() ? 0 : without_short_runs(seen.free(), least);
+    bool mine = false;
+    if (left != 0) {
+      seen = Steps::try_lock(table_.word(index));
+      mine = !seen.locked();
+      left = mine ? without_short_runs(seen.free(), least) : 0;
+    }
+    u64 taken[lane_words] = {};
+    u32 const place = share(first, row_type{left}, taken, wish);
+    if (mine) Steps::publish(table_.word(index), taken[0]);
+    return place;
   }
 
-  /// One window. Returns where in it the lane's block starts.
-  WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {
+  /// The same with several words a lane. Apart from look(), of which the compiler makes other code
+  /// when it is a loop of one turn.
+  WARPHEAP_DEVICE u32 look_wide(u32 first, u32 needing, window_wish wish) {
     u32 const index = first + lane_words * rank_, words = table_.words();
     walk_word seen[lane_words];
-    each_word([&](u32 k) { seen[k] = index + k < words ? table_.look_at(index + k) : walk_word{full_mask}; });
-    bool watched = group_word::watches(seen[0]);
-    for (u32 k = 1; k < lane_words; ++k) watched = watched || group_word::watches(seen[k]);
+    bool watched = false;
+    for (u32 k = 0; k < lane_words; ++k) {
+      seen[k] = index + k < words ? table_.look_at(index + k) : walk_word{full_mask};
+      watched = watched || group_word::watches(seen[k]);
+    }
     was_full_once_ = simt::ballot(company_, watched) != 0;
-    u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
-    u32 const least = lowest_bit(simt::reduce_or(company_, wanted));
+    u32 const least = least_wanted(needing, wish);
     row_type left;
     bool mine[lane_words];
-    each_word([&](u32 k) {
+    for (u32 k = 0; k < lane_words; ++k) {
       left.word[k] = seen[k].locked() ? 0 : without_short_runs(seen[k].free(), least);
       mine[k] = false;
-      if (left.word[k] != 0) {
-        seen[k] = Steps::try_lock(table_.word(index + k));
-        mine[k] = !seen[k].locked();
-        left.word[k] = mine[k] ? without_short_runs(seen[k].free(), least) : 0;
-      }
-    });
+      if (left.word[k] == 0) continue;
+      seen[k] = Steps::try_lock(table_.word(index + k));
+      mine[k] = !seen[k].locked();
+      left.word[k] = mine[k] ? without_short_runs(seen[k].free(), least) : 0;
+    }
     u64 taken[lane_words] = {};
     u32 const place = share(first, left, taken, wish);
-    each_word([&](u32 k) {
+    for (u32 k = 0; k < lane_words; ++k)
       if (mine[k]) Steps::publish(table_.word(index + k), taken[k]);
-    });
     return place;
+  }
+
+  /// The least that a lane wants, or 31 if all want more.
+  WARPHEAP_DEVICE u32 least_wanted(u32 needing, window_wish wish) const {
+    u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
+    return lowest_bit(simt::reduce_or(company_, wanted));
   }
 
   /// Shares out the runs that the lanes have `left`, the lowest first. Sets what is taken of the lane's words.
@@ -125,7 +144,7 @@ class window_walk {
       bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
       u32 const fitting = simt::ballot(company_, fits);
       if (fitting == 0) {
-        each_word([&](u32 k) { left.word[k] &= ~part(k, start, start + length); });  // nothing for anybody
+        for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);  // nothing for anybody
         continue;
       }
       // The lowest lane whose block fits, and all that want the same, as far as the run goes.
@@ -136,11 +155,11 @@ class window_walk {
       u32 const blocks = popcount(alike) < room ? popcount(alike) : room, to = from + blocks * units;
       u32 const turn = popcount(alike & simt::lanes_below());
       if ((alike >> simt::lane_id() & 1) != 0 && turn < blocks) place = from + turn * units;
-      each_word([&](u32 k) {
+      for (u32 k = 0; k < lane_words; ++k) {
         left.word[k] &= ~part(k, start, to);
         taken[k] |= part(k, from, to);
         if (theirs % 2 == 0) taken[k] |= u64{extent_of_second_word(k, from, units, blocks)} << table_type::extent_shift;
-      });
+      }
     }
   }
 
@@ -164,7 +183,7 @@ class window_walk {
   };
 
   /// The lowest run that lanes have left, joined across words. Nothing lies before it: no lane below has anything left.
-  WARPHEAP_DEVICE run_found lowest_run(row_type const& left, u32 having) const {
+  WARPHEAP_DEVICE run_found lowest_run(row_type left, u32 having) const {
     u32 const giver = lowest_bit(having);
     auto const lowest = left.lowest_run();
     u32 const above = company_ & ~low_mask32(giver + 1);
