@@ -1,11 +1,18 @@
 // Runs of units: on the CPU, where every word that a search looks at costs a lane's step, of so large units that the pools of
-// the suite have few, and in groups of few words; on a GPU of 16 bytes, as they are by default.
+// the suite have few, and in groups of few words; on a GPU of 16 bytes, as they are by default. Everywhere
+// also with windows of four words a lane.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace {
 
 using namespace warpheap;
+
+constexpr creation::rw_malloc_config wide_units{
+    .unit_bytes = 256, .aggregated_units = 2, .words_per_lane = 4, .walk_windows = 3, .group_words = 8};
+using rw_malloc_wide = plain_allocator<creation::rw_malloc<wide_units>>;
+
+WARPHEAP_CONFORMANCE(rw_malloc_wide, rw_malloc_wide, conformance::crowd::full, 37);
 
 #if defined(__CUDACC__)
 WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::full);

@@ -32,6 +32,24 @@ TEST(RandomWalk, RefusesWhatIsLargerThanAPage) {
   expect_refusals<random_walk<tiny_shared>>();
 }
 
+// The last page of a word is its highest bit, beside which there is none for a lock.
+TEST(RandomWalk, GivesOutAndTakesBackEveryPageOfAWordOf64) {
+  walk_pool<random_walk<tiny_walk(walk_kind::bitmap, 64)>> const pool{130};
+  auto const got = allocate(pool, {5, 32}, 64);
+  EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 30);
+  EXPECT_TRUE(pool.is_quiet(130));
+  EXPECT_EQ(pool.allocator().available_slots_on_host(64), 0u);
+  release(pool, got, {5, 32});
+  EXPECT_TRUE(pool.is_quiet(0));
+  EXPECT_EQ(pool.allocator().available_slots_on_host(64), 130u);
+  release(pool, got, {5, 32});
+  EXPECT_TRUE(pool.is_quiet(0, 130)) << "each second free is noticed";
+}
+
+static_assert(is_sound(tiny_walk(walk_kind::bitmap, 64)) && is_sound(tiny_walk(walk_kind::plain, 64)));
+static_assert(!is_sound(tiny_walk(walk_kind::collaborative, 64)) && !is_sound(tiny_walk(walk_kind::bitmap, 128)));
+static_assert(random_walk<tiny_walk(walk_kind::bitmap, 64)>::traits.largest_bytes == 64);
+
 TEST(RandomWalk, TakesPoolsOfOneToABillionPages) {
   EXPECT_THROW(random_walk<>::required_bytes(8191), std::invalid_argument);
   EXPECT_THROW(random_walk<odd_pages>::required_bytes((size_t{1} << 30) * 48 + 48), std::invalid_argument);

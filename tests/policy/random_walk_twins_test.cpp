@@ -70,6 +70,8 @@ void expect_sound() {
 // Words of a page, and walks of a step.
 constexpr creation::random_walk_config one_plain = tiny_walk(walk_kind::plain, 1, 1);
 constexpr creation::random_walk_config one_bitmap = tiny_walk(walk_kind::bitmap, 1, 1);
+constexpr creation::random_walk_config wide_plain = tiny_walk(walk_kind::plain, 64);
+constexpr creation::random_walk_config wide_bitmap = tiny_walk(walk_kind::bitmap, 64);
 constexpr creation::random_walk_config two_shared = tiny_walk(walk_kind::collaborative, 2, 1);
 
 TEST(RandomWalk, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
@@ -80,6 +82,20 @@ TEST(RandomWalkBitmap, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
   expect_sound<random_walk<tiny_bitmap>>();
   expect_sound<random_walk<one_bitmap>>();
 }
+TEST(RandomWalkBitmap, GivesEachPageOfWordsOf64ToOneLane) {
+  u64 refused = 0;
+  for_each_schedule(100, [&] {
+    for (u32 const pages : {1u, 33u, 64u, 65u, 130u}) {
+      EXPECT_TRUE(serves_each_page_once<random_walk<wide_bitmap>>(pages, {5, 32}));
+      EXPECT_TRUE(serves_each_page_once<random_walk<wide_plain>>(pages, {2, 7}));
+    }
+    EXPECT_TRUE(keeps_pages_apart<random_walk<wide_bitmap>>({3, 33}, 3));
+    EXPECT_TRUE(keeps_pages_apart<random_walk<wide_plain>>({8, 1}, 12));
+    EXPECT_TRUE(finds_what_stays_free<random_walk<wide_bitmap>>(5, {8, 1}, 8, 70, &refused));
+    EXPECT_TRUE(finds_what_stays_free<random_walk<wide_plain>>(33, {2, 20}, 4, 100, &refused));
+  });
+  EXPECT_GT(refused, test::on_gpu ? 0u : 100u);
+}
 TEST(RandomWalkTogether, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
   expect_sound<random_walk<tiny_shared>>();
   expect_sound<random_walk<two_shared>>();
@@ -89,7 +105,7 @@ TEST(RandomWalkTogether, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
 
 // A word is claimed by a store: what another lane claimed in between is lost.
 struct stores_words : careful_walk {
-  WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u32 wanted) {
+  WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u64 wanted) {
     u64 const old = word.load(order::acquire);
     word.store(old | wanted, order::relaxed);
     return {old};
@@ -145,6 +161,7 @@ std::optional<u64> shares_too_much() {
 TEST(RandomWalkTwin, ThatClaimsAWordByAStoreIsCaught) {
   EXPECT_TRUE((caught<random_walk<tiny_plain, stores_words>>()));
   EXPECT_TRUE((caught<random_walk<tiny_bitmap, stores_words>>()));
+  EXPECT_TRUE((caught<random_walk<wide_bitmap, stores_words>>()));
 }
 TEST(RandomWalkTwin, ThatUnlocksBeforeItPublishesIsCaught) {
   EXPECT_TRUE((caught<random_walk<tiny_shared, unlocks_first>>()));

@@ -11,6 +11,15 @@ namespace warpheap::test {
 constexpr creation::rw_malloc_config tiny_units{
     .unit_bytes = 16, .aggregated_units = 4, .walk_windows = 1, .group_words = 4, .counts_steps = true};
 
+/// The same with windows of several words a lane.
+template <u32 Words>
+constexpr creation::rw_malloc_config tiny_wide_units{.unit_bytes = 16,
+                                                     .aggregated_units = 4,
+                                                     .words_per_lane = Words,
+                                                     .walk_windows = 1,
+                                                     .group_words = 4,
+                                                     .counts_steps = true};
+
 /// Owns the memory of a heap of `units` units of 16 bytes.
 template <class Heap>
 class unit_pool : public quiet_pool<Heap> {

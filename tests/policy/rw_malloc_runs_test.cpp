@@ -7,10 +7,15 @@ namespace warpheap::test {
 namespace {
 
 using small_heap = creation::rw_malloc<tiny_units>;
+using two_words_a_lane = creation::rw_malloc<tiny_wide_units<2>>;
+using four_words_a_lane = creation::rw_malloc<tiny_wide_units<4>>;
+static_assert(is_sound(tiny_wide_units<1>) && is_sound(tiny_wide_units<4>));
+static_assert(!is_sound(tiny_wide_units<0>) && !is_sound(tiny_wide_units<3>) && !is_sound(tiny_wide_units<8>));
 static_assert(sizeof(small_heap) == 16 && sizeof(creation::rw_malloc<>) == 16);
 
 /// The longest run of units that no block of the heap has.
-u64 longest_free_run(unit_pool<small_heap> const& pool, u64 units) {
+template <class Heap>
+u64 longest_free_run(unit_pool<Heap> const& pool, u64 units) {
   u8* const start = pool.allocator().table().pool();
   u64 longest = 0, last = 0;
   auto const note = [&](u64 first) { longest = std::max(longest, first - last); };
@@ -24,7 +29,8 @@ u64 longest_free_run(unit_pool<small_heap> const& pool, u64 units) {
 }
 
 /// Whether blocks are apart, in the pool, and as long as asked for.
-void expect_apart(unit_pool<small_heap> const& pool, std::vector<void*> const& blocks, std::vector<u64> const& units) {
+template <class Heap>
+void expect_apart(unit_pool<Heap> const& pool, std::vector<void*> const& blocks, std::vector<u64> const& units) {
   std::vector<std::pair<u8*, u64>> list;
   for (size_t i = 0; i < blocks.size(); ++i)
     if (blocks[i]) list.emplace_back(static_cast<u8*>(blocks[i]), units[i] * 16);
@@ -35,8 +41,9 @@ void expect_apart(unit_pool<small_heap> const& pool, std::vector<void*> const& b
   EXPECT_TRUE(pool.is_quiet(list.size()));
 }
 
-TEST(RwMalloc, FindsARunOfAnyLengthWhereverItIs) {
-  for_each_schedule(120, [] {
+template <class Heap>
+void expect_runs_found(u64 schedules) {
+  for_each_schedule(schedules, [] {
 #if !defined(__CUDACC__)
     u64 const seed = host::current_execution().seed;
 #else
@@ -44,7 +51,7 @@ TEST(RwMalloc, FindsARunOfAnyLengthWhereverItIs) {
 #endif
     random_sequence random{seed};
     u64 const units = 60 + random.below(700);
-    unit_pool<small_heap> const pool{units};
+    unit_pool<Heap> const pool{units};
     std::vector<u64> sizes(48);
     for (auto& size : sizes) size = 1 + random.below(random.below(3) ? 12 : 90);
     auto const blocks = ask(pool, {2, 24}, sizes);
@@ -70,6 +77,12 @@ TEST(RwMalloc, FindsARunOfAnyLengthWhereverItIs) {
   });
 }
 
+TEST(RwMalloc, FindsARunOfAnyLengthWhereverItIs) {
+  expect_runs_found<small_heap>(120);
+  expect_runs_found<two_words_a_lane>(60);
+  expect_runs_found<four_words_a_lane>(120);
+}
+
 TEST(RwMalloc, JoinsRunsAcrossWordsAndWindows) {
   for_each_schedule(60, [] {
     // A lane alone sees eight words of 32 units at once.
@@ -88,11 +101,12 @@ TEST(RwMalloc, JoinsRunsAcrossWordsAndWindows) {
   });
 }
 
-TEST(RwMalloc, FillsThePoolWithBlocksOfOneLength) {
+template <class Heap>
+void expect_filled_pools() {
   for (u64 const units : {1u, 3u, 5u, 8u, 31u, 32u, 33u, 63u, 100u})
     for_each_schedule(8, [&] {
       u64 const pool_units = 2000, room = pool_units / units;
-      unit_pool<small_heap> const pool{pool_units};
+      unit_pool<Heap> const pool{pool_units};
       u64 served = 0;
       for (u64 const share : {room / 2, room}) {  // more than there is the second time
         u32 const blocks = static_cast<u32>(share / 31 + 1);
@@ -102,6 +116,11 @@ TEST(RwMalloc, FillsThePoolWithBlocksOfOneLength) {
       EXPECT_EQ(served, room) << units << " units";
       EXPECT_TRUE(pool.is_quiet(room));
     });
+}
+
+TEST(RwMalloc, FillsThePoolWithBlocksOfOneLength) {
+  expect_filled_pools<small_heap>();
+  expect_filled_pools<four_words_a_lane>();
 }
 
 TEST(RwMalloc, AlignsToWhatIsAsked) {
@@ -120,11 +139,12 @@ TEST(RwMalloc, AlignsToWhatIsAsked) {
   });
 }
 
-TEST(RwMalloc, LetsLanesAskAsOneAndFreeTheirPartsAlone) {
+template <class Heap>
+void expect_parts() {
 #if !defined(__CUDACC__)
   host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .masks = host::mask_policy::maximal}};
 #endif
-  unit_pool<small_heap> const pool{1024};
+  unit_pool<Heap> const pool{1024};
   std::vector<u64> const units{1, 4, 2, 3, 4, 1, 1, 2};
   auto const parts = ask(pool, {1, 8}, units);
   for (size_t i = 1; i < parts.size(); ++i)
@@ -137,10 +157,15 @@ TEST(RwMalloc, LetsLanesAskAsOneAndFreeTheirPartsAlone) {
   EXPECT_EQ(taken.thread_steps, 8 * taken.warp_steps) << "lanes that walk together take the same steps";
 }
 
-TEST(RwMalloc, TakesPoolsOfAnySize) {
-  EXPECT_THROW(creation::rw_malloc<>::required_bytes(15), std::invalid_argument);
+TEST(RwMalloc, LetsLanesAskAsOneAndFreeTheirPartsAlone) {
+  expect_parts<small_heap>();
+  expect_parts<four_words_a_lane>();
+}
+
+template <class Heap>
+void expect_pools_of_any_size() {
   for (u64 units = 1; units <= 70; ++units) {
-    unit_pool<small_heap> const pool{units};
+    unit_pool<Heap> const pool{units};
     EXPECT_EQ(pool.allocator().available_slots_on_host(16), units);
     auto const got = ask(pool, {1, 1}, {units});
     EXPECT_NE(got[0], nullptr);
@@ -148,6 +173,12 @@ TEST(RwMalloc, TakesPoolsOfAnySize) {
     release(pool, got);
     EXPECT_TRUE(pool.is_quiet(0));
   }
+}
+
+TEST(RwMalloc, TakesPoolsOfAnySize) {
+  EXPECT_THROW(creation::rw_malloc<>::required_bytes(15), std::invalid_argument);
+  expect_pools_of_any_size<small_heap>();
+  expect_pools_of_any_size<four_words_a_lane>();
   rw_malloc_heap const heap{size_t{1} << 20};
   EXPECT_EQ(heap.available_slots(16), 65536u);
   EXPECT_NE(heap.info().find("creation rw_malloc"), std::string::npos);
@@ -174,6 +205,64 @@ TEST(RwMalloc, LooksAtEachGroupOnceHoweverOthersChurn) {
       EXPECT_TRUE(pool.is_quiet(blocks - 3));
     });
   EXPECT_GT(looks, 3 * calls) << "hardly anybody searched";
+}
+
+/// Windows that a warp looks at whose lanes want `units` units each, in an empty pool.
+template <u32 WordsPerLane>
+u64 windows_for(u64 units) {
+  using heap = creation::rw_malloc<creation::rw_malloc_config{.words_per_lane = WordsPerLane, .counts_steps = true}>;
+  unit_pool<heap> const pool{64 * 1024};
+  auto const got = ask(pool, {1, 32}, std::vector<u64>(32, units));
+  EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 0);
+  EXPECT_TRUE(pool.is_quiet(32));
+  return pool.allocator().steps_taken().warp_steps;
+}
+
+TEST(RwMalloc, NeedsFewerWindowsOfMoreWordsForLongBlocks) {
+  u64 narrow = 0, wide = 0;
+  for_each_schedule(6, [&] {
+#if !defined(__CUDACC__)
+    host::scoped_execution const use{
+        {.mode = host::execution_mode::deterministic, .masks = host::mask_policy::maximal, .seed = schedule_seed()}};
+#endif
+    narrow += windows_for<1>(512);
+    wide += windows_for<4>(512);
+    EXPECT_EQ(windows_for<1>(1), 1u);
+    EXPECT_EQ(windows_for<4>(1), 1u);
+  });
+  // 1 or 2 blocks of 512 units in a window of 1,024 units, 7 or 8 in one of 4,096.
+  EXPECT_LT(3 * wide, narrow);
+}
+
+template <u32 Words>
+void expect_row_like_bits(random_sequence& random) {
+  unit_row<Words> row{};
+  for (u32& word : row.word) {
+    u32 const drawn = random.below(4);
+    word = drawn == 0 ? 0 : drawn == 1 ? full_mask : drawn == 2 ? full_mask << random.below(32) : random.next();
+  }
+  auto const is_free = [&](u32 unit) { return unit < row.units && (row.word[unit / 32] >> unit % 32 & 1) != 0; };
+  u32 start = 0;
+  while (start < row.units && !is_free(start)) ++start;
+  u32 end = start, at_start = 0;
+  while (is_free(end)) ++end;
+  while (is_free(at_start)) ++at_start;
+  EXPECT_EQ(row.any(), end != start);
+  EXPECT_EQ(row.full(), at_start == row.units);
+  EXPECT_EQ(row.at_start(), at_start);
+  EXPECT_EQ(row.lowest_run().length, end - start);
+  if (row.any()) {
+    EXPECT_EQ(row.lowest_run().start, start);
+  }
+}
+
+TEST(UnitRow, FindsTheLowestRunAcrossItsWords) {
+  random_sequence random{11};
+  for (u32 i = 0; i < 2000; ++i) {
+    expect_row_like_bits<1>(random);
+    expect_row_like_bits<2>(random);
+    expect_row_like_bits<4>(random);
+  }
 }
 
 }  // namespace

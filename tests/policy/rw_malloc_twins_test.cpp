@@ -65,6 +65,12 @@ TEST(RwMalloc, GivesEachUnitToOneLaneAndNullptrOnlyToTheRest) {
   for_each_schedule(200, [&] { EXPECT_TRUE(all_hold<rw_malloc<tiny_units>>(&refused)); });
   EXPECT_GT(refused, test::on_gpu ? 0u : 200u);
 }
+TEST(RwMalloc, GivesEachUnitOfAWideWindowToOneLane) {
+  for_each_schedule(100, [&] {
+    EXPECT_TRUE(all_hold<rw_malloc<tiny_wide_units<2>>>());
+    EXPECT_TRUE(all_hold<rw_malloc<tiny_wide_units<4>>>());
+  });
+}
 
 /// Whether blocks of one length, of several words, lie at multiples of it, though there is room for no more than as many.
 template <class Heap>
@@ -155,6 +161,10 @@ std::optional<u64> caught() {
 
 TEST(RwMallocTwin, ThatOpensAWordBeforeItPublishesIsCaught) { EXPECT_TRUE(caught<opens_first>()); }
 TEST(RwMallocTwin, ThatSharesLockedWordsIsCaught) { EXPECT_TRUE(caught<locks_nothing>()); }
+TEST(RwMallocTwin, OfWideWindowsThatOpensOrSharesWordsIsCaught) {
+  EXPECT_TRUE(find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_wide_units<4>, opens_first>>(); }));
+  EXPECT_TRUE(find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_wide_units<4>, locks_nothing>>(); }));
+}
 TEST(RwMallocTwin, ThatGivesUpAfterItsWalkIsCaught) { EXPECT_TRUE(caught<looks_nowhere>()); }
 TEST(RwMallocTwin, ThatCountsALockedWordAsFullIsCaught) { EXPECT_TRUE(caught<skips_locked_words>()); }
 TEST(RwMallocTwin, ThatSharesOlderPassesIsCaught) { EXPECT_TRUE(caught<believes_older_passes>()); }

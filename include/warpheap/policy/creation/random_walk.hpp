@@ -1,7 +1,7 @@
 // Pages of one size, found by looking at random places: no queue, no counter, no list that all threads share. A bit a page
-// says whether it is taken, and a free clears it. Three walks: RW looks at one page after the other, RW-BM at 32 with each
-// load, CoRW lets the lanes of a warp share what they find. A call costs the same whatever the crowd, and the more the fewer
-// pages are free: about 1 / (free share) looks for RW, a 32nd of that for the others.
+// says whether it is taken, and a free clears it. Three walks: RW looks at one page after the other, RW-BM at 32 or
+// 64 with each load, CoRW lets the lanes of a warp share what they find. A call costs the same whatever the crowd, and the
+// more the fewer pages are free: about 1 / (free share) looks for RW, a 32nd of that for the others.
 //
 // A request takes a page whatever its size; a larger one is refused. Who has walked for long looks at every word, so that
 // a refusal is certain. Cost: two bits a page; half a page or more of what requests smaller than one leave.
@@ -27,7 +27,9 @@ namespace creation {
 /// changed: tests have others.
 template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
 class random_walk {
-  static_assert(is_sound(Config), "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32");
+  static_assert(
+      is_sound(Config),
+      "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, or 64 unless collaborative");
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
   using pages_type = walk_pages<Config>;
   using search_type = walk_search<Config, Steps>;
@@ -79,7 +81,7 @@ class random_walk {
     if (!memory) return;
     u32 const page = pages_.number_of(memory);
     if (page == pages_type::none) return pages_.count(walk_count::foreign_frees);
-    u32 const bit = pages_type::bit_of(page);
+    auto const bit = pages_type::bit_of(page);
     walk_word const old = Steps::give_back(pages_.word(page / pages_type::word_pages), bit);
     if (old.free(bit)) pages_.count(walk_count::double_frees);
   }

@@ -1,7 +1,7 @@
 // Blocks of any size out of small units, found by looking at random places: a block is a run of consecutive units, and a bit
-// a unit says whether it is taken. The lanes of a warp look at a window of the bitmap together, a word each, and share out
-// the runs of free units that they find, also those that cross words. Lanes that want little, and not all the same, ask as one,
-// and each frees its part alone.
+// a unit says whether it is taken. The lanes of a warp look at a window of the bitmap together, a word or
+// a few each, and share out the runs of free units that they find, also those that cross words. Lanes that want little, and
+// not all the same, ask as one, and each frees its part alone.
 //
 // Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one size lie side by side. The
 // price is a search, longer the fuller the heap is, and always for blocks larger than a window, or aligned to more than a
@@ -32,8 +32,8 @@ template <rw_malloc_config Config = rw_malloc_config{}, class Steps = careful_ru
 class rw_malloc {
   static_assert(
       is_sound(Config),
-      "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, group_words a power "
-      "of two up to 128");
+      "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, words_per_lane 1, 2 or "
+      "4, group_words a power of two up to 128");
   static constexpr size_t unit_bytes = Config.unit_bytes;
   using table_type = unit_table<Config>;
   using walk_type = window_walk<Config, Steps>;
@@ -215,7 +215,7 @@ class rw_malloc {
 
   /// What a walk finds for the lanes: those that want little, and not all the same, ask as one first.
   WARPHEAP_DEVICE static u64 walk_for(walk_type& walk, u32 together, run_wish wish) {
-    bool const walks = wish.align == 1 && wish.units <= 32 * warp_lanes;
+    bool const walks = wish.align == 1 && wish.units <= walk_type::lane_units * warp_lanes;
     u32 const units = walks ? static_cast<u32>(wish.units) : 0;
     u32 const parts = simt::ballot(together, units != 0 && units <= Config.aggregated_units);
     u64 unit = walk_type::none;

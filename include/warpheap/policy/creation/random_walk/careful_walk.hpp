@@ -10,7 +10,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// How words are changed and believed, as seen by one lane: what a twin of the algorithm would do otherwise.
 struct careful_walk {
   /// Takes the pages of `wanted`; returns what the word held. Who found a bit clear owns the page (K1).
-  WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u32 wanted) {
+  WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u64 wanted) {
     // acquire: pairs with the release in give_back(), or with that before it in the word's order.
     return walk_word{word.fetch_or(wanted, order::acquire)};
   }

@@ -20,7 +20,8 @@ struct random_walk_config {
   walk_kind kind{walk_kind::WARPHEAP_RANDOM_WALK_KIND};
   /// What every block has, and the most that a request may ask for; a multiple of 16.
   size_t page_bytes{WARPHEAP_RANDOM_WALK_PAGE_BYTES};
-  /// Pages of a bitmap word: a power of two up to 32, the paper's.
+  /// Pages of a bitmap word, a power of two: up to 32, the paper's in its experiments; or 64, unless
+  /// the kind is collaborative, whose words need a bit for their lock.
   u32 word_pages{WARPHEAP_RANDOM_WALK_WORD_PAGES};
   /// Steps of a walk after which the lane looks at every word in order; 0 is what suits the kind.
   u32 walk_steps{WARPHEAP_RANDOM_WALK_WALK_STEPS};
@@ -31,7 +32,7 @@ struct random_walk_config {
 /// Whether a configuration makes sense.
 WARPHEAP_HOST_DEVICE constexpr bool is_sound(random_walk_config config) {
   return config.page_bytes >= 16 && config.page_bytes % 16 == 0 && is_power_of_two(config.word_pages) &&
-         config.word_pages <= 32;
+         config.word_pages <= (config.kind == walk_kind::collaborative ? 32 : 64);
 }
 
 /// The name that an allocator of the kind goes by.

@@ -10,24 +10,25 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What became of a lane's need and of its pages.
+/// What became of a lane's need and of its pages, the bits of a `Mask`.
+template <class Mask>
 struct page_deal {
   static constexpr u32 none = ~0u;
 
-  u32 page;       ///< this lane's page; none if it still needs one
-  u32 taken = 0;  ///< of the pages that this lane brought, those that lanes were given, itself perhaps among them
+  u32 page;        ///< this lane's page; none if it still needs one
+  Mask taken = 0;  ///< of the pages that this lane brought, those that lanes were given, itself perhaps among them
 
   /// company   lanes that call, all of them together
   /// left      pages of a word that the lane brings
   /// first     number of the page that bit 0 stands for
   /// held      the lane's page; none if it needs one
-  WARPHEAP_DEVICE page_deal(u32 company, u32 left, u32 first, u32 held) : page{held} {
+  WARPHEAP_DEVICE page_deal(u32 company, Mask left, u32 first, u32 held) : page{held} {
     u32 const below = simt::lanes_below();
     u32 needing = simt::ballot(company, page == none), having = simt::ballot(company, left != 0);
     while (needing != 0 && having != 0) {
       u32 const place = popcount(needing & below), givers = popcount(having);
       u32 const giver = nth_bit(having, place < givers ? place : givers - 1);
-      u32 const lowest = left & (0 - left);
+      Mask const lowest = left & (0 - left);
       u32 const offered = simt::shuffle(company, left != 0 ? first + lowest_bit(lowest) : none, giver);
       if (left != 0 && popcount(having & below) < popcount(needing)) {
         left &= ~lowest;

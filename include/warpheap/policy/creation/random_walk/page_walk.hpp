@@ -17,6 +17,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 template <creation::random_walk_config Config, class Steps>
 class page_walk {
   using pages_type = walk_pages<Config>;
+  using mask_type = typename pages_type::mask_type;
   static constexpr u32 none = pages_type::none;
   static constexpr bool by_page = Config.kind == creation::walk_kind::plain;
 
@@ -39,10 +40,10 @@ class page_walk {
     while (steps_ < most) {
       u32 const place = random_.below(places), index = by_page ? place / pages_type::word_pages : place;
       ++steps_;
-      u32 const wanted = by_page ? pages_type::bit_of(place) : pages_type::valid;
+      mask_type const wanted = by_page ? pages_type::bit_of(place) : pages_type::valid;
       walk_word seen = pages_.look_at(index);
-      for (u32 free = seen.free(wanted); free != 0; free &= seen.free()) {
-        u32 const first = free & (0 - free);
+      for (mask_type free = seen.free(wanted); free != 0; free &= seen.free(~mask_type{0})) {
+        mask_type const first = free & (0 - free);
         seen = Steps::take(pages_.word(index), first);
         if (seen.free(first)) return index * pages_type::word_pages + lowest_bit(first);
         count_collision(true);
@@ -68,7 +69,8 @@ class page_walk {
         mine = !seen.locked();
         count_collision(!mine || seen.free(pages_type::valid) == 0);
       }
-      page_deal const dealt{company, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages, page};
+      page_deal<mask_type> const dealt{company, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages,
+                                       page};
       page = dealt.page;
       if (mine) Steps::publish(pages_.word(index), dealt.taken);
       needing = simt::ballot(company, page == none);

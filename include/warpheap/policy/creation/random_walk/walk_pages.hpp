@@ -35,7 +35,8 @@ class walk_pages {
   static constexpr u32 max_pages = 1u << 30;
   static constexpr u32 word_pages = Config.word_pages;
   /// The pages of a word.
-  static constexpr u32 valid = low_mask32(word_pages);
+  using mask_type = typename page_mask<word_pages>::type;
+  static constexpr mask_type valid = static_cast<mask_type>(low_mask(word_pages));
   /// What every page's address is a multiple of: the power of two in page_bytes, up to 4 KiB.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr size_t alignment =
@@ -69,7 +70,7 @@ class walk_pages {
   }
   /// What the word held lately: a hint.
   WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
-  WARPHEAP_HOST_DEVICE static u32 bit_of(u32 page) { return 1u << page % word_pages; }
+  WARPHEAP_HOST_DEVICE static mask_type bit_of(u32 page) { return mask_type{1} << page % word_pages; }
 
   /// Whether a page is taken. The caller may know it by a way that orders nothing: that it is free,
   /// a read-modify-write says, which no later change escapes.
@@ -127,7 +128,7 @@ struct close_last_word {
   WARPHEAP_DEVICE void operator()(Table table) const {
     u32 const rest = table.pages() % Table::word_pages;
     // relaxed: the launch orders it.
-    if (rest != 0) table.word(table.words() - 1).fetch_or(Table::valid & ~low_mask32(rest), order::relaxed);
+    if (rest != 0) table.word(table.words() - 1).fetch_or(Table::valid & ~low_mask(rest), order::relaxed);
   }
 };
 

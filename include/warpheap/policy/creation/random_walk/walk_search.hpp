@@ -16,6 +16,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 template <creation::random_walk_config Config, class Steps>
 class walk_search {
   using pages_type = walk_pages<Config>;
+  using mask_type = typename pages_type::mask_type;
   static constexpr bool by_lock = Config.kind == creation::walk_kind::collaborative;
 
  public:
@@ -72,20 +73,20 @@ class walk_search {
     return mine < words ? (start_ < words - mine ? start_ + mine : start_ - (words - mine)) : none;
   }
 
-  WARPHEAP_DEVICE u32 room_of(u32 index) const {
+  WARPHEAP_DEVICE mask_type room_of(u32 index) const {
     return index != none ? pages_.look_at(index).free(pages_type::valid) : 0;
   }
 
   /// A glance at some words of each lane, all of them: whether they are full.
   WARPHEAP_DEVICE bool all_full(u32 first, u32 lanes) const {
-    u32 room = 0;
+    mask_type room = 0;
     for (u32 i = 0; i < lane_words; ++i) room |= room_of(place_of(first + i * lanes));
     return simt::ballot(company_, room != 0) == 0;
   }
 
   /// Deals out the pages of a word for each lane, `none` for no word, as long as they are needed.
   WARPHEAP_DEVICE void empty_word(u32 index) {
-    u32 room = room_of(index);  // pages that were not seen taken yet
+    mask_type room = room_of(index);  // pages that were not seen taken yet
     WARPHEAP_NO_UNROLL
     while (simt::ballot(company_, room != 0) != 0 && simt::ballot(company_, page_ == none) != 0) {
       if constexpr (by_lock) room = deal_locked(index, room);
@@ -94,15 +95,15 @@ class walk_search {
   }
 
   /// One round with words that are locked first. Returns the pages that are still to be looked at.
-  WARPHEAP_DEVICE u32 deal_locked(u32 index, u32 room) {
+  WARPHEAP_DEVICE mask_type deal_locked(u32 index, mask_type room) {
     bool mine = false;
     walk_word seen{full_mask};
     if (room != 0) {
       seen = Steps::try_lock(pages_.word(index));
       mine = !seen.locked();
     }
-    u32 const left = mine ? seen.free(pages_type::valid) : 0;
-    page_deal const dealt{company_, left, index * pages_type::word_pages, page_};
+    mask_type const left = mine ? seen.free(pages_type::valid) : 0;
+    page_deal<mask_type> const dealt{company_, left, index * pages_type::word_pages, page_};
     page_ = dealt.page;
     if (mine) Steps::publish(pages_.word(index), dealt.taken);
     // What its holder leaves may be ours.
@@ -113,16 +114,16 @@ class walk_search {
 
   /// One round with pages that are taken one by one, each for somebody. Returns the pages that are still to be looked at: fewer
   /// each time, whatever comes free behind us.
-  WARPHEAP_DEVICE u32 deal_claimed(u32 index, u32 room) {
+  WARPHEAP_DEVICE mask_type deal_claimed(u32 index, mask_type room) {
     u32 const needing = simt::ballot(company_, page_ == none), having = simt::ballot(company_, room != 0);
-    u32 got = 0;
+    mask_type got = 0;
     if (room != 0 && popcount(having & simt::lanes_below()) < popcount(needing)) {
-      u32 const first = room & (0 - room);
+      mask_type const first = room & (0 - room);
       walk_word const seen = Steps::take(pages_.word(index), first);
       got = seen.free(first);
-      room &= seen.free() & ~first;
+      room &= seen.free(~mask_type{0}) & ~first;
     }
-    page_ = page_deal{company_, got, index * pages_type::word_pages, page_}.page;
+    page_ = page_deal<mask_type>{company_, got, index * pages_type::word_pages, page_}.page;
     return room;
   }
 

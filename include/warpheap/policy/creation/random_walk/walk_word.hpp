@@ -3,6 +3,8 @@
 //    63     33    32    31              0
 //   |    0    |  lock  |     taken      |     bit i = page i of the word
 //
+// Where words are never locked, all 64 bits may stand for pages.
+//
 //   K1  a taken bit has one owner: who set it by a read-modify-write that found it clear, until the owner clears it.
 //   K2  where words are locked at all, only who set the lock bit from 0 to 1 sets taken bits; frees clear them without a lock.
 //   K3  bits of pages that do not exist are set from the start, for good.
@@ -15,8 +17,17 @@
 
 namespace warpheap {
 
+/// The pages of a word of which there are `Pages` in a word, as bits.
+template <u32 Pages>
+struct page_mask {
+  using type = u32;
+};
+template <>
+struct page_mask<64> {
+  using type = u64;
+};
+
 struct walk_word {
-  static constexpr u32 most_pages = 32;
   static constexpr u64 lock_bit = u64{1} << 32;
 
   u64 word;
@@ -24,9 +35,12 @@ struct walk_word {
   WARPHEAP_HOST_DEVICE constexpr bool locked() const { return (word & lock_bit) != 0; }
   /// Pages that nobody has; of a locked word some of them may be in the holder's hands.
   WARPHEAP_HOST_DEVICE constexpr u32 free(u32 valid = full_mask) const { return ~static_cast<u32>(word) & valid; }
+  /// The same of a word of 64 pages.
+  WARPHEAP_HOST_DEVICE constexpr u64 free(u64 valid) const { return ~word & valid; }
 };
 
-static_assert(walk_word{walk_word::lock_bit | 5}.free(7) == 2 && walk_word{walk_word::lock_bit}.locked());
+static_assert(walk_word{walk_word::lock_bit | 5}.free(7u) == 2 && walk_word{walk_word::lock_bit}.locked());
+static_assert(walk_word{5}.free(~u64{0}) == ~u64{5});
 static_assert(walk_word{full_mask}.free() == 0 && !walk_word{full_mask}.locked());
 
 }  // namespace warpheap

@@ -14,6 +14,9 @@ struct rw_malloc_config {
   size_t unit_bytes{WARPHEAP_RW_MALLOC_UNIT_BYTES};
   /// Requests of up to so many units that differ are made one for the lanes of a warp.
   u32 aggregated_units{WARPHEAP_RW_MALLOC_AGGREGATED_UNITS};
+  /// Words of a window that each lane looks at: 1, 2 or 4. With 4 a full warp's window has the
+  /// paper's 4,096 bits, so that long blocks need fewer windows, but short ones lock more words.
+  u32 words_per_lane{WARPHEAP_RW_MALLOC_WORDS_PER_LANE};
   /// Windows in a row that have nothing for anybody, after which a walk ends and everything is looked at in order.
   u32 walk_windows{WARPHEAP_RW_MALLOC_WALK_WINDOWS};
   /// Words of a group, of whose runs it is noted how long they are; a power of two up to 128.
@@ -28,6 +31,7 @@ inline std::string describe(rw_malloc_config const& config) {
   config_text said;
   said("unit_bytes", config.unit_bytes);
   said("aggregated_units", config.aggregated_units);
+  said("words_per_lane", config.words_per_lane);
   said("walk_windows", config.walk_windows);
   said("group_words", config.group_words);
   said("counts_steps", config.counts_steps);
@@ -38,7 +42,8 @@ inline std::string describe(rw_malloc_config const& config) {
 /// Whether a configuration makes sense.
 WARPHEAP_HOST_DEVICE constexpr bool is_sound(rw_malloc_config config) {
   return is_power_of_two(config.unit_bytes) && config.unit_bytes >= 16 && config.unit_bytes <= 4096 &&
-         config.aggregated_units <= 32 && is_power_of_two(config.group_words) && config.group_words <= 128;
+         config.aggregated_units <= 32 && is_power_of_two(config.words_per_lane) && config.words_per_lane <= 4 &&
+         is_power_of_two(config.group_words) && config.group_words <= 128;
 }
 
 }  // namespace creation

@@ -41,6 +41,52 @@ WARPHEAP_HOST_DEVICE constexpr u32 part_of_word(u64 base, u64 from, u64 to) {
   return low < high ? low_mask32(high) & ~low_mask32(low) : 0;
 }
 
+/// The free units of `Words` consecutive words, as one row of units.
+template <u32 Words>
+struct unit_row {
+  static constexpr u32 units = 32 * Words;
+
+  u32 word[Words];
+
+  WARPHEAP_HOST_DEVICE constexpr bool any() const {
+    u32 all = word[0];
+    for (u32 k = 1; k < Words; ++k) all |= word[k];
+    return all != 0;
+  }
+  WARPHEAP_HOST_DEVICE constexpr bool full() const {
+    u32 all = word[0];
+    for (u32 k = 1; k < Words; ++k) all &= word[k];
+    return all == full_mask;
+  }
+
+  struct run {
+    u32 start, length;
+  };
+  /// The run of free units with the lowest start; of length 0 if no unit is free.
+  WARPHEAP_HOST_DEVICE constexpr run lowest_run() const {
+    run found = lowest_run_of(word[0]);
+    for (u32 k = 1; k < Words; ++k) {
+      if (found.length == 0) found = {32 * k + lowest_run_of(word[k]).start, lowest_run_of(word[k]).length};
+      else if (found.start + found.length == 32 * k) found.length += free_at_start(word[k]);
+    }
+    return found;
+  }
+  /// Free units from the row's start on.
+  WARPHEAP_HOST_DEVICE constexpr u32 at_start() const {
+    u32 length = free_at_start(word[0]);
+    for (u32 k = 1; k < Words; ++k)
+      if (length == 32 * k) length += free_at_start(word[k]);
+    return length;
+  }
+
+ private:
+  WARPHEAP_HOST_DEVICE static constexpr run lowest_run_of(u32 free) {
+    u32 const lowest = free != 0 ? lowest_bit(free) : 0;
+    u32 const ahead = free_at_start(free >> lowest);
+    return {lowest, ahead < 32 - lowest ? ahead : 32 - lowest};
+  }
+};
+
 /// A block that is looked for.
 struct run_wish {
   static constexpr u64 nowhere = ~u64{0};
@@ -83,6 +129,10 @@ static_assert(without_short_runs(0b1000'0000'0000'0000'0000'1110'0110'0001, 3) =
               0b1000'0000'0000'0000'0000'1110'0000'0001);
 static_assert(part_of_word(64, 70, 200) == 0xffff'ffc0u && part_of_word(64, 0, 65) == 1 &&
               part_of_word(64, 96, 97) == 0);
+static_assert(unit_row<4>{0, 3u << 30, full_mask, 1}.lowest_run().start == 62 &&
+              unit_row<4>{0, 3u << 30, full_mask, 1}.lowest_run().length == 35);
+static_assert(unit_row<2>{6, full_mask}.lowest_run().length == 2 && unit_row<2>{}.lowest_run().length == 0);
+static_assert(unit_row<2>{full_mask, 5}.at_start() == 33 && unit_row<2>{1, full_mask}.at_start() == 1);
 static_assert(run_wish{5}.place_in_run(7, 8, false) == 10 && run_wish{5}.place_in_run(7, 7, true) == 7 &&
               run_wish{4, 8, 3}.place_in_run(0, 8, true) == run_wish::nowhere);
 

@@ -1,6 +1,7 @@
 // The walk of a warp whose lanes want runs of consecutive units: they look at a window of consecutive words from a random
-// place on, a word each, lock those that have free units, and share out the runs that they find, also those that go on from
-// one word into the next. What each lane took of its word it publishes with one operation, which opens the lock too.
+// place on, a word each, or two or four (words_per_lane), lock those that have free units, and
+// share out the runs that they find, also those that go on from one word into the next. What each
+// lane took of a word it publishes with one operation, which opens the lock too.
 //
 // Runs too short for anybody are left out beforehand. Every run goes to the lowest lane whose block fits, and to those that
 // want as much; a block starts at a multiple of its length, so that blocks of one length leave no gaps that fit none.
@@ -28,6 +29,7 @@ class window_walk {
 
  public:
   static constexpr u64 none = table_type::none;
+  static constexpr u32 lane_words = Config.words_per_lane, lane_units = 32 * lane_words;
 
   WARPHEAP_DEVICE window_walk(table_type const& table, u32 company)
       : table_{table},
@@ -44,15 +46,17 @@ class window_walk {
   /// The first unit of a block for the calling lane; none says nothing. Ends after `most` windows in a row that had nothing
   /// for anybody, or few if the heap was full once.
   WARPHEAP_DEVICE u64 run(window_wish wish, u32 most) {
-    u32 const lanes = popcount(company_), words = table_.words();
-    if (wish.units > 32 * lanes) wish.units = 0;  // no window has that
+    u32 const lanes = popcount(company_), words = table_.words(), window = lane_words * lanes;
+    if (wish.units > 32 * window) wish.units = 0;  // no window has that
     u64 unit = none;
     u32 needing = simt::ballot(company_, wish.units != 0);
     for (u32 fruitless = 0; needing != 0 && fruitless < most;) {
       ++steps_;
-      u32 first = words > lanes ? random_.below(words - lanes + 1) : 0;
+      u32 first = words > window ? random_.below(words - window + 1) : 0;
       first = simt::shuffle(company_, first, lowest_bit(company_));
-      u32 const place = look(first, needing, wish);
+      u32 place = nowhere;
+      if constexpr (lane_words == 1) place = look(first, needing, wish);
+      else place = look_wide(first, needing, wish);
       if (place != nowhere) {
         unit = u64{32} * first + place;
         wish.units = 0;
@@ -68,17 +72,17 @@ class window_walk {
   }
 
  private:
+  using row_type = unit_row<lane_words>;
   static constexpr u32 nowhere = ~u32{0};
   static constexpr u32 least_fruitless = 2;
 
-  /// One window. Returns where in it the lane's block starts.
+  /// One window of a word a lane. Returns where in it the lane's block starts.
   WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {
     u32 const index = first + rank_;
     bool const exists = index < table_.words();
     walk_word seen = exists ? table_.look_at(index) : walk_word{full_mask};
     was_full_once_ = simt::ballot(company_, exists && group_word::watches(seen)) != 0;
-    u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
-    u32 const least = lowest_bit(simt::reduce_or(company_, wanted));
+    u32 const least = least_wanted(needing, wish);
     u32 left = seen.locked() ? 0 : without_short_runs(seen.free(), least);
     bool mine = false;
     if (left != 0) {
@@ -86,26 +90,61 @@ class window_walk {
       mine = !seen.locked();
       left = mine ? without_short_runs(seen.free(), least) : 0;
     }
-    u64 taken = 0;
-    u32 const place = share(first, left, taken, wish);
-    if (mine) Steps::publish(table_.word(index), taken);
+    u64 taken[lane_words] = {};
+    u32 const place = share(first, row_type{left}, taken, wish);
+    if (mine) Steps::publish(table_.word(index), taken[0]);
     return place;
   }
 
-  /// Shares out the runs that the lanes have `left`, the lowest first. Sets what is taken of the lane's word.
-  WARPHEAP_DEVICE u32 share(u32 first, u32 left, u64& taken, window_wish wish) const {
+  /// The same with several words a lane. Apart from look(), of which the compiler makes other code
+  /// when it is a loop of one turn.
+  WARPHEAP_DEVICE u32 look_wide(u32 first, u32 needing, window_wish wish) {
+    u32 const index = first + lane_words * rank_, words = table_.words();
+    walk_word seen[lane_words];
+    bool watched = false;
+    for (u32 k = 0; k < lane_words; ++k) {
+      seen[k] = index + k < words ? table_.look_at(index + k) : walk_word{full_mask};
+      watched = watched || group_word::watches(seen[k]);
+    }
+    was_full_once_ = simt::ballot(company_, watched) != 0;
+    u32 const least = least_wanted(needing, wish);
+    row_type left;
+    bool mine[lane_words];
+    for (u32 k = 0; k < lane_words; ++k) {
+      left.word[k] = seen[k].locked() ? 0 : without_short_runs(seen[k].free(), least);
+      mine[k] = false;
+      if (left.word[k] == 0) continue;
+      seen[k] = Steps::try_lock(table_.word(index + k));
+      mine[k] = !seen[k].locked();
+      left.word[k] = mine[k] ? without_short_runs(seen[k].free(), least) : 0;
+    }
+    u64 taken[lane_words] = {};
+    u32 const place = share(first, left, taken, wish);
+    for (u32 k = 0; k < lane_words; ++k)
+      if (mine[k]) Steps::publish(table_.word(index + k), taken[k]);
+    return place;
+  }
+
+  /// The least that a lane wants, or 31 if all want more.
+  WARPHEAP_DEVICE u32 least_wanted(u32 needing, window_wish wish) const {
+    u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
+    return lowest_bit(simt::reduce_or(company_, wanted));
+  }
+
+  /// Shares out the runs that the lanes have `left`, the lowest first. Sets what is taken of the lane's words.
+  WARPHEAP_DEVICE u32 share(u32 first, row_type left, u64 (&taken)[lane_words], window_wish wish) const {
     u32 place = nowhere;
     u32 const phase = static_cast<u32>(u64{32} * first % wish.grid);
     for (;;) {
       u32 const needing = simt::ballot(company_, wish.units != 0 && place == nowhere);
-      u32 const having = simt::ballot(company_, left != 0);
+      u32 const having = simt::ballot(company_, left.any());
       if (needing == 0 || having == 0) return place;
       auto const [start, length] = lowest_run(left, having);
       u32 const beyond = (phase + start) % wish.grid, at = beyond != 0 ? start + wish.grid - beyond : start;
       bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
       u32 const fitting = simt::ballot(company_, fits);
       if (fitting == 0) {
-        left &= ~part_of_word(32 * rank_, start, start + length);  // nothing for anybody
+        for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);  // nothing for anybody
         continue;
       }
       // The lowest lane whose block fits, and all that want the same, as far as the run goes.
@@ -116,20 +155,27 @@ class window_walk {
       u32 const blocks = popcount(alike) < room ? popcount(alike) : room, to = from + blocks * units;
       u32 const turn = popcount(alike & simt::lanes_below());
       if ((alike >> simt::lane_id() & 1) != 0 && turn < blocks) place = from + turn * units;
-      left &= ~part_of_word(32 * rank_, start, to);
-      taken |= part_of_word(32 * rank_, from, to);
-      if (theirs % 2 == 0) taken |= u64{extent_of_second_word(from, units, blocks)} << table_type::extent_shift;
+      for (u32 k = 0; k < lane_words; ++k) {
+        left.word[k] &= ~part(k, start, to);
+        taken[k] |= part(k, from, to);
+        if (theirs % 2 == 0) taken[k] |= u64{extent_of_second_word(k, from, units, blocks)} << table_type::extent_shift;
+      }
     }
   }
 
-  /// U3 for the lane's word, of blocks that lie side by side from a unit of the window on.
-  WARPHEAP_DEVICE u32 extent_of_second_word(u32 from, u32 units, u32 blocks) const {
-    u32 const base = 32 * rank_;
+  /// The part of [from, to), units of the window, in the lane's k-th word.
+  WARPHEAP_DEVICE u32 part(u32 k, u32 from, u32 to) const {
+    return part_of_word(lane_units * rank_ + 32 * k, from, to);
+  }
+
+  /// U3 for the lane's k-th word, of blocks that lie side by side from a unit of the window on.
+  WARPHEAP_DEVICE u32 extent_of_second_word(u32 k, u32 from, u32 units, u32 blocks) const {
+    u32 const word = lane_words * rank_ + k, base = 32 * word;
     if (units <= 33 || base < 32 || from + blocks * units <= base)
       return 0;  // of two words at most, or none that are before
     u32 const before = base - 32 > from ? base - 32 - from : 0, index = (before + units - 1) / units;
     unit_run const block{from + index * units, units};  // the first that begins in the word before or after it
-    return index < blocks && block.first_word() + 1 == rank_ ? block.extent(1) : 0;
+    return index < blocks && block.first_word() + 1 == word ? block.extent(1) : 0;
   }
 
   struct run_found {
@@ -137,18 +183,18 @@ class window_walk {
   };
 
   /// The lowest run that lanes have left, joined across words. Nothing lies before it: no lane below has anything left.
-  WARPHEAP_DEVICE run_found lowest_run(u32 left, u32 having) const {
-    u32 const giver = lowest_bit(having), lowest = left != 0 ? lowest_bit(left) : 0;
-    u32 const ahead = free_at_start(left >> lowest), length = ahead < 32 - lowest ? ahead : 32 - lowest;
+  WARPHEAP_DEVICE run_found lowest_run(row_type left, u32 having) const {
+    u32 const giver = lowest_bit(having);
+    auto const lowest = left.lowest_run();
     u32 const above = company_ & ~low_mask32(giver + 1);
-    u32 const full = simt::ballot(company_, left == full_mask);
+    u32 const full = simt::ballot(company_, left.full());
     u32 const stopping = above & ~full, next = stopping != 0 ? lowest_bit(stopping) : giver;
-    u32 const theirs = simt::shuffle(company_, (32 * rank_ + lowest) << 8 | length, giver);
-    u32 const at_start = simt::shuffle(company_, free_at_start(left), next);
+    u32 const theirs = simt::shuffle(company_, (lane_units * rank_ + lowest.start) << 8 | lowest.length, giver);
+    u32 const at_start = simt::shuffle(company_, left.at_start(), next);
     run_found found{theirs >> 8, theirs & 255};
-    if ((found.start + found.length) % 32 == 0) {
+    if ((found.start + found.length) % lane_units == 0) {
       u32 const between = above & full & (stopping != 0 ? low_mask32(next) : full_mask);
-      found.length += 32 * popcount(between) + (stopping != 0 ? at_start : 0);
+      found.length += lane_units * popcount(between) + (stopping != 0 ? at_start : 0);
     }
     return found;
   }
