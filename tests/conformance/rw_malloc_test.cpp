@@ -8,15 +8,20 @@ namespace {
 
 using namespace warpheap;
 
-constexpr creation::rw_malloc_config wide_units{
+#if defined(__CUDACC__)
+WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::full);
+
+constexpr creation::rw_malloc_config wide_windows{.words_per_lane = 4};
+using rw_malloc_wide = plain_allocator<creation::rw_malloc<wide_windows>>;
+
+WARPHEAP_CONFORMANCE(rw_malloc_wide, rw_malloc_wide, conformance::crowd::full);
+#else
+constexpr creation::rw_malloc_config wide_windows{
     .unit_bytes = 256, .aggregated_units = 2, .words_per_lane = 4, .walk_windows = 3, .group_words = 8};
-using rw_malloc_wide = plain_allocator<creation::rw_malloc<wide_units>>;
+using rw_malloc_wide = plain_allocator<creation::rw_malloc<wide_windows>>;
 
 WARPHEAP_CONFORMANCE(rw_malloc_wide, rw_malloc_wide, conformance::crowd::full, 37);
 
-#if defined(__CUDACC__)
-WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::full);
-#else
 constexpr creation::rw_malloc_config large_units{
     .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .group_words = 8};
 using rw_malloc_of_256 = plain_allocator<creation::rw_malloc<large_units>>;
