@@ -110,9 +110,7 @@ class block_supply {
     u32 const top = tree_.top_order();
     WARPHEAP_ASSERT(order <= top, "tbuddy: an order larger than the pool");
     u32 at = order;
-    // Units that reappear need no raise of the epoch (P2): a caller that hides one from others wants
-    // one itself. It takes that one, or another caller has taken it.
-    while (pages_.semaphore(at).wait_for_some(1, pages_.batch(at)).units == 0) {
+    while (pages_.semaphore(at).wait(1, pages_.batch(at)) == wait_result::make_batch) {
       if (at != top) {
         ++at;
         continue;
