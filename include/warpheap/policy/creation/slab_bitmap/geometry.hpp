@@ -13,7 +13,7 @@
 #pragma once
 
 #include "../../../structure/size_class.hpp"
-#include "descriptor.hpp"
+#include "words.hpp"
 
 namespace warpheap {
 

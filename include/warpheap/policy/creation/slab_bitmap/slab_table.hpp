@@ -29,12 +29,9 @@
 #include "../../../platform/simt.hpp"
 #include "../../../structure/bitmap.hpp"
 #include "../../../util/random.hpp"
-#include "descriptor.hpp"
 #include "geometry.hpp"
-#include "hint.hpp"
-#include "role.hpp"
 #include "slab_index.hpp"
-#include "slab_reservation.hpp"
+#include "words.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 

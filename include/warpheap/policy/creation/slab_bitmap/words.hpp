@@ -1,0 +1,196 @@
+// The packed words: what a slab is, what `free` needs to know of it, what a row of hints remembers,
+// and what a reservation gives to the search that follows it.
+#pragma once
+
+#include "../../../structure/size_class.hpp"
+
+namespace warpheap {
+
+enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
+
+/// A slab's descriptor: its state in one word, so that every change is one atomic operation. Pure,
+/// so that every decision can be tested without threads.
+///
+///    63    52 51    32 31 30 29    28 27 26    20 19          0
+///   |  life  |  ever  |F |S |  kind  |C | class  |    used     |
+///
+///   used   blocks promised to callers, plus transients: promises that are about to be given back
+///   class  size class; means something in kinds live and locked
+///   kind   free: of no class, all bitmap words zero.   locked: one thread is changing its kind.
+///          live: serves its class.                     run: part of a block larger than a slab.
+///   S      off its class's index of slabs with room: was at or over the soft limit
+///   F      full: all its blocks were seen taken, and none has been freed since
+///   C      one thread is clearing the slab's bit in an index (I3)
+///   ever   blocks promised since `life` began; overflows into it; only a guess where free blocks are
+///   life   counts how often the slab was taken, began anew when it was empty, or was marked full: no
+///          word comes again soon, so a compare-exchange finds whether anything has changed
+///
+///   D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
+///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
+///   D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared before
+///       it is subtracted.
+///   D3  class and kind change only through locked, which is entered with nothing promised.
+///   D4  at rest: listed <=> live and not S; S => used > the relist limit; in the index of free
+///       slabs <=> free.
+///   D5  F is set from a word in which the slab was live, after every bit was seen set, if the word
+///       is still the same. Only a free clears bits. It changes the word afterwards, and takes F
+///       away if it finds F there.
+///   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
+///   D7  the words of a free slab, and of a live slab with used = 0, are zero. Tails are masked by
+///       class, never stored.
+///   D8  transients <= 32 for each resident warp, so used < 2^20.
+struct slab_state {
+  static constexpr u64 used_mask = (u64{1} << 20) - 1;
+  static constexpr u32 class_shift = 20;
+  static constexpr u64 clearing_bit = u64{1} << 27;
+  static constexpr u32 kind_shift = 28;
+  static constexpr u64 soft_bit = u64{1} << 30;
+  static constexpr u64 full_bit = u64{1} << 31;
+  static constexpr u32 ever_shift = 32;
+  static constexpr u64 ever_unit = u64{1} << ever_shift;
+  static constexpr u64 life_unit = u64{1} << 52;
+
+  u64 word = 0;
+
+  WARPHEAP_HOST_DEVICE constexpr u32 used() const { return static_cast<u32>(word & used_mask); }
+  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0x7f; }
+  WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((word >> kind_shift) & 3); }
+  WARPHEAP_HOST_DEVICE constexpr bool soft() const { return word & soft_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool full() const { return word & full_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool clearing() const { return word & clearing_bit; }
+  WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }
+  WARPHEAP_HOST_DEVICE constexpr bool live() const { return kind() == slab_kind::live; }
+  WARPHEAP_HOST_DEVICE constexpr bool serves(u32 size_class_wanted) const {
+    constexpr u64 both = (u64{3} << kind_shift) | (u64{0x7f} << class_shift);
+    return (word & both) == of(slab_kind::live, size_class_wanted).word;
+  }
+  /// Live, of the class, with blocks promised and without flags: nothing is to be settled.
+  WARPHEAP_HOST_DEVICE constexpr bool is_settled(u32 its_class) const {
+    constexpr u32 kind_unit = 1u << (kind_shift - class_shift);
+    return static_cast<u32>(word) >> class_shift == (static_cast<u32>(slab_kind::live) * kind_unit | its_class) &&
+           used() != 0;
+  }
+  /// Free or empty: a thread may lock it and change its kind.
+  WARPHEAP_HOST_DEVICE constexpr bool takeable() const { return kind() == slab_kind::free || (live() && used() == 0); }
+
+  WARPHEAP_HOST_DEVICE constexpr slab_state without_full() const { return {word & ~full_bit}; }
+  /// This word in the slab's next life, in which nothing was promised yet.
+  WARPHEAP_HOST_DEVICE constexpr u64 reborn() const {
+    return (word & (ever_unit - 1)) | ((word & ~(life_unit - 1)) + life_unit);
+  }
+
+  WARPHEAP_HOST_DEVICE static constexpr slab_state of(slab_kind kind, u32 size_class) {
+    return {(static_cast<u64>(kind) << kind_shift) | (u64{size_class} << class_shift)};
+  }
+  /// What a promise of `blocks` adds.
+  WARPHEAP_HOST_DEVICE static constexpr u64 promise(u32 blocks) { return blocks * (ever_unit + 1); }
+};
+
+/// The fill levels of a slab of one class: relist 7/8, soft 15/16 and roomy 3/4 of the capacity;
+/// relist < soft <= capacity. The last sixteenth is for the warps that are on their way when the
+/// slab is left; a search finds it when memory is scarce. With soft at 3/4 hardly a slab was listed
+/// of a heap that was three quarters full (1,036 us for 133). Without the gap between soft and
+/// relist slabs with one free block were handed out again and again.
+struct slab_limits {
+  u32 capacity;  ///< blocks
+  u32 roomy;     ///< below this many promised blocks it is worth going over to the slab
+  u32 soft;      ///< at this many promised blocks the slab leaves the index
+  u32 relist;    ///< at or below this many it comes back
+
+  WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
+      : capacity{capacity},
+        roomy{capacity - capacity / 4},
+        soft{capacity - capacity / 16},
+        relist{capacity - capacity / 8 - 1} {}
+};
+
+/// What `free` needs to know of a slab, in a read-mostly word: reading the class in the descriptor,
+/// which everybody changes, cost 30%.
+///
+///    31 30   28 27           7 6          0
+///   |R |   0   | reciprocal  | class + 1  |    R clear: blocks of one size; 0: never had a class
+///   |R |         length                   |    R set: first slab of a run of `length` slabs
+///
+/// The reciprocal of the block's units makes the index of a block one multiplication. For an offset
+/// of q < 2^17 units and m = ceil(2^20 / units), q * m / 2^20 exceeds q / units by less than
+/// q / 2^20 < 1 / units.
+struct slab_role {
+  static constexpr u32 run_bit = 1u << 31, no_block = ~0u;
+
+  u32 word = 0;
+
+  WARPHEAP_HOST_DEVICE static constexpr slab_role of_class(u32 size_class) {
+    u32 const units = class_units(size_class);
+    return {((1u << 20) + units - 1) / units << 7 | (size_class + 1)};
+  }
+  WARPHEAP_HOST_DEVICE static constexpr slab_role of_run(u32 slabs) { return {run_bit | slabs}; }
+
+  WARPHEAP_HOST_DEVICE constexpr bool is_none() const { return word == 0; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_run() const { return word & run_bit; }
+  /// Slabs of the run that starts here.
+  WARPHEAP_HOST_DEVICE constexpr u32 length() const { return word & ~run_bit; }
+  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 127) - 1; }
+  /// Whether the slab has blocks of `its_class`.
+  WARPHEAP_HOST_DEVICE constexpr bool is_of(u32 its_class) const { return !is_run() && (word & 127) == its_class + 1; }
+  /// Index of the block that starts at `offset` bytes in the slab; no_block if none does.
+  WARPHEAP_HOST_DEVICE constexpr u32 index_at(u32 offset) const {
+    u32 const unit_log2 = class_unit_log2(size_class());
+    u32 const quotient = offset >> unit_log2;
+    u32 const index = static_cast<u32>((u64{quotient << 12} * ((word >> 7) & 0x1fffff)) >> 32);
+    return (index * class_units(size_class())) << unit_log2 == offset ? index : no_block;
+  }
+};
+
+/// What one row remembers for one class: the slab it uses, and how many blocks were demanded since
+/// that did not fit. A cache: a thread that uses the slab asks it.
+///
+///    63         32 31        0
+///   |   demand   |  current   |     current: slab + 1; 0: none
+struct slab_hint {
+  u64 word = 0;
+
+  WARPHEAP_HOST_DEVICE constexpr u32 current() const { return static_cast<u32>(word); }
+  /// Blocks demanded so far, modulo 2^32.
+  WARPHEAP_HOST_DEVICE constexpr u32 demand() const { return static_cast<u32>(word >> 32); }
+  /// What demanding `blocks` adds.
+  WARPHEAP_HOST_DEVICE static constexpr u64 demand_of(u32 blocks) { return u64{blocks} << 32; }
+  /// A row that uses `slab`, of which nothing was demanded in vain.
+  WARPHEAP_HOST_DEVICE static constexpr slab_hint of(u32 slab) { return {u64{slab} + 1}; }
+};
+
+/// Blocks of one slab promised to a caller, which now looks for them in its bitmap. One word, so
+/// that it stays in registers.
+///
+///   63 62 61    56 55 54   32 31      0     R: the slab was less than three quarters full before
+///  | R | S | blocks | N | place |  slab  |   S: it reached its soft limit by this promise
+///                                            N: the blocks from `place` on have never been used
+class slab_reservation {
+ public:
+  static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a promise that was made in vain
+
+  slab_reservation() = default;
+  WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place)
+      : word_{u64{blocks} << 56 | u64{place} << 32 | slab} {}
+
+  WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_); }
+  /// Promised and not yet claimed, at most 32; 0: there was no room.
+  WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
+  WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
+  WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
+  WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & soft_bit) != 0; }
+  WARPHEAP_HOST_DEVICE bool roomy() const { return (word_ & roomy_bit) != 0; }
+
+  /// This reservation, with what is known of the slab.
+  WARPHEAP_HOST_DEVICE slab_reservation known(bool is_new, bool reaches_soft, bool roomy) const {
+    slab_reservation same = *this;
+    same.word_ |= (is_new ? new_bit : 0) | (reaches_soft ? soft_bit : 0) | (roomy ? roomy_bit : 0);
+    return same;
+  }
+
+ private:
+  static constexpr u64 new_bit = u64{1} << 55, soft_bit = u64{1} << 62, roomy_bit = u64{1} << 63;
+
+  u64 word_ = 0;
+};
+
+}  // namespace warpheap
