@@ -237,7 +237,8 @@ TEST(Scenarios, SemaphoreMeasuresEveryWaitByEveryNumberOfThreads) {
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("shapes", threads == 1 ? 1u : 2u)));
     // A leader that was served in part may have others make a batch early.
-    auto const batches = static_cast<double>((threads + 6) / 7);
+    u64 const needed = (threads + 6) / 7;
+    auto const batches = static_cast<double>(needed);
     if (i % 3 == 2) {
       EXPECT_GE(rows[i].figures.front().second, batches);
     } else {
