@@ -1,16 +1,12 @@
 // What block a pointer names, and how it is given back.
 //
-// A free looks at the role of the slab, by a load, and clears the block's bit. That load may be old
-// where nothing but the pointer came to us, by a shuffle or a relaxed mailbox: it may say that
-// there is no block, or name the class that the slab had before. So what finds nothing to clear is
-// looked at again, by read-modify-writes, before it is called a misuse.
+// A free reads the role of the slab by a load, which may be old if the pointer came by a shuffle or
+// a relaxed mailbox. So what finds nothing to clear is looked at again, by read-modify-writes.
 //
-//   F1  a free is counted as foreign or double only after a look at the newest word of the slab,
-//       and an attempt by what it says.
+//   F1  a free counts as foreign or double only after an attempt by the slab's newest word.
 //   F2  lanes that act as one have read one role: what holds for the leader's holds for all.
-//   F3  a free that cleared the bit of another class learns it as it subtracts. If there is a block
-//       where it points, which it frees then, it sets that bit again, unless somebody has claimed
-//       it meanwhile.
+//   F3  a free that cleared the bit of another class learns it as it subtracts. If a block starts
+//       where it points, it frees that, and sets that bit again unless a thread has claimed it.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -23,8 +19,7 @@ class block_release {
  public:
   WARPHEAP_DEVICE explicit block_release(slab_table const& table) : table_{table} {}
 
-  /// Gives the block at `memory` back. Any lanes, converged or not. What is no live block is
-  /// counted and ignored.
+  /// Frees the block at `memory`; counts and ignores what is none. Any lanes, converged or not.
   WARPHEAP_DEVICE void operator()(void const* memory) const {
     u64 const offset = offset_of(memory);
     slab_role const role = seen_role(offset);
@@ -32,8 +27,7 @@ class block_release {
     outcome what = missed;
     if (at.kind == block_address::block) {
       u32 const company = simt::active_mask();
-      // With a constant where it is a whole warp, as it mostly is: of lanes that name a constant
-      // mask the compiler need not find out which of them name which.
+      // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
       shared_release const shared =
           company == full_mask ? release_together(full_mask, at, role) : release_together(company, at, role);
       what = finish(company, memory, at, role, shared);
@@ -53,7 +47,7 @@ class block_release {
       if (at.kind == block_address::none) continue;
       bitmap const blocks = table_.blocks(at.slab);
       u32 const word = at.index / 64;
-      // relaxed: the owner is ordered by what gave it the block.
+      // relaxed: what gave the owner its block orders this.
       u64 const taken = look == 0 ? blocks.load(word) : blocks.load_newest(word, order::relaxed);
       if ((taken >> (at.index % 64)) & 1) return class_bytes(role.size_class());
     }
@@ -75,11 +69,9 @@ class block_release {
   }
   WARPHEAP_DEVICE u32 slab_of(u64 offset) const { return static_cast<u32>(offset >> table_.geometry().slab_log2()); }
 
-  /// The role that a look finds; none outside the pool.
   WARPHEAP_DEVICE slab_role seen_role(u64 offset) const {
     if (offset >= table_.geometry().pool_bytes()) return {};
-    // relaxed: written before the block was handed out; if what handed it to us did not order that,
-    // we look again (F1).
+    // relaxed: what handed the block to us ordered this, or we look again (F1).
     return {table_.role(slab_of(offset)).load(order::relaxed)};
   }
 
@@ -97,12 +89,9 @@ class block_release {
   enum outcome : u32 {
     freed,
     missed,  ///< nothing was there to clear
-    /// The bit was that of a block of another class, elsewhere: only the first block begins where
-    /// it does in any class.
-    misled
+    misled   ///< cleared a bit of another class, elsewhere: only block 0 starts alike
   };
 
-  /// What the lanes of a group did together.
   struct shared_release {
     u64 cleared;     ///< the leader's: bits that were set in the word of its block
     slab_state now;  ///< the leader's: the slab's word after the subtraction
@@ -110,12 +99,10 @@ class block_release {
     bool suffices;   ///< in every group of the calling lanes: each block was taken and is free now
   };
 
-  /// Clears the bits of all lanes here that lie in one bitmap word by one operation, and subtracts
-  /// them.
+  /// Clears and subtracts the bits of these lanes, by one operation for each bitmap word.
   WARPHEAP_DEVICE shared_release release_together(u32 company, block_address const& at, slab_role role) const {
     u32 const word = at.slab * table_.geometry().words() + at.index / 64;
-    // Lanes of a warp may call at one place with different heaps, and with different roles of one
-    // slab (F2): 7 bits of a role say its class, and stay clear of what addresses take.
+    // Lanes may differ in heap and role (F2): the class, 7 bits, stays clear of address bits.
     u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{role.word} << 57);
     lane_group const group = group_by(company, key);
     u32 const place = at.index % 64;
@@ -124,8 +111,7 @@ class block_release {
     u64 bits = low_mask(group.size) << start;
     if (simt::ballot(company, place != start + group.rank) != 0)
       bits = union_of_groups(company, group, u64{1} << place);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their
-    // blocks.
+    // The other lanes' last writes to their blocks come before the leader's release.
     simt::sync_warp(company);
     shared_release shared{0, {}, group.mask, false};
     if (group.leads) {
@@ -152,14 +138,12 @@ class block_release {
       else if (((strange >> group.leader) & 1) && at.index != 0) mine = misled;
     }
     if (group.leads && !shared.now.is_settled(role.size_class())) table_.settle(at.slab, shared.now);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
-    // them, must be served.
+    // No lane returns before the blocks are back, or it could ask for them and be refused.
     simt::sync_warp(company);
     return mine;
   }
 
-  /// A free whose first look, at the role that it `tried`, freed nothing: a run, or a misuse, or a
-  /// look that was old. Any lane alone.
+  /// After a look by role `tried` freed nothing: a run, a misuse or an old look. Any lane alone.
   WARPHEAP_COLD static void look_again(slab_table table, void const* memory, slab_role tried, outcome came_of_it) {
     block_release const self{table};
     u64 const offset = self.offset_of(memory);
@@ -175,21 +159,18 @@ class block_release {
     self.release_newest(offset, tried, came_of_it == misled, is_start);
   }
 
-  /// Frees the block that starts at `offset` by the newest word of its slab, if the class is
-  /// another than was `tried` (F1), and gives back the one that we took for it (F3). Counts what is
-  /// none; `is_start`: something started there by an older word.
+  /// Frees the block at `offset` by the newest word, if its class is not as `tried` (F1), and gives
+  /// back the one taken for it (F3); else counts a misuse. `is_start`: an older word had one here.
   WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_misled, bool is_start) const {
     u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
-    // A promise: while we hold it, the slab keeps its class (D3).
-    slab_state const now = table_.promise(slab, 1);
+    slab_state const now = table_.promise(slab, 1);  // held, it keeps the class (D3)
     u32 freed = 0, promised = 1;
     if (now.live()) {
       u32 const index = block_index(now.size_class(), inside);
       bool const starts = index * class_bytes(now.size_class()) == inside;
       is_start = is_start || starts;
       if (starts && !tried.is_of(now.size_class())) freed = popcount(release_bit(slab, index));
-      // Our promise becomes that of the other block: it has room, since ours is free and not
-      // subtracted yet.
+      // Our promise becomes the other block's: there is room, since ours is not subtracted yet.
       u32 const other = tried.index_at(inside);
       if (freed != 0 && is_misled && other < table_.geometry().capacity(now.size_class()))
         promised -= popcount(restore_bit(slab, other));

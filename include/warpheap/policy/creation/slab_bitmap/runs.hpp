@@ -1,21 +1,14 @@
-// Blocks larger than a slab: runs of consecutive slabs. A search walks the index of takeable slabs,
-// 64 slabs a look (in a large pool up to three times: at the low end, from a random word on, and
-// over what lies ahead of that), and locks each stretch that is long enough, slab by slab in
-// ascending order. If one of its slabs turns out to be in use, the search gives the others back and
-// goes on behind that one; if somebody else has locked it, the search gives the others back and
-// waits for what becomes of it: that thread may give it back, too. A search that waits holds no
-// slab.
+// Blocks larger than a slab: runs of consecutive slabs. A search locks the slabs of each takeable
+// stretch that is long enough, in ascending order. At a slab that is in use or locked by another
+// thread it gives the others back. Then it goes on behind the one in use, or waits for the lock.
 //
 //   R1  the role of a run's first slab says how long it is; the thread that changes it from run to
-//       no role frees the run. It is stored after all slabs have become run, and cleared before the
-//       first ceases to be one. So the thread that frees a run finds each of its slabs in kind run,
-//       however often and whenever the run is freed.
-//   R2  slabs of a run other than the first keep an old role of a class, harmless because their
-//       bitmaps are zero (D7).
+//       no role frees the run. It is stored after all slabs have become run, and cleared before
+//       the first ceases to be one. So the thread that frees it finds all slabs in kind run.
+//   R2  the other slabs keep an old role, harmless because their bitmaps are zero (D7).
 //
-// nullptr is right: a stretch of slabs that stay takeable is named by the index all the time (I2),
-// so the walk comes to it; it is not passed over while others hold some of it locked. A slab in
-// which blocks are promised to a call in progress is not takeable.
+// nullptr is right: the index names a stretch that stays takeable all the time (I2), and the walk
+// passes over none that others hold locked. A slab with a promise in progress is not takeable.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -26,20 +19,17 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// Allocates and frees runs. Stateless; `table` is the heap.
 class slab_runs {
  public:
-  /// A run of `length` slabs whose first starts at a multiple of `alignment` bytes; nullptr if none stayed takeable during
-  /// the call. Any lane alone.
+  /// A run at a multiple of `alignment` bytes; nullptr if none stayed takeable. Any lane alone.
   WARPHEAP_COLD static void* create(slab_table table, u64 length, u64 alignment) {
     return slab_runs{table}.create(length, alignment);
   }
 
-  /// Frees the run that starts at slab `first`, if its role is still `role`; if not, `role` becomes
-  /// what it is now (R1).
+  /// Frees the run at slab `first`, if its role is still `role`; else `role` becomes the newest.
   WARPHEAP_DEVICE static bool try_destroy(slab_table const& table, u32 first, slab_role& role) {
     u32 const length = role.length();
-    // acq_rel: one thread wins; the owner's writes are released by the fence below. Acquire: all
-    // slabs are run by now; pairs with the release in publish().
+    // acq_rel: one thread wins (R1). Acquire: all slabs are run by now; pairs with publish().
     if (!table.role(first).compare_exchange(role.word, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
-    recycling_fence();  // once for all slabs, in place of a release of each
+    recycling_fence();  // releases the owner's writes, once for all slabs
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) slab_lock::unlock(table, first + i, slab_kind::run, order::relaxed);
     return true;
@@ -54,9 +44,8 @@ class slab_runs {
     u32 const slabs = table_.geometry().slabs();
     if (length > slabs) return nullptr;
     u32 const run = static_cast<u32>(length);
-    // The lowest there is, which leaves the others whole. In a large pool a thread that meets
-    // another there goes to a random word of the index, or a crowd would fight for one run after
-    // the other; and then over what lies ahead of that.
+    // The lowest run, which leaves the others whole. In a large pool a thread that meets another
+    // goes on from a random word, then ahead of it, or all would fight for one run after another.
     bool ends_where_it_meets = slabs > low_end;
     u32 begin = 0, end = ends_where_it_meets ? low_end : slabs;
     WARPHEAP_NO_UNROLL
@@ -72,8 +61,7 @@ class slab_runs {
         end = slabs;
       } else {
         if (begin == 0) return nullptr;
-        // Runs that begin ahead of it, the last of which ends behind it.
-        end = begin + run - 1 < slabs ? begin + run - 1 : slabs;
+        end = begin + run - 1 < slabs ? begin + run - 1 : slabs;  // the last run ends behind it
         begin = 0;
       }
     }
@@ -85,8 +73,7 @@ class slab_runs {
     return (reinterpret_cast<u64>(table_.data(slab)) & (alignment - 1)) == 0;
   }
 
-  /// Locks the first run of `length` slabs in [begin, end); `none` if there was none, or if it
-  /// `ends` where it meets somebody and did.
+  /// Locks the first run in [begin, end). `none`: there is none, or it `ends` at a locked slab.
   WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, u32 begin, u32 end, bool ends) const {
     u32 first = begin;  // [first, slab) may be taken
     u64 named = 0;      // the slabs around, as of the last look
@@ -97,7 +84,6 @@ class slab_runs {
       looks = false;
       u64 const ahead = named >> (slab % 64);
       if ((ahead & 1) == 0) {
-        // On to the next slab that is named, or the next word.
         first = slab = ahead != 0 ? slab + lowest_bit(ahead) : (slab | 63) + 1;
         continue;
       }
@@ -107,15 +93,14 @@ class slab_runs {
       u32 const taken = slab_runs{table_.afresh()}.lock_all(first, length, ends);
       if (taken == length) return first;
       if (taken > length) return none;
-      // Behind the one that is in use.
-      slab = first = first + taken + 1;
+      slab = first = first + taken + 1;  // behind the one in use
       looks = true;
     }
     return none;
   }
 
-  /// Locks the slabs of a run, in ascending order. `length` if we did; else which one was in use. Waits for what becomes of
-  /// a slab that somebody else holds, or, if it `ends` there, returns length + 1.
+  /// Locks a run's slabs in ascending order. Returns `length`, or which slab was in use. At a slab
+  /// that another thread holds it waits, or, if it `ends` there, returns length + 1.
   WARPHEAP_DEVICE u32 lock_all(u32 first, u32 length, bool ends) const {
     u32 taken = 0;
     WARPHEAP_NO_UNROLL
@@ -130,8 +115,7 @@ class slab_runs {
       for (; taken > 0; --taken) slab_lock::unlock(table_, first + taken - 1, slab_kind::locked, order::release);
       if (!now.takeable() && now.kind() != slab_kind::locked) return lost;
       if (ends) return length + 1;
-      // What others hold, they take or give back.
-      wait.pause();
+      wait.pause();  // what others hold, they take or give back
     }
     return length;
   }
@@ -139,8 +123,7 @@ class slab_runs {
   WARPHEAP_DEVICE void publish(u32 first, u32 length) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
-    // release: all slabs are run before somebody can free them (R1); pairs with the acquire in
-    // try_destroy().
+    // release: all slabs are run before one can be freed (R1); pairs with try_destroy().
     table_.role(first).store(slab_role::of_run(length).word, order::release);
   }
 

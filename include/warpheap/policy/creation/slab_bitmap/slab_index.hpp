@@ -1,19 +1,11 @@
-// A bit a slab, in words that somebody else owns; above them a summary, a bit a word.
+// A bit a slab, in words that somebody else owns. An index keeps to one of two protocols:
 //
-//   summary | 1 0 1 ...                       |   bit j: word j is not zero; kept by toggle alone
-//   words   | 0110...0 | 0000...0 | 1000...0 | ...   bit i: slab i
-//
-// An index keeps to one of two protocols:
-//
-// toggle. Exclusive-or commutes, so it does not matter in what order late toggles land. Callers alternate: of the toggles of
-// one slab every second puts it in (a flag elsewhere says which it is).
+// toggle. Exclusive-or commutes, so late toggles may land in any order. Every second toggle of a
+// slab puts it in; a flag elsewhere says which. After the words lies a summary, a bit a word.
 //   X1  at rest, the slab's bit = parity of its toggles.
-//   X2  at rest, summary bit <=> word is not zero: the word left zero as often as the summary bit was toggled on, and came
-//       back as often as it was toggled off.
-// find() is a hint for these: it looks at one word, and then at those that up to 16 words of the
-// summary name.
+//   X2  at rest, summary bit <=> word is not zero: each change from or to zero toggles it once.
 //
-// set and clear. Idempotent, and without a summary: a search looks at all words of such an index.
+// set and clear. Idempotent, and without a summary: a search looks at all words.
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -26,14 +18,13 @@ class slab_index {
  public:
   static constexpr u32 none = ~0u;
 
-  /// Words of an index, its summary among them.
+  /// Words of an index with its summary; width() counts those without.
   WARPHEAP_HOST_DEVICE static constexpr u32 words_for(u32 slabs) { return width(slabs) + width(width(slabs)); }
-  /// Words without the summary.
   WARPHEAP_HOST_DEVICE static constexpr u32 width(u32 slabs) { return (slabs + 63) / 64; }
 
   WARPHEAP_HOST_DEVICE constexpr slab_index(u64* words, u32 slabs) : words_{words}, slabs_{slabs} {}
 
-  /// Puts `slab` in if it is out, and out if it is in. Returns the word as it was: the 64 slabs around.
+  /// Returns the word as it was: the 64 slabs around.
   WARPHEAP_DEVICE u64 toggle(u32 slab) const {
     // relaxed, both: parity needs atomicity alone (X1, X2), and find() is a hint.
     u64 const old = word(slab / 64).fetch_xor(bit(slab), order::relaxed);
@@ -42,20 +33,17 @@ class slab_index {
   }
 
   WARPHEAP_DEVICE void set(u32 slab) const { word(slab / 64).fetch_or(bit(slab), order::relaxed); }
-
-  /// how: order::release where the cleared bit tells other threads something.
+  /// how: release where the cleared bit tells other threads something.
   WARPHEAP_DEVICE void clear(u32 slab, order how) const { word(slab / 64).fetch_and(~bit(slab), how); }
 
-  /// The bits of the 64 slabs around `slab` as they are now: a read-modify-write reads the newest value.
   WARPHEAP_DEVICE u64 newest(u32 slab) const {
-    // relaxed: a bit alone; a search that compares two indexes orders its looks.
+    // A read-modify-write: the newest. relaxed: a search that compares indexes orders its looks.
     return word(slab / 64).fetch_or(0, order::relaxed);
   }
-  // relaxed: a hint.
-  WARPHEAP_DEVICE u64 load(u32 slab) const { return word(slab / 64).load(order::relaxed); }
+  WARPHEAP_DEVICE u64 load(u32 slab) const { return word(slab / 64).load(order::relaxed); }  // hint
 
-  /// A slab that was in lately, from `start` on and around in its word, or in one that the summary names; `none` if we saw
-  /// none. A crowd that starts at places of its own comes to slabs of its own.
+  /// A slab that was in lately, from `start` on and around in its word, then in words that the
+  /// summary names; `none` if we saw none. Different starts lead to different slabs.
   WARPHEAP_DEVICE u32 find(u32 start) const {
     u32 at = start / 64, group = at / 64;
     u64 found = load(start), named = 0;

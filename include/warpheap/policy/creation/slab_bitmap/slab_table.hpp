@@ -1,29 +1,21 @@
 // A heap's words, and the transitions of a live slab.
 //
-//   transition                   by                                  operation
-//   reserve n                    anyone, blindly                     fetch_add; kept only as the old word allows
-//   give back k                  that reserver                       the same subtracted, then settle
-//   free k                       the owners' leader                  fetch_sub, then settle
-//   unlist                       a reserver that reaches the limit   o = fetch_or(S); o live without S: toggle, settle
-//   settle: S, used <= relist    the thread that left it so          o = fetch_and(~S); S: toggle
-//   settle: F                    a free that found it                set its bit in open; compare-exchange without F from
-//                                                                    the word seen before
-//   settle: used = 0             the thread that left it so          set its bit in takeable
-//   mark full                    a search that saw every bit set     compare-exchange to C; clear its bit in open; C -> F
-//   forget                       a search that finds an index wrong  C; clear its bit; C away
+//   transition        by                              operation
+//   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
+//   give back, free k that reserver; owners' leader   fetch_sub, then settle
+//   unlist            a reserver at the soft limit    o = fetch_or(S); o live, no S: toggle; settle
+//   settle            the thread that left it so      S: relist(); F: set open, F away; 0: takeable
+//   mark full         a search that saw all bits set  compare-exchange to C; clear open; C -> F
+//   forget            a search that finds a bit wrong C; clear that bit; C away
 //
-// A toggle is an exclusive-or of the slab's bit in an index; toggles commute, so late ones need no second look.
+// A toggle is an exclusive-or of the slab's bit in an index. A search may rely on two indexes:
 //
-// Two kinds of index answer "is there room?" for all slabs at once, so that a search which finds
-// nothing there may say so:
-//
-//   I1  live, of class c, and not F => the bit in open(c) is set, or a call that made it so has not returned.
-//   I2  free, or live with used = 0 => the bit in takeable is set, or the same.
-//   I3  a bit of these is cleared only by the thread that holds the slab, by kind locked or by C. A call that leaves room
-//       and finds C waits until C is gone, which takes two atomics, and then sets the bit.
-//   I4  a thread that takes a slab for class c sets its bit in open(c) before it clears that in
-//       takeable. So a search whose last looks at open(c) come after those at takeable misses no
-//       slab on its way from one to the other.
+//   I1  live, of class c, not F => its bit in open(c) is set, or a call that made it so still runs.
+//   I2  free, or live with used = 0 => its bit in takeable is set, or the same.
+//   I3  These bits are cleared only under the lock or under C. A call that leaves room and finds C
+//       waits until C is gone (two atomics), and then sets the bit.
+//   I4  A thread that takes a slab for class c sets its bit in open(c) before it clears that in
+//       takeable: a search that looks at open(c) last misses no slab on its way.
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -38,17 +30,15 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// View of a heap's slabs; 16 bytes, trivially copyable, owns nothing.
 class slab_table {
  public:
-  /// Counts that no invariant rests on.
-  enum class count : u32 { double_frees, foreign_frees, failures };
+  enum class count : u32 { double_frees, foreign_frees, failures };  // no invariant rests on these
 
   slab_table() = default;
-  /// `base` is where the pool ends and the metadata begins.
   WARPHEAP_HOST_DEVICE slab_table(u8* base, slab_geometry geometry) : base_{base}, geometry_{geometry} {}
 
-  /// This table; of its sizes the compiler knows nothing from here on.
+  /// This table, its sizes opaque to the compiler.
   WARPHEAP_DEVICE slab_table afresh() const { return {base_, {warpheap::afresh(geometry_.packed)}}; }
 
-  /// The table of `lane`. All lanes of `mask` call.
+  /// `lane`'s table. All lanes of `mask` call.
   WARPHEAP_DEVICE slab_table of_lane(u32 mask, u32 lane) const {
     u64 const base = simt::shuffle(mask, reinterpret_cast<u64>(base_), lane);
     return {reinterpret_cast<u8*>(base), {simt::shuffle(mask, geometry_.packed, lane)}};
@@ -64,30 +54,25 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u32> role(u32 slab) const {
     return atomic_ref<u32>{reinterpret_cast<u32*>(record(slab))[slab_geometry::role_offset / 4]};
   }
-  /// The role as it is now: a read-modify-write reads the newest value.
   WARPHEAP_DEVICE slab_role newest_role(u32 slab) const {
-    // relaxed: the caller checks the role by the bits or by a compare-exchange.
+    // The newest, by a read-modify-write. relaxed: bits or a compare-exchange check the role.
     return {role(slab).fetch_or(0, order::relaxed)};
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
-  /// The slab's word now, by a read-modify-write, which reads the newest. acquire: the bit of an
-  /// index was cleared before we set it (I3); pairs with the release in mark_full() and forget().
-  /// And bits that we look at next are looked at after it (D5).
+  /// The newest word, by a read-modify-write. acquire: the index bit was cleared before we set it
+  /// (I3), and bits are looked at after it (D5); pairs with the release in mark_full(), forget().
   WARPHEAP_DEVICE slab_state newest(u32 slab) const { return {state(slab).fetch_or(0, order::acquire)}; }
-  /// What it was lately. acquire: as in newest(), for bits.
+  /// A recent word. acquire: for bits, as in newest().
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
 
-  // indexes: two guides, and two that a search may rely on
-  static constexpr u32 free_slabs = 0;  // exact at rest (D4)
-  static constexpr u32 takeable = 1;    // slabs that may be free or empty (I2)
-  /// Live slabs of a class below the soft limit (D4).
+  // Guides, exact at rest (D4): free_slabs; listed: live, below the soft limit. A search may rely
+  // on takeable, what may be free or empty (I2), and open, what is live and may have room (I1).
+  static constexpr u32 free_slabs = 0;
+  static constexpr u32 takeable = 1;
   WARPHEAP_HOST_DEVICE static constexpr u32 listed(u32 size_class) { return 2 + 2 * size_class; }
-  /// Live slabs of a class that may have room (I1).
   WARPHEAP_HOST_DEVICE static constexpr u32 open(u32 size_class) { return 3 + 2 * size_class; }
-
   WARPHEAP_DEVICE slab_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
 
-  /// Words of `index(which)`, for code that walks it.
   WARPHEAP_DEVICE u64* index_words(u32 which) const {
     return reinterpret_cast<u64*>(base_ + geometry_.indexes_offset()) + which * geometry_.index_words();
   }
@@ -98,21 +83,19 @@ class slab_table {
     return capacity >= before + 64 ? ~u64{0} : low_mask(capacity > before ? capacity - before : 0);
   }
 
-  /// The first half of a reservation: promises `wanted` blocks blindly and returns what was there before. The whole of it
-  /// if the slab serves the class and does not come to its soft limit; else keep() must follow.
+  /// First half of a reservation: promises `wanted` blocks blindly; returns the old word. keep()
+  /// must follow, unless that word serves the class and stays below the soft limit.
   WARPHEAP_DEVICE slab_state promise(u32 slab, u32 wanted) const {
-    // acquire: the slab's role and its empty words happen before we use them; pairs with the release in publish().
+    // acquire: role and empty words come before our use; pairs with the release in publish().
     return {state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
   }
 
-  /// The second half: keeps what `old` allows, gives the rest back, and takes the slab off the index at the soft limit.
-  /// Any lane alone.
-  ///
-  /// by_bits  the caller looks for blocks bit by bit, however many are promised: it keeps all if the slab serves its class
+  /// Second half: keeps what `old` allows, gives the rest back, and unlists at the soft limit.
+  /// by_bits: keeps all if the slab serves the class, for a look bit by bit. Any lane alone.
   WARPHEAP_DEVICE slab_reservation keep(u32 slab, u32 size_class, u32 wanted, slab_state old, bool by_bits) const {
     slab_limits const limits{geometry_.capacity(size_class)};
     u32 kept = 0;
-    // Transients may have filled the slab beyond its capacity.
+    // Transients may exceed the capacity.
     u32 const room = old.used() < limits.capacity ? limits.capacity - old.used() : 0;
     if (old.serves(size_class)) kept = wanted < room || by_bits ? wanted : room;
     slab_state now{old.word + slab_state::promise(wanted)};
@@ -120,22 +103,20 @@ class slab_table {
     bool const reaches_soft = kept != 0 && old.used() < limits.soft && old.used() + kept >= limits.soft;
     bool const unlists = kept != 0 && !old.soft() && old.used() + kept >= limits.soft;
     if (unlists) {
-      // relaxed: S and the index bit are brought together by toggles alone (D4).
+      // relaxed: toggles alone bring S and the index bit together (D4).
       now.word = state(slab).fetch_or(slab_state::soft_bit, order::relaxed);
       if (!now.soft()) index(listed(size_class)).toggle(slab);
       now.word |= slab_state::soft_bit;
     }
     if (kept < wanted || unlists) settle_promise(slab, now);
-    // While fewer blocks were ever promised than there are, the next ones in order have never been used.
+    // Until `ever` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
     bool const is_roomy = old.used() < limits.roomy;
     return slab_reservation{slab, kept, old.ever()}.known(old.ever() < limits.capacity, reaches_soft, is_roomy);
   }
 
-  /// Takes `freed` blocks and `promised` ones, which are not used, off the slab's count: freed
-  /// after their bits were cleared (D2). settle() must follow, with the result. If that is of
-  /// another class than the blocks were taken for, they were others' blocks: until this subtraction
-  /// no class can change (D1, D3).
+  /// Takes `freed` blocks, whose bits are cleared already (D2), and `promised` unused ones off the
+  /// count. settle() must follow. A result of another class: they were others' blocks (D1, D3).
   WARPHEAP_DEVICE slab_state subtract(u32 slab, u32 freed, u32 promised) const {
     u64 const amount = slab_state::promise(promised) + freed;
     // relaxed: data travels by the bitmap word; the count only guards.
@@ -146,15 +127,13 @@ class slab_table {
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
     if ((now.word & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return settle_slowly(*this, slab, now);
     settle_promise(slab, now);
-    // An empty slab's blocks come in order again, unless enough of them are unused still to take it to its soft limit.
-    // relaxed: a guess.
+    // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
     if (now.live() && now.used() == 0 && now.ever() > geometry_.capacity(now.size_class()) / 4)
       state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
   }
 
-  /// Gives back a promise of `blocks` that were not taken. No bit has changed, so F stays.
+  /// Gives back a promise of blocks that were not taken. No bit has changed, so F stays.
   WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const { after_promises(slab, subtract(slab, 0, blocks)); }
-  /// Puts a slab where it belongs after a change of promises that left it as `now`.
   WARPHEAP_DEVICE void after_promises(u32 slab, slab_state now) const {
     if (now.live() && (now.soft() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
   }
@@ -170,45 +149,41 @@ class slab_table {
     }
   }
 
-  /// Marks a slab full of which every bit was seen set since its word was read as `now`, live and without C; nothing if the
-  /// word is another by now (D5).
+  /// Sets F if the word still is `now`: live, no C, from before all bits were seen set (D5).
   WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
-    // Another life: a free that is about to lift an earlier F, from the word that it saw, must not lift this one.
+    // A new life: a free that is about to lift an earlier F must not lift this one.
     u64 const held = (now.word | slab_state::clearing_bit) + slab_state::life_unit;
-    // acquire: the bit was set last before we clear it; pairs with the releases in settle_slowly()
-    // and publish(). release: the looks at the bits came before.
+    // acquire: the bit was set before we clear it; pairs with settle_slowly() and publish().
+    // release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
     index(open(now.size_class())).clear(slab, order::relaxed);
-    // release: a thread that finds C gone sets the bit after we cleared it; pairs with the acquire
-    // in settle_slowly().
+    // release: the bit is cleared before C is gone; pairs with the acquire in newest().
     state(slab).fetch_xor(slab_state::clearing_bit | slab_state::full_bit, order::release);
   }
 
-  /// Clears the bit of a slab in use that index `which` names in vain: takeable, or open(`size_class`).
+  /// Clears the bit of a slab that index `which`, takeable or open(`size_class`), names in vain.
   WARPHEAP_DEVICE void forget(u32 which, u32 slab, u32 size_class) const {
     // acquire: as in mark_full().
     slab_state const was{state(slab).fetch_or(slab_state::clearing_bit, order::acquire)};
     if (was.clearing()) return;
     bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
     if (was.live() && in_vain) index(which).clear(slab, order::relaxed);
-    // release: as in mark_full().
-    state(slab).fetch_and(~slab_state::clearing_bit, order::release);
+    state(slab).fetch_and(~slab_state::clearing_bit, order::release);  // release: as in mark_full()
   }
 
-  /// The hint entry of this multiprocessor for a class, one of those it uses (`salt` says which).
+  /// An entry of this multiprocessor for a class; `salt` picks one of its rows.
   WARPHEAP_DEVICE u32 hint_entry(u32 size_class, u32 salt) const {
     u32 const used_log2 = geometry_.rows_used_log2(size_class);
     u32 const row = (simt::sm_id() << used_log2) + (salt & ((1u << used_log2) - 1));
     return (row & (geometry_.rows() - 1)) * geometry_.classes() + size_class;
   }
   WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
-  /// Makes `slab` the one that a row uses, if `entry` is one.
   WARPHEAP_DEVICE void set_hint(u32 entry, u32 slab) const {
-    // relaxed: a thread that uses it asks the slab.
+    // relaxed: a thread that uses the hint asks the slab.
     if (entry != no_hint) hint(entry).store(slab_hint::of(slab).word, order::relaxed);
   }
   static constexpr u32 no_hint = ~0u;
-  /// Soft limit in the low half, capacity in the high one: of the entry's class, never changes.
+  /// Of the entry's class, constant: soft limit in the low half, capacity in the high one.
   WARPHEAP_DEVICE u64 hint_limits(u32 entry) const {
     return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed);
   }
@@ -219,7 +194,6 @@ class slab_table {
   /// Blocks of a class that were wished for where no slab was known to have room.
   WARPHEAP_DEVICE atomic_ref<u64> wishes(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
 
-  /// Random bits: from where we are and when.
   WARPHEAP_DEVICE static u32 random_bits() {
     return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
   }
@@ -235,8 +209,7 @@ class slab_table {
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
 
-  /// Takes S from a slab that was seen at or below the relist limit, whatever is promised of it
-  /// now: a guide, and no promise.
+  /// Takes S from a slab that was seen at or below the relist limit. relaxed: as in keep().
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
     if (old.live() && old.soft()) index(listed(old.size_class())).toggle(slab);
@@ -256,10 +229,8 @@ class slab_table {
         continue;
       }
       index(open(seen.size_class())).set(slab);
-      // F goes from the very word in which we saw it before we set the bit: had somebody cleared that since, the word
-      // would be another (D5).
-      // release: the bit is set before others find that F is gone; pairs with the acquire in mark_full(), and with the
-      // read-modify-writes of a search.
+      // From the very word seen before we set the bit: if the bit was cleared since, the word
+      // changed (D5). release: the bit is set before F is gone; pairs with mark_full(), newest().
       if (state(slab).compare_exchange(seen.word, seen.word & ~slab_state::full_bit, order::release, order::relaxed))
         break;
     }
@@ -267,7 +238,7 @@ class slab_table {
   }
   static constexpr u32 pause_nanoseconds = 64;
 
-  u8* base_ = nullptr;
+  u8* base_ = nullptr;  // end of the pool, begin of the metadata
   slab_geometry geometry_;
 };
 
