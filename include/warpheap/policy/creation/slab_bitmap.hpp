@@ -51,7 +51,7 @@ class slab_bitmap {
 
   slab_bitmap() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  /// A block of `bytes` bytes or more; nullptr for 0, or if there is none. Any lanes, any number.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > slab_bytes()) return create_run(bytes, 1);
