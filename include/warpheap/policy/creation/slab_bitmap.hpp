@@ -1,8 +1,7 @@
-// The default allocator. The pool is cut into slabs; a slab serves one size class at a time and has
-// a bitmap of its blocks. A request reserves a number of blocks by one addition to the slab's
-// descriptor, and then claims blocks in the bitmap. Lanes of a warp that ask for one class are
-// served together. A block larger than a slab is a run of slabs. nullptr means that no suitable
-// block was free during the whole call. Argument, costs and sources: docs/design/slab_bitmap.md.
+// The default allocator. The pool is cut into slabs, each of one size class at a time, with a bitmap
+// of its blocks. A request reserves blocks by one addition to the slab's descriptor, then claims
+// them in the bitmap; lanes of a warp that ask for one class do so together. A larger block is a run
+// of slabs. nullptr: no suitable block was free all the time. More: docs/design/slab_bitmap.md.
 #pragma once
 
 #include "../../sync/same_object.hpp"
@@ -19,14 +18,12 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of slab_bitmap.
 struct slab_bitmap_config {
   /// log2 of the largest slab's bytes, 14 to 21. 19: faster in bursts, six times slower in churn.
   u32 max_slab_log2{WARPHEAP_SLAB_BITMAP_MAX_SLAB_LOG2};
 };
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
 inline std::string describe(slab_bitmap_config const& config) {
   return config_text{}("max_slab_log2", config.max_slab_log2).text;
 }
@@ -146,7 +143,7 @@ class slab_bitmap {
   WARPHEAP_DEVICE u64 group_key(u32 size_class) const {
     bool const alone = size_class + classes_of_one_block >= geometry().classes();
     u32 const lane = alone ? simt::lane_id() + 1 : 0;
-    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);  // less than a heap's bytes
+    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);  // less than a heap
   }
   static constexpr u32 classes_of_one_block = 4;  // the last ones: more than half a slab
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
@@ -164,7 +161,6 @@ class slab_bitmap {
     return serve(company, group_by(company, group_key(size_class)), size_class);
   }
 
-  /// What a leader found on the quick path.
   struct quick_result {
     u32 where = 0;          ///< slab + 1; 0: not served; | scattered: the blocks are not in a row
     u32 first = 0;          ///< first block (scattered: of their word); if not served, the row
@@ -173,9 +169,8 @@ class slab_bitmap {
     static constexpr u32 scattered = 1u << 31;
   };
 
-  /// Blocks of one class for the groups of `company`, of which all lanes call together: collectives
-  /// of many masks would run one after the other. Here is only what almost every request needs: a
-  /// hundred instructions take 32,768 warps 3 us.
+  /// Blocks for the groups of `company`. All its lanes call: collectives of many masks would run
+  /// one after the other. Rare cases are left out: 100 instructions take 32,768 warps 3 us.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size_class) const {
     quick_result got{};
     if (group.leads) got = serve_quickly(size_class, group.size);
@@ -233,8 +228,7 @@ class slab_bitmap {
     return same;
   }
 
-  /// The rest of serve(). A turn shares out what each leader claimed in one word. All lanes of
-  /// `company` call, whole groups; the last three are the leader's, from its quick_result.
+  /// The rest of serve(). All lanes of whole groups call; the last three are each leader's.
   WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, u32 row,
                                           slab_reservation reserved, u64 claimed) {
     slab_bitmap self;

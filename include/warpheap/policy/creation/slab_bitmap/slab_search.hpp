@@ -1,16 +1,15 @@
 // What nullptr rests on: a group's walk around the two indexes that miss nothing, takeable and the
-// class's open. Each lane looks at words of its own; the leader tries what a lane found. First come
-// slabs with room by count, then those that may be taken, then all that are open to the class, by
-// their bits: transients may fill the count of a slab that has a free block. A slab whose bits are
-// all set is marked (F), and searches pass it until a block of it is freed.
+// class's open. Each lane looks at words of its own; the leader tries what a lane found. Rounds:
+// open by counts, takeable, open by bits, since transients may fill the count of a slab with a free
+// block. A slab whose bits are all set is marked (F), and passed until a block of it is freed.
 //
 //   N1  a block that stays free during the whole call is found; for another class, or a run, a slab
 //       in which blocks are promised to a call in progress is not free. Its slab is named when the
 //       walk comes to it (I1, I2, I4), or F says that all its blocks were taken since the last free
 //       of one returned (D5). Of a named slab each block was seen taken, or was ours.
 //   N2  a search that gets nothing passes each slab once a round, and reads each of its words twice
-//       at most for that. It looks again only at a slab that another thread locked or changed. A
-//       call makes no more searches that get something than its group has lanes.
+//       at most for that. It looks again only at a slab that another thread locked or changed: that
+//       is progress. Other searches serve a lane each, so a group makes no more than it has lanes.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -19,9 +18,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// One lane's part of its group's search, in one word. missed: lanes were served and left, so not
-/// everything was seen, and another search follows. turn: slabs passed in this round. start: the
-/// slab where all lanes of the group begin.
+/// One lane's part of a search in one word. missed: lanes were served and left, so another search
+/// follows. turn: slabs passed in this round. start: where all lanes of the group begin.
 ///
 ///   63 62    61     60 49 48  24 23   0
 ///  | round | missed |  0 | turn | start |
@@ -50,8 +48,7 @@ class slab_search {
         continue;
       }
       u32 const ahead = start() / 64 + turn() / 64, first = 64 * (ahead < words ? ahead : ahead - words);
-      // From start() on: the lowest are what all others take. Where an answer rests on the look, a
-      // read-modify-write reads the newest word.
+      // From start() on: all others take the lowest. newest(): an answer rests on these rounds.
       u64 const word = round() == counted ? index.load(first) : index.newest(first);
       u64 const named = rotate_left(word, 0 - start()) & ~low_mask(turn() % 64);
       if (named == 0) {
@@ -62,7 +59,6 @@ class slab_search {
       u32 const slab = first + (start() + turn()) % 64;
       slab_state const now = round() == counted ? table.load_first(slab) : table.newest(slab);
       if (now.live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
-        // In use: the index names it in vain.
         table.forget(is_of_class ? slab_table::open(size_class) : slab_table::takeable, slab, size_class);
       } else if (now.kind() != slab_kind::run) {
         if (!now.serves(size_class) || now.used() < capacity) return slab;
@@ -87,14 +83,13 @@ class slab_search {
 
   /// Whether a slab of this round that gave nothing is passed all the same: its bits come later.
   WARPHEAP_DEVICE bool is_hasty() const { return round() == counted; }
-  /// Goes on behind the slab that was found last.
   WARPHEAP_DEVICE void pass_slab(u32 lanes) { pass(turn() % 64 != 63 ? 1 : 64 * (lanes - 1) + 1); }
   /// Some of the group were served and leave.
   WARPHEAP_DEVICE void note_success() { word_ |= missed_bit; }
 
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {
-    // What we saw of takeable comes before what any of us sees of open (I4).
+    // I4: what was seen of takeable comes before all looks at open; pairs with publish().
     if (round() == takeable) {
       recycling_fence();
       begin(by_bits, rank);

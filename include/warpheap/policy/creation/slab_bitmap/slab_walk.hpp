@@ -11,10 +11,9 @@
 //   unused   free slabs
 //   moving   the row's slab came to its soft limit: a roomy listed slab, or a free one
 //
-// What these guides miss costs time; slab_search.hpp has the answer. A row (a multiprocessor has a
-// few) keeps a hint for each class: its slab, and the demand that found no room there. Of each
-// slab's worth of demand one request makes a slab, and the others wait for it a little. A new slab
-// is lost to other classes until it is empty, so what is made early leaves a share of them free.
+// What these guides miss costs time; slab_search.hpp has the answer. A multiprocessor has a few
+// rows, each with a hint a class: its slab, and the demand that found no room there. Of each slab's
+// worth of demand one request makes a slab. What is made early leaves slabs free for other classes.
 #pragma once
 
 #include "../../../util/random.hpp"
@@ -39,7 +38,6 @@ class slab_walk {
   WARPHEAP_DEVICE bool has_ended() const { return place() == over; }
   /// Whether the next steps find the row another slab.
   WARPHEAP_DEVICE bool is_moving() const { return moves() != 0; }
-  /// From the first place, for the blocks that are still missing.
   WARPHEAP_DEVICE void begin_again() {
     if (!has_ended()) word_ &= u64{15} << row_shift;
   }
@@ -93,13 +91,9 @@ class slab_walk {
   static constexpr u32 spared_by_beginners = 40, spared_by_chance = 32, spared_by_demand = 16;
   static constexpr u32 not_to_be_taken = ~0u;
   enum place_of : u32 { at_row, near, ticket, fresh, awaited, listed, resting, unused, moving, over };
-  enum rank_of : u32 {
-    hintless,   ///< goes by no hint
-    waiting,    ///< another request makes a slab for the row
-    providing,  ///< makes a slab for the row
-    beginning,  ///< the same, and the row has none
-    denied      ///< there are no free slabs
-  };
+  // What a request is: it goes by no hint; another makes the row's slab; it makes the slab itself;
+  // the same for a row without one; no slab is free.
+  enum rank_of : u32 { hintless, waiting, providing, beginning, denied };
 
   static constexpr u32 place_shift = 60, rank_shift = 57, row_shift = 53, moves_shift = 51, turn_shift = 25;
   static constexpr u32 slab_mask = (1u << 25) - 1;
@@ -110,7 +104,6 @@ class slab_walk {
   WARPHEAP_DEVICE u32 moves() const { return static_cast<u32>(word_ >> moves_shift) & 3; }
   WARPHEAP_DEVICE u32 turn() const { return static_cast<u32>(word_ >> turn_shift) & slab_mask; }
   WARPHEAP_DEVICE u32 slab() const { return static_cast<u32>(word_) & slab_mask; }
-
   WARPHEAP_DEVICE void set_moves(u32 moves) { word_ = (word_ & ~(u64{3} << moves_shift)) | u64{moves} << moves_shift; }
   WARPHEAP_DEVICE void set_slab(u32 slab) { word_ = (word_ & ~u64{slab_mask}) | slab; }
   WARPHEAP_DEVICE void pass(u32 turns) { word_ += u64{turns} << turn_shift; }
@@ -150,16 +143,14 @@ class slab_walk {
     return {table.hint(entry).fetch_add(slab_hint::demand_of(blocks), order::relaxed)};
   }
 
-  /// Adds `wanted` blocks to the wishes of the class. True for the first caller, and for one of
-  /// every `blocks_a_slab` blocks: requests that each decided by a look took a whole pool.
+  /// Adds to the class's wishes. True for the first caller, and once for each `blocks_a_slab`.
   WARPHEAP_DEVICE static bool is_time_for_one(slab_table const& table, u32 size_class, u32 wanted, u32 blocks_a_slab) {
     // relaxed: a count alone.
     u32 const before = static_cast<u32>(table.wishes(size_class).fetch_add(wanted, order::relaxed));
     return before == 0 || before % blocks_a_slab + wanted >= blocks_a_slab;
   }
 
-  /// The next slab to look at, or `none` yet; goes on to the next place where this one has no more.
-  /// `spare` becomes how many slabs around it are to be left free, if it may be taken.
+  /// The next slab, or `none` yet. `spare` becomes how many around it must stay free, if takeable.
   WARPHEAP_DEVICE u32 next_guess(slab_table const& table, u32 size_class, u32 wanted, u32& spare) {
     u32 const at = is_moving() ? moving : place();
     if (at == at_row || at == awaited) return slab_of_row(table, size_class, wanted);
@@ -205,15 +196,13 @@ class slab_walk {
     else if (turn() >= most) go_to(listed);
     else simt::pause(pause_nanoseconds), pass(1);
     u32 const current = hint(table, entry_for(table, size_class, wanted)).current();
-    // Listed slabs are skipped: a burst begins where a row has no slab, and would all come to a few;
-    // of many requests without a hint that come to one slab one is served.
+    // Not to near: a burst, or many large requests, would come to the same few listed slabs.
     if (current == 0 && !waits) go_to(ticket);
     if (current == slab()) return none;
     set_slab(current);
     return current - 1;
   }
 
-  /// A free slab, to be made one of the class although listed slabs may have room.
   WARPHEAP_DEVICE u32 slab_to_make(slab_table const& table, u32 size_class, u32 wanted, bool moves, u32& spare) {
     spare = spared_by_demand;
     if (moves) return find_spare(table, spare);
