@@ -1,7 +1,7 @@
-// The default allocator. The pool is cut into slabs, each of one size class at a time, with a bitmap
-// of its blocks. A request reserves blocks by one addition to the slab's descriptor, then claims
-// them in the bitmap; lanes of a warp that ask for one class do so together. A larger block is a run
-// of slabs. nullptr: no suitable block was free all the time. More: docs/design/slab_bitmap.md.
+// The default allocator. The pool is cut into slabs of one size class at a time, each with a bitmap
+// of its blocks. A request reserves blocks by an addition to the slab's descriptor, then claims
+// them in the bitmap, once for all lanes of a warp that ask for one class. A larger block is a run
+// of slabs. nullptr: no suitable block was free during the whole call (docs/design/slab_bitmap.md).
 #pragma once
 
 #include "../../sync/same_object.hpp"
@@ -48,7 +48,7 @@ class slab_bitmap {
 
   slab_bitmap() = default;
 
-  /// A block of `bytes` bytes or more; nullptr for 0, or if there is none. Any lanes, any number.
+  /// A block of `bytes` bytes or more; nullptr for 0 or if none. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > slab_bytes()) return create_run(bytes, 1);
@@ -78,10 +78,12 @@ class slab_bitmap {
 
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return block_release{table_}.usable_size(memory); }
+
   /// Whether `memory` lies in the pool, be it a block or not.
   WARPHEAP_DEVICE bool contains(void const* memory) const {
     return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < geometry().pool_bytes();
   }
+
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
   /// Blocks of `bytes` bytes that could be allocated; exact at rest. One lane looks at every slab.
@@ -146,6 +148,7 @@ class slab_bitmap {
     return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);  // less than a heap
   }
   static constexpr u32 classes_of_one_block = 4;  // the last ones: more than half a slab
+
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
   /// `bytes` is not 0.
   WARPHEAP_HOST_DEVICE u64 slabs_for(size_t bytes) const { return ((bytes - 1) >> geometry().slab_log2()) + 1; }
@@ -221,7 +224,6 @@ class slab_bitmap {
     return {hinted | quick_result::scattered, word, ours, {}};
   }
 
-  /// A copy of which the compiler knows nothing, so that it keeps no derived value in a register.
   WARPHEAP_DEVICE slab_bitmap afresh() const {
     slab_bitmap same;
     same.table_ = table_.afresh();

@@ -36,7 +36,7 @@ struct slab_geometry {
 
   /// log2 of the rows that a multiprocessor uses for a class, 0 to 4, so that warps seldom wait.
   WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
-    // A block has at most 2^(6 + size_class / 4) bytes. A slab of 2^14 them serves one row; half
+    // A block has at most 2^(6 + size_class / 4) bytes. A slab with 2^14 serves one row; half
     // as many, two rows: in a burst a slab at its soft limit costs more than another slab.
     u32 const size_log2 = 20 + size_class / 4;
     u32 const wished = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
@@ -55,7 +55,7 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const {
     return hints_offset() + (u64{classes()} << (rows_log2() + 4));
   }
-  /// Words of an index, at least slab_index::words_for(): a sum, since every look computes it.
+  /// Words from index to index, at least slab_index::words_for(): every look computes this sum.
   WARPHEAP_HOST_DEVICE constexpr u32 index_words() const { return slabs() / 64 + slabs() / 4096 + 2; }
   WARPHEAP_HOST_DEVICE constexpr u32 index_count() const { return 2 + 2 * classes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const {

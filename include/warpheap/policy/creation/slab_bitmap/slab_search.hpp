@@ -8,8 +8,8 @@
 //       walk comes to it (I1, I2, I4), or F says that all its blocks were taken since the last free
 //       of one returned (D5). Of a named slab each block was seen taken, or was ours.
 //   N2  a search that gets nothing passes each slab once a round, and reads each of its words twice
-//       at most for that. It looks again only at a slab that another thread locked or changed: that
-//       is progress. Other searches serve a lane each, so a group makes no more than it has lanes.
+//       at most for that. It looks again only at a slab that another thread locked or changed, so
+//       that one made progress. Any other search serves a lane: a group makes at most one for each.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -27,7 +27,6 @@ class slab_search {
  public:
   static constexpr u32 none = slab_index::none;
 
-  /// The part of lane `rank` of a group that begins at slab `start`.
   WARPHEAP_DEVICE slab_search(u32 start, u32 rank)
       : word_{u64{counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
@@ -48,7 +47,7 @@ class slab_search {
         continue;
       }
       u32 const ahead = start() / 64 + turn() / 64, first = 64 * (ahead < words ? ahead : ahead - words);
-      // From start() on: all others take the lowest. newest(): an answer rests on these rounds.
+      // From start() on: others take the lowest. An answer rests on looks at the newest words.
       u64 const word = round() == counted ? index.load(first) : index.newest(first);
       u64 const named = rotate_left(word, 0 - start()) & ~low_mask(turn() % 64);
       if (named == 0) {
@@ -84,7 +83,6 @@ class slab_search {
   /// Whether a slab of this round that gave nothing is passed all the same: its bits come later.
   WARPHEAP_DEVICE bool is_hasty() const { return round() == counted; }
   WARPHEAP_DEVICE void pass_slab(u32 lanes) { pass(turn() % 64 != 63 ? 1 : 64 * (lanes - 1) + 1); }
-  /// Some of the group were served and leave.
   WARPHEAP_DEVICE void note_success() { word_ |= missed_bit; }
 
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.

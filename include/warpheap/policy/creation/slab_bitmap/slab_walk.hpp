@@ -36,11 +36,11 @@ class slab_walk {
   WARPHEAP_DEVICE explicit slab_walk(u32 row_number) : word_{u64{row_number & 15} << row_shift} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return place() == over; }
-  /// Whether the next steps find the row another slab.
   WARPHEAP_DEVICE bool is_moving() const { return moves() != 0; }
   WARPHEAP_DEVICE void begin_again() {
     if (!has_ended()) word_ &= u64{15} << row_shift;
   }
+
   /// Whether requests of `wanted` blocks go by the hint; for larger ones the index is as near.
   WARPHEAP_HOST_DEVICE static bool goes_by_hint(u32 wanted, u32 capacity) { return hint_serves * wanted <= capacity; }
 
@@ -78,7 +78,7 @@ class slab_walk {
   }
 
  private:
-  static constexpr u32 hint_serves = 8;                  // requests to a slab, to be worth a hint
+  static constexpr u32 hint_serves = 8;                  // requests a slab must serve for a hint
   static constexpr u32 few = 8, many = 32;               // looks; few where another place may do
   static constexpr u32 turns_to_wait = 16;               // pauses for a slab that another makes
   static constexpr u32 turns_a_wish = 4;                 // looks at listed slabs between two wishes
@@ -91,8 +91,8 @@ class slab_walk {
   static constexpr u32 spared_by_beginners = 40, spared_by_chance = 32, spared_by_demand = 16;
   static constexpr u32 not_to_be_taken = ~0u;
   enum place_of : u32 { at_row, near, ticket, fresh, awaited, listed, resting, unused, moving, over };
-  // What a request is: it goes by no hint; another makes the row's slab; it makes the slab itself;
-  // the same for a row without one; no slab is free.
+  // hintless: goes by no hint. waiting: another request makes the row's slab. providing: makes it.
+  // beginning: makes it for a row without one. denied: no slab is free.
   enum rank_of : u32 { hintless, waiting, providing, beginning, denied };
 
   static constexpr u32 place_shift = 60, rank_shift = 57, row_shift = 53, moves_shift = 51, turn_shift = 25;
@@ -196,7 +196,7 @@ class slab_walk {
     else if (turn() >= most) go_to(listed);
     else simt::pause(pause_nanoseconds), pass(1);
     u32 const current = hint(table, entry_for(table, size_class, wanted)).current();
-    // Not to near: a burst, or many large requests, would come to the same few listed slabs.
+    // Not to near: of a burst, or large requests, that come to a few listed slabs few are served.
     if (current == 0 && !waits) go_to(ticket);
     if (current == slab()) return none;
     set_slab(current);
