@@ -1,14 +1,7 @@
-// The default allocator. The pool is cut into slabs; a slab serves one size class at a time and keeps a bitmap of its
-// blocks. A request is served in two stages: it reserves a number of blocks of a slab by one addition to the slab's
-// descriptor, and then looks for blocks in the bitmap. Lanes of a warp that ask for one class
-// are served together: one leader reserves for all, claims whole groups of bits, and the blocks are shared out by rank.
-//
-// Cost: 0.8% of the pool in metadata; one hint load, one addition and one bitmap operation a warp where slabs have room.
-// What is larger than a slab is a run of slabs. nullptr means that no suitable block was free during the whole call.
-//
-// Sources: two-stage management from Gelado & Garland 2019; slabs left before they are full from Halloc (Adinetz & Pleiter
-// 2014) and hashed places from ScatterAlloc; whole words claimed for a warp from Pham et al. 2022; requests of a warp
-// served together from XMalloc. The descriptor protocol is ours: docs/design/slab_bitmap.md.
+// The default allocator. The pool is cut into slabs of one size class at a time, each with a bitmap
+// of its blocks. A request reserves blocks by an addition to the slab's descriptor, then claims
+// them in the bitmap, once for all lanes of a warp that ask for one class. A larger block is a run
+// of slabs. nullptr: no suitable block was free during the whole call (docs/design/slab_bitmap.md).
 #pragma once
 
 #include "../../sync/same_object.hpp"
@@ -25,14 +18,12 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of slab_bitmap.
 struct slab_bitmap_config {
-  /// Largest slab, log2 of bytes, 14 to 21. 2^19 was faster in bursts and six times slower in churn.
+  /// log2 of the largest slab's bytes, 14 to 21. 19: faster in bursts, six times slower in churn.
   u32 max_slab_log2{WARPHEAP_SLAB_BITMAP_MAX_SLAB_LOG2};
 };
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
 inline std::string describe(slab_bitmap_config const& config) {
   return config_text{}("max_slab_log2", config.max_slab_log2).text;
 }
@@ -57,7 +48,7 @@ class slab_bitmap {
 
   slab_bitmap() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  /// A block of `bytes` bytes or more; nullptr for 0 or if none. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > slab_bytes()) return create_run(bytes, 1);
@@ -71,8 +62,7 @@ class slab_bitmap {
     return create_class(aligned_size_class(alignment, bytes));
   }
 
-  /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
-  /// mask.
+  /// As create(), each lane with its own size. All lanes of `mask` call together, with one mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const small = bytes != 0 && bytes <= slab_bytes();
     u32 const together = simt::ballot(mask, small);
@@ -81,7 +71,7 @@ class slab_bitmap {
     return serve(together, group_by(together, group_key(size_class)), size_class);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  /// Frees a block. nullptr does nothing; what is no live block is counted and ignored. Any lanes.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (memory) block_release{table_}(memory);
   }
@@ -96,9 +86,7 @@ class slab_bitmap {
 
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
-  /// looks at every slab.
+  /// Blocks of `bytes` bytes that could be allocated; exact at rest. One lane looks at every slab.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// For slot_survey.hpp, which counts in parts.
@@ -118,7 +106,7 @@ class slab_bitmap {
     return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
   }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in required_bytes(pool_bytes) bytes at any address. initialize() must follow.
   static slab_bitmap place(void* memory, size_t pool_bytes) {
     slab_geometry const planned = plan(pool_bytes);
     u64 const start = align_up(reinterpret_cast<u64>(memory), planned.alignment());
@@ -132,7 +120,6 @@ class slab_bitmap {
 
   size_t pool_bytes() const { return geometry().pool_bytes(); }
   size_t metadata_bytes() const { return geometry().metadata_bytes(); }
-
   heap_statistics statistics() const { return table_snapshot{table_}.statistics(); }
   u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
   invariant_report check_invariants() const { return table_snapshot{table_}.check_invariants(); }
@@ -154,17 +141,16 @@ class slab_bitmap {
   }
 #endif
 
-  /// What lanes that are served together have in common: the heap, since lanes of a warp may call at one place with different
-  /// heaps, and the class. Lanes that need a slab each go alone.
+  /// Lanes that ask one heap for one class are served together; lanes that need a slab each, alone.
   WARPHEAP_DEVICE u64 group_key(u32 size_class) const {
     bool const alone = size_class + classes_of_one_block >= geometry().classes();
     u32 const lane = alone ? simt::lane_id() + 1 : 0;
-    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);  // less than a heap's bytes
+    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);  // less than a heap
   }
   static constexpr u32 classes_of_one_block = 4;  // the last ones: more than half a slab
 
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
-  /// Slabs of a run of `bytes` bytes, which are not 0.
+  /// `bytes` is not 0.
   WARPHEAP_HOST_DEVICE u64 slabs_for(size_t bytes) const { return ((bytes - 1) >> geometry().slab_log2()) + 1; }
 
   WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
@@ -178,28 +164,20 @@ class slab_bitmap {
     return serve(company, group_by(company, group_key(size_class)), size_class);
   }
 
-  /// What a leader found on the quick path.
   struct quick_result {
-    u32 where = 0;  ///< slab + 1; 0: not served. With `scattered` if the blocks do not lie in a row
-    /// The first block, or where scattered the first in their bitmap word; if not served, the row.
-    u32 first = 0;
-    /// The blocks, counted from there; if not served, those of the word at rest.place().
-    u64 bits = 0;
+    u32 where = 0;          ///< slab + 1; 0: not served; | scattered: the blocks are not in a row
+    u32 first = 0;          ///< first block (scattered: of their word); if not served, the row
+    u64 bits = 0;           ///< the blocks from there; if not served, of the word at rest.place()
     slab_reservation rest;  ///< promised beyond these
-
     static constexpr u32 scattered = 1u << 31;
   };
 
-  /// Blocks of one class for the lanes of a group. Here is only what almost every request needs: a slab in use with room
-  /// and enough blocks in the first bitmap word we look at. Instructions count: at 32,768 warps a hundred of them take
-  /// 3 us.
-  ///
-  /// All lanes of `company` call together, each with its group in it: collectives of many masks would be served one after
-  /// the other, so the groups talk in one.
+  /// Blocks for the groups of `company`. All its lanes call: collectives of many masks would run
+  /// one after the other. Rare cases are left out: 100 instructions take 32,768 warps 3 us.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size_class) const {
     quick_result got{};
     if (group.leads) got = serve_quickly(size_class, group.size);
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    // The leader's acquire is every lane's: the old owners' writes happen before our return.
     simt::sync_warp(company);
     u32 const where = simt::shuffle(company, got.where, group.leader);
     u32 const first = simt::shuffle(company, got.first, group.leader);
@@ -226,8 +204,7 @@ class slab_bitmap {
     bool const reaches_soft = old.used() < soft && now_used >= soft;
     if (!old.serves(size_class) || now_used > capacity || reaches_soft)
       return {0, salt, 0, {slab, wanted, slab_reservation::nowhere}};
-    // While fewer blocks were ever promised than there are, the next ones in order have never been used. After that any
-    // word is as good as another.
+    // While ever() is below the capacity, the next blocks were never used; later any word will do.
     u32 place = old.ever();
     u64 const row = low_mask(wanted);
     u64 bits = row << (place % 64);
@@ -235,7 +212,7 @@ class slab_bitmap {
       u32 const random = mix32(salt + simt::lanes_below());
       place = scale_below(random, (capacity + 63) / 64) * 64;
       u64 const free = ~table_.blocks(slab).load(place / 64) & slab_table::valid_mask(capacity, place / 64);
-      // From a place of our own in the word, too: the lowest are what all others take.
+      // From a random bit on: the lowest free blocks are what all others take.
       bits = rotate_left(lowest_bits(rotate_left(free, random), wanted), 0 - random);
     }
     // acquire: pairs with the release in bitmap::release().
@@ -247,15 +224,13 @@ class slab_bitmap {
     return {hinted | quick_result::scattered, word, ours, {}};
   }
 
-  /// This allocator; of its sizes the compiler knows nothing from here on.
   WARPHEAP_DEVICE slab_bitmap afresh() const {
     slab_bitmap same;
     same.table_ = table_.afresh();
     return same;
   }
 
-  /// The rest of serve(), turn by turn: each turn shares out the blocks that each leader claimed in one word. All lanes of
-  /// `company` call, whole groups; the last three are the leader's, from its quick_result.
+  /// The rest of serve(). All lanes of whole groups call; the last three are each leader's.
   WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, u32 row,
                                           slab_reservation reserved, u64 claimed) {
     slab_bitmap self;
@@ -313,7 +288,7 @@ class slab_bitmap {
       if (((served >> group.leader) & 1) != 0) search.note_success();
       else if (finders == 0) search.end_round(group.rank);
       else if (finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0) search.pass_slab(group.size);
-      // I4: what any of us saw comes before what any of us looks at next.
+      // I4: what any lane saw comes before what any lane looks at next.
       simt::sync_warp(company);
       bool const leaves = block != nullptr || search.has_ended();
       company = simt::ballot(company, !leaves);
@@ -330,11 +305,10 @@ class slab_bitmap {
     bool is_none;  ///< the leader has claimed none
   };
 
-  /// Shares out the blocks that each leader claimed in one word. The last in a group go first, so that the leader leads to
-  /// the end, and a lane that has its answer holds no register.
+  /// The last ranks go first: the leader leads to the end, and a served lane holds no register.
   WARPHEAP_DEVICE shared_claim share(u32 company, u32 group_mask, u32 size_class, u64 claimed,
                                      slab_reservation reserved) const {
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    // The leader's acquire is every lane's: the old owners' writes happen before our return.
     simt::sync_warp(company);
     lane_group const group = group_of(warpheap::afresh(group_mask));
     claimed = simt::shuffle(company, claimed, group.leader);
@@ -345,9 +319,8 @@ class slab_bitmap {
     return {afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, group.rank - left)), false};
   }
 
-  /// Claims some of the blocks that were reserved, all in one word, whose first block becomes the
-  /// reservation's place. None if each was seen taken, by other requests, whatever was promised to
-  /// us. Then the promise is given back.
+  /// Claims reserved blocks, all in one word, whose first block becomes the reservation's place. 0
+  /// if each was seen taken in spite of the promise, which is then given back.
   WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class) const {
     u32 const capacity = geometry().capacity(size_class), words = (capacity + 63) / 64;
     u32 const slab = reserved.slab(), blocks = reserved.blocks(), place = reserved.place();
@@ -358,7 +331,7 @@ class slab_bitmap {
       // acquire: pairs with the release in bitmap::release().
       claimed = table_.blocks(slab).try_claim(word, wanted, order::acquire);
     }
-    // Not from the next word on: its blocks are what others are to get in order.
+    // Not from the next word on: others are to get its blocks in order.
     if (claimed == 0) word = scale_below(slab_table::random_bits(), words);
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; claimed == 0 && turn < words && place != slab_reservation::nowhere; ++turn) {

@@ -1,15 +1,13 @@
 // Where everything of a heap lies, computed from one address and one packed word.
 //
-//   base - slabs * slab_bytes   slab 0 | slab 1 | ...     the pool; aligned to the slab and to 4 KiB
-//   base                        records                   a descriptor, a role and a bitmap a slab
-//                               hints                     an entry a row and class: what a multiprocessor uses now
-//                               indexes               free slabs, slabs that may be taken; two a class
+//   base - slabs * slab_bytes   slab 0 | slab 1 | ...   the pool; aligned to the slab and to 4 KiB
+//   base                        records                 one a slab: descriptor | role | bitmap
+//                               hints                   one a row and class: the slab in use
+//                               indexes                 free slabs | takeable slabs | two a class
 //                               control                 wishes a class, counts
 //
-// A record is one multiplication away. Its first part is a sector with the descriptor, which everybody changes, and one
-// with the role, which everybody reads; its second part is the bitmap. Descriptors of large pools lie at least 128 bytes
-// apart (1,024 counters 8, 32, 128 bytes apart took 19, 40, 53 billion additions a second on an H200). Metadata
-// holds no pointers, so a pool may be mapped elsewhere.
+// Descriptors of large pools lie at least 128 bytes apart: additions to closer ones are slower.
+// Metadata holds no pointers, so a pool may be mapped elsewhere.
 #pragma once
 
 #include "../../../structure/size_class.hpp"
@@ -20,7 +18,7 @@ namespace warpheap {
 /// The sizes of a heap in one word.
 ///
 ///   63          48 47  44 43     38 37      32 31        24 23          0
-///  | record_bytes |  0   |  rows   |   slab    |     0      |   slabs     |    rows and slab as log2
+///  | record_bytes |  0   |  rows   |   slab    |     0      |   slabs     |  rows and slab as log2
 struct slab_geometry {
   u64 packed = 0;
 
@@ -29,22 +27,17 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u32 slabs() const { return static_cast<u32>(packed) & (max_slabs - 1); }
   WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 32) & 63; }
   WARPHEAP_HOST_DEVICE constexpr u32 rows_log2() const { return static_cast<u32>(packed >> 38) & 63; }
-
   WARPHEAP_HOST_DEVICE constexpr u32 slab_bytes() const { return 1u << slab_log2(); }
   WARPHEAP_HOST_DEVICE constexpr u64 pool_bytes() const { return u64{slabs()} << slab_log2(); }
   WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << rows_log2(); }
-
   /// Classes of blocks up to a whole slab: one for 16, 32, 48, 64 bytes each, then four a doubling.
   WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
-  /// Blocks of a class in a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_count(size_class, slab_log2()); }
 
-  /// log2 of the rows that one multiprocessor uses for a class, 0 to 4: enough that its warps do
-  /// not wait for one another's slabs.
+  /// log2 of the rows that a multiprocessor uses for a class, 0 to 4, so that warps seldom wait.
   WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
-    // Blocks of class c have at most 2^(6 + c / 4) bytes; 2^14 of them in a slab serve one row, and
-    // each doubling halves that: a slab that reaches its soft limit costs a burst more than another
-    // slab.
+    // A block has at most 2^(6 + size_class / 4) bytes. A slab with 2^14 serves one row; half
+    // as many, two rows: in a burst a slab at its soft limit costs more than another slab.
     u32 const size_log2 = 20 + size_class / 4;
     u32 const wished = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
     return wished < max_rows_used_log2 ? wished : max_rows_used_log2;
@@ -52,19 +45,17 @@ struct slab_geometry {
   static constexpr u32 max_rows_used_log2 = 4;
   /// Bitmap words of a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 words() const { return slab_bytes() / (min_class_bytes * 64); }
-
   WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const { return static_cast<u32>(packed >> 48); }
-  /// Where in a record the role and the bitmap lie. The role has a sector of its own: everybody reads it, while everybody
-  /// changes the descriptor.
+  /// In a record. The role has its own sector: all read it, while all change the descriptor.
   static constexpr u32 role_offset = 32;
   static constexpr u32 bitmap_offset = 64;
 
-  // Offsets from the base. Records and rows of hints are multiples of 64 bytes, and so are the first two.
+  // Offsets from the base; the first two are multiples of 64 bytes.
   WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return u64{slabs()} * record_bytes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const {
     return hints_offset() + (u64{classes()} << (rows_log2() + 4));
   }
-  /// Words from one index to the next, at least slab_index::words_for(): the sum is in every look at an index.
+  /// Words from index to index, at least slab_index::words_for(): every look computes this sum.
   WARPHEAP_HOST_DEVICE constexpr u32 index_words() const { return slabs() / 64 + slabs() / 4096 + 2; }
   WARPHEAP_HOST_DEVICE constexpr u32 index_count() const { return 2 + 2 * classes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const {
@@ -76,11 +67,9 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
 };
 
-/// The geometry of a pool of `pool_bytes` bytes (at least 1 MiB) on a device of `multiprocessors`.
-/// Slabs are 16 KiB to 2^max_slab_log2 bytes: as large as leaves 2,048 of them. More memory buys
-/// more speed: up to 16 rows of hints for each multiprocessor, as far as there are 8 slabs for
-/// each row. With 16, churn in pools of twice to four times what is live took 40% longer; with 4,
-/// bursts of mixed sizes that fill a small pool did.
+/// For a pool of 1 MiB or more. Slabs are 16 KiB to 2^max_slab_log2 bytes, as large as leaves 2,048
+/// of them. Up to 16 rows of hints a multiprocessor, as far as that leaves 8 slabs a row: with 16,
+/// churn in small pools took 40% longer; with 4, bursts of mixed sizes that fill one did.
 WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
   u32 slab_log2 = log2_floor(pool_bytes) - 11;
   if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;

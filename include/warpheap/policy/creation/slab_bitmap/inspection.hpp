@@ -1,5 +1,4 @@
-// A quiet heap seen from the host: its metadata copied once, then read by plain code. What is counted and checked here
-// says nothing while a kernel that uses the heap runs.
+// A quiet heap counted and checked; nothing here holds while a kernel that uses the heap runs.
 #pragma once
 
 #include "../report.hpp"
@@ -37,8 +36,7 @@ WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 firs
   return rows.part();
 }
 
-/// Fills what is not zero in the metadata of an untouched heap: the indexes of free and of takeable
-/// slabs, and the limits beside the hints.
+/// Fills what is not zero in untouched metadata: free_slabs, takeable, and the limits at the hints.
 struct fill_metadata {
   WARPHEAP_DEVICE void operator()(slab_table table) const {
     auto const geometry = table.geometry();
@@ -67,7 +65,6 @@ inline void initialize_table(slab_table const& table, stream_view on) {
   launch(on, {geometry.slabs() < 1024 ? 1u : 64u, 256}, fill_metadata{}, table);
 }
 
-/// A copy of a heap's metadata.
 class table_snapshot {
  public:
   explicit table_snapshot(slab_table const& table)
@@ -188,7 +185,6 @@ class table_snapshot {
     }
   }
 
-  /// Every summary bit says whether its word is zero (X2).
   void check_summaries(u32 which, invariant_report& report) const {
     u64 const* const words = index(which);
     u32 const width = slab_index::width(geometry_.slabs());

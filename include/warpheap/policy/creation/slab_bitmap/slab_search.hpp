@@ -1,20 +1,15 @@
-// What nullptr rests on: a walk over the two indexes that miss nothing, takeable and the class's open, from a place of the
-// group's own on and around. All lanes of a group look for their leader, each at words of its own; what one finds the
-// leader tries. First come the slabs that have room by count, then those that may be taken, then all that are open to the
-// class, by their bits: counts hold promises that will be given back, so a slab that is full by count may have a free block.
-// A slab of which all bits are set is marked (F), and nobody comes to it again until a block of it is freed. Of one that has
-// a free bit the leader promises itself what it wants, whatever the count says, and looks for blocks bit by bit.
+// What nullptr rests on: a group's walk around the two indexes that miss nothing, takeable and the
+// class's open. Each lane looks at words of its own; the leader tries what a lane found. Rounds:
+// open by counts, takeable, open by bits, since transients may fill the count of a slab with a free
+// block. A slab whose bits are all set is marked (F), and passed until a block of it is freed.
 //
 //   N1  a block that stays free during the whole call is found; for another class, or a run, a slab
-//       in which blocks are promised to a call in progress is not free. Its slab is named by one of
-//       the indexes when the walk comes to it (I1, I2, I4), or F says that all its blocks were
-//       taken since the last free of one returned (D5). And of a slab that is named each block was
-//       seen taken, or was ours.
-//   N2  a search that gets nothing looks at each slab three times, and at each word of its bits
-//       twice a look. It looks again at a slab that other threads were changing: locked, or given a
-//       class or a block as the leader tried it; each of them has got what it tried for. Each
-//       search that gets something serves a lane, so a call makes no more of them than its group
-//       has lanes.
+//       in which blocks are promised to a call in progress is not free. Its slab is named when the
+//       walk comes to it (I1, I2, I4), or F says that all its blocks were taken since the last free
+//       of one returned (D5). Of a named slab each block was seen taken, or was ours.
+//   N2  a search that gets nothing passes each slab once a round, and reads each of its words twice
+//       at most for that. It looks again only at a slab that another thread locked or changed, so
+//       that one made progress. Any other search serves a lane: a group makes at most one for each.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -23,27 +18,22 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// One lane's part of its group's search, in one word.
+/// One lane's part of a search in one word. missed: lanes were served and left, so another search
+/// follows. turn: slabs passed in this round. start: where all lanes of the group begin.
 ///
 ///   63 62    61     60 49 48  24 23   0
 ///  | round | missed |  0 | turn | start |
-///
-/// missed  lanes were served and left, so this search sees not everything, and another one follows
-/// turn    slabs passed in this round
-/// start   the slab where all lanes of the group begin
 class slab_search {
  public:
   static constexpr u32 none = slab_index::none;
 
-  /// The part of lane `rank` of a group that begins at slab `start`.
   WARPHEAP_DEVICE slab_search(u32 start, u32 rank)
       : word_{u64{counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 
-  /// The next slab that may have room, in words of this lane's own: every `lanes`-th. A lane goes
-  /// on from `counted` to `takeable` by itself; `none` means that it has come to the end of
-  /// `takeable` or of `by_bits`.
+  /// The next slab that may have room, in every `lanes`-th word; `none` at the end of `takeable` or
+  /// `by_bits`. A lane goes on from `counted` to `takeable` by itself.
   WARPHEAP_DEVICE u32 look(slab_table const& table, u32 size_class, u32 rank, u32 lanes) {
     u32 const words = slab_index::width(table.geometry().slabs());
     u32 const capacity = table.geometry().capacity(size_class);
@@ -57,8 +47,7 @@ class slab_search {
         continue;
       }
       u32 const ahead = start() / 64 + turn() / 64, first = 64 * (ahead < words ? ahead : ahead - words);
-      // From a place of our own in the word on: the lowest are what all others take. Of the rounds that an answer rests on
-      // each look is a read-modify-write, which reads the newest word.
+      // From start() on: others take the lowest. An answer rests on looks at the newest words.
       u64 const word = round() == counted ? index.load(first) : index.newest(first);
       u64 const named = rotate_left(word, 0 - start()) & ~low_mask(turn() % 64);
       if (named == 0) {
@@ -69,7 +58,6 @@ class slab_search {
       u32 const slab = first + (start() + turn()) % 64;
       slab_state const now = round() == counted ? table.load_first(slab) : table.newest(slab);
       if (now.live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
-        // It is in use, and the index names it in vain.
         table.forget(is_of_class ? slab_table::open(size_class) : slab_table::takeable, slab, size_class);
       } else if (now.kind() != slab_kind::run) {
         if (!now.serves(size_class) || now.used() < capacity) return slab;
@@ -79,7 +67,7 @@ class slab_search {
     }
   }
 
-  /// Promises up to `wanted` blocks of a slab that a lane of the group found to the caller; often none. A leader alone.
+  /// Promises up to `wanted` blocks of a slab that a lane found; often none. A leader alone.
   WARPHEAP_DEVICE slab_reservation take(slab_table const& table, u32 size_class, u32 wanted, u32 slab) const {
     slab_state const now = table.load(slab);
     slab_reservation taken;
@@ -88,21 +76,18 @@ class slab_search {
     } else if (slab_lock::take(table, slab)) {
       taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_hint);
     }
-    // What others are changing is looked at again.
-    if (taken.blocks() == 0) simt::pause(pause_nanoseconds);
+    if (taken.blocks() == 0) simt::pause(pause_nanoseconds);  // others change it; look again
     return taken;
   }
 
   /// Whether a slab of this round that gave nothing is passed all the same: its bits come later.
   WARPHEAP_DEVICE bool is_hasty() const { return round() == counted; }
-  /// Goes on behind the slab that was found last.
   WARPHEAP_DEVICE void pass_slab(u32 lanes) { pass(turn() % 64 != 63 ? 1 : 64 * (lanes - 1) + 1); }
-  /// Some of the group were served and leave.
   WARPHEAP_DEVICE void note_success() { word_ |= missed_bit; }
 
-  /// On to the last round, when no lane of the group has found anything, or to the end. sync_warp() must follow.
+  /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {
-    // What we saw of takeable comes before what any of us sees of open (I4).
+    // I4: what was seen of takeable comes before all looks at open; pairs with publish().
     if (round() == takeable) {
       recycling_fence();
       begin(by_bits, rank);
@@ -130,8 +115,7 @@ class slab_search {
   }
   WARPHEAP_DEVICE void pass(u32 slabs) { word_ += u64{slabs} << turn_shift; }
 
-  /// Whether every bit of the slab is set, each at some time of this call. If the word is `now` all the while, the slab is
-  /// marked so (D5).
+  /// Whether every bit was seen set; then the slab is marked full if its word is still `now` (D5).
   WARPHEAP_DEVICE static bool is_full(slab_table const& table, u32 slab, u32 capacity, slab_state now) {
     bitmap const blocks = table.blocks(slab);
     WARPHEAP_NO_UNROLL
