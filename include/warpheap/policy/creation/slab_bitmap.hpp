@@ -2,6 +2,9 @@
 // of its blocks. A request reserves blocks by an addition to the slab's descriptor, then claims
 // them in the bitmap, once for all lanes of a warp that ask for one class. A larger block is a run
 // of slabs. nullptr: no suitable block was free during the whole call (docs/design/slab_bitmap.md).
+// Cost: 0.8% of the pool; a hint load, an addition and a bitmap operation a warp with room.
+// Sources: Gelado & Garland 2019 (two stages), Halloc (slabs left early), ScatterAlloc (places),
+// Pham et al. 2022 (whole words claimed), XMalloc (lanes served together); the protocol is ours.
 #pragma once
 
 #include "../../sync/same_object.hpp"
@@ -142,6 +145,7 @@ class slab_bitmap {
 #endif
 
   /// Lanes that ask one heap for one class are served together; lanes that need a slab each, alone.
+  /// The heap is part of the key, since lanes of a warp may call at one place with different heaps.
   WARPHEAP_DEVICE u64 group_key(u32 size_class) const {
     bool const alone = size_class + classes_of_one_block >= geometry().classes();
     u32 const lane = alone ? simt::lane_id() + 1 : 0;

@@ -8,8 +8,7 @@ namespace warpheap {
 
 enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 
-/// A slab's descriptor: its state in one word, so that every change is one atomic operation. Pure,
-/// so that every decision can be tested without threads.
+/// A slab's descriptor: its state in one word, so that every change is one atomic operation.
 ///
 ///    63    52 51    32 31 30 29    28 27 26    20 19          0
 ///   |  life  |  ever  |F |S |  kind  |C | class  |    used     |
@@ -21,9 +20,9 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   S      off its class's index of slabs with room: was at or over the soft limit
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      one thread is clearing the slab's bit in an index (I3)
-///   ever   blocks promised since `life` began; overflows into it; only a guess where free blocks are
-///   life   counts how often the slab was taken, began anew when it was empty, or was marked full: no
-///          word comes again soon, so a compare-exchange finds whether anything has changed
+///   ever   blocks promised since `life` began; overflows into it; a guess where free blocks are
+///   life   counts how often the slab was taken, began anew as it was empty, or was marked full: no
+///          word comes again soon, so a compare-exchange finds any change
 ///
 ///   D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
 ///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
@@ -86,11 +85,9 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE static constexpr u64 promise(u32 blocks) { return blocks * (ever_unit + 1); }
 };
 
-/// The fill levels of a slab of one class: relist 7/8, soft 15/16 and roomy 3/4 of the capacity;
-/// relist < soft <= capacity. The last sixteenth is for the warps that are on their way when the
-/// slab is left; a search finds it when memory is scarce. With soft at 3/4 hardly a slab was listed
-/// of a heap that was three quarters full (1,036 us for 133). Without the gap between soft and
-/// relist slabs with one free block were handed out again and again.
+/// The fill levels of a slab of a class. The last sixteenth is for the warps on their way when the
+/// slab is left. With soft at 3/4, few slabs of a heap three quarters full were listed (1,036 us
+/// for 133). Without a gap to relist, slabs with one free block came back at once.
 struct slab_limits {
   u32 capacity;  ///< blocks
   u32 roomy;     ///< below this many promised blocks it is worth going over to the slab
@@ -111,9 +108,8 @@ struct slab_limits {
 ///   |R |   0   | reciprocal  | class + 1  |    R clear: blocks of one size; 0: never had a class
 ///   |R |         length                   |    R set: first slab of a run of `length` slabs
 ///
-/// The reciprocal of the block's units makes the index of a block one multiplication. For an offset
-/// of q < 2^17 units and m = ceil(2^20 / units), q * m / 2^20 exceeds q / units by less than
-/// q / 2^20 < 1 / units.
+/// The reciprocal m = ceil(2^20 / units) makes a block's index one multiplication: for q < 2^17
+/// units q * m / 2^20 exceeds q / units by less than q / 2^20 < 1 / units.
 struct slab_role {
   static constexpr u32 run_bit = 1u << 31, no_block = ~0u;
 
@@ -130,7 +126,6 @@ struct slab_role {
   /// Slabs of the run that starts here.
   WARPHEAP_HOST_DEVICE constexpr u32 length() const { return word & ~run_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 127) - 1; }
-  /// Whether the slab has blocks of `its_class`.
   WARPHEAP_HOST_DEVICE constexpr bool is_of(u32 its_class) const { return !is_run() && (word & 127) == its_class + 1; }
   /// Index of the block that starts at `offset` bytes in the slab; no_block if none does.
   WARPHEAP_HOST_DEVICE constexpr u32 index_at(u32 offset) const {
@@ -141,8 +136,8 @@ struct slab_role {
   }
 };
 
-/// What one row remembers for one class: the slab it uses, and how many blocks were demanded since
-/// that did not fit. A cache: a thread that uses the slab asks it.
+/// What a row remembers for a class: its slab, and how many blocks were demanded that did not fit.
+/// A cache: a thread that uses the slab asks it.
 ///
 ///    63         32 31        0
 ///   |   demand   |  current   |     current: slab + 1; 0: none
@@ -152,14 +147,11 @@ struct slab_hint {
   WARPHEAP_HOST_DEVICE constexpr u32 current() const { return static_cast<u32>(word); }
   /// Blocks demanded so far, modulo 2^32.
   WARPHEAP_HOST_DEVICE constexpr u32 demand() const { return static_cast<u32>(word >> 32); }
-  /// What demanding `blocks` adds.
   WARPHEAP_HOST_DEVICE static constexpr u64 demand_of(u32 blocks) { return u64{blocks} << 32; }
-  /// A row that uses `slab`, of which nothing was demanded in vain.
   WARPHEAP_HOST_DEVICE static constexpr slab_hint of(u32 slab) { return {u64{slab} + 1}; }
 };
 
-/// Blocks of one slab promised to a caller, which now looks for them in its bitmap. One word, so
-/// that it stays in registers.
+/// Blocks of one slab promised to a caller, which now looks for them in its bitmap.
 ///
 ///   63 62 61    56 55 54   32 31      0     R: the slab was less than three quarters full before
 ///  | R | S | blocks | N | place |  slab  |   S: it reached its soft limit by this promise
@@ -180,7 +172,6 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & soft_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool roomy() const { return (word_ & roomy_bit) != 0; }
 
-  /// This reservation, with what is known of the slab.
   WARPHEAP_HOST_DEVICE slab_reservation known(bool is_new, bool reaches_soft, bool roomy) const {
     slab_reservation same = *this;
     same.word_ |= (is_new ? new_bit : 0) | (reaches_soft ? soft_bit : 0) | (roomy ? roomy_bit : 0);
