@@ -84,7 +84,7 @@ class slab_table {
   }
 
   /// First half of a reservation: promises `wanted` blocks blindly; returns the old word. keep()
-  /// must follow, unless that word serves the class and stays below the soft limit.
+  /// must follow, unless that word serves the class, has room, and does not cross the soft limit.
   WARPHEAP_DEVICE slab_state promise(u32 slab, u32 wanted) const {
     // acquire: role and empty words come before our use; pairs with the release in publish().
     return {state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
@@ -132,7 +132,7 @@ class slab_table {
       state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
   }
 
-  /// Gives back a promise of blocks that were not taken. No bit has changed, so F stays.
+  /// Gives back a promise of blocks that were not taken. No bit has changed: F stays, or C is met.
   WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const { after_promises(slab, subtract(slab, 0, blocks)); }
   WARPHEAP_DEVICE void after_promises(u32 slab, slab_state now) const {
     if (now.live() && (now.soft() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
@@ -191,7 +191,7 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + geometry_.hints_offset()) + 2 * u64{entry};
   }
 
-  /// Blocks of a class that were wished for where no slab was known to have room.
+  /// Blocks of a class wished for where the row has no slab, or no slab was known to have room.
   WARPHEAP_DEVICE atomic_ref<u64> wishes(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
 
   WARPHEAP_DEVICE static u32 random_bits() {
@@ -219,7 +219,7 @@ class slab_table {
     table.settle_slowly(slab, now);
   }
 
-  /// As settle(), where F is to go, or another thread is about to set it.
+  /// As settle(), also where F is to go, or another thread is about to set it.
   WARPHEAP_DEVICE void settle_slowly(u32 slab, slab_state now) const {
     WARPHEAP_NO_UNROLL
     for (slab_state seen = now; seen.live() && (seen.full() || seen.clearing());) {

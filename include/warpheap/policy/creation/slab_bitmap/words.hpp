@@ -28,7 +28,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
 ///   D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared before
 ///       it is subtracted.
-///   D3  class and kind change only through locked, which is entered with nothing promised.
+///   D3  a slab gets a class, or becomes a run, through locked, entered without bits or promises.
 ///   D4  at rest: listed <=> live and not S; S => used > the relist limit; in the index of free
 ///       slabs <=> free.
 ///   D5  F is set from a word in which the slab was live, after every bit was seen set, if the word
