@@ -42,6 +42,10 @@ install: setup ## Tool, manual page, completion and headers to PREFIX (/usr/loca
 test: setup ## Every test that needs no GPU, and the checks but for more-checks
 	@scripts/test
 
+.PHONY: sanitizers
+sanitizers: setup ## Tests and planted faults of the host backend under ThreadSanitizer and AddressSanitizer
+	@scripts/test host-tsan host-asan
+
 .PHONY: more-checks
 more-checks: setup ## The checks that `make test` leaves out: each header alone, old and odd compilers
 	@scripts/build host checks
