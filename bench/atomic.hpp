@@ -177,7 +177,8 @@ bool append_additions(std::vector<result>& rows, u64 threads, request const& ask
   return sound;
 }
 
-/// Rows of all contenders; those of all but the first have `ratio`, how many times as fast they are.
+/// Rows of all contenders; those of all but the first have `ratio`, how many times as fast they
+/// are.
 template <class First = by_each_lane, class Second = by_each_warp, class Third = to_own_word>
 std::vector<result> atomics(request const& asked) {
   auto numbers = asked.workers;

@@ -1,11 +1,11 @@
 // random_walk: how many steps a page takes, and how long, as free pages become few: RW, RW-BM,
-// CoRW, and a queue of the free pages behind one counter. A share of the pages of 256 bytes is free,
-// at random; every thread of a kernel takes one, and nothing is given back meanwhile. TAS is the
-// mean of the threads' steps, WAS the mean over warps of the most that a lane took; each stands
+// CoRW, and a queue of the free pages behind one counter. A share of the pages of 256 bytes is
+// free, at random; every thread of a kernel takes one, and nothing is given back meanwhile. TAS is
+// the mean of the threads' steps, WAS the mean over warps of the most that a lane took; each stands
 // beside what theory says (util/walk_theory.hpp). The last row of each primitive has the
-// correlation of both with the time, over all of its rows.
-// Pages: `pool`; shares: `page_shares`, half, a tenth, 1%, 0.7% and 0.5% by default; threads:
-// `workers`, those of them that leave nobody without a page.
+// correlation of both with the time, over all of its rows. Pages: `pool`; shares: `page_shares`,
+// half, a tenth, 1%, 0.7% and 0.5% by default; threads: `workers`, those of them that leave nobody
+// without a page.
 //
 // Checked: everybody got a page, no page twice, and as many are taken as there should be. Times are
 // of kernels that count no steps.
@@ -69,8 +69,9 @@ struct free_pages {
   }
 };
 
-/// The queue: a list of the free pages behind a counter. A thread's steps are its place in the row of those that meet there,
-/// where the lanes of a warp stand together: one addition is made for all of them.
+/// The queue: a list of the free pages behind a counter. A thread's steps are its place in the row
+/// of those that meet there, where the lanes of a warp stand together: one addition is made for all
+/// of them.
 struct page_queue {
   void** pages;
   u64* head;

@@ -1,12 +1,12 @@
 // rcu_delegation: what it is worth that a lane which must wait for readers may leave that to
-// another one. Threads search a doubly linked list for a tag each, inside a read section of SRCU;
-// who finds its tag removes the element, under the mutexes of it and its neighbour, so that
-// removals do not wait in line before the barrier is even asked. Then it retires the element, and
-// either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when somebody
-// else is on the way to do so (`conditional_barrier`); or does as the latter and never leaves
-// (`undelegated_barrier`). Every tag of the list is searched for by one thread, so there are
-// as many writers as elements, and the other threads only read. Threads: `workers`; one in `readers_per_writer` threads
-// is a writer.
+// another one. Threads search a doubly linked list for a tag each, inside a read section of SRCU.
+// The thread that finds its tag removes the element, under the mutexes of it and its neighbour, so
+// that removals do not wait in line before the barrier is even asked. Then it retires the element.
+// It either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when
+// somebody else is on the way to do so (`conditional_barrier`); or does as the latter and never
+// leaves (`undelegated_barrier`). Every tag of the list is searched for by one thread, so there are
+// as many writers as elements, and the other threads only read. Threads: `workers`; one in
+// `readers_per_writer` threads is a writer.
 //
 // What a callback does is to poison the element, so that a reader which is still there would find out. Checked: nobody
 // met a poisoned element, every element was removed and reclaimed once, the list is empty and SRCU at rest.

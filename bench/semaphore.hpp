@@ -1,12 +1,14 @@
-// semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one unit from a semaphore that
-// has none, and who is told to make a batch makes it: by one atomic addition, and a pause where one is asked for. A counting
-// semaphore makes one batch at a time, a bulk semaphore as many as are needed, so this is the upper limit of what an
-// allocator that stands on either can do. Each is asked once for the lanes of a warp: the counting semaphore by a leader that
-// wants as many units; the bulk semaphore by wait_with_company, and by a leader with wait_for_some, which is how UAlloc asks.
-// Batch: `batch`, `batch_ns`; threads: `workers`; `thread_blocks`.
+// semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one
+// unit from a semaphore that has none, and a thread that is told to make a batch makes it: by one
+// atomic addition, and a pause where one is asked for. A counting semaphore makes one batch at a
+// time, a bulk semaphore as many as are needed, so this is the upper limit of what an allocator
+// that stands on either can do. Each is asked once for the lanes of a warp: the counting semaphore
+// by a leader that wants as many units; the bulk semaphore by wait_with_company, and by a leader
+// with wait_for_some, which is how UAlloc asks. Batch: `batch`, `batch_ns`; threads: `workers`;
+// `thread_blocks`.
 //
-// Checked: every thread got its unit, as many batches were made as that takes (by wait_for_some perhaps more, as its
-// declaration says), and the units left are the rest.
+// Checked: every thread got its unit, as many batches were made as that takes (by wait_for_some
+// perhaps more, as its declaration says), and the units left are the rest.
 // Source: Gelado and Garland 2019, section 5.1 and figure 5. Differs: the pause.
 #pragma once
 
@@ -128,7 +130,8 @@ run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& a
   return made;
 }
 
-/// Rows of three contenders; those of the others have `ratio`, how many times as fast as the first they are.
+/// Rows of three contenders; those of the others have `ratio`, how many times as fast as the first
+/// they are.
 template <class First = by_counting_semaphore, class Second = by_bulk_semaphore,
           class Third = by_leader_of_bulk_semaphore>
 std::vector<result> semaphore(request const& asked) {

@@ -1,6 +1,6 @@
-// Runs of units: on the CPU, where every word that a search looks at costs a lane's step, of so large units that the pools of
-// the suite have few, and in groups of few words; on a GPU of 16 bytes, as they are by default. Everywhere
-// also with windows of four words a lane.
+// Runs of units: on the CPU, where every word that a search looks at costs a lane's step, of so
+// large units that the pools of the suite have few, and in groups of few words; on a GPU of 16
+// bytes, as they are by default. Everywhere also with windows of four words a lane.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -11,7 +11,7 @@ namespace warpheap::test {
 constexpr creation::rw_malloc_config tiny_units{
     .unit_bytes = 16, .aggregated_units = 4, .walk_windows = 1, .group_words = 4, .counts_steps = true};
 
-/// The same with windows of several words a lane.
+/// These units with windows of several words a lane.
 template <u32 Words>
 constexpr creation::rw_malloc_config tiny_wide_units{.unit_bytes = 16,
                                                      .aggregated_units = 4,

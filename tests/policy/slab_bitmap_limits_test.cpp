@@ -1,4 +1,5 @@
-// When a slab leaves the index of its class and when it comes back, and how many rows of hints a pool has.
+// When a slab leaves the index of its class and when it comes back, and how many rows of hints a
+// pool has.
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {

@@ -137,8 +137,8 @@ struct look_at_certificate {
   }
 };
 
-/// Whether who is refused was refused for want of units, and no certificate says that there are
-/// none where there are some.
+/// Whether each refusal was for want of units, and no certificate says that there are none where
+/// there are some.
 template <class Allocator>
 bool tells_of_units() {
   bin_pool<Allocator> const pool{small_chunk};

@@ -52,7 +52,7 @@ struct with_company : Semaphore {
   }
 };
 
-/// The same by additions.
+/// Waits by additions.
 template <class Semaphore>
 struct by_additions : Semaphore {
   using Semaphore::Semaphore;

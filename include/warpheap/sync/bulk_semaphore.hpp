@@ -13,26 +13,26 @@
 //   R  units that sleepers wait for
 //
 //   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. What breaks it is withdraw, try_wait and
-//       an arrival in wait_each or wait_for_some; then a sleeper that sees so makes the missing batch.
+//       an arrival in wait_each or wait_for_some; then a sleeper that sees so makes the batch.
 //   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once: signal(batch - n, batch - n)
 //       or withdraw(n, batch). It owns n of its batch.
 //   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what was signalled less
 //       what was taken.
 //   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R and E are largest
 //       when half of a batch is asked for: a quarter of that product each).
-//   B5  balance is less than the units there only by what callers inside wait_each and wait_for_some
-//       want and have not got: who misses such a unit misses what is promised to a call in
-//       progress. A caller of wait_for_some that made others miss units is told so.
+//   B5  balance is less than the units there only by what callers inside wait_each and
+//       wait_for_some want and have not got. Such a unit is promised to a call in progress, so a
+//       caller may miss it. A caller of wait_for_some that made others miss units is told so.
 //
 // Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
 // only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
-// Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd wins a compare-and-swap about
-// once a microsecond, whatever its size, while additions come through at a billion a second. So two
-// more waits compare and swap for makers alone: wait_each, where each lane of a warp may make a
-// batch, and wait_for_some, where one lane asks for all of them.
-// Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as covered, units taken
-// and reservation dropped in one step; a failed batch wakes every sleeper; two fields in place of three; wait_each and
-// wait_for_some.
+// Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd
+// wins a compare-and-swap about once a microsecond, whatever its size, while additions come through
+// at a billion a second. So two more waits compare and swap for makers alone: wait_each, where each
+// lane of a warp may make a batch, and wait_for_some, where one lane asks for all of them.
+// Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as
+// covered, units taken and reservation dropped in one step; a failed batch wakes every sleeper; two
+// fields in place of three; wait_each and wait_for_some.
 #pragma once
 
 #include "../platform/assert.hpp"
@@ -166,8 +166,9 @@ class bulk_semaphore {
         reserved = true;
         continue;
       }
-      // acquire: as in wait(). An arrival tries this once, so a lone caller needs no addition before
-      // it. Of a crowd one succeeds, and the others reserve by an addition, which always succeeds.
+      // acquire: as in wait(). An arrival tries this once, so a lone caller needs no addition
+      // before it. Of a crowd one succeeds, and the others reserve by an addition, which always
+      // succeeds.
       if (decided.what == state::step::make &&
           word().compare_exchange(seen, decided.next, order::acquire, order::relaxed))
         return got;

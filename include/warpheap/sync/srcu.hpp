@@ -131,10 +131,9 @@ class srcu {
     become_barrier(*this, reclaim, false);
   }
 
-  /// The same unless another lane is on its way to do it: then it returns at once, and that lane
-  /// will reclaim the nodes that were retired before this call. Returns whether it was a barrier of
-  /// its own, which it always is without `Delegates`: then no call is left to another, and the two
-  /// show what that is worth.
+  /// As barrier(), unless another lane is on its way to do it. Then it returns at once, and that
+  /// lane will reclaim the nodes that were retired before this call. Returns whether it was a
+  /// barrier of its own. Without `Delegates` it always is: no call is left to another lane.
   template <bool Delegates = true, class Reclaim>
   WARPHEAP_DEVICE bool conditional_barrier(Reclaim reclaim) const {
     // U4. release: what we retired and unlinked is there for who clears it; pairs with the acquire in detach().

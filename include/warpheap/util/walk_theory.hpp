@@ -4,8 +4,8 @@
 //
 // With x_j = (A - j)/T free after j pages were taken:
 //
-//   queue   TAS = (N+1)/2                                   WAS = k (N+1)/(k+1) of lanes that come one by one, and
-//                                                                 (N + N/W)/2 of W warps whose lanes come together
+//   queue   TAS = (N+1)/2                                   WAS = k (N+1)/(k+1), lane by lane;
+//                                                                 (N + N/W)/2, W whole warps
 //   RW      U   = (1/N) sum 1/x_j = (T/N) (H_A - H_{A-N})   V   = E max of k geometric(1-q), q = 1 - (A-N+1)/T
 //   RW-BM   U'  = (1/N) sum 1/(1 - (1-x_j)^w)               V'  = V with q^w
 //   CoRW    the steps until k w m random pages hold k free ones, in the mean over the warps; TAS = WAS
@@ -14,9 +14,9 @@
 // they were emptied; simulation exceeds it by 0 to 2% at N = A/10, and by up to a half at N = A. The paper's theorem on U/U'
 // says w; what holds is 1 <= U/U' <= w, and that it tends to w as A/T vanishes.
 //
-// Source: Pham et al. 2022, equations (1) to (5); V as a sum over steps in place of the alternating one, which loses all its
-// digits at k = 32; A - N + 1 for the paper's A - N, by which the bound is infinite at N = A. CoRW and
-// the queue of whole warps: ours.
+// Source: Pham et al. 2022, equations (1) to (5); V as a sum over steps in place of the alternating
+// one, which loses all its digits at k = 32; A - N + 1 for the paper's A - N, by which the bound is
+// infinite at N = A. CoRW and the queue of whole warps: ours.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -52,7 +52,8 @@ inline double largest_of(double q, u32 lanes) {
   return sum;
 }
 
-/// The steps of a thread of a queue are its place in it, 1 to N: their mean is (N+1)/2 in whatever order threads come.
+/// The steps of a thread of a queue are its place in it, 1 to N: their mean is (N+1)/2 in whatever
+/// order threads come.
 inline double queue_thread_steps(double threads) { return (threads + 1) / 2; }
 
 /// WAS of a queue to which lanes come one by one: the mean of the largest of k different numbers of

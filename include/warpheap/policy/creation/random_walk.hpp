@@ -1,7 +1,8 @@
-// Pages of one size, found by looking at random places: no queue, no counter, no list that all threads share. A bit a page
-// says whether it is taken, and a free clears it. Three walks: RW looks at one page after the other, RW-BM at 32 or
-// 64 with each load, CoRW lets the lanes of a warp share what they find. A call costs the same whatever the crowd, and the
-// more the fewer pages are free: about 1 / (free share) looks for RW, a 32nd of that for the others.
+// Pages of one size, found by looking at random places: no queue, no counter, no list that all
+// threads share. A bit a page says whether it is taken, and a free clears it. Three walks: RW looks
+// at one page after the other, RW-BM at 32 or 64 with each load, CoRW lets the lanes of a warp
+// share what they find. A call costs the same whatever the crowd, and the more the fewer pages are
+// free: about 1 / (free share) looks for RW, a 32nd of that for the others.
 //
 // A request takes a page whatever its size; a larger one is refused. Who has walked for long looks at every word, so that
 // a refusal is certain. Cost: two bits a page; half a page or more of what requests smaller than one leave.
@@ -137,7 +138,8 @@ class random_walk {
     snapshot().for_each_live(visit);
   }
 
-  /// Steps of all calls since the last forget_steps(), of a quiet heap; collisions are those of walks.
+  /// Steps of all calls since the last forget_steps(), of a quiet heap; collisions are those of
+  /// walks.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(pages_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(pages_.steps(), on); }
 #endif

@@ -1,7 +1,8 @@
-// Blocks of any size out of small units, found by looking at random places: a block is a run of consecutive units, and a bit
-// a unit says whether it is taken. The lanes of a warp look at a window of the bitmap together, a word or
-// a few each, and share out the runs of free units that they find, also those that cross words. Lanes that want little, and
-// not all the same, ask as one, and each frees its part alone.
+// Blocks of any size out of small units, found by looking at random places: a block is a run of
+// consecutive units, and a bit a unit says whether it is taken. The lanes of a warp look at a
+// window of the bitmap together, a word or a few each, and share out the runs of free units that
+// they find, also those that cross words. Lanes that want little, and not all the same, ask as one,
+// and each frees its part alone.
 //
 // Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one size lie side by side. The
 // price is a search, longer the fuller the heap is, and always for blocks larger than a window, or aligned to more than a

@@ -20,8 +20,8 @@ struct random_walk_config {
   walk_kind kind{walk_kind::WARPHEAP_RANDOM_WALK_KIND};
   /// What every block has, and the most that a request may ask for; a multiple of 16.
   size_t page_bytes{WARPHEAP_RANDOM_WALK_PAGE_BYTES};
-  /// Pages of a bitmap word, a power of two: up to 32, the paper's in its experiments; or 64, unless
-  /// the kind is collaborative, whose words need a bit for their lock.
+  /// Pages of a bitmap word, a power of two: up to 32, the paper's in its experiments; or 64,
+  /// unless the kind is collaborative, whose words need a bit for their lock.
   u32 word_pages{WARPHEAP_RANDOM_WALK_WORD_PAGES};
   /// Steps of a walk after which the lane looks at every word in order; 0 is what suits the kind.
   u32 walk_steps{WARPHEAP_RANDOM_WALK_WALK_STEPS};

@@ -28,7 +28,8 @@ class page_walk {
   /// Steps that the lane looked at.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }
 
-  /// Times that the lane found a page or a lock taken that it had seen free; 0 where steps are not counted.
+  /// Times that the lane found a page or a lock taken that it had seen free; 0 where steps are not
+  /// counted.
   WARPHEAP_DEVICE u32 collisions() const { return collisions_; }
 
   /// A word to begin a search at.

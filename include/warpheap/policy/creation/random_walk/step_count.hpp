@@ -1,6 +1,6 @@
-// The two measures of Pham et al. 2022: TAS, the steps of a thread on average, and WAS, the mean over warps of the most steps
-// that one of their lanes took; and what came of lanes that wanted the same. Counted where a configuration asks for it, in
-// words that the heap keeps.
+// The two measures of Pham et al. 2022: TAS, the steps of a thread on average, and WAS, the mean
+// over warps of the most steps that one of their lanes took; and what came of lanes that wanted the
+// same. Counted where a configuration asks for it, in words that the heap keeps.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -13,14 +13,16 @@ struct walk_steps_taken {
   u64 thread_steps = 0;  ///< words looked at by each, summed
   u64 warps = 0;         ///< sets of lanes that called together
   u64 warp_steps = 0;    ///< the most of each set, summed
-  /// Looks that found what another took before it could be claimed: a page, or CoRW's lock on a word. Of random_walk alone.
+  /// Looks that found what another took before it could be claimed: a page, or CoRW's lock on a
+  /// word. Of random_walk alone.
   u64 collisions = 0;
 
   WARPHEAP_HOST_DEVICE double tas() const { return threads ? static_cast<double>(thread_steps) / threads : 0; }
   WARPHEAP_HOST_DEVICE double was() const { return warps ? static_cast<double>(warp_steps) / warps : 0; }
 };
 
-/// Adds the steps and collisions of the lanes of `company`, all of which call, to the words of a walk_steps_taken.
+/// Adds the steps and collisions of the lanes of `company`, all of which call, to the words of a
+/// walk_steps_taken.
 WARPHEAP_DEVICE inline void count_steps(u64* words, u32 company, u32 steps, u32 collisions = 0) {
   u64 sum = 0, most = 0, collided = 0;
   for (u32 rest = company; rest; rest &= rest - 1) {

@@ -35,7 +35,7 @@ struct walk_word {
   WARPHEAP_HOST_DEVICE constexpr bool locked() const { return (word & lock_bit) != 0; }
   /// Pages that nobody has; of a locked word some of them may be in the holder's hands.
   WARPHEAP_HOST_DEVICE constexpr u32 free(u32 valid = full_mask) const { return ~static_cast<u32>(word) & valid; }
-  /// The same of a word of 64 pages.
+  /// Pages that nobody has, of a word of 64.
   WARPHEAP_HOST_DEVICE constexpr u64 free(u64 valid) const { return ~word & valid; }
 };
 

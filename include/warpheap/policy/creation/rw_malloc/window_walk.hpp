@@ -96,8 +96,8 @@ class window_walk {
     return place;
   }
 
-  /// The same with several words a lane. Apart from look(), of which the compiler makes other code
-  /// when it is a loop of one turn.
+  /// As look(), with several words a lane. A function of its own: as a loop of one turn look()
+  /// becomes other machine code.
   WARPHEAP_DEVICE u32 look_wide(u32 first, u32 needing, window_wish wish) {
     u32 const index = first + lane_words * rank_, words = table_.words();
     walk_word seen[lane_words];
@@ -131,7 +131,8 @@ class window_walk {
     return lowest_bit(simt::reduce_or(company_, wanted));
   }
 
-  /// Shares out the runs that the lanes have `left`, the lowest first. Sets what is taken of the lane's words.
+  /// Shares out the runs that the lanes have `left`, the lowest first. Sets what is taken of the
+  /// lane's words.
   WARPHEAP_DEVICE u32 share(u32 first, row_type left, u64 (&taken)[lane_words], window_wish wish) const {
     u32 place = nowhere;
     u32 const phase = static_cast<u32>(u64{32} * first % wish.grid);

@@ -29,7 +29,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_watched(u64 word) { return word & 1; }
 WARPHEAP_HOST_DEVICE constexpr u64 watched(u64 word) { return word | 1; }
 /// A watched word, raised: the carry is the epoch's, and takes the watch off.
 WARPHEAP_HOST_DEVICE constexpr u64 raised(u64 word) { return word + 1; }
-/// What is left by who found nothing: both words that were watched.
+/// The certificate that a search which found nothing leaves: both words that it watched.
 WARPHEAP_HOST_DEVICE constexpr u64 certificate_of(u64 pages, u64 blocks) {
   return pages << 32 | (blocks & low_mask(32));
 }
