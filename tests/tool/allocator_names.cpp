@@ -19,9 +19,9 @@ std::vector<std::string> policies_of(std::string const& name) {
 }
 
 /// The share of the pool that blocks of `bytes` get, by the time of the first nullptr.
-double utilisation_of(std::string const& name, u64 bytes) {
+double utilisation_of(std::string const& name, u64 bytes, u64 pool_bytes = u64{1} << 20) {
   bench::request asked;
-  asked.pool_bytes = u64{1} << 20;
+  asked.pool_bytes = pool_bytes;
   asked.repeat = 1;
   asked.sizes = {bytes};
   asked.ranges = {{bytes, bytes}};
@@ -47,12 +47,33 @@ TEST(AllocatorNames, StandForTheirPolicies) {
               ElementsAre("scatter", "warp_coalesce", "return_null", "device_memory", "shrink"));
   EXPECT_THAT(policies_of("overflow"), ElementsAre("scatter", "none", "overflow_to", "device_memory", "shrink"));
   EXPECT_THAT(policies_of("host_memory"), ElementsAre("slab_bitmap", "none", "return_null", "host_memory", "shrink"));
-  EXPECT_THAT(policies_of("rw_malloc_64"), ElementsAre("rw_malloc", "none", "return_null", "device_memory", "shrink"));
+  for (auto const* const name : {"rw_malloc_64", "rw_malloc_256"})
+    EXPECT_THAT(policies_of(name), ElementsAre("rw_malloc", "none", "return_null", "device_memory", "shrink"));
+  EXPECT_THAT(policies_of("throughput_8"),
+              ElementsAre("throughput", "none", "return_null", "device_memory", "shrink"));
+  EXPECT_THAT(policies_of("throughput_wide_2048"),
+              ElementsAre("throughput_wide", "none", "return_null", "device_memory", "shrink"));
 }
 
-TEST(AllocatorNames, OfUnitsOf64BytesRoundUpToThem) {
+TEST(AllocatorNames, OfLongerUnitsRoundUpToThem) {
   EXPECT_DOUBLE_EQ(utilisation_of("rw_malloc_64", 64), 1);
   EXPECT_DOUBLE_EQ(utilisation_of("rw_malloc_64", 16), 0.25);
+  EXPECT_DOUBLE_EQ(utilisation_of("rw_malloc_256", 256), 1);
+  EXPECT_DOUBLE_EQ(utilisation_of("rw_malloc_256", 64), 0.25);
+}
+
+// Where 8 bytes take 16, half of the pool is lost.
+TEST(AllocatorNames, OfBlocksOf8BytesLoseNoHalfOfThem) {
+  EXPECT_LT(utilisation_of("throughput", 8), 0.5);
+  EXPECT_GT(utilisation_of("throughput_8", 8), 0.9);
+}
+
+// One of 16 blocks of 2 KiB is the bin's header; where bins end at 1 KiB, 2 KiB are a page of TBuddy's.
+TEST(AllocatorNames, OfWideBinsTo2048BytesPayForAHeader) {
+  EXPECT_DOUBLE_EQ(utilisation_of("throughput_wide", 2048), 1);
+  double const with_headers = utilisation_of("throughput_wide_2048", 2048, u64{32} << 20);
+  EXPECT_LE(with_headers, 15.0 / 16);
+  EXPECT_GT(with_headers, 0.85);
 }
 
 // A quarter of the pool is the first heap's.

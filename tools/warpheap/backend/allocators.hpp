@@ -63,8 +63,14 @@ inline constexpr creation::halloc_config three_quarters{.split_percent = 75};
 using halloc_split_allocator = finely_aligned_allocator<creation::halloc<three_quarters>>;
 inline constexpr creation::ualloc_config wide_bins{.wide_bins = true, .largest_log2 = 10};
 using throughput_wide_allocator = plain_allocator<creation::throughput<wide_bins>>;
+inline constexpr creation::ualloc_config wide_bins_to_2048{.wide_bins = true, .largest_log2 = 11};
+using throughput_wide_2048_allocator = plain_allocator<creation::throughput<wide_bins_to_2048>>;
+inline constexpr creation::ualloc_config blocks_of_8{.least_bytes = 8};
+using throughput_8_allocator = finely_aligned_allocator<creation::throughput<blocks_of_8>>;
 inline constexpr creation::rw_malloc_config units_of_64{.unit_bytes = 64};
 using rw_malloc_64_allocator = plain_allocator<creation::rw_malloc<units_of_64>>;
+inline constexpr creation::rw_malloc_config units_of_256{.unit_bytes = 256};
+using rw_malloc_256_allocator = plain_allocator<creation::rw_malloc<units_of_256>>;
 /// A creation policy behind warp_coalesce.
 template <class Creation>
 using coalesced_allocator = allocator<Creation, distribution::warp_coalesce, oom::return_null,
@@ -96,8 +102,14 @@ using known_allocators = entry_list<
           "UAlloc: arenas of 4 KiB bins, counted by bulk semaphores; what is larger than 1 KiB is refused">,
     entry<throughput_allocator, "UAlloc up to 1 KiB and TBuddy above: the allocator of Gelado and Garland">,
     entry<throughput_wide_allocator, "the same with bins as wide as their class wants, and pages of 2 KiB: less waste">,
+    named_entry<throughput_wide_2048_allocator, "throughput_wide_2048",
+                "throughput_wide with bins for blocks of 2 KiB as well, and pages of 4 KiB">,
+    named_entry<throughput_8_allocator, "throughput_8",
+                "throughput with blocks of 8 bytes as well, as in the paper; results are aligned to 8">,
     named_entry<rw_malloc_64_allocator, "rw_malloc_64",
                 "rw_malloc with units of 64 bytes: a quarter of the bitmap, and more waste">,
+    named_entry<rw_malloc_256_allocator, "rw_malloc_256",
+                "rw_malloc with units of 256 bytes: a sixteenth of the bitmap, and more waste yet">,
     named_entry<slab_bitmap_coalesced_allocator, "slab_bitmap_coalesced",
                 "slab_bitmap behind warp_coalesce: what the lanes of a warp ask for together is one block">,
     named_entry<scatter_coalesced_allocator, "scatter_coalesced", "scatter behind warp_coalesce">,
