@@ -9,19 +9,11 @@
 #pragma once
 
 #include "churn.hpp"
+#include "direct_calls.hpp"
 #include "one_call.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
-
-/// The creation policy alone, by the names that kernels call.
-template <class Allocator>
-struct direct_calls {
-  Allocator heap;
-
-  WARPHEAP_DEVICE void* malloc(size_t bytes) const { return heap.creation().create(bytes); }
-  WARPHEAP_DEVICE void free(void* memory) const { heap.creation().destroy(memory); }
-};
 
 template <class Allocator>
 class policy_overhead_at {

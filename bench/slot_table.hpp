@@ -156,8 +156,8 @@ class slot_table {
     u64 const calls = step.calls(size());
     device_buffer<u64> const of_malloc(calls), of_free(calls);
     list(step);
-    launch_timed_freeing(heap_, shape_for(calls), leaving_.data(), of_free);
-    launch_timed_asking(heap_, shape_for(calls), {.list = wanted_.data()}, came_.data(), of_malloc);
+    launch_timed_freeing(heap_.ref(), shape_for(calls), leaving_.data(), of_free);
+    launch_timed_asking(heap_.ref(), shape_for(calls), {.list = wanted_.data()}, came_.data(), of_malloc);
     settle(step);
     for (auto const& [from, to] :
          {std::pair{&of_malloc, &cycles.malloc_cycles}, std::pair{&of_free, &cycles.free_cycles}})

@@ -55,16 +55,15 @@ struct free_timed {
   }
 };
 
-/// Calls by the clock of each entry of `blocks`; those of malloc ask for `wanted`.
-template <class Allocator>
-void launch_timed_asking(basic_heap<Allocator>& heap, launch_shape shape, wanted_bytes wanted, void** blocks,
+/// Calls by the clock of each entry of `blocks`, by `heap` or what has its names; those of malloc ask for `wanted`.
+template <class Heap>
+void launch_timed_asking(Heap heap, launch_shape shape, wanted_bytes wanted, void** blocks,
                          device_buffer<u64> const& cycles) {
-  launch(shape, allocate_timed{}, heap.ref(), wanted, blocks, cycles.data(), cycles.size());
+  launch(shape, allocate_timed{}, heap, wanted, blocks, cycles.data(), cycles.size());
 }
-template <class Allocator>
-void launch_timed_freeing(basic_heap<Allocator>& heap, launch_shape shape, void** blocks,
-                          device_buffer<u64> const& cycles) {
-  launch(shape, free_timed{}, heap.ref(), blocks, cycles.data(), cycles.size());
+template <class Heap>
+void launch_timed_freeing(Heap heap, launch_shape shape, void** blocks, device_buffer<u64> const& cycles) {
+  launch(shape, free_timed{}, heap, blocks, cycles.data(), cycles.size());
 }
 
 }  // namespace WARPHEAP_BACKEND

@@ -49,8 +49,7 @@ TEST(AllocatorNames, StandForTheirPolicies) {
   EXPECT_THAT(policies_of("host_memory"), ElementsAre("slab_bitmap", "none", "return_null", "host_memory", "shrink"));
   for (auto const* const name : {"rw_malloc_64", "rw_malloc_256"})
     EXPECT_THAT(policies_of(name), ElementsAre("rw_malloc", "none", "return_null", "device_memory", "shrink"));
-  EXPECT_THAT(policies_of("throughput_8"),
-              ElementsAre("throughput", "none", "return_null", "device_memory", "shrink"));
+  EXPECT_THAT(policies_of("throughput_8"), ElementsAre("throughput", "none", "return_null", "device_memory", "shrink"));
   EXPECT_THAT(policies_of("throughput_wide_2048"),
               ElementsAre("throughput_wide", "none", "return_null", "device_memory", "shrink"));
 }

@@ -166,11 +166,11 @@ TEST(Scenarios, WorkersMeasuresEverySizeWithEveryNumber) {
   asked.sizes = {16, 100};
   asked.workers = {1, 33, 200};
   auto const results = make_host_backend()->bench("workers", "slab_bitmap", asked);
-  ASSERT_THAT(results, SizeIs(2 * 3 * 2));
+  ASSERT_THAT(results, SizeIs(2 * 3 * 4));
   size_t row = 0;
   for (u64 const bytes : asked.sizes)
     for (u64 const workers : asked.workers)
-      for (auto const* operation : {"malloc", "free"}) {
+      for (auto const* operation : {"malloc", "free", "direct_malloc", "direct_free"}) {
         auto const& made = results[row++];
         EXPECT_EQ(made.operation, operation);
         EXPECT_THAT(made.parameters, testing::IsSupersetOf({std::pair{std::string{"bytes"}, bytes},
@@ -186,7 +186,7 @@ TEST(Scenarios, WorkersCountsCallsThatFindNoMemory) {
   asked.sizes = {u64{64} << 10};  // the pool has 64 such blocks
   asked.workers = {100};
   auto const results = make_host_backend()->bench("workers", "slab_bitmap", asked);
-  ASSERT_THAT(results, SizeIs(2));
+  ASSERT_THAT(results, SizeIs(4));
   EXPECT_GE(results[0].failures, 36u);
   EXPECT_EQ(results[0].fault, "");
   EXPECT_EQ(results[1].failures, 0u);
