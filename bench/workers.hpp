@@ -1,10 +1,10 @@
 // workers: what one call costs a thread while others make it too, in cycles, by the number of threads, from 2 to 16,384. The
 // host draws random numbers; by each it launches a kernel in which every worker allocates a block, or one in which every
 // worker frees one, both with a probability of 75%. After a while the heap is in a used state; then every call's cycles are
-// read around it. The figure is their mean; the times are those of whole launches. Half of the launches, chosen at random,
-// call the creation policy alone (`direct_malloc`, `direct_free`). Sizes: `sizes`; workers: `workers`.
+// read around it. The figure is their mean; the times are those of whole launches. Then the same is played
+// with the creation policy alone (`direct_malloc`, `direct_free`). Sizes: `sizes`; workers: `workers`.
 //
-// Source: Eckert 2014, section 5.1 and appendix B. Differs: there are at most 16 generations of blocks, and which
+// Source: Eckert 2014, section 5.1 and appendix B. Differs: there are at most `most_held` generations of blocks, and which
 // one is freed is drawn, so that the heap's fill stays within bounds and its holes are spread.
 #pragma once
 
@@ -17,52 +17,45 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// Generations of blocks, a block for each worker, that come and go by the same calls.
+/// One size and number of workers, which call `Calls`: a handle on the heap, or what has its names.
 template <class Allocator, class Calls>
-class block_generations {
+class crowd_of_workers {
  public:
-  static constexpr u32 most_held = 8;  ///< at a time
+  static constexpr u32 most_held = 16;          ///< generations of blocks that live at a time
+  static constexpr u32 warm_up_launches = 24;   ///< of each kernel, before anything is kept
+  static constexpr u32 launches_of_a_time = 8;  ///< of each kernel, whose mean one time is
 
-  block_generations(Calls calls, u64 bytes, u64 workers)
-      : calls_{calls},
+  crowd_of_workers(basic_heap<Allocator>& heap, Calls calls, u64 bytes, u64 workers, u64 seed)
+      : heap_{heap},
+        calls_{calls},
         bytes_{bytes},
         workers_{workers},
         shape_{shape_for(workers, static_cast<u32>(std::min<u64>(workers, 128)))},
         blocks_(most_held * workers),
-        cycles_(workers) {
+        cycles_(workers),
+        random_{seed} {
     for (u32 slot = 0; slot < most_held; ++slot) empty_.push_back(slot);
   }
 
-  /// A generation comes, if the dice say so, and one goes.
-  void play(random_sequence& random) {
-    if (random.below(4) != 0 && !empty_.empty()) allocate_one();
-    if (random.below(4) != 0 && !held_.empty()) free_one(random.below(static_cast<u32>(held_.size())));
+  void measure(u32 repeat) {
+    play(warm_up_launches);
+    examine();
+    play(warm_up_launches / 4);  // examining left the blocks in the caches, and not the heap
+    asking_ = freeing_ = {};
+    for (u32 round = 0; round < repeat && sound(); ++round) {
+      play(launches_of_a_time);
+      asking_.keep();
+      freeing_.keep();
+    }
+    examine();
+    while (sound() && !held_.empty()) free_one();
+    if (sound()) fault_ = fault_of_emptied(heap_);
   }
 
-  /// Launches of the kernel that has run less often.
-  u64 launches() const { return std::min(asking_.launches, freeing_.launches); }
-  void forget_times() { asking_ = freeing_ = {}; }
-  void keep_times() {
-    asking_.keep();
-    freeing_.keep();
-  }
-
-  /// Looks at the blocks of all generations. Empty if they are sound, and what is wrong else.
-  std::string examine() {
-    auto const found = bench::examine<Allocator>(blocks_, size_draw{bytes_});
-    failures_ = found.failures - empty_.size() * workers_;  // generations that were freed hold nullptr
-    double const live = static_cast<double>(held_.size());
-    served_ = static_cast<double>(workers_) - (failures_ ? static_cast<double>(failures_) / live : 0);
-    return found.fault();
-  }
-
-  void free_all() {
-    while (!held_.empty()) free_one(0);
-  }
-
-  /// Two rows, whose operations are called `malloc` and `free`. `blueprint` has scenario, allocator, parameters and fault.
+  /// Two rows, whose operations are called `malloc` and `free`. `blueprint` has scenario, allocator and parameters.
   void append_to(std::vector<result>& results, result blueprint, char const* malloc, char const* free) const {
     blueprint.operations = served_;
+    blueprint.fault = fault_;
     blueprint.operation = malloc;
     blueprint.times_us = asking_.times_us;
     blueprint.figures = {{"cycles", asking_.mean_cycles()}};
@@ -74,6 +67,8 @@ class block_generations {
     blueprint.failures = 0;
     results.push_back(blueprint);
   }
+
+  bool sound() const { return fault_.empty(); }
 
  private:
   /// What the launches of one kernel took.
@@ -92,6 +87,15 @@ class block_generations {
     double mean_cycles() const { return calls ? cycles / static_cast<double>(calls) : 0; }
   };
 
+  /// Launches kernels by chance, until either ran at least `launches` times.
+  void play(u32 launches) {
+    u64 const asked = asking_.launches + launches, freed = freeing_.launches + launches;
+    while (sound() && (asking_.launches < asked || freeing_.launches < freed)) {
+      if (random_.below(4) != 0 && !empty_.empty()) allocate_one();
+      if (random_.below(4) != 0 && !held_.empty()) free_one();
+    }
+  }
+
   void allocate_one() {
     u32 const slot = empty_.back();
     empty_.pop_back();
@@ -99,8 +103,8 @@ class block_generations {
     note(asking_, [&] { launch_timed_asking(calls_, shape_, {bytes_}, blocks_of(slot), cycles_); });
   }
 
-  void free_one(u32 which) {
-    std::swap(held_[which], held_.back());
+  void free_one() {
+    std::swap(held_[random_.below(static_cast<u32>(held_.size()))], held_.back());
     u32 const slot = held_.back();
     held_.pop_back();
     empty_.push_back(slot);
@@ -116,76 +120,31 @@ class block_generations {
     ++into.launches;
   }
 
+  /// Looks at the blocks of all generations.
+  void examine() {
+    if (!sound()) return;
+    auto const found = bench::examine<Allocator>(blocks_, size_draw{bytes_});
+    failures_ = found.failures - empty_.size() * workers_;  // generations that were freed hold nullptr
+    double const live = static_cast<double>(held_.size());
+    served_ = static_cast<double>(workers_) - (failures_ ? static_cast<double>(failures_) / live : 0);
+    fault_ = found.fault();
+  }
+
   void** blocks_of(u32 slot) const { return blocks_.data() + slot * workers_; }
 
+  basic_heap<Allocator>& heap_;
   Calls calls_;
   u64 bytes_;
   u64 workers_;
   launch_shape shape_;
   device_buffer<void*> blocks_;
   device_buffer<u64> cycles_;
+  random_sequence random_;
   std::vector<u32> held_, empty_;  ///< generations
   tally asking_, freeing_;
   stopwatch watch_;
   u64 failures_ = 0;
   double served_ = 0;  ///< calls of a launch, the mean over the generations that live
-};
-
-/// One size and number of workers.
-template <class Allocator>
-class crowd_of_workers {
- public:
-  static constexpr u32 warm_up_launches = 24;   ///< of each kernel, before anything is kept
-  static constexpr u32 launches_of_a_time = 8;  ///< of each kernel, whose mean one time is
-
-  crowd_of_workers(basic_heap<Allocator>& heap, u64 bytes, u64 workers, u64 seed)
-      : heap_{heap}, composed_{heap.ref(), bytes, workers}, direct_{{heap.ref()}, bytes, workers}, random_{seed} {}
-
-  void measure(u32 repeat) {
-    play(warm_up_launches);
-    examine();
-    play(warm_up_launches / 4);  // examining left the blocks in the caches, and not the heap
-    composed_.forget_times();
-    direct_.forget_times();
-    for (u32 round = 0; round < repeat && sound(); ++round) {
-      play(launches_of_a_time);
-      composed_.keep_times();
-      direct_.keep_times();
-    }
-    examine();
-    if (!sound()) return;
-    composed_.free_all();
-    direct_.free_all();
-    fault_ = fault_of_emptied(heap_);
-  }
-
-  /// Four rows. `blueprint` has scenario, allocator and parameters.
-  void append_to(std::vector<result>& results, result blueprint) const {
-    blueprint.fault = fault_;
-    composed_.append_to(results, blueprint, "malloc", "free");
-    direct_.append_to(results, blueprint, "direct_malloc", "direct_free");
-  }
-
-  bool sound() const { return fault_.empty(); }
-
- private:
-  /// Launches kernels by chance, until each ran `launches` times more.
-  void play(u32 launches) {
-    u64 const composed = composed_.launches() + launches, direct = direct_.launches() + launches;
-    while (sound() && (composed_.launches() < composed || direct_.launches() < direct))
-      if (random_.below(2) == 0) composed_.play(random_);
-      else direct_.play(random_);
-  }
-
-  void examine() {
-    if (sound()) fault_ = composed_.examine();
-    if (sound()) fault_ = direct_.examine();
-  }
-
-  basic_heap<Allocator>& heap_;
-  block_generations<Allocator, Allocator> composed_;
-  block_generations<Allocator, direct_calls<Allocator>> direct_;
-  random_sequence random_;
   std::string fault_;
 };
 
@@ -200,12 +159,17 @@ std::vector<result> workers(contender<Allocator> const& who, request const& aske
   for (u64 const bytes : sizes)
     for (u64 const number : numbers) {
       if (!asked.proceed("workers, " + who.name, results.size() / 4, sizes.size() * numbers.size())) return results;
-      crowd_of_workers<Allocator> crowd{heap, bytes, number, asked.seed};
-      crowd.measure(asked.repeat);
       result blueprint{.scenario = "workers", .allocator = who.name};
       blueprint.parameters = {{"bytes", bytes}, {"workers", number}, {"pool_bytes", asked.pool_bytes}};
-      crowd.append_to(results, blueprint);
-      if (!crowd.sound()) return results;
+      auto const play = [&](auto calls, char const* malloc, char const* free) {
+        crowd_of_workers<Allocator, decltype(calls)> crowd{heap, calls, bytes, number, asked.seed};
+        crowd.measure(asked.repeat);
+        crowd.append_to(results, blueprint, malloc, free);
+        return crowd.sound();
+      };
+      if (!play(heap.ref(), "malloc", "free") ||
+          !play(direct_calls<Allocator>{heap.ref()}, "direct_malloc", "direct_free"))
+        return results;
     }
   return results;
 }
