@@ -3,8 +3,9 @@
 // atomic addition, and a pause where one is asked for. A counting semaphore makes one batch at a
 // time, a bulk semaphore as many as are needed, so this is the upper limit of what an allocator
 // that stands on either can do. Each is asked once for the lanes of a warp: the counting semaphore
-// by a leader that wants as many units; the bulk semaphore by wait_with_company, and by a leader
-// with wait_for_some, which is how UAlloc asks. Batch: `batch`, `batch_ns`; threads: `workers`;
+// by a leader that wants as many units; the bulk semaphore by wait_with_company, by a leader with
+// wait, which compares and swaps as the counting semaphore does and as TBuddy asks, and by a leader
+// with wait_for_some, which adds, as UAlloc asks. Batch: `batch`, `batch_ns`; threads: `workers`;
 // `thread_blocks`.
 //
 // Checked: every thread got its unit, as many batches were made as that takes (by wait_for_some
@@ -40,32 +41,34 @@ struct batch_maker {
   }
 };
 
+/// One lane asks for all lanes that are here, for a batch at most each time: get(units) takes that many or fewer, and tells
+/// how many.
+template <class Get>
+WARPHEAP_DEVICE void get_units_of_lanes(u32 batch, Get get) {
+  lane_group const group = group_of(simt::active_mask());
+  for (u32 units = group.leads ? group.size : 0; units != 0;) units -= get(units < batch ? units : batch);
+  simt::sync_warp(group.mask);
+}
+
 /// The contenders: one unit, by making a batch if it must be.
 struct by_counting_semaphore {
   static constexpr char const* name = "counting_semaphore";
   static constexpr char const* operation = "wait";
   static constexpr bool makes_no_more = true;
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
-    lane_group const group = group_of(simt::active_mask());
-    if (group.leads) take_units(counting_semaphore{word}, group.size, batch, maker);
-    simt::sync_warp(group.mask);
-  }
-
- private:
-  WARPHEAP_DEVICE static void take_units(counting_semaphore semaphore, u32 units, u32 batch, batch_maker maker) {
-    while (units != 0) {
-      u32 const wanted = units < batch ? units : batch;
-      if (u32 const missing = semaphore.wait_or_grow(wanted)) {
+    get_units_of_lanes(batch, [&](u32 units) {
+      counting_semaphore semaphore{word};
+      if (u32 const missing = semaphore.wait_or_grow(units)) {
         maker.make();
         semaphore.grown(batch - missing);
       }
-      units -= wanted;
-    }
+      return units;
+    });
   }
 };
 struct by_bulk_semaphore {
   static constexpr char const* name = "bulk_semaphore";
-  static constexpr char const* operation = "wait";
+  static constexpr char const* operation = "wait_with_company";
   static constexpr bool makes_no_more = true;
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
     bulk_semaphore semaphore{word};
@@ -74,28 +77,33 @@ struct by_bulk_semaphore {
     semaphore.signal(batch - 1, batch - 1);
   }
 };
-struct by_leader_of_bulk_semaphore {
+struct by_swapping_leader {
+  static constexpr char const* name = "bulk_semaphore";
+  static constexpr char const* operation = "wait";
+  static constexpr bool makes_no_more = true;
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    get_units_of_lanes(batch, [&](u32 units) {
+      bulk_semaphore semaphore{word};
+      if (semaphore.wait(units, batch) == wait_result::make_batch) {
+        maker.make();
+        semaphore.signal(batch - units, batch - units);
+      }
+      return units;
+    });
+  }
+};
+struct by_adding_leader {
   static constexpr char const* name = "bulk_semaphore";
   static constexpr char const* operation = "wait_for_some";
   static constexpr bool makes_no_more = false;
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
-    lane_group const group = group_of(simt::active_mask());
-    if (group.leads) take_units(bulk_semaphore{word}, group.size, batch, maker);
-    simt::sync_warp(group.mask);
-  }
-
- private:
-  WARPHEAP_DEVICE static void take_units(bulk_semaphore semaphore, u32 units, u32 batch, batch_maker maker) {
-    while (units != 0) {
-      u32 const wanted = units < batch ? units : batch;
-      u32 got = semaphore.wait_for_some(wanted, batch).units;
-      if (got == 0) {
-        maker.make();
-        semaphore.signal(batch - wanted, batch - wanted);
-        got = wanted;
-      }
-      units -= got;
-    }
+    get_units_of_lanes(batch, [&](u32 units) {
+      bulk_semaphore semaphore{word};
+      if (u32 const got = semaphore.wait_for_some(units, batch).units) return got;
+      maker.make();
+      semaphore.signal(batch - units, batch - units);
+      return units;
+    });
   }
 };
 
@@ -130,34 +138,34 @@ run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& a
   return made;
 }
 
-/// Rows of three contenders; those of the others have `ratio`, how many times as fast as the first
-/// they are.
-template <class First = by_counting_semaphore, class Second = by_bulk_semaphore,
-          class Third = by_leader_of_bulk_semaphore>
-std::vector<result> semaphore(request const& asked) {
+/// Rows of all contenders; all but the first have `ratio`, how many times as fast as the first they are.
+template <class... Contenders>
+std::vector<result> semaphore_of(request const& asked) {
   auto numbers = asked.workers;
   for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 20, 2048); number *= on_gpu ? 2 : 8)
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {
-    if (!asked.proceed("semaphore", rows.size() / 3, numbers.size())) break;
+    if (!asked.proceed("semaphore", rows.size() / sizeof...(Contenders), numbers.size())) break;
     auto const shapes = shapes_of(threads, asked);
-    auto const laps = take_turns(
-        shapes, asked.repeat, [&](launch_shape shape) { return run_semaphore_once<First>(shape, threads, asked); },
-        [&](launch_shape shape) { return run_semaphore_once<Second>(shape, threads, asked); },
-        [&](launch_shape shape) { return run_semaphore_once<Third>(shape, threads, asked); });
-    result row{.scenario = "semaphore", .primitive = First::name, .operation = First::operation};
-    row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
-    row.operations = static_cast<double>(threads);
-    add_thread_blocks(row, shapes);
-    std::array<result, 3> who{row, row, row};
-    who[1].primitive = Second::name;
-    who[1].operation = Second::operation;
-    who[2].primitive = Third::name;
-    who[2].operation = Third::operation;
+    auto const laps = take_turns(shapes, asked.repeat, [&](launch_shape shape) {
+      return run_semaphore_once<Contenders>(shape, threads, asked);
+    }...);
+    auto const row_of = [&](char const* name, char const* operation) {
+      result row{.scenario = "semaphore", .primitive = name, .operation = operation};
+      row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
+      row.operations = static_cast<double>(threads);
+      add_thread_blocks(row, shapes);
+      return row;
+    };
+    std::array<result, sizeof...(Contenders)> const who{row_of(Contenders::name, Contenders::operation)...};
     if (!append_laps(rows, who, "batches", laps)) break;
   }
   return rows;
+}
+
+inline std::vector<result> semaphore(request const& asked) {
+  return semaphore_of<by_counting_semaphore, by_bulk_semaphore, by_swapping_leader, by_adding_leader>(asked);
 }
 
 }  // namespace WARPHEAP_BACKEND

@@ -110,7 +110,8 @@ TEST(Join, FindsThePairsOfANestedLoopInTablesOfEverySize) {
       auto const wanted = pairs_of(left, right);
       pairs += wanted.size();
       EXPECT_EQ(joined<default_pages>(left, right, 256, 2), wanted) << build << " and " << probe;
-      EXPECT_EQ(joined<join::direct_pages>(left, right, 256, 2), wanted) << build << " and " << probe;
+      EXPECT_EQ(joined<join::direct_pages<join::page_counting::by_lane>>(left, right, 256, 2), wanted)
+          << build << " and " << probe;
       EXPECT_EQ((joined<default_pages, join::lane_writer>(left, right, 256, 2)), wanted) << build << " and " << probe;
       EXPECT_EQ(reference_join(left, right), sum_of(wanted));
     }
@@ -124,7 +125,8 @@ TEST(Join, FindsThemWhateverThePagesAndThePartitions) {
   for (u64 const page_bytes : {20u, 31u, 32u, 380u, 392u, 404u, 65536u})
     for (u32 const bits : {0u, 1u, 5u, 11u}) {
       EXPECT_EQ(joined<default_pages>(build, probe, page_bytes, bits), wanted) << page_bytes << ", " << bits;
-      EXPECT_EQ(joined<join::direct_pages>(build, probe, page_bytes, bits), wanted) << page_bytes << ", " << bits;
+      EXPECT_EQ(joined<join::direct_pages<join::page_counting::by_lane>>(build, probe, page_bytes, bits), wanted)
+          << page_bytes << ", " << bits;
       if (page_bytes > 4096) continue;  // 150 of them do not fit
       EXPECT_EQ((joined<default_pages, join::lane_writer>(build, probe, page_bytes, bits)), wanted)
           << page_bytes << ", " << bits;
@@ -137,7 +139,7 @@ TEST(Join, FindsThemUnderEverySchedule) {
   ASSERT_GT(wanted.size(), 150u);
   test::for_each_schedule(100, [&] {
     EXPECT_EQ(joined<default_pages>(build, probe, 64, 1), wanted);
-    EXPECT_EQ(joined<join::direct_pages>(build, probe, 64, 1), wanted);
+    EXPECT_EQ(joined<join::direct_pages<join::page_counting::by_lane>>(build, probe, 64, 1), wanted);
     EXPECT_EQ((joined<default_pages, join::lane_writer>(build, probe, 32, 1)), wanted);
   });
 }
@@ -191,14 +193,14 @@ TEST(Join, HasEveryTupleInOneChainOfItsOwnPartition) {
 
 TEST(Join, GivesTheSameResultWithEveryAllocatorInBothOrders) {
   auto const tables = make_join_tables({.build_tuples = 1200, .probe_tuples = 3001, .match = 0.7, .skew = 1.1});
-  auto names = std::vector<std::string>{direct_output};
+  auto names = std::vector<std::string>{direct_output, direct_output_by_warp};
   for (auto const& known : make_host_backend()->allocators()) names.push_back(known.name);
   names.insert(names.end(), std::begin(join_walks), std::end(join_walks));
   for (auto const& name : names)
     for (bool const turned : {false, true}) {
       auto const rows = turned ? run(tables.probe, tables.build, name, {.partition_bits = 4})
                                : run(tables.build, tables.probe, name, {.partition_bits = 4});
-      ASSERT_THAT(rows, SizeIs(name == direct_output ? 2 : 3));
+      ASSERT_THAT(rows, SizeIs(name == direct_output || name == direct_output_by_warp ? 2 : 3));
       for (auto const& made : rows) {
         EXPECT_EQ(made.fault, "") << name << " " << made.operation;
         EXPECT_EQ(made.allocator, name);
@@ -218,7 +220,7 @@ TEST(Join, GivesTheSameResultWithEveryAllocatorInBothOrders) {
 
 TEST(Join, GivesEachLaneAPageWhereItIsAsked) {
   auto const tables = make_join_tables({.build_tuples = 900, .probe_tuples = 1001, .match = 0.4, .skew = 0.5});
-  auto names = std::vector<std::string>{direct_output};
+  auto names = std::vector<std::string>{direct_output, direct_output_by_warp};
   for (auto const& known : make_host_backend()->allocators()) names.push_back(known.name);
   names.insert(names.end(), std::begin(join_walks), std::end(join_walks));
   for (auto const& name : names) {
@@ -237,7 +239,7 @@ TEST(Join, GivesEachLaneAPageWhereItIsAsked) {
 TEST(Join, OfEmptyTablesHasNoPages) {
   join_table const none, some = random_table(100, 10, 1);
   for (auto const& [build, probe] : {std::pair{&none, &none}, {&none, &some}, {&some, &none}})
-    for (auto const* const name : {direct_output, "slab_bitmap"}) {
+    for (auto const* const name : {direct_output, direct_output_by_warp, "slab_bitmap"}) {
       auto const rows = run(*build, *probe, name);
       EXPECT_EQ(rows[0].fault, "");
       EXPECT_EQ(figure(rows[0], "tuples"), 0);

@@ -36,7 +36,7 @@ TEST_F(ProgramParser, SaysWhatWasWrongInASentence) {
                  "warpheap join: --backend: no backend is called 'metal'; there are: cuda, host\n");
   expect_refusal("join --allocator direct,nobody",
                  "warpheap join: --allocator: no allocator is called 'nobody'; there are: slab_bitmap, ");
-  expect_refusal("join --allocator nobody", ", direct, rw_256, rw_bitmap_256, corw_256\n");
+  expect_refusal("join --allocator nobody", ", direct, direct_warp, rw_256, rw_bitmap_256, corw_256\n");
   expect_refusal("graph --allocator direct",
                  "warpheap graph: --allocator: no allocator is called 'direct'; there are: slab_bitmap, ");
   expect_refusal("completion csh", "warpheap completion: there is no completion for a shell called 'csh'");
@@ -137,7 +137,7 @@ TEST_F(ProgramParser, BashCompletes) {
   EXPECT_EQ(completed("graph --backend = h"), "host\n") << "as bash cuts --backend=h";
   EXPECT_EQ(completed("graph --backend ="), "cuda host\n");
   EXPECT_EQ(completed("graph --allocator slab_bitmap,sc"), "slab_bitmap,scatter slab_bitmap,scatter_coalesced\n");
-  EXPECT_EQ(completed("join --allocator dir"), "direct\n");
+  EXPECT_EQ(completed("join --allocator dir"), "direct direct_warp\n");
   EXPECT_EQ(completed("graph --allocator dir"), "\n");
   EXPECT_EQ(completed("bench burst rand"), "random_walk\n");
   EXPECT_EQ(completed("bench --divergence warp,b"), "warp,block\n");

@@ -198,7 +198,7 @@ void join(input& from, choices const& chosen, join_settings settings, std::vecto
 
 int run_join(join_flags const& flags) {
   json_output output{flags.common.json};
-  std::vector<std::string> others{direct_output};
+  std::vector<std::string> others{direct_output, direct_output_by_warp};
   others.insert(others.end(), std::begin(join_walks), std::end(join_walks));
   auto chosen = choose(flags.common, join_host_pool, others);
   if (flags.common.allocators.empty()) chosen.allocators.insert(chosen.allocators.begin(), direct_output);

@@ -189,9 +189,11 @@ void add_join(CLI::App& to, join_flags& flags) {
   add_common_flags(
       to, flags.common,
       {.host_pool = "256MiB",
-       .allocators = "as `warpheap info` lists them, or 'direct', which is none: pages come from an array of "
-                     "the pool's size, in its order, by one counter; or 'rw_256', 'rw_bitmap_256' and 'corw_256', the "
-                     "walks with pages of 256 bytes (default direct,slab_bitmap)",
+       .allocators =
+           "as `warpheap info` lists them, or 'direct', which is none: pages come from an array of "
+           "the pool's size, in its order, by one counter; or 'direct_warp', the same by one addition for the lanes "
+           "of a warp; or 'rw_256', 'rw_bitmap_256' and 'corw_256', the walks with pages of 256 bytes "
+           "(default direct,slab_bitmap)",
        .random = "Seed of made tables, and of --deterministic"});
   add_text(to, "--build", flags.build, "First table, a file or '-' for standard input; needs --probe", "FILE");
   add_text(to, "--probe", flags.probe, "Second table, likewise; needs --build", "FILE");
@@ -227,7 +229,7 @@ known_names names_to_complete() {
   known_names known;
   for (auto const& allocator : on->allocators()) known["--allocator"].push_back(allocator.name);
   known["join --allocator"] = known["--allocator"];
-  known["join --allocator"].push_back(direct_output);
+  known["join --allocator"].insert(known["join --allocator"].end(), {direct_output, direct_output_by_warp});
   for (auto const* const name : join_walks) known["join --allocator"].emplace_back(name);
   known["scenarios"] = on->scenarios();
   return known;

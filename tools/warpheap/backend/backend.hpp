@@ -150,6 +150,8 @@ struct join_settings {
 
 /// The name under which join() takes its pages from no allocator, but from an array in its order.
 inline constexpr char const* direct_output = "direct";
+/// The same by one addition for the lanes of a warp that take a page together.
+inline constexpr char const* direct_output_by_warp = "direct_warp";
 /// Those under which only join() knows the random walks with pages of 256 bytes, as Pham et al.
 /// 2022 joined: rw, rw_bitmap and corw have pages of 8 KiB.
 inline constexpr char const* join_walks[] = {"rw_256", "rw_bitmap_256", "corw_256"};

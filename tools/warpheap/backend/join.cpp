@@ -31,7 +31,11 @@ std::vector<bench::result> join_with(bench::contender<Allocator> const& who, joi
 }  // namespace
 
 std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings) {
-  if (allocator == direct_output) return join::job<join::direct_pages>{allocator, settings}.run();
+  using join::page_counting;
+  if (allocator == direct_output)
+    return join::job<join::direct_pages<page_counting::by_lane>>{allocator, settings}.run();
+  if (allocator == direct_output_by_warp)
+    return join::job<join::direct_pages<page_counting::by_warp>>{allocator, settings}.run();
   auto const run = [&](auto entry) { return join_with(entry.contender(), settings); };
   bool const is_walk = std::find(std::begin(join_walks), std::end(join_walks), allocator) != std::end(join_walks);
   return is_walk ? walk_list::visit(allocator, run) : for_allocator(allocator, run);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tables.hpp"
+#include "warpheap/sync/warp_aggregate.hpp"
 
 namespace warpheap::tool::join {
 inline namespace WARPHEAP_BACKEND {
@@ -26,7 +27,12 @@ class heap_pages {
   basic_heap<Allocator> heap_;
 };
 
-/// What a kernel holds of an array of pages: a heap of one size that never frees. One atomic a page, all on one address.
+/// Who adds to the counter of an array of pages.
+enum class page_counting { by_lane, by_warp };
+
+/// What a kernel holds of an array of pages: a heap of one size that never frees. All atomics are on one address: one for each
+/// page, or one for the lanes of a warp that are here.
+template <page_counting Counting>
 struct page_array {
   u8* memory;
   u64* taken;
@@ -34,14 +40,21 @@ struct page_array {
   u64 pages;
 
   WARPHEAP_DEVICE void* malloc(u64) const {
-    // relaxed: the number is ours alone, and the memory was nobody's before.
-    u64 const mine = atomic_ref<u64>{*taken}.fetch_add(1, order::relaxed);
+    u64 const mine = next();
     return mine < pages ? memory + mine * page_bytes : nullptr;
   }
   WARPHEAP_DEVICE void free(void*) const {}
+
+ private:
+  WARPHEAP_DEVICE u64 next() const {
+    // relaxed: the number is ours alone, and the memory was nobody's before.
+    if constexpr (Counting == page_counting::by_lane) return atomic_ref<u64>{*taken}.fetch_add(1, order::relaxed);
+    else return aggregated_fetch_add(group_of(simt::active_mask()), *taken);
+  }
 };
 
-/// The baseline of Pham et al. 2022: direct output. Nothing can be cheaper, and nothing is ever given back.
+/// The baseline of Pham et al. 2022: direct output. Nothing is ever given back.
+template <page_counting Counting>
 class direct_pages {
  public:
   static constexpr bool frees = false;
@@ -49,7 +62,9 @@ class direct_pages {
   direct_pages(u64 pool_bytes, u64 page_bytes)
       : page_bytes_{(page_bytes + 7) / 8 * 8}, memory_(pool_bytes), taken_(1) {}
 
-  page_array ref() const { return {memory_.data(), taken_.data(), page_bytes_, memory_.size() / page_bytes_}; }
+  page_array<Counting> ref() const {
+    return {memory_.data(), taken_.data(), page_bytes_, memory_.size() / page_bytes_};
+  }
   void prepare() { taken_ = device_buffer<u64>(1); }
   static std::string fault() { return {}; }
 
