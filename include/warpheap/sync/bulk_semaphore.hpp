@@ -27,9 +27,9 @@
 // Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
 // only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
 // Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd
-// wins a compare-and-swap about once a microsecond, whatever its size, while additions come through
-// at a billion a second. So two more waits compare and swap for makers alone: wait_each, where each
-// lane of a warp may make a batch, and wait_for_some, where one lane asks for all of them.
+// wins a compare-and-swap about once in two microseconds, whatever its size, while additions come
+// through at a billion a second. So two more waits compare and swap for makers alone: wait_each,
+// where each lane of a warp may make a batch, and wait_for_some, where one lane asks for all of them.
 // Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as
 // covered, units taken and reservation dropped in one step; a failed batch wakes every sleeper; two
 // fields in place of three; wait_each and wait_for_some.
