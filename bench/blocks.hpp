@@ -1,8 +1,10 @@
-// Blocks under test: what size each call asks for, and what is written into a block to prove that nobody else has it.
+// Blocks under test: what size each call asks for, and what is written into a block to prove that
+// nobody else has it.
 //
-// Every granule of a block (the allocator's alignment, so two blocks that overlap share the start of one) gets a word that
-// depends on the owner and on the place. All owners write, then all look: of two blocks that overlap, the one written
-// first has lost words. This runs in kernels of its own, outside what is timed.
+// Every granule of a block (the allocator's alignment, so two blocks that overlap share the start
+// of one) gets a word that depends on the owner and on the place. All owners write, then all look:
+// of two blocks that overlap, the one written first has lost words. This runs in kernels of its
+// own, outside what is timed.
 #pragma once
 
 #include <string>
@@ -14,7 +16,8 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// The size that call number `index` asks for: `least`, or uniform in [least, least + span), a pure function of the index.
+/// The size that call number `index` asks for: `least`, or uniform in [least, least + span), a pure
+/// function of the index.
 struct size_draw {
   u64 least = 0;
   u32 span = 1;
@@ -42,8 +45,8 @@ struct findings {
 
 WARPHEAP_DEVICE inline void count(u64& counter) { atomic_ref<u64>{counter}.fetch_add(1, order::relaxed); }
 
-/// What an allocator promises of its blocks' addresses. Kernels that look at blocks take it as an argument, and so are
-/// compiled once for all allocators.
+/// What an allocator promises of its blocks' addresses. Kernels that look at blocks take it as an
+/// argument, and so are compiled once for all allocators.
 struct block_promise {
   u64 alignment = 1;
   u64 self_aligned_up_to = 0;  ///< powers of two up to here are multiples of themselves

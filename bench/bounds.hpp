@@ -122,7 +122,8 @@ std::vector<result> bounds(contender<Allocator> const& who, request const& asked
   u32 done = 0;
   bool ended = false;
   auto const measure = [&]<launch_bound Bound>() {
-    if (!rows.empty() && !rows.back().checked()) return;  // what a broken heap says next means nothing
+    // what a broken heap says next means nothing
+    if (!rows.empty() && !rows.back().checked()) return;
     if (ended || (ended = !asked.proceed("bounds, " + who.name, done++, 5))) return;
     result unmeasured{.scenario = "bounds", .allocator = who.name, .operation = "malloc"};
     unmeasured.parameters = {{"bound_threads", Bound.threads}, {"bound_blocks", Bound.blocks}};

@@ -1,5 +1,6 @@
-// burst: every thread asks once for the same number of bytes, then frees. The worst an allocator can meet, and what the
-// surveys of the field measure: a million threads at one instant. Sizes: `sizes`; threads: `threads`.
+// burst: every thread asks once for the same number of bytes, then frees. The worst an allocator
+// can meet, and what the surveys of the field measure: a million threads at one instant. Sizes:
+// `sizes`; threads: `threads`.
 #pragma once
 
 #include "free_floor.hpp"

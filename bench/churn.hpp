@@ -1,9 +1,10 @@
-// churn: threads that allocate and free for a long time. In every round a thread picks one of its four places at random,
-// frees the block there if there is one, and else asks for a block of a random size. Bursts end before slabs empty and
-// fill again; here they do all the time. Sizes: the first of `ranges`; threads: `threads`; rounds: `rounds`.
+// churn: threads that allocate and free for a long time. In every round a thread picks one of its
+// four places at random, frees the block there if there is one, and else asks for a block of a
+// random size. Bursts end before slabs empty and fill again; here they do all the time. Sizes: the
+// first of `ranges`; threads: `threads`; rounds: `rounds`.
 //
-// The timed kernel touches no block. The same rounds run once more with every block stamped when it comes and looked at
-// when it goes.
+// The timed kernel touches no block. The same rounds run once more with every block stamped when it
+// comes and looked at when it goes.
 #pragma once
 
 #include "blocks.hpp"
@@ -26,8 +27,8 @@ struct churn_place {
   u64 call = 0;
 };
 
-/// Four places, chosen by selection. An array with a computed index would lie on the stack, and the fences of an allocator
-/// would wait for the stores there.
+/// Four places, chosen by selection. An array with a computed index would lie on the stack, and the
+/// fences of an allocator would wait for the stores there.
 class churn_places {
  public:
   static constexpr u32 size = 4;

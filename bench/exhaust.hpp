@@ -1,6 +1,6 @@
-// exhaust: every thread makes one call, and together they ask for exactly the pool, which is fresh. So every call that
-// returns nullptr is memory that the allocator could not hand out: rounding, headers, fragments, or a search that gave up.
-// Figure 7 of Gelado and Garland 2019.
+// exhaust: every thread makes one call, and together they ask for exactly the pool, which is fresh.
+// So every call that returns nullptr is memory that the allocator could not hand out: rounding,
+// headers, fragments, or a search that gave up. Figure 7 of Gelado and Garland 2019.
 //
 // The pool is as large as all threads' blocks, up to the pool that was asked for (512 MiB there);
 // from there on fewer threads ask. Times and failures are means over thread blocks of 1 to 1,024
@@ -86,7 +86,8 @@ class exhaust_at_size {
     return static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
   }
 
-  /// In the round that does not count: that blocks are apart and aligned, and that freeing all of them leaves nothing.
+  /// In the round that does not count: that blocks are apart and aligned, and that freeing all of
+  /// them leaves nothing.
   u64 check() {
     auto const found = examine<Allocator>(blocks_, draw_);
     row_.fault = found.fault();

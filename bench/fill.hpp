@@ -1,6 +1,6 @@
-// fill: how much of the pool is in callers' hands when the first call returns nullptr, how long a crowd that asks a full
-// heap waits for its nullptr, and whether the heap serves again once half of the blocks came back. Sizes: `sizes`; the
-// crowd at the full heap: `threads`.
+// fill: how much of the pool is in callers' hands when the first call returns nullptr, how long a
+// crowd that asks a full heap waits for its nullptr, and whether the heap serves again once half of
+// the blocks came back. Sizes: `sizes`; the crowd at the full heap: `threads`.
 #pragma once
 
 #include "ledger.hpp"
@@ -71,7 +71,8 @@ class fill_at_size {
         [&] { launch(shape_for(crowd_.size()), allocate_once{}, heap_.ref(), draw_, crowd_.data(), crowd_.size()); });
     auto const blocks = crowd_.to_host();
     asking_.failures = static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
-    asking_.operations = static_cast<double>(crowd_.size());  // refusals too: it is they that are timed
+    // refusals too: it is they that are timed
+    asking_.operations = static_cast<double>(crowd_.size());
     launch(shape_for(crowd_.size()), free_once{}, heap_.ref(), crowd_.data(), crowd_.size());
     synchronize();
     if (counts) asking_.times_us.push_back(time);

@@ -1,18 +1,22 @@
-// head_replacement: what it costs halloc that a row goes over to another slab. Every thread asks once, for blocks of `sizes`;
-// together for so many that each row takes four heads (`threads` says otherwise).
+// head_replacement: what it costs halloc that a row goes over to another slab. Every thread asks
+// once, for blocks of `sizes`; together for so many that each row takes four heads (`threads` says
+// otherwise).
 //
 //   first_burst, burst    one kernel; on a fresh heap, whose slabs come from TBuddy, and on one where they are free
 //   first_waves, waves    kernels of a quarter of a head's blocks for each row, all of which are kept
 //   waves_in_place        the same kernels, but each wave is given back before the next: no head is ever replaced
 //
-// So the two kinds of waves make the same calls in the same kernels, and what one takes longer than the other is the price that
-// the crowd pays: `ratio`, the median over rounds. What who replaces a head sees is counted by a heap that `counts_work`, in
-// rounds of their own, since counting takes time: replacements, and the time of each from when the lane has the row until the
-// row is in service again (`replacing`), and until the next heads are found as well (`caching`).
+// So the two kinds of waves make the same calls in the same kernels, and what one takes longer than
+// the other is the price that the crowd pays: `ratio`, the median over rounds. What who replaces a
+// head sees is counted by a heap that `counts_work`, in rounds of their own, since counting takes
+// time: replacements, and the time of each from when the lane has the row until the row is in
+// service again (`replacing`), and until the next heads are found as well (`caching`).
 //
-// Cycles of a multiprocessor are what is counted, since the clock in nanoseconds that all of a GPU share ticks in steps that
-// may be as long as what is measured; how many make a microsecond is measured beside them.
-// Source: Adinetz and Pleiter 2014, "Head replacement". There, 64 us until a slab is consumed, and O(10 us) for a replacement.
+// Cycles of a multiprocessor are what is counted, since the clock in nanoseconds that all of a GPU
+// share ticks in steps that may be as long as what is measured; how many make a microsecond is
+// measured beside them.
+// Source: Adinetz and Pleiter 2014, "Head replacement". There, 64 us until a slab is consumed, and
+// O(10 us) for a replacement.
 #pragma once
 
 #include <algorithm>
@@ -116,7 +120,8 @@ struct spend_cycles {
 inline double cycles_per_microsecond() {
   device_buffer<u64> const spent(1);
   stopwatch watch;
-  // The first one is there to load the kernel; some milliseconds, beside which a launch takes no time.
+  // The first one is there to load the kernel; some milliseconds, beside which a launch takes no
+  // time.
   for (u64 const cycles : {u64{1}, u64{1} << 23}) {
     auto const time = watch.microseconds([&] { launch({1, 1}, spend_cycles{}, cycles, spent.data()); });
     if (cycles != 1) return static_cast<double>(spent[0]) / std::max(time, 1e-3);
@@ -127,7 +132,8 @@ inline double cycles_per_microsecond() {
 /// What is wrong with what was counted in so many rounds; empty if nothing is.
 inline std::string fault_of_counts(replacement_way how, replacement_plan plan, creation::halloc_work const& work,
                                    u64 rounds) {
-  // Each row begins with a head, if not on a fresh heap; what it does not hold, others must, or a search found it.
+  // Each row begins with a head, if not on a fresh heap; what it does not hold, others must, or a
+  // search found it.
   u64 const heads = plan.threads / plan.blocks_of_head, least = rounds * (heads > plan.rows ? heads - plan.rows : 0);
   if (how.keeps && work.searches == 0 && work.replacements < least)
     return std::to_string(work.replacements) + " heads replaced, and not " + std::to_string(least) + " or more";

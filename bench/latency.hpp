@@ -1,5 +1,6 @@
-// latency: one lane alone, so what a call costs is the chain of its dependent memory operations. Cycles are read around
-// every single call, and the figure is their median; the time is that of the whole kernel. Sizes: `sizes`.
+// latency: one lane alone, so what a call costs is the chain of its dependent memory operations.
+// Cycles are read around every single call, and the figure is their median; the time is that of the
+// whole kernel. Sizes: `sizes`.
 #pragma once
 
 #include "blocks.hpp"
@@ -15,7 +16,8 @@ struct allocate_in_turn {
     for (u64 i = 0; i < calls; ++i) {
       u64 const start = simt::clock();
       void* const block = heap.malloc(bytes);
-      // A store that no compiler moves: the pointer is there before the clock is read. relaxed: nobody reads it.
+      // A store that no compiler moves: the pointer is there before the clock is read. relaxed:
+      // nobody reads it.
       atomic_ref<u64>{*seen}.store(reinterpret_cast<u64>(block), order::relaxed);
       cycles[i] = simt::clock() - start;
       blocks[i] = block;

@@ -1,6 +1,7 @@
-// A written record of every block that a crowd of threads holds, for kernels that fill a heap to the last block and give
-// part of it back. Entry n·threads + t is thread t's n-th block, or null. Threads have room for equal shares of what the
-// pool can hold, so an allocator without a limit stops there.
+// A written record of every block that a crowd of threads holds, for kernels that fill a heap to
+// the last block and give part of it back. Entry n·threads + t is thread t's n-th block, or null.
+// Threads have room for equal shares of what the pool can hold, so an allocator without a limit
+// stops there.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,8 @@ struct ledger_view {
   u32 room;  ///< entries of a thread
 };
 
-/// Kernel: every thread fills its empty entries until it gets nullptr or, if `stop` is given, anybody does.
+/// Kernel: every thread fills its empty entries until it gets nullptr or, if `stop` is given,
+/// anybody does.
 struct take_all {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, size_draw draw, ledger_view ledger, u32* stop) const {
@@ -33,7 +35,8 @@ struct take_all {
       void* const block = heap.malloc(draw.of(entry));
       if (!block) {
         count(*ledger.failures);
-        if (stop) atomic_ref<u32>{*stop}.store(1, order::relaxed);  // relaxed: it says only that somebody got nullptr
+        // relaxed: it says only that somebody got nullptr
+        if (stop) atomic_ref<u32>{*stop}.store(1, order::relaxed);
         break;
       }
       ledger.entries[entry] = block;

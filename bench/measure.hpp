@@ -1,6 +1,6 @@
-// What all scenarios share on a backend: a stopwatch for device work, what a contender is, and the checks of a heap from
-// which everything was freed. On a GPU times are those between two CUDA events around the launch; on the host backend, of
-// a monotonic clock around it.
+// What all scenarios share on a backend: a stopwatch for device work, what a contender is, and the
+// checks of a heap from which everything was freed. On a GPU times are those between two CUDA
+// events around the launch; on the host backend, of a monotonic clock around it.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,8 @@ inline constexpr bool on_gpu = true;
 inline constexpr bool on_gpu = false;
 #endif
 
-/// What the backend takes where the request leaves it open: as much as keeps a GPU busy, or what a CPU does in a moment.
+/// What the backend takes where the request leaves it open: as much as keeps a GPU busy, or what a
+/// CPU does in a moment.
 constexpr u64 either(u64 asked, u64 gpu, u64 cpu) { return asked ? asked : on_gpu ? gpu : cpu; }
 
 /// One allocator in a scenario.
@@ -152,7 +153,8 @@ inline bool skip(std::vector<result>& rows, result row, std::string const& why) 
   return true;
 }
 
-/// What is wrong with a heap from which everything was freed; empty if nothing is, or the allocator cannot tell.
+/// What is wrong with a heap from which everything was freed; empty if nothing is, or the allocator
+/// cannot tell.
 template <class Allocator>
 std::string fault_of_emptied(basic_heap<Allocator> const& heap) {
   if constexpr (requires { heap.statistics(); }) {

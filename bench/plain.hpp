@@ -1,5 +1,5 @@
-// What a scenario is asked and what it answers. Plain data without a word of the device, so that the program around the
-// scenarios is compiled once, and without a GPU compiler.
+// What a scenario is asked and what it answers. Plain data without a word of the device, so that
+// the program around the scenarios is compiled once, and without a GPU compiler.
 #pragma once
 
 #include <algorithm>
@@ -56,15 +56,17 @@ struct request {
   checkpoint proceed = [](std::string const&, u64, u64) { return true; };
 };
 
-/// One operation measured `times_us.size()` times. A result carries its own check: `fault` says what was wrong with the
-/// blocks that the operation gave or took, and a result with a fault has no times.
+/// One operation measured `times_us.size()` times. A result carries its own check: `fault` says
+/// what was wrong with the blocks that the operation gave or took, and a result with a fault has no
+/// times.
 struct result {
   std::string scenario = {};
   std::string allocator = {};
   std::string primitive = {};  ///< where no allocator is measured
   std::string operation = {};
   std::vector<std::pair<std::string, u64>> parameters = {};
-  std::vector<std::pair<std::string, double>> figures = {};  ///< measured beside the time: utilisation, cycles
+  /// measured beside the time: utilisation, cycles
+  std::vector<std::pair<std::string, double>> figures = {};
   std::vector<double> times_us = {};
   double operations = 0;  ///< done in each of the times
   double bytes = 0;       ///< asked for by these mallocs; 0 where no rate of bytes is told

@@ -1,11 +1,13 @@
-// policy_overhead: what the layer of policies costs. Every thread allocates once and later frees, as in burst, through the
-// composed allocator (`malloc`, `free`) and through its creation policy alone (`direct_malloc`, `direct_free`). The two
-// alternate from launch to launch, so that a drift of the machine meets both; `ratio` is the median of composed over direct
-// within a round. Sizes: `sizes` and `ranges`; threads: `threads`.
+// policy_overhead: what the layer of policies costs. Every thread allocates once and later frees,
+// as in burst, through the composed allocator (`malloc`, `free`) and through its creation policy
+// alone (`direct_malloc`, `direct_free`). The two alternate from launch to launch, so that a drift
+// of the machine meets both; `ratio` is the median of composed over direct within a round. Sizes:
+// `sizes` and `ranges`; threads: `threads`.
 //
-// A launch takes tens of microseconds, of which one is an event's grain: each of a round's times is the mean of several. What
-// is left of noise is a few percent, and so the rows `direct_churn` and `churn` compare what takes longer: a round of churn
-// (churn.hpp; its rounds and threads), which is milliseconds of nothing but calls.
+// A launch takes tens of microseconds, of which one is an event's grain: each of a round's times is
+// the mean of several. What is left of noise is a few percent, and so the rows `direct_churn` and
+// `churn` compare what takes longer: a round of churn (churn.hpp; its rounds and threads), which is
+// milliseconds of nothing but calls.
 #pragma once
 
 #include "churn.hpp"

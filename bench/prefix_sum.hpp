@@ -1,8 +1,9 @@
-// prefix_sum: what people do who have no malloc on the device. Every thread wants a size of its own; a kernel writes all sizes,
-// an exclusive scan makes places of them, the host allocates the sum as one piece, and a second kernel takes its pointers from
-// there. Beside it, each thread calls malloc and there is one kernel. Both end when every thread has its pointer, by the wall's
-// clock, since a part of the first happens on the host; `free` gives everything back: one piece, or a call a thread.
-// Ranges of sizes: `ranges`; threads: `workers`.
+// prefix_sum: what people do who have no malloc on the device. Every thread wants a size of its
+// own; a kernel writes all sizes, an exclusive scan makes places of them, the host allocates the
+// sum as one piece, and a second kernel takes its pointers from there. Beside it, each thread calls
+// malloc and there is one kernel. Both end when every thread has its pointer, by the wall's clock,
+// since a part of the first happens on the host; `free` gives everything back: one piece, or a call
+// a thread. Ranges of sizes: `ranges`; threads: `workers`.
 // Source: Adinetz and Pleiter 2014, "Halloc vs Prefix Sum + cudaMalloc()".
 #pragma once
 
@@ -61,8 +62,8 @@ void for_each_prefix_sum(request const& asked, std::string const& name, Measure 
     }
 }
 
-/// Appends rows of malloc and free. `ask()` and `give_back()` return when it is done; `check()` looks at the blocks in between,
-/// in the round that is not kept, and says what is wrong.
+/// Appends rows of malloc and free. `ask()` and `give_back()` return when it is done; `check()`
+/// looks at the blocks in between, in the round that is not kept, and says what is wrong.
 template <class Ask, class GiveBack, class Check>
 bool time_both(std::vector<result>& rows, result row, u32 repeat, Ask ask, GiveBack give_back, Check check) {
   wall_clock wall;

@@ -11,7 +11,8 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// The shapes in which `threads` threads are launched; thread blocks larger than that say nothing new.
+/// The shapes in which `threads` threads are launched; thread blocks larger than that say nothing
+/// new.
 inline std::vector<launch_shape> shapes_of(u64 threads, request const& asked) {
   std::vector<launch_shape> shapes;
   for (u64 const size : asked.thread_blocks)
@@ -67,7 +68,8 @@ std::array<lap, sizeof...(Runs)> take_turns(std::vector<launch_shape> const& sha
   return laps;
 }
 
-/// The median, over rounds, of the first's time over the second's: how many times as fast the second is.
+/// The median, over rounds, of the first's time over the second's: how many times as fast the
+/// second is.
 inline double speedup(lap const& first, lap const& second) {
   std::vector<double> ratios;
   for (size_t i = 0; i < first.times_us.size(); ++i) ratios.push_back(first.times_us[i] / second.times_us[i]);

@@ -183,7 +183,8 @@ inline walk_outcome queue_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
     taken[static_cast<u64>(static_cast<u8*>(page) - first) / walked_page_bytes] = true;
   });
   if (!first) first = pool.memory();  // none is taken
-  std::vector<void*> list;  // of so many numbers as pages are free: what lies there does not matter to the queue
+  // of so many numbers as pages are free: what lies there does not matter to the queue
+  std::vector<void*> list;
   for (u64 i = 0; i < pool.pages() && list.size() < threads; ++i)
     if (!taken[i]) list.push_back(first + i * walked_page_bytes);
   device_buffer<void*> const free{list};
@@ -272,7 +273,8 @@ inline std::vector<result> walked_rows(request const& asked) {
   walked_pool pool{asked.pool_bytes / walked_page_bytes * walked_page_bytes};
   std::vector<result> rows;
   auto shares = asked.page_shares.empty() ? std::vector{0.5, 0.1, 0.01, 0.007, 0.005} : asked.page_shares;
-  std::sort(shares.begin(), shares.end(), std::greater{});  // pages are occupied, and none is given back
+  // pages are occupied, and none is given back
+  std::sort(shares.begin(), shares.end(), std::greater{});
   for (double const share : shares) {
     bool const occupied = pool.occupy_all_but(static_cast<u64>(static_cast<double>(pool.pages()) * share + 1e-6));
     for (u64 const threads : numbers) {

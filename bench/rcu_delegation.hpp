@@ -8,8 +8,9 @@
 // as many writers as elements, and the other threads only read. Threads: `workers`; one in
 // `readers_per_writer` threads is a writer.
 //
-// What a callback does is to poison the element, so that a reader which is still there would find out. Checked: nobody
-// met a poisoned element, every element was removed and reclaimed once, the list is empty and SRCU at rest.
+// What a callback does is to poison the element, so that a reader which is still there would find
+// out. Checked: nobody met a poisoned element, every element was removed and reclaimed once, the
+// list is empty and SRCU at rest.
 // Source: Gelado and Garland 2019, section 5.2 and figure 6.
 #pragma once
 
@@ -22,7 +23,8 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// An element of the list; links are indices. The node comes first: a callback is given its address.
+/// An element of the list; links are indices. The node comes first: a callback is given its
+/// address.
 struct tagged_element {
   srcu_node node;
   u32 next, previous;
@@ -105,7 +107,8 @@ struct search_and_remove {
   WARPHEAP_DEVICE static u32 find(tagged_list* list, u32 tag) {
     u32 at = list->size;
     for (;;) {
-      // relaxed: nothing is inserted while this runs, and read_lock() has acquired what was unlinked.
+      // relaxed: nothing is inserted while this runs, and read_lock() has acquired what was
+      // unlinked.
       at = atomic_ref<u32>{list->elements[at].next}.load(order::relaxed);
       if (at == list->size) return at;
       u32 const here =
@@ -117,8 +120,8 @@ struct search_and_remove {
     }
   }
 
-  /// Removes an element, which nobody else does. Mutexes are taken in the list's order, from the head on, so nobody waits in a
-  /// circle.
+  /// Removes an element, which nobody else does. Mutexes are taken in the list's order, from the
+  /// head on, so nobody waits in a circle.
   WARPHEAP_DEVICE static void unlink(tagged_list* list, u32 element) {
     auto const previous_of = [&](u32 of) { return atomic_ref<u32>{list->elements[of].previous}; };
     auto const next_of = [&](u32 of) { return atomic_ref<u32>{list->elements[of].next}; };
@@ -126,7 +129,8 @@ struct search_and_remove {
       // relaxed, all of them: the mutexes order writers, and SRCU what readers may see.
       u32 const previous = previous_of(element).load(order::relaxed);
       scoped_lock const before{spin_mutex{list->elements[previous].mutex}};
-      if (previous_of(element).load(order::relaxed) != previous) continue;  // it was removed meanwhile
+      // it was removed meanwhile
+      if (previous_of(element).load(order::relaxed) != previous) continue;
       scoped_lock const own{spin_mutex{list->elements[element].mutex}};
       u32 const next = next_of(element).load(order::relaxed);
       next_of(previous).store(next, order::relaxed);

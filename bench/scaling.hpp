@@ -1,6 +1,7 @@
-// scaling: the rate of malloc and of free by the number of threads that call once and together, from one warp to more than a GPU
-// runs at a time. Few threads show what a call costs, many what the allocator's hottest words let through, and the most what
-// happens as the pool fills up. Sizes: `sizes`; threads: `workers`.
+// scaling: the rate of malloc and of free by the number of threads that call once and together,
+// from one warp to more than a GPU runs at a time. Few threads show what a call costs, many what
+// the allocator's hottest words let through, and the most what happens as the pool fills up. Sizes:
+// `sizes`; threads: `workers`.
 // Source: Adinetz and Pleiter 2014, "Scalability": 16 and 256 bytes, a pool of 512 MiB.
 #pragma once
 

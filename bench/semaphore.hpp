@@ -41,8 +41,8 @@ struct batch_maker {
   }
 };
 
-/// One lane asks for all lanes that are here, for a batch at most each time: get(units) takes that many or fewer, and tells
-/// how many.
+/// One lane asks for all lanes that are here, for a batch at most each time: get(units) takes that
+/// many or fewer, and tells how many.
 template <class Get>
 WARPHEAP_DEVICE void get_units_of_lanes(u32 batch, Get get) {
   lane_group const group = group_of(simt::active_mask());
@@ -138,7 +138,8 @@ run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& a
   return made;
 }
 
-/// Rows of all contenders; all but the first have `ratio`, how many times as fast as the first they are.
+/// Rows of all contenders; all but the first have `ratio`, how many times as fast as the first they
+/// are.
 template <class... Contenders>
 std::vector<result> semaphore_of(request const& asked) {
   auto numbers = asked.workers;

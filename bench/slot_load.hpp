@@ -90,7 +90,8 @@ class slot_load {
     double const least = static_cast<double>(range_.least), most = static_cast<double>(range_.most);
     double const octaves = std::log2(most / least), window = std::min(octaves, 2.0);
     double const turned = 2.0 * static_cast<double>(number % steps_) / static_cast<double>(steps_);
-    double const way = turned < 1 ? turned : 2 - turned;  // 0 at the least of the range, 1 at the most
+    // 0 at the least of the range, 1 at the most
+    double const way = turned < 1 ? turned : 2 - turned;
     double const from = least * std::exp2((octaves - window) * way);
     return log_uniform_draw::from({static_cast<u64>(std::llround(from)),
                                    std::min(range_.most, static_cast<u64>(std::llround(from * std::exp2(window))))});

@@ -55,7 +55,8 @@ struct free_timed {
   }
 };
 
-/// Calls by the clock of each entry of `blocks`, by `heap` or what has its names; those of malloc ask for `wanted`.
+/// Calls by the clock of each entry of `blocks`, by `heap` or what has its names; those of malloc
+/// ask for `wanted`.
 template <class Heap>
 void launch_timed_asking(Heap heap, launch_shape shape, wanted_bytes wanted, void** blocks,
                          device_buffer<u64> const& cycles) {

@@ -5,11 +5,13 @@
 // `rounds`. `divergences` says who draws a random number: a thread, a warp or a thread block, whose
 // threads then all do the same.
 //
-// A thread without a block asks for one with a probability of 0.95 in even steps and 0.55 in odd ones; one with a block frees
-// it with 0.55 and 0.95. Operations are mallocs that came back with a block: those per second are what is compared.
+// A thread without a block asks for one with a probability of 0.95 in even steps and 0.55 in odd
+// ones; one with a block frees it with 0.55 and 0.95. Operations are mallocs that came back with a
+// block: those per second are what is compared.
 //
-// The timed kernels touch no block. The same steps run once more with blocks stamped when they come and looked at when they
-// go. Source: Adinetz and Pleiter 2014, the evaluation. Differs: both ways make the same draws.
+// The timed kernels touch no block. The same steps run once more with blocks stamped when they come
+// and looked at when they go. Source: Adinetz and Pleiter 2014, the evaluation. Differs: both ways
+// make the same draws.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// utilisation: how much of the pool is in callers' hands when the first call returns nullptr, by size, and for sizes mixed:
-// bytes asked for, over bytes of the pool. Rounding, headers, fragments, and searches that give up all show. Sizes: `sizes`;
-// mixed: `ranges`.
+// utilisation: how much of the pool is in callers' hands when the first call returns nullptr, by
+// size, and for sizes mixed: bytes asked for, over bytes of the pool. Rounding, headers, fragments,
+// and searches that give up all show. Sizes: `sizes`; mixed: `ranges`.
 //
 // Source: Pham et al. 2022, figure 12, there by unit size for one allocator and another.
 #pragma once

@@ -1,11 +1,13 @@
-// workers: what one call costs a thread while others make it too, in cycles, by the number of threads, from 2 to 16,384. The
-// host draws random numbers; by each it launches a kernel in which every worker allocates a block, or one in which every
-// worker frees one, both with a probability of 75%. After a while the heap is in a used state; then every call's cycles are
-// read around it. The figure is their mean; the times are those of whole launches. Then the same is played
-// with the creation policy alone (`direct_malloc`, `direct_free`). Sizes: `sizes`; workers: `workers`.
+// workers: what one call costs a thread while others make it too, in cycles, by the number of
+// threads, from 2 to 16,384. The host draws random numbers; by each it launches a kernel in which
+// every worker allocates a block, or one in which every worker frees one, both with a probability
+// of 75%. After a while the heap is in a used state; then every call's cycles are read around it.
+// The figure is their mean; the times are those of whole launches. Then the same is played with the
+// creation policy alone (`direct_malloc`, `direct_free`). Sizes: `sizes`; workers: `workers`.
 //
-// Source: Eckert 2014, section 5.1 and appendix B. Differs: there are at most `most_held` generations of blocks, and which
-// one is freed is drawn, so that the heap's fill stays within bounds and its holes are spread.
+// Source: Eckert 2014, section 5.1 and appendix B. Differs: there are at most `most_held`
+// generations of blocks, and which one is freed is drawn, so that the heap's fill stays within
+// bounds and its holes are spread.
 #pragma once
 
 #include <numeric>
@@ -52,7 +54,8 @@ class crowd_of_workers {
     if (sound()) fault_ = fault_of_emptied(heap_);
   }
 
-  /// Two rows, whose operations are called `malloc` and `free`. `blueprint` has scenario, allocator and parameters.
+  /// Two rows, whose operations are called `malloc` and `free`. `blueprint` has scenario, allocator
+  /// and parameters.
   void append_to(std::vector<result>& results, result blueprint, char const* malloc, char const* free) const {
     blueprint.operations = served_;
     blueprint.fault = fault_;
@@ -124,7 +127,8 @@ class crowd_of_workers {
   void examine() {
     if (!sound()) return;
     auto const found = bench::examine<Allocator>(blocks_, size_draw{bytes_});
-    failures_ = found.failures - empty_.size() * workers_;  // generations that were freed hold nullptr
+    // generations that were freed hold nullptr
+    failures_ = found.failures - empty_.size() * workers_;
     double const live = static_cast<double>(held_.size());
     served_ = static_cast<double>(workers_) - (failures_ ? static_cast<double>(failures_) / live : 0);
     fault_ = found.fault();

@@ -1,5 +1,5 @@
-// A kernel asks for memory, another one gives it back: every thread builds a linked list, and a second kernel, whose threads
-// are other threads, adds the lists up and frees them.
+// A kernel asks for memory, another one gives it back: every thread builds a linked list, and a
+// second kernel, whose threads are other threads, adds the lists up and frees them.
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -44,7 +44,8 @@ struct sum_and_free_lists {
 }  // namespace
 
 int main() {
-  warpheap::heap const heap{64_MiB};  // owns the pool; kernels get a reference of 16 bytes, by value
+  // owns the pool; kernels get a reference of 16 bytes, by value
+  warpheap::heap const heap{64_MiB};
   constexpr warpheap::launch_shape shape{16, 128};
   warpheap::device_buffer<node*> const lists{16 * 128};
   warpheap::device_buffer<unsigned> const sums{16 * 128};

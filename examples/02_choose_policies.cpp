@@ -1,5 +1,6 @@
-// An allocator is five policies, and another allocator is another type behind the same interface: one kernel runs on the
-// default heap, on the toolkit's, and on one whose five policies are all chosen here.
+// An allocator is five policies, and another allocator is another type behind the same interface:
+// one kernel runs on the default heap, on the toolkit's, and on one whose five policies are all
+// chosen here.
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -24,11 +25,16 @@ constexpr warpheap::creation::slab_bitmap_config small_slabs{.max_slab_log2 = 16
 constexpr warpheap::distribution::warp_coalesce_config large_pages{.page_bytes = 8192};
 
 using our_allocator =
-    warpheap::allocator<warpheap::creation::slab_bitmap<small_slabs>,              // slabs of 64 KiB at most
-                        warpheap::distribution::basic_warp_coalesce<large_pages>,  // small requests of a warp as one
-                        say_it,                                                    // a policy of our own
-                        warpheap::reserve_pool::external,                          // memory that is ours already
-                        warpheap::alignment::shrink<16>>;                          // sizes padded to multiples of 16
+    // slabs of 64 KiB at most
+    warpheap::allocator<warpheap::creation::slab_bitmap<small_slabs>,
+                        // small requests of a warp as one
+                        warpheap::distribution::basic_warp_coalesce<large_pages>,
+                        // a policy of our own
+                        say_it,
+                        // memory that is ours already
+                        warpheap::reserve_pool::external,
+                        // sizes padded to multiples of 16
+                        warpheap::alignment::shrink<16>>;
 
 static_assert(!our_allocator::traits.exact_out_of_memory, "parts wait for their neighbours: less is promised");
 

@@ -1,6 +1,7 @@
-// Lists that grow by pages: every thread collects the divisors of its numbers in a chain of pages of one size, of which it
-// takes another when the last is full, and gives them all back. Pages are found by random walks: no thread waits for another,
-// whoever else takes pages, and nobody has to say beforehand how many there will be.
+// Lists that grow by pages: every thread collects the divisors of its numbers in a chain of pages
+// of one size, of which it takes another when the last is full, and gives them all back. Pages are
+// found by random walks: no thread waits for another, whoever else takes pages, and nobody has to
+// say beforehand how many there will be.
 #include <warpheap/warpheap.hpp>
 
 #include <cstdio>
@@ -25,7 +26,8 @@ struct page {
 static_assert(sizeof(page) <= 256);
 
 struct collect_divisors {
-  // `sums` gets what the divisors of this thread's numbers add up to, read back from the chain; 0 if there was no page.
+  // `sums` gets what the divisors of this thread's numbers add up to, read back from the chain; 0
+  // if there was no page.
   WARPHEAP_DEVICE void operator()(page_ref heap, unsigned numbers, unsigned long long* sums) const {
     auto const first = static_cast<unsigned>(warpheap::global_thread_index()) * numbers + 1;
     page* last = nullptr;

@@ -1,7 +1,8 @@
-// How many scheduling points a second the host backend's deterministic mode makes: the price of a test under a seed.
+// How many scheduling points a second the host backend's deterministic mode makes: the price of a
+// test under a seed.
 //
-// 1,024 lanes on one core make relaxed atomics, and each is a scheduling point: with the round robin every one is also a
-// switch of fibers. items_per_second is points per second.
+// 1,024 lanes on one core make relaxed atomics, and each is a scheduling point: with the round
+// robin every one is also a switch of fibers. items_per_second is points per second.
 #include <benchmark/benchmark.h>
 
 #include "warpheap/platform/device_buffer.hpp"

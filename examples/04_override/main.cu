@@ -1,4 +1,5 @@
-// Kernels that are not edited, on our heap: hash_map.cu is compiled as it is, and once more with the options
+// Kernels that are not edited, on our heap: hash_map.cu is compiled as it is, and once more with
+// the options
 //
 //   -include warpheap/heap/override.hpp -Dbuild_map=build_map_on_warpheap
 //
@@ -40,7 +41,8 @@ int main() {
   if (cudaDeviceSetLimit(cudaLimitMallocHeapSize, 512_MiB) != cudaSuccess) return 1;
   auto const cudas = measure("CUDA's", build_map);
 
-  warpheap::override_heap const heap{512_MiB};  // from here on, hash_map.cu's second compilation allocates from it
+  // from here on, hash_map.cu's second compilation allocates from it
+  warpheap::override_heap const heap{512_MiB};
   auto const ours = measure("Warpheap's", build_map_on_warpheap);
 
   auto const live = heap.heap().statistics().live_blocks;

@@ -1,4 +1,5 @@
-// The version of this copy of Warpheap. These three numbers are the only place where it is written: the build reads them.
+// The version of this copy of Warpheap. These three numbers are the only place where it is written:
+// the build reads them.
 #pragma once
 
 #define WARPHEAP_VERSION_MAJOR 0

@@ -1,5 +1,5 @@
-// Kernels that do nothing but call the default allocator: what it costs a kernel in registers, stack
-// and machine code. Read by scripts/check_registers.py, which limits what each may take.
+// Kernels that do nothing but call the default allocator: what it costs a kernel in registers,
+// stack and machine code. Read by scripts/check_registers.py, which limits what each may take.
 #include <warpheap/warpheap.hpp>
 
 namespace {

@@ -1,7 +1,8 @@
-// Compiles with NVRTC, for the architectures named on the command line, the public header alone and a kernel that calls
-// malloc and free, and prints how much processor time each took. NVRTC has no standard headers: what slips into the core
-// fails here. A kernel with a tight launch bound is compiled as relocatable machine code, for the first and the last of
-// them: there ptxas looks whether all that it calls fits the bound.
+// Compiles with NVRTC, for the architectures named on the command line, the public header alone and
+// a kernel that calls malloc and free, and prints how much processor time each took. NVRTC has no
+// standard headers: what slips into the core fails here. A kernel with a tight launch bound is
+// compiled as relocatable machine code, for the first and the last of them: there ptxas looks
+// whether all that it calls fits the bound.
 //
 //   nvrtc INCLUDE_FOLDER ARCHITECTURE...      e.g. nvrtc include 75 90
 //

@@ -1,4 +1,5 @@
-// Device code that calls malloc, free, new and delete, and knows nothing of Warpheap. Read by scripts/check_override.py.
+// Device code that calls malloc, free, new and delete, and knows nothing of Warpheap. Read by
+// scripts/check_override.py.
 struct shape {
   __device__ virtual ~shape() {}
   __device__ virtual unsigned area() const { return 0; }

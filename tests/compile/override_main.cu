@@ -1,4 +1,5 @@
-// A program whose kernels are in override_kernels.cu, with a heap for them. Read by scripts/check_override.py.
+// A program whose kernels are in override_kernels.cu, with a heap for them. Read by
+// scripts/check_override.py.
 #include <warpheap/heap/override.hpp>
 
 void launch_kernels(unsigned* results);

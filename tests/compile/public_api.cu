@@ -1,5 +1,6 @@
-// Calls every function that a kernel may call on each allocator the public header names, so that compiling this file for
-// an architecture shows that the interface works there. Read by scripts/check_architectures.py.
+// Calls every function that a kernel may call on each allocator the public header names, so that
+// compiling this file for an architecture shows that the interface works there. Read by
+// scripts/check_architectures.py.
 #include <warpheap/warpheap.hpp>
 
 template <class Ref>

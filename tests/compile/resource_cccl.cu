@@ -1,4 +1,5 @@
-// A heap in memory of a CCCL memory resource, as CUDA 13.0 spells it. Compiled by scripts/check_memory_resource.py, not run.
+// A heap in memory of a CCCL memory resource, as CUDA 13.0 spells it. Compiled by
+// scripts/check_memory_resource.py, not run.
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #include <cuda/memory_resource>
 #include <warpheap/warpheap.hpp>

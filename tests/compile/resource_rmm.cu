@@ -1,4 +1,5 @@
-// A heap in memory of RMM's resources, by value and by reference. Compiled by scripts/check_memory_resource.py, not run.
+// A heap in memory of RMM's resources, by value and by reference. Compiled by
+// scripts/check_memory_resource.py, not run.
 #include <rmm/mr/cuda_memory_resource.hpp>
 #include <rmm/mr/pool_memory_resource.hpp>
 #include <rmm/resource_ref.hpp>

@@ -1,4 +1,5 @@
-// The reference allocator with one thing wrong, and the search for a schedule under which a check sees it.
+// The reference allocator with one thing wrong, and the search for a schedule under which a check
+// sees it.
 #pragma once
 
 #include "reference.hpp"
@@ -8,7 +9,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// What `check` says of a broken allocator under the first schedule that shows the fault; empty if none of `seeds` does.
+/// What `check` says of a broken allocator under the first schedule that shows the fault; empty if
+/// none of `seeds` does.
 template <class Check>
 std::string first_complaint(u32 seeds, Check check) {
 #if defined(__CUDACC__)

@@ -1,4 +1,5 @@
-// Halloc as it is, and with several rows, short probes and slabs that are soon sparse, so that slabs change hands.
+// Halloc as it is, and with several rows, short probes and slabs that are soon sparse, so that
+// slabs change hands.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -1,4 +1,5 @@
-// One heap under test and the launches that a check makes on it. Lists of holdings live on the host between launches.
+// One heap under test and the launches that a check makes on it. Lists of holdings live on the host
+// between launches.
 #pragma once
 
 #include <algorithm>
@@ -34,15 +35,16 @@ class harness {
 
   explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
 
-  /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back and change their
-  /// class after few steps. Where no block is that large because blocks are limited, as many blocks as leave two a lane, next to
-  /// each other;
-  /// because the pool lies in two pieces, as many as leave the end of one and the start of the other. The ballast is nobody's
+  /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back
+  /// and change their class after few steps. Where no block is that large because blocks are
+  /// limited, as many blocks as leave two a lane, next to each other; because the pool lies in two
+  /// pieces, as many as leave the end of one and the start of the other. The ballast is nobody's
   /// business: it stays, and quiet() does not count it.
   static harness cramped(scenario const& with) {
     harness made{with};
     if constexpr (limited && traits.exact_out_of_memory) {
-      // The room is in one piece: blocks that others hold would keep what lies between them from other sizes.
+      // The room is in one piece: blocks that others hold would keep what lies between them from
+      // other sizes.
       auto blocks = made.fill(traits.largest_bytes);
       std::sort(blocks.begin(), blocks.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
       u64 const left = std::min<u64>(blocks.size(), 2 * with.lanes() + 16);
@@ -66,8 +68,8 @@ class harness {
   /// `bytes`, or what the allocator serves at most.
   static constexpr u64 capped(u64 bytes) { return std::min<u64>(bytes, traits.largest_bytes); }
 
-  /// Blocks of `bytes` that an empty heap of this size holds: of an allocator of limited blocks, which may be much larger
-  /// than what is asked for, it says so itself.
+  /// Blocks of `bytes` that an empty heap of this size holds: of an allocator of limited blocks,
+  /// which may be much larger than what is asked for, it says so itself.
   u64 room_for(u64 bytes) const {
     if constexpr (limited && traits.exact_out_of_memory) return heap_.available_slots(bytes);
     else return with_.pool_bytes / bytes;
@@ -166,7 +168,8 @@ class harness {
   }
 
  private:
-  /// Threads that share one block's pattern, so that blocks of many megabytes are not one thread's work.
+  /// Threads that share one block's pattern, so that blocks of many megabytes are not one thread's
+  /// work.
   static u64 stripes(holdings const& list) {
     u64 largest = 0;
     for (auto const& block : list) largest = std::max(largest, block.bytes);

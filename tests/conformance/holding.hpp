@@ -1,5 +1,6 @@
-// What a test holds: blocks of memory with the sizes that were asked for, and the pattern that its holder writes over all
-// of one. A pattern is derived from who holds the block, so a block that two hold cannot keep both.
+// What a test holds: blocks of memory with the sizes that were asked for, and the pattern that its
+// holder writes over all of one. A pattern is derived from who holds the block, so a block that two
+// hold cannot keep both.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// One request and, once served, where its memory starts; address 0 if it was refused or not asked yet.
+/// One request and, once served, where its memory starts; address 0 if it was refused or not asked
+/// yet.
 struct holding {
   u64 address = 0;
   u64 bytes = 0;
@@ -41,13 +43,15 @@ inline holdings every(u64 first, u64 last, u64 step = 1) {
 /// What holder `tag` writes into word `index` of a block.
 WARPHEAP_HOST_DEVICE constexpr u64 pattern(u64 tag, u64 index) { return mix(tag + 1) + index * 0x9e37'79b9'7f4a'7c15u; }
 
-/// The words of a block that lane `rank` of `lanes` looks after; the bytes behind the last whole word belong to lane 0.
+/// The words of a block that lane `rank` of `lanes` looks after; the bytes behind the last whole
+/// word belong to lane 0.
 struct stripe {
   u64 rank = 0;
   u64 lanes = 1;
 };
 
-/// Byte `index` of what holder `tag` writes: its words, lowest byte first, so that a part of a pattern is a pattern.
+/// Byte `index` of what holder `tag` writes: its words, lowest byte first, so that a part of a
+/// pattern is a pattern.
 WARPHEAP_HOST_DEVICE constexpr u8 pattern_byte(u64 tag, u64 index) {
   return static_cast<u8>(pattern(tag, index / sizeof(u64)) >> 8 * (index % sizeof(u64)));
 }

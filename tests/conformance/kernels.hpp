@@ -1,5 +1,6 @@
-// The kernels that most checks are made of. Each serves a list of any length with a grid of any shape: thread t takes the
-// entries t, t + threads, …, so that lanes leave the loop at different times and call the heap divergently.
+// The kernels that most checks are made of. Each serves a list of any length with a grid of any
+// shape: thread t takes the entries t, t + threads, …, so that lanes leave the loop at different
+// times and call the heap divergently.
 #pragma once
 
 #include "holding.hpp"
@@ -26,8 +27,8 @@ struct free_each {
   }
 };
 
-/// Asks for random sizes in [least, most] until a call finds no memory, in every thread. `served` counts the blocks, also
-/// those beyond `capacity`, which are lost.
+/// Asks for random sizes in [least, most] until a call finds no memory, in every thread. `served`
+/// counts the blocks, also those beyond `capacity`, which are lost.
 struct fill_until_null {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 least, u64 most, u64 seed, holding* list, u64 capacity,
@@ -52,7 +53,8 @@ struct write_each {
   }
 };
 
-/// Counts the stripes in which another pattern is found, each looked at by another thread than the one that wrote it.
+/// Counts the stripes in which another pattern is found, each looked at by another thread than the
+/// one that wrote it.
 struct verify_each {
   WARPHEAP_DEVICE void operator()(holding const* list, u64 count, u64 salt, u64 lanes, u64* damaged) const {
     for (u64 i = global_thread_index(); i < count * lanes; i += grid_threads()) {

@@ -1,6 +1,6 @@
-// The contract kept by the simplest means: pages under one spin lock, found first fit. Slow and right, so that the suite
-// itself can be tested: this allocator must pass it, and each of its faults, chosen at compile time, must be caught by the
-// check that is there for it.
+// The contract kept by the simplest means: pages under one spin lock, found first fit. Slow and
+// right, so that the suite itself can be tested: this allocator must pass it, and each of its
+// faults, chosen at compile time, must be caught by the check that is there for it.
 //
 //   owners[page]   0 free; else the pages of the block at its first page, and `inner` at its others
 #pragma once

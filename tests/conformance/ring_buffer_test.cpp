@@ -1,5 +1,5 @@
-// Frames of one size, and requests that are refused above it: PIConGPU's 8 KiB, and small ones of an odd size, which fill
-// no pool to its end.
+// Frames of one size, and requests that are refused above it: PIConGPU's 8 KiB, and small ones of
+// an odd size, which fill no pool to its end.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -1,6 +1,6 @@
-// The contract of docs/design/heap.md as tests: WARPHEAP_CONFORMANCE(name, allocator) puts an allocator through every
-// claim that its traits and its members promise, as tests `name.Claim`. What it does not promise is not registered, so that
-// a test that passes has tested something.
+// The contract of docs/design/heap.md as tests: WARPHEAP_CONFORMANCE(name, allocator) puts an
+// allocator through every claim that its traits and its members promise, as tests `name.Claim`.
+// What it does not promise is not registered, so that a test that passes has tested something.
 #pragma once
 
 #include "checks/blocks.hpp"
@@ -44,11 +44,13 @@ class claim_test : public testing::Test {
   size_t largest_;  ///< bytes of a request that may be served
 };
 
-/// Registers the claims about one allocator, so many deterministic schedules each: hundreds for the central ones.
+/// Registers the claims about one allocator, so many deterministic schedules each: hundreds for the
+/// central ones.
 template <class Allocator>
 class suite {
  public:
-  /// With `fewer`, so many times fewer schedules: for an allocator whose own tests run as many on smaller pools.
+  /// With `fewer`, so many times fewer schedules: for an allocator whose own tests run as many on
+  /// smaller pools.
   explicit suite(char const* name, crowd on_gpu = crowd::full, u32 fewer = 1)
       : name_{name}, on_gpu_{on_gpu}, fewer_{fewer} {
     claim_for_every_allocator();
@@ -166,7 +168,7 @@ class suite {
 }  // namespace conformance
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 
-/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`; a `crowd` may follow, and how many
-/// times fewer schedules.
+/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`; a
+/// `crowd` may follow, and how many times fewer schedules.
 #define WARPHEAP_CONFORMANCE(name, Allocator, ...) \
   static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name __VA_OPT__(, ) __VA_ARGS__ }

@@ -1,4 +1,5 @@
-// UAlloc alone: blocks of up to 1 KiB. tests/policy/ has it on pools of a few bins under many more schedules.
+// UAlloc alone: blocks of up to 1 KiB. tests/policy/ has it on pools of a few bins under many more
+// schedules.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

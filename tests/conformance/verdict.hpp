@@ -1,5 +1,5 @@
-// What a check found. Checks return a verdict in place of asserting, so that the same check can be held against an
-// allocator that must pass it and against a broken one that must not.
+// What a check found. Checks return a verdict in place of asserting, so that the same check can be
+// held against an allocator that must pass it and against a broken one that must not.
 #pragma once
 
 #include <gtest/gtest.h>

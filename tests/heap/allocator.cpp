@@ -166,8 +166,8 @@ static_assert(offers_what_only_some_can<default_allocator>);
 static_assert(offers_what_only_some_can<coalesced>);
 static_assert(!offers_what_only_some_can<plain_allocator<echo>>);
 
-/// Over any creation policy, parts know their size, and a warp can ask at once; a heap that has no pool to look at cannot
-/// say whose a pointer is.
+/// Over any creation policy, parts know their size, and a warp can ask at once; a heap that has no
+/// pool to look at cannot say whose a pointer is.
 template <class Allocator>
 constexpr bool knows_sizes = requires(Allocator heap, void* memory) {
   heap.usable_size(memory);

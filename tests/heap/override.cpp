@@ -1,5 +1,6 @@
-// The heap behind device code's malloc, free, new and delete: what its functions answer bound and unbound, in one unit and
-// in two. That kernels' own calls reach them is tests/override's claim, which needs nvcc.
+// The heap behind device code's malloc, free, new and delete: what its functions answer bound and
+// unbound, in one unit and in two. That kernels' own calls reach them is tests/override's claim,
+// which needs nvcc.
 #include "warpheap/heap/override.hpp"
 
 #include <gmock/gmock.h>

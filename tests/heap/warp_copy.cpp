@@ -1,4 +1,5 @@
-// Copies shared by the lanes that are there: every lane's own bytes arrive, and none beside them is touched.
+// Copies shared by the lanes that are there: every lane's own bytes arrive, and none beside them is
+// touched.
 #include "warpheap/heap/warp_copy.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ using namespace warpheap;
 /// Room of one lane: what it copies, and bytes behind that must stay.
 constexpr u64 room = 4096 + 64;
 
-/// Lane t copies or zeroes bytes[t] bytes; with `divergent` set, lanes of three kinds from three places.
+/// Lane t copies or zeroes bytes[t] bytes; with `divergent` set, lanes of three kinds from three
+/// places.
 template <size_t Alignment>
 struct copy_or_zero {
   WARPHEAP_DEVICE void operator()(u8* to, u8 const* from, u64 const* bytes, bool zeroes, bool divergent) const {

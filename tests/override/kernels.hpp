@@ -1,5 +1,5 @@
-// What kernels.cu and other_unit.cu have for the host: plain CUDA, without a word of Warpheap. Each function launches one
-// kernel of `threads` threads and waits for it.
+// What kernels.cu and other_unit.cu have for the host: plain CUDA, without a word of Warpheap. Each
+// function launches one kernel of `threads` threads and waits for it.
 #pragma once
 
 #include <cuda_runtime_api.h>

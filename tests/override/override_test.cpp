@@ -1,6 +1,7 @@
-// Kernels of units that know nothing of Warpheap get their memory from our heap. Built twice: with every unit a device
-// program of its own, each compiled with override.hpp; and with -rdc=true, where this unit and kernels.cu are, with an
-// allocator of the program's choice, and other_unit.cu is served by the linker.
+// Kernels of units that know nothing of Warpheap get their memory from our heap. Built twice: with
+// every unit a device program of its own, each compiled with override.hpp; and with -rdc=true,
+// where this unit and kernels.cu are, with an allocator of the program's choice, and other_unit.cu
+// is served by the linker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -1,4 +1,5 @@
-// override.hpp with an allocator of the program's own choice. What its units are compiled with, in place of override.hpp.
+// override.hpp with an allocator of the program's own choice. What its units are compiled with, in
+// place of override.hpp.
 #pragma once
 
 #include <warpheap/heap/override_allocator.hpp>

@@ -1,4 +1,5 @@
-// A user's program: every thread of a kernel allocates a block, writes to it, and frees it. Compiled for either backend.
+// A user's program: every thread of a kernel allocates a block, writes to it, and frees it.
+// Compiled for either backend.
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 

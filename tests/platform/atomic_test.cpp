@@ -128,7 +128,8 @@ struct wrap_around {
 
 TYPED_TEST(AtomicInteger, SumsWrapAround) {
   using limits = std::numeric_limits<TypeParam>;
-  auto const lowest = static_cast<TypeParam>(limits::max() / 2 + 1);  // minus itself, where T is signed
+  // minus itself, where T is signed
+  auto const lowest = static_cast<TypeParam>(limits::max() / 2 + 1);
   for_each_schedule(4, [&] {
     device_buffer<TypeParam> word(std::vector<TypeParam>{0, limits::min(), 0, 2});
     launch({1, 1}, wrap_around<TypeParam>{}, word.data(), limits::is_signed ? limits::min() : lowest);
@@ -193,7 +194,8 @@ struct add_fractions {
     u64 const thread = global_thread_index();
     olds[thread] = atomic_ref<T>{sums[0]}.fetch_add(T(0.25), order::relaxed);
     atomic_ref<T>{sums[1]}.fetch_sub(T(1.5), order::relaxed);
-    T seen = atomic_ref<T>{sums[2]}.load(order::relaxed);  // the largest, as atomic_value.hpp advises
+    // the largest, as atomic_value.hpp advises
+    T seen = atomic_ref<T>{sums[2]}.load(order::relaxed);
     T const own = static_cast<T>(thread) - T(99.5);
     while (seen < own && !atomic_ref<T>{sums[2]}.compare_exchange(seen, own, order::relaxed, order::relaxed)) {
     }
@@ -228,8 +230,10 @@ struct compare_bits {
     results[1] = to_word(expected) == to_word(T(0.0));
     zero.store(T(-0.0), order::relaxed);
     results[2] = to_word(zero.load(order::relaxed)) == to_word(T(-0.0));
-    results[3] = to_word(zero.fetch_sub(T(0.0), order::relaxed)) == to_word(T(-0.0));  // -0.0 - 0.0 is -0.0
-    results[4] = to_word(zero.fetch_add(T(0.0), order::relaxed)) == to_word(T(-0.0));  // -0.0 + 0.0 is 0.0
+    // -0.0 - 0.0 is -0.0
+    results[3] = to_word(zero.fetch_sub(T(0.0), order::relaxed)) == to_word(T(-0.0));
+    // -0.0 + 0.0 is 0.0
+    results[4] = to_word(zero.fetch_add(T(0.0), order::relaxed)) == to_word(T(-0.0));
     results[5] = to_word(zero.exchange(T(2.75), order::relaxed)) == to_word(T(0.0));
     expected = nan.load(order::relaxed);
     auto const payload = to_word(expected);

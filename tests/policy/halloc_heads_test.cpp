@@ -1,5 +1,6 @@
-// How rows come by their heads: one ahead of a quiet row and more of one that ran dry, many slabs at a time from TBuddy while
-// there are plenty, all of them back when a large block needs them; and what is counted of that.
+// How rows come by their heads: one ahead of a quiet row and more of one that ran dry, many slabs
+// at a time from TBuddy while there are plenty, all of them back when a large block needs them; and
+// what is counted of that.
 #include "halloc_pool.hpp"
 
 #include <algorithm>
@@ -145,7 +146,8 @@ TEST(HallocHeads, ARowThatRanDryHasMoreAhead) {
 
 #if !defined(__CUDACC__)
 
-/// Several pools' worth of crowds: nobody searches a heap that has free slabs, as long as a row's head is on its way.
+/// Several pools' worth of crowds: nobody searches a heap that has free slabs, as long as a row's
+/// head is on its way.
 TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
   constexpr u64 bursts = 6;
   u64 searches = 0;

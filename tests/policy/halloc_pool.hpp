@@ -1,4 +1,5 @@
-// A halloc heap of a few slabs of 16 KiB, so that a few lanes can fill it, empty it and fight over it.
+// A halloc heap of a few slabs of 16 KiB, so that a few lanes can fill it, empty it and fight over
+// it.
 #pragma once
 
 #include "quiet_pool.hpp"
@@ -7,7 +8,8 @@ namespace warpheap::test {
 
 inline constexpr u64 halloc_slab_bytes = 16384;
 
-/// Several rows on few slabs, short probes, and slabs that are soon sparse: they change hands all the time.
+/// Several rows on few slabs, short probes, and slabs that are soon sparse: they change hands all
+/// the time.
 inline constexpr creation::halloc_config few_slabs{
     .slab_bytes = 16384, .sparse_up_to = 500, .probes = 2, .check_every = 1, .slabs_per_row = 2, .counts_work = true};
 using small_halloc = creation::halloc<few_slabs>;
@@ -20,7 +22,8 @@ class halloc_pool : public quiet_pool<Allocator> {
   halloc_pool(u64 bytes, int) : quiet_pool<Allocator>{bytes} {}
 };
 
-/// Bytes of a request, drawn: of one kind of chunks, or of any size; with large ones among them, if wished.
+/// Bytes of a request, drawn: of one kind of chunks, or of any size; with large ones among them, if
+/// wished.
 struct halloc_sizes {
   u32 least, doublings;
   u32 large_bytes = 0;  ///< of every fourth request, if not 0

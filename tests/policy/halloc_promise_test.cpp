@@ -1,5 +1,6 @@
-// nullptr means that no suitable block was free during the whole call. So a block that nobody else can take is found, whatever
-// others do beside the search; and a search ends, whatever others do. Each claim is tested on twins that break it, too.
+// nullptr means that no suitable block was free during the whole call. So a block that nobody else
+// can take is found, whatever others do beside the search; and a search ends, whatever others do.
+// Each claim is tested on twins that break it, too.
 #include "halloc_pool.hpp"
 
 #include <algorithm>
@@ -61,8 +62,8 @@ void* ask_beside(halloc_pool<Allocator> const& pool, launch_shape shape, ask_bes
 template <class Steps = careful_steps>
 using few = creation::halloc<few_slabs, Steps>;
 
-/// A heap of 16-byte blocks with holes of one block each, which no longer block fits into. Others ask for those in vain, and
-/// the chunks that they are promised are as many as there are.
+/// A heap of 16-byte blocks with holes of one block each, which no longer block fits into. Others
+/// ask for those in vain, and the chunks that they are promised are as many as there are.
 template <class Steps>
 bool finds_a_hole(u32 holes, launch_shape shape, way how) {
   halloc_pool<few<Steps>> const pool{2};
@@ -85,8 +86,9 @@ TEST(HallocPromise, AHoleThatNobodyElseFitsIntoIsFound) {
     });
 }
 
-/// Others take three blocks in all, of any kind or as large as a slab, and ask in vain for more than there is: so one slab of
-/// four is nobody's all the time, though it may be on its way between sets and TBuddy.
+/// Others take three blocks in all, of any kind or as large as a slab, and ask in vain for more
+/// than there is: so one slab of four is nobody's all the time, though it may be on its way between
+/// sets and TBuddy.
 template <class Steps>
 bool finds_a_slab(u64 bytes, way how) {
   constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 4}};
@@ -104,8 +106,8 @@ TEST(HallocPromise, ASlabThatNobodyElseTakesIsFound) {
     });
 }
 
-/// One slab is nobody's, of which others want two: they bring it back to TBuddy again and again, and all rows take it from
-/// there.
+/// One slab is nobody's, of which others want two: they bring it back to TBuddy again and again,
+/// and all rows take it from there.
 template <class Steps>
 bool finds_a_slab_on_its_way(u64 bytes, way how) {
   constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 4}, {6, 1}};
@@ -123,8 +125,8 @@ TEST(HallocPromise, ASlabThatGoesToAndFroIsFound) {
     });
 }
 
-/// Thread 0 searches a fresh heap of four slabs. Meanwhile a row gets a slab from TBuddy, and one more to have it ready, which
-/// may be behind the search; then others take the last two.
+/// Thread 0 searches a fresh heap of four slabs. Meanwhile a row gets a slab from TBuddy, and one
+/// more to have it ready, which may be behind the search; then others take the last two.
 struct search_beside_a_move {
   u64 seed;
 
@@ -157,8 +159,8 @@ TEST(HallocPromise, ASlabThatWasMovedBehindASearchIsFound) {
   for_each_schedule(1000, [] { EXPECT_TRUE(finds_what_was_moved<careful_steps>()); });
 }
 
-/// Others take two chunks of the only slab, give them back, and so leave it empty and free now and then; three of its five
-/// places for the largest block are nobody's all the time.
+/// Others take two chunks of the only slab, give them back, and so leave it empty and free now and
+/// then; three of its five places for the largest block are nobody's all the time.
 template <class Steps>
 bool finds_a_place(launch_shape shape, way how) {
   halloc_pool<few<Steps>> const pool{1};
@@ -172,8 +174,8 @@ TEST(HallocPromise, APlaceInASlabThatIsJustLeftEmptyIsFound) {
   });
 }
 
-/// Of four pairs of slabs one block and the two that others take spoil three for a block of two slabs. Others also ask in vain
-/// for the whole pool.
+/// Of four pairs of slabs one block and the two that others take spoil three for a block of two
+/// slabs. Others also ask in vain for the whole pool.
 template <class Steps>
 bool finds_a_pair(way how) {
   constexpr launch_shape shapes[] = {{3, 1}, {1, 3}};
@@ -214,8 +216,9 @@ TEST(HallocPromise, AFullHeapServesWhatIsFreed) {
   });
 }
 
-/// Thread 0 searches for more chunks in a row than there are. Until it is told, the others give back one chunk each of a full
-/// heap and take one again, so that there is always a slab that has to be looked at.
+/// Thread 0 searches for more chunks in a row than there are. Until it is told, the others give
+/// back one chunk each of a full heap and take one again, so that there is always a slab that has
+/// to be looked at.
 struct search_beside_churn {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, void** blocks, u32* ended, void** got) const {

@@ -1,5 +1,6 @@
-// halloc over a few slabs: sizes and places of blocks, block lengths side by side in one slab, heads that change, memory that
-// goes from slabs to large blocks and back, what frees of the wrong address do, and the options.
+// halloc over a few slabs: sizes and places of blocks, block lengths side by side in one slab,
+// heads that change, memory that goes from slabs to large blocks and back, what frees of the wrong
+// address do, and the options.
 #include "halloc_pool.hpp"
 
 #include <algorithm>
@@ -44,7 +45,8 @@ TEST(Halloc, AlignsWhatIsAskedFor) {
   pool.expect_quiet(bytes.size());
 }
 
-/// Every slab gives as many blocks of a size as it has chunks for, and all of a full pool are apart.
+/// Every slab gives as many blocks of a size as it has chunks for, and all of a full pool are
+/// apart.
 TEST(Halloc, FillsEverySlabWithEverySize) {
   for (u32 size = 0; size < chunks::sizes; ++size) {
     halloc_pool<> const pool{3};

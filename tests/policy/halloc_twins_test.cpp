@@ -1,4 +1,5 @@
-// Broken twins: a step of the protocol left out or turned around must be seen by the test that guards it.
+// Broken twins: a step of the protocol left out or turned around must be seen by the test that
+// guards it.
 #include "halloc_pool.hpp"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ struct takes_free_slabs_unlocked : careful_steps {
   static constexpr bool locks_free_slabs = false;
 };
 
-// A row's head is replaced by who has seen it full once, though another one has been put in its place.
+// A row's head is replaced by who has seen it full once, though another one has been put in its
+// place.
 struct replaces_any_head : careful_steps {
   static constexpr bool rechecks_head = false;
 };
@@ -82,7 +84,8 @@ bool replaces_a_head_once() {
   return pool.allocator().work().replacements == before + 1 && pool.is_quiet(1) && blocks[0];
 }
 
-/// The first thread frees a block of a full slab, the others ask for one; what they did not get is there afterwards.
+/// The first thread frees a block of a full slab, the others ask for one; what they did not get is
+/// there afterwards.
 struct free_or_ask {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, void* block, void** got) const {

@@ -1,6 +1,7 @@
-// What tests of creation policies do to all of them: a heap in memory of its own that is looked at when all is quiet, kernels
-// that ask and free, and a churn in which a block that two lanes have is noticed. Pools are small: a few lanes can fill one,
-// empty it and fight over it, so what a heap of a mebibyte or more shows rarely, they show in every schedule.
+// What tests of creation policies do to all of them: a heap in memory of its own that is looked at
+// when all is quiet, kernels that ask and free, and a churn in which a block that two lanes have is
+// noticed. Pools are small: a few lanes can fill one, empty it and fight over it, so what a heap of
+// a mebibyte or more shows rarely, they show in every schedule.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ namespace warpheap::test {
 template <class Allocator>
 class quiet_pool {
  public:
-  /// A heap of `bytes` that starts `offset` bytes after its memory does, so seldom at a round address.
+  /// A heap of `bytes` that starts `offset` bytes after its memory does, so seldom at a round
+  /// address.
   explicit quiet_pool(u64 bytes, u64 offset = 24)
       : memory_{Allocator::required_bytes(bytes) + offset},
         allocator_{Allocator::place(memory_.data() + offset, bytes)} {
@@ -27,7 +29,8 @@ class quiet_pool {
 
   Allocator const& allocator() const { return allocator_; }
 
-  /// Whether every invariant holds, `live` blocks are there, and so many frees were ignored as are known of.
+  /// Whether every invariant holds, `live` blocks are there, and so many frees were ignored as are
+  /// known of.
   bool is_quiet(u64 live, u64 ignored = 0) const {
     auto const counts = allocator_.statistics();
     return allocator_.check_invariants().empty() && counts.live_blocks == live &&
@@ -87,7 +90,8 @@ struct placed_block {
   u64 address, usable;
 };
 
-/// Kernel: one thread asks for sizes (with alignments, if there are any) one after the other, keeping each.
+/// Kernel: one thread asks for sizes (with alignments, if there are any) one after the other,
+/// keeping each.
 struct create_in_order {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u64 const* bytes, u64 const* alignments, u32 count,
@@ -149,8 +153,8 @@ struct doubled_sizes {
   WARPHEAP_DEVICE u32 draw(random_sequence& random) const { return least << random.below(doublings + 1); }
 };
 
-/// Every lane keeps up to `held_max` blocks of drawn sizes, of 4 bytes at least, writes a tag into both ends of each, and checks
-/// the tags before it frees. All are freed at the end.
+/// Every lane keeps up to `held_max` blocks of drawn sizes, of 4 bytes at least, writes a tag into
+/// both ends of each, and checks the tags before it frees. All are freed at the end.
 template <class Sizes>
 struct tagged_churn {
   static constexpr u32 most_held = 4;
@@ -195,8 +199,8 @@ lanes_report report_of(quiet_pool<Allocator> const& pool, launch_shape shape, Bo
   return report[0];
 }
 
-/// A churn in the pools of `make_pool()` under many schedules, in which lanes are served and meet nobody in their blocks;
-/// `expect_after(pool)` says what must hold then.
+/// A churn in the pools of `make_pool()` under many schedules, in which lanes are served and meet
+/// nobody in their blocks; `expect_after(pool)` says what must hold then.
 template <class MakePool, class Sizes, class ExpectAfter>
 void expect_clean_churn(unsigned seeds, MakePool make_pool, launch_shape shape, u32 rounds, Sizes sizes,
                         ExpectAfter expect_after) {

@@ -1,4 +1,5 @@
-// A random_walk heap of a few words of a few pages, so that a few lanes can fill it, empty it and fight over it.
+// A random_walk heap of a few words of a few pages, so that a few lanes can fill it, empty it and
+// fight over it.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@ class walk_pool : public quiet_pool<Walk> {
   explicit walk_pool(u32 pages) : quiet_pool<Walk>{pages * page_bytes} {}
 };
 
-/// Every lane takes a page, writes its tag, waits a little, finds it, and frees the page; again and again. Every lane holds
-/// one page at most.
+/// Every lane takes a page, writes its tag, waits a little, finds it, and frees the page; again and
+/// again. Every lane holds one page at most.
 struct walk_churn {
   static constexpr u32 words = 16;
 

@@ -128,7 +128,8 @@ TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
   EXPECT_EQ(taken.thread_steps, 32 * taken.warp_steps) << "TAS and WAS are one";
 }
 
-/// More lanes than pages, each alone, come and go in a pool of `words` words of a page: nobody looks at a word twice in a search.
+/// More lanes than pages, each alone, come and go in a pool of `words` words of a page: nobody
+/// looks at a word twice in a search.
 template <class Walk>
 void expect_few_looks(u32 words) {
   for_each_schedule(100, [&] {
@@ -138,7 +139,8 @@ void expect_few_looks(u32 words) {
     launch({8, 1}, walk_churn{}, pool.allocator(), 10u, device_buffer<lanes_report>(1).data());
     synchronize();
     auto const taken = pool.allocator().steps_taken();
-    u64 const most = 1 + align_up(words, 8);  // a walk of one step; a lane looks at eight words at once
+    // a walk of one step; a lane looks at eight words at once
+    u64 const most = 1 + align_up(words, 8);
     EXPECT_LE(taken.thread_steps, taken.threads * most);
     EXPECT_GT(taken.thread_steps, 2 * taken.threads) << "hardly anybody searched";
     EXPECT_TRUE(pool.is_quiet(words - 3));

@@ -1,4 +1,5 @@
-// Broken twins of the random walks: a step left out or turned around must be seen by the test that guards it.
+// Broken twins of the random walks: a step left out or turned around must be seen by the test that
+// guards it.
 #include <set>
 
 #include "random_walk_pool.hpp"
@@ -23,7 +24,8 @@ bool serves_each_page_once(u32 pages, launch_shape shape) {
   return pool.is_quiet(0);
 }
 
-/// Whether lanes that hold a page each at most find what they wrote, are served or refused, and leave nothing.
+/// Whether lanes that hold a page each at most find what they wrote, are served or refused, and
+/// leave nothing.
 template <class Walk>
 bool keeps_pages_apart(launch_shape shape, u32 rounds) {
   u32 const lanes = shape.blocks * shape.threads;
@@ -35,7 +37,8 @@ bool keeps_pages_apart(launch_shape shape, u32 rounds) {
   return seen.broken == 0 && seen.served != 0 && seen.served + seen.refused == lanes * rounds && pool.is_quiet(0);
 }
 
-/// Whether nobody is refused while one of `pages` pages is nobody's, in a pool of which `others` more are taken all the time.
+/// Whether nobody is refused while one of `pages` pages is nobody's, in a pool of which `others`
+/// more are taken all the time.
 template <class Walk>
 bool finds_what_stays_free(u32 pages, launch_shape shape, u32 rounds, u32 others = 0, u64* refused = nullptr) {
   walk_pool<Walk> const pool{pages + others};

@@ -1,5 +1,5 @@
-// Where pools come from: memory of others that starts anywhere, pinned memory of the host, and memory resources of both
-// spellings, by reference and by value.
+// Where pools come from: memory of others that starts anywhere, pinned memory of the host, and
+// memory resources of both spellings, by reference and by value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

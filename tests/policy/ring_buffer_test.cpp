@@ -1,5 +1,5 @@
-// ring_buffer over a handful of frames: a full buffer is reported to everybody who meets it, a frame has one owner at a
-// time whatever is freed, and geometries at their limits.
+// ring_buffer over a handful of frames: a full buffer is reported to everybody who meets it, a
+// frame has one owner at a time whatever is freed, and geometries at their limits.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -48,8 +48,9 @@ std::vector<void*> ask(unit_pool<Heap> const& pool, launch_shape shape, std::vec
 
 using unit_report = lanes_report;
 
-/// Every lane takes a block of a random length, writes its tag into the first and last word of each unit, waits a little, finds
-/// the tags, and frees the block; again and again. Every lane holds one block at most. Blocks of one length lie at its multiples.
+/// Every lane takes a block of a random length, writes its tag into the first and last word of each
+/// unit, waits a little, finds the tags, and frees the block; again and again. Every lane holds one
+/// block at most. Blocks of one length lie at its multiples.
 struct unit_churn {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u32 rounds, u32 most_units, bool varies, u64 seed,

@@ -1,6 +1,6 @@
-// rw_malloc over a handful of words, against what a list of the blocks says: runs are found wherever they are, joined across
-// words and windows, whatever their length and alignment; nullptr comes only where there is none; and parts, ends and
-// extents are as they should be.
+// rw_malloc over a handful of words, against what a list of the blocks says: runs are found
+// wherever they are, joined across words and windows, whatever their length and alignment; nullptr
+// comes only where there is none; and parts, ends and extents are as they should be.
 #include "rw_malloc_pool.hpp"
 
 namespace warpheap::test {
@@ -60,7 +60,8 @@ void expect_runs_found(u64 schedules) {
     for (auto* const block : blocks)
       if (block && random.below(2)) gone.push_back(block);
     release(pool, gone);
-    // What is as long as the longest run is served, and nothing longer is, by a lane alone and by a warp.
+    // What is as long as the longest run is served, and nothing longer is, by a lane alone and by a
+    // warp.
     for (u32 const lanes : {1u, 32u}) {
       u64 const longest = longest_free_run(pool, units);
       if (longest == 0) return;

@@ -1,4 +1,5 @@
-// Broken twins of rw_malloc: a step left out or turned around must be seen by the test that guards it.
+// Broken twins of rw_malloc: a step left out or turned around must be seen by the test that guards
+// it.
 #include "rw_malloc_pool.hpp"
 #include "support/refusals.hpp"
 
@@ -7,8 +8,8 @@ namespace {
 
 using creation::rw_malloc;
 
-/// Whether lanes that hold a block of `units` units each at most, where there are as many, find what they wrote, are served or
-/// refused, and leave nothing.
+/// Whether lanes that hold a block of `units` units each at most, where there are as many, find
+/// what they wrote, are served or refused, and leave nothing.
 template <class Heap>
 bool keeps_blocks_apart(launch_shape shape, u32 rounds, u32 units, bool varies, u64 seed) {
   u32 const lanes = shape.blocks * shape.threads;
@@ -21,8 +22,8 @@ bool keeps_blocks_apart(launch_shape shape, u32 rounds, u32 units, bool varies, 
          pool.allocator().statistics().double_frees == 0;
 }
 
-/// Whether nobody is refused while one of `blocks` places for `units` units is nobody's, in a pool of which `others` more are
-/// taken all the time.
+/// Whether nobody is refused while one of `blocks` places for `units` units is nobody's, in a pool
+/// of which `others` more are taken all the time.
 template <class Heap>
 bool finds_what_stays_free(u32 blocks, u64 units, launch_shape shape, u32 rounds, u32 others = 0,
                            u64* refused = nullptr) {
@@ -51,7 +52,8 @@ bool serves_all_there_is(launch_shape shape, u64 blocks, u64 units) {
 template <class Heap>
 bool all_hold(u64* refused = nullptr) {
   u64 const seed = schedule_seed();
-  // Lanes alone, and blocks so long that a lane looks many times before it has seen all words: much happens behind it.
+  // Lanes alone, and blocks so long that a lane looks many times before it has seen all words: much
+  // happens behind it.
   return serves_all_there_is<Heap>({2, 12}, 17, 5) && serves_all_there_is<Heap>({1, 33}, 9, 40) &&
          keeps_blocks_apart<Heap>({2, 7}, 4, 6, false, seed) && keeps_blocks_apart<Heap>({6, 1}, 6, 160, false, seed) &&
          keeps_blocks_apart<Heap>({1, 32}, 2, 3, true, seed) && keeps_blocks_apart<Heap>({3, 5}, 4, 40, true, seed) &&
@@ -72,7 +74,8 @@ TEST(RwMalloc, GivesEachUnitOfAWideWindowToOneLane) {
   });
 }
 
-/// Whether blocks of one length, of several words, lie at multiples of it, though there is room for no more than as many.
+/// Whether blocks of one length, of several words, lie at multiples of it, though there is room for
+/// no more than as many.
 template <class Heap>
 bool keeps_four_places(u64 seed) {
   return keeps_blocks_apart<Heap>({2, 2}, 30, 96, false, seed) &&

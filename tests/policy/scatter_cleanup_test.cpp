@@ -1,5 +1,6 @@
-// Clean-up of pages against their set-up: whoever gives back a page's last chunk makes it free in that step, while others
-// take chunks of the same page or of another size there. The thesis tells of chunks lost exactly here.
+// Clean-up of pages against their set-up: whoever gives back a page's last chunk makes it free in
+// that step, while others take chunks of the same page or of another size there. The thesis tells
+// of chunks lost exactly here.
 #include <algorithm>
 
 #include "scatter_pool.hpp"
@@ -45,8 +46,9 @@ TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_churn<large_scatter>
 using kept_scatter = scatter<keeping_sizes>;
 TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<kept_scatter>({4, 2, 33, 8, 16, 600}, 200); }
 
-/// Every lane takes and gives back one chunk of the only page, again and again; sizes by lane, so that the page changes its
-/// size whenever all chunks are back. Nobody holds more than one, so who is refused was refused in favour of another size.
+/// Every lane takes and gives back one chunk of the only page, again and again; sizes by lane, so
+/// that the page changes its size whenever all chunks are back. Nobody holds more than one, so who
+/// is refused was refused in favour of another size.
 struct take_and_give_back {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 least, u32 sizes, u32* owners,
@@ -57,7 +59,8 @@ struct take_and_give_back {
       auto* const block = static_cast<u8*>(heap.create(bytes));
       atomic_ref<u32>{block ? report->served : report->refused}.fetch_add(1, order::relaxed);
       if (!block) continue;
-      // Every unit of the block is ours alone: a page of two sizes at a time would hand one out twice.
+      // Every unit of the block is ours alone: a page of two sizes at a time would hand one out
+      // twice.
       u64 const first = (reinterpret_cast<u64>(block) - reinterpret_cast<u64>(heap.table().pool())) / 16;
       for (u32 i = 0; i < bytes / 16; ++i)
         if (atomic_ref<u32>{owners[first + i]}.exchange(me + 1, order::relaxed) != 0)
@@ -98,7 +101,8 @@ struct take_a_page_and_give_it_back {
   }
 };
 
-/// With as many pages as lanes, each of which holds one at most, nobody is ever refused, whatever page is being cleaned up.
+/// With as many pages as lanes, each of which holds one at most, nobody is ever refused, whatever
+/// page is being cleaned up.
 TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
   for_each_schedule(500, [&] {
     scatter_pool<scatter<>> const pool{6};
@@ -110,9 +114,10 @@ TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
   });
 }
 
-/// Thread block 0 searches for a page, the others are full or, of two, one is free at every instant: thread block 1 frees the
-/// one that it holds and then takes the other. The search passes by both, again and again, in the moments when they are held.
-/// Thread block 1 rests at times: a search that is in step with it would neither meet a free page nor an instant of quiet.
+/// Thread block 0 searches for a page, the others are full or, of two, one is free at every
+/// instant: thread block 1 frees the one that it holds and then takes the other. The search passes
+/// by both, again and again, in the moments when they are held. Thread block 1 rests at times: a
+/// search that is in step with it would neither meet a free page nor an instant of quiet.
 struct search_while_the_free_page_moves {
   WARPHEAP_DEVICE void operator()(scatter<> heap, u32 last, u32 searches, u32* done, u32* misses) const {
     auto const& table = heap.table();
@@ -154,8 +159,9 @@ TEST(ScatterCleanup, ASearchIsNotBelievedWhileTheFreePageMoves) {
   });
 }
 
-/// Every lane takes blocks of 16 to 16 << sizes - 1 bytes, and adds 1 to a word for each 16 bytes that it owns, without a
-/// read-modify-write: who does not see what the last owner did, of a block of this size or of another, loses a count.
+/// Every lane takes blocks of 16 to 16 << sizes - 1 bytes, and adds 1 to a word for each 16 bytes
+/// that it owns, without a read-modify-write: who does not see what the last owner did, of a block
+/// of this size or of another, loses a count.
 struct count_ownerships {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 least, u32 sizes, u32* words, u32* owned) const {
@@ -197,7 +203,8 @@ TEST(ScatterContents, PassToOwnersOfAnotherSize) { expect_no_lost_ownership(1, {
 TEST(ScatterContents, PassFromRunToRun) { expect_no_lost_ownership(2, {3, 1}, 8192, 1, 100); }
 TEST(ScatterContents, PassFromRunsToChunks) { expect_no_lost_ownership(2, {4, 1}, 2048, 3, 200); }
 
-/// A step that makes room raises its page's version, and no other step does. Notes the sum of both pages' versions.
+/// A step that makes room raises its page's version, and no other step does. Notes the sum of both
+/// pages' versions.
 struct watch_versions {
   WARPHEAP_DEVICE void operator()(scatter<> heap, u64* versions) const {
     auto const note = [&] { *versions++ = heap.table().load(0).version() + heap.table().load(1).version(); };

@@ -1,5 +1,5 @@
-// Which pages serve whom: all access blocks, the last partial one too; sizes within the waste factor; pages that are reset
-// when they are emptied, or keep their size.
+// Which pages serve whom: all access blocks, the last partial one too; sizes within the waste
+// factor; pages that are reset when they are emptied, or keep their size.
 #include <algorithm>
 #include <set>
 
@@ -146,9 +146,9 @@ TEST(ScatterPages, AnyLanesCountSlotsTogether) {
         if (((lanes >> lane) & 1) == 0) continue;
         EXPECT_EQ(slots[lane], pool.allocator().available_slots_on_host(lane % 3 == 0 ? large : small)) << lane;
       }
-      EXPECT_EQ(
-          pool.allocator().available_slots_on_host(600),
-          45 * 6 - 30 - pages_of(pool, blocks).size());  // 5 chunks of 704 bytes where they lie, 6 of 608 elsewhere
+      EXPECT_EQ(pool.allocator().available_slots_on_host(600),
+                // 5 chunks of 704 bytes where they lie, 6 of 608 elsewhere
+                45 * 6 - 30 - pages_of(pool, blocks).size());
     });
 }
 

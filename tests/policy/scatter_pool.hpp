@@ -20,7 +20,8 @@ class scatter_pool : public quiet_pool<Allocator> {
   u64 first_address() const { return reinterpret_cast<u64>(this->allocator().table().pool()); }
   u64 page_of(void const* memory) const { return (reinterpret_cast<u64>(memory) - first_address()) / page_bytes; }
 
-  /// Nothing is live, and where emptied pages are reset every page is free: no run is too long, and every slot is there.
+  /// Nothing is live, and where emptied pages are reset every page is free: no run is too long, and
+  /// every slot is there.
   void expect_empty() const {
     this->expect_quiet(0);
     if (!Allocator::config.reset_freed_pages) return;

@@ -1,4 +1,5 @@
-// slab_bitmap under contention on a pool of a few slabs: nothing overlaps, nothing is lost, every invariant holds at rest.
+// slab_bitmap under contention on a pool of a few slabs: nothing overlaps, nothing is lost, every
+// invariant holds at rest.
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {

@@ -5,8 +5,8 @@
 namespace warpheap::test {
 namespace {
 
-/// Takes `blocks` blocks of 1 KiB one after the other, gives them back, and says after each call whether slab 0 was off the
-/// index. One lane.
+/// Takes `blocks` blocks of 1 KiB one after the other, gives them back, and says after each call
+/// whether slab 0 was off the index. One lane.
 struct fill_and_empty {
   WARPHEAP_DEVICE void operator()(slab_allocator heap, u32 blocks, void** held, u32* off) const {
     for (u32 i = 0; i < blocks; ++i) {

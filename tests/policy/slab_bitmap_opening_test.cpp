@@ -1,5 +1,5 @@
-// How many slabs a crowd opens. A slab that serves one class is lost to the others, so a burst of many sizes that opens more
-// than it fills runs out of memory with most of the pool unused.
+// How many slabs a crowd opens. A slab that serves one class is lost to the others, so a burst of
+// many sizes that opens more than it fills runs out of memory with most of the pool unused.
 #include <warpheap/structure/size_class.hpp>
 #include <warpheap/util/random.hpp>
 
@@ -10,8 +10,8 @@ namespace slab_bitmap_opening_test {
 using namespace warpheap;
 using test::tiny_pool;
 
-/// A crowd that is there at once: on the host every lane takes one step in turn, so that all decide by what was before any of
-/// them acted. On a GPU it is the hardware's.
+/// A crowd that is there at once: on the host every lane takes one step in turn, so that all decide
+/// by what was before any of them acted. On a GPU it is the hardware's.
 template <class Body>
 void with_a_crowd(Body body) {
 #if !defined(__CUDACC__)
@@ -88,7 +88,8 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
   });
 }
 
-/// Every thread tries `slabs` slabs, each once, a slab of its own unless it is alone: unless that leaves too few, it takes them.
+/// Every thread tries `slabs` slabs, each once, a slab of its own unless it is alone: unless that
+/// leaves too few, it takes them.
 struct take_unless_spared {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 spare, u32 slabs, u32* taken) const {
     for (u32 i = 0; i < slabs; ++i) {
@@ -116,7 +117,8 @@ TEST(SlabBitmapOpening, WhoSparesSlabsLeavesThemHoweverManyComeAtOnce) {
     test::for_each_schedule(60, [&] {
       EXPECT_EQ(taken_by({1, 1}, spare, 64), 64 - spare);
       EXPECT_LE(taken_by({2, 32}, spare, 1), 64 - spare);
-      // Where many want one slab, who finds it gone may for a moment seem to leave it, and each such moment lets one more by.
+      // Where many want one slab, who finds it gone may for a moment seem to leave it, and each
+      // such moment lets one more by.
       EXPECT_GE(taken_by({2, 33}, spare, 5), spare < 64 ? 1u : 0u);
     });
   }

@@ -1,5 +1,6 @@
-// nullptr means that no suitable block was free during the whole call (N1). So a block that nobody touches is found, whatever
-// others do beside the search, and on a heap at rest the answer is exact.
+// nullptr means that no suitable block was free during the whole call (N1). So a block that nobody
+// touches is found, whatever others do beside the search, and on a heap at rest the answer is
+// exact.
 #include <algorithm>
 #include <vector>
 
@@ -34,7 +35,8 @@ std::vector<void*> take_all(test::tiny_pool const& pool, u64 bytes, u32 expected
   return taken;
 }
 
-/// Thread 0 asks once, after a wait of its own, for `bytes`; all others churn on blocks of `others` bytes.
+/// Thread 0 asks once, after a wait of its own, for `bytes`; all others churn on blocks of `others`
+/// bytes.
 struct ask_beside_churn {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, u64 others, u64 seed, void** got) const {
     random_sequence random{seed * 64 + global_thread_index()};
@@ -120,7 +122,8 @@ struct ask_behind_promises {
   }
 };
 
-// Counts hold promises that will be given back. So a slab that is full by count, however far, may have a free block.
+// Counts hold promises that will be given back. So a slab that is full by count, however far, may
+// have a free block.
 TEST(SlabBitmapPromise, AFreeBlockBehindPromisesIsFound) {
   for (u64 const bytes : {16u, 1000u, 4096u, 8192u, 16384u})
     for (u32 const promised : {1u, 2u, 31u, 500u}) {
@@ -136,8 +139,9 @@ TEST(SlabBitmapPromise, AFreeBlockBehindPromisesIsFound) {
     }
 }
 
-// Lanes of a group look at words of their own. Those that are served leave, and what was theirs to look at must be seen.
-// A slab of which one block of sixteen is free is in no list: only the search finds it.
+// Lanes of a group look at words of their own. Those that are served leave, and what was theirs to
+// look at must be seen. A slab of which one block of sixteen is free is in no list: only the search
+// finds it.
 TEST(SlabBitmapPromise, AGroupFindsBlocksThatLieInManyWordsOfTheIndex) {
   constexpr u32 slabs = 640, blocks_a_slab = 16;
   for (u32 const lanes : {2u, 5u, 31u, 32u}) {
@@ -157,7 +161,8 @@ TEST(SlabBitmapPromise, AGroupFindsBlocksThatLieInManyWordsOfTheIndex) {
   }
 }
 
-/// Lane 0 takes and frees the one block of a slab again and again; the others ask for a slab, and give it back.
+/// Lane 0 takes and frees the one block of a slab again and again; the others ask for a slab, and
+/// give it back.
 struct empty_a_slab_beside_searches {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds) const {
     u64 const bytes = global_thread_index() == 0 ? 64 : heap.geometry().slab_bytes();
@@ -165,7 +170,8 @@ struct empty_a_slab_beside_searches {
   }
 };
 
-// A search clears the index bit of a slab that is in use again, while the slab becomes empty once more (I2, I3).
+// A search clears the index bit of a slab that is in use again, while the slab becomes empty once
+// more (I2, I3).
 TEST(SlabBitmapPromise, ASlabThatEmptiesBesideASearchIsThereAfterwards) {
   for (launch_shape const shape : {launch_shape{2, 2}, {3, 1}, {1, 4}})
     test::for_each_schedule(700, [&] {
@@ -195,8 +201,9 @@ struct churn_at_the_brim {
   }
 };
 
-// A slab that is marked full, unmarked, and marked again, with as many blocks promised each time: a free that saw the first
-// mark must not lift the second one, from which its bit in the index was cleared (D5, I1).
+// A slab that is marked full, unmarked, and marked again, with as many blocks promised each time: a
+// free that saw the first mark must not lift the second one, from which its bit in the index was
+// cleared (D5, I1).
 TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
   test::for_each_schedule(300, [&] {
     test::tiny_pool const pool{6};

@@ -1,4 +1,5 @@
-// What happens to an empty slab whose bitmap is not zero after all: it is left as it is, whoever asks.
+// What happens to an empty slab whose bitmap is not zero after all: it is left as it is, whoever
+// asks.
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {

@@ -1,5 +1,6 @@
-// A crowd that allocates and frees blocks of one size for a while: no slab may get lost on the way between live, full, empty
-// and listed. What is empty at the end must be in the index of its class, or nobody finds it again.
+// A crowd that allocates and frees blocks of one size for a while: no slab may get lost on the way
+// between live, full, empty and listed. What is empty at the end must be in the index of its class,
+// or nobody finds it again.
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {

@@ -1,5 +1,6 @@
-// How tbuddy gets blocks from semaphores and tree: nobody is refused a block that nobody has, whatever is merged and cut
-// meanwhile, and all is one block again in the end. Without any one of the steps that see to that, some schedule shows it.
+// How tbuddy gets blocks from semaphores and tree: nobody is refused a block that nobody has,
+// whatever is merged and cut meanwhile, and all is one block again in the end. Without any one of
+// the steps that see to that, some schedule shows it.
 #include "tbuddy_pool.hpp"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ struct supply_report {
   u32 refused;
 };
 
-/// Every lane takes a block and gives it back, `rounds` times over: lane 0 of order `first`, the others of order 0, whose
-/// refusals count.
+/// Every lane takes a block and gives it back, `rounds` times over: lane 0 of order `first`, the
+/// others of order 0, whose refusals count.
 template <class Supply>
 struct take_in_rounds {
   WARPHEAP_DEVICE void operator()(pages_type pages, u32 first, u32 rounds, supply_report* report) const {
@@ -64,7 +65,8 @@ TEST(TbuddySupply, NeverRefusesAPageThatNobodyHas) {
                       [&] { EXPECT_TRUE(serves<supply>(with, 6)) << with.pages << " pages, order " << with.first; });
 }
 
-/// Pages to a lane that is slow from one semaphore to the next, so that much happens while it goes up and down.
+/// Pages to a lane that is slow from one semaphore to the next, so that much happens while it goes
+/// up and down.
 struct slow_pages : pages_type {
   WARPHEAP_DEVICE explicit slow_pages(pages_type const& pages) : pages_type{pages} {}
 
@@ -74,8 +76,9 @@ struct slow_pages : pages_type {
   }
 };
 
-/// Of three pages, thread 0 has page 2 or the two others in turn, and gives back what it has before it takes what it is to
-/// have. So at each instant something is free; but first of one order and then of the other. Thread 1 asks for a page.
+/// Of three pages, thread 0 has page 2 or the two others in turn, and gives back what it has before
+/// it takes what it is to have. So at each instant something is free; but first of one order and
+/// then of the other. Thread 1 asks for a page.
 template <class Supply, class SlowSupply>
 struct ask_while_room_moves {
   WARPHEAP_DEVICE void operator()(pages_type pages, u32 rounds, u32* done, supply_report* report) const {
@@ -114,7 +117,8 @@ TEST(TbuddySupply, FindsRoomThatMovesFromOrderToOrder) {
   for_each_schedule(200, [] { EXPECT_TRUE((finds_room_that_moves<supply, block_supply<slow_pages>>())); });
 }
 
-/// Lanes take whatever order they draw until one of them is refused, and keep it; then all give back what they have.
+/// Lanes take whatever order they draw until one of them is refused, and keep it; then all give
+/// back what they have.
 struct take_until_refused {
   static constexpr u32 most = 16;
 

@@ -1,5 +1,5 @@
-// tbuddy over a handful of pages: sizes, places and alignments of blocks, warps served with blocks they share, what frees of
-// the wrong address do, and pools of every size.
+// tbuddy over a handful of pages: sizes, places and alignments of blocks, warps served with blocks
+// they share, what frees of the wrong address do, and pools of every size.
 #include "tbuddy_pool.hpp"
 
 #include <algorithm>
@@ -95,8 +95,8 @@ TEST(Tbuddy, LetsLanesOfAWarpShareABlock) {
   EXPECT_EQ(pool.allocator().available_slots_on_host(2 * page_bytes), 24u) << "no buddies were freed";
 }
 
-/// Every lane keeps up to three blocks of random sizes, writes a tag into both ends of each, and checks the tags before it
-/// frees. All are freed at the end.
+/// Every lane keeps up to three blocks of random sizes, writes a tag into both ends of each, and
+/// checks the tags before it frees. All are freed at the end.
 struct churn {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, u32 rounds, u32 most_bytes, u64 seed, lanes_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
@@ -143,7 +143,8 @@ TEST(Tbuddy, SurvivesAChurnThatRunsOut) {
   EXPECT_GT(refused, 0u);
 }
 
-/// Every lane has a page, and in each round gives it back and asks for one: with the others, if they are there.
+/// Every lane has a page, and in each round gives it back and asks for one: with the others, if
+/// they are there.
 struct change_pages {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, u32 rounds, u32* refused) const {
     void* page = heap.create(page_bytes);
@@ -168,8 +169,8 @@ TEST(Tbuddy, GivesAPageBackBeforeAnyOfTheLanesThatFreeTogetherReturns) {
     });
 }
 
-/// The pool is full, and known to be. Lane 0 of warp 1 frees a page and says so to lane 1 of warp 0, which asks with lane 0
-/// for one page each.
+/// The pool is full, and known to be. Lane 0 of warp 1 frees a page and says so to lane 1 of warp
+/// 0, which asks with lane 0 for one page each.
 struct ask_as_three {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, void* page, u32* freed, void** got) const {
     if (simt::warp_id() == 0 && simt::lane_id() > 1) return;
@@ -279,7 +280,8 @@ TEST(Tbuddy, HasRoomForAllOfALargeGpu) {
 
 #if !defined(__CUDACC__)
 
-/// Takes the order of a freed block for the smallest whose node at its address is busy, as the tree alone suggests.
+/// Takes the order of a freed block for the smallest whose node at its address is busy, as the tree
+/// alone suggests.
 TEST(Tbuddy, AFreeThatIgnoresTheOrderByteIsCaught) {
   tbuddy_pool const pool{16};
   auto const pages = pool.allocator().pages();

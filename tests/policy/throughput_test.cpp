@@ -1,4 +1,5 @@
-// UAlloc and TBuddy as one: memory moves between them, whoever has it, and each frees what is its own.
+// UAlloc and TBuddy as one: memory moves between them, whoever has it, and each frees what is its
+// own.
 #include <algorithm>
 
 #include "ualloc_pool.hpp"

@@ -1,5 +1,5 @@
-// Bins that are made, listed, exhausted, emptied and reclaimed by a few lanes over a few pages, in one arena and in several; and
-// nobody is refused what nobody holds.
+// Bins that are made, listed, exhausted, emptied and reclaimed by a few lanes over a few pages, in
+// one arena and in several; and nobody is refused what nobody holds.
 #include "ualloc_pool.hpp"
 
 namespace warpheap::test {
@@ -35,7 +35,8 @@ TEST(UallocChurn, NobodyIsRefusedWhileAnotherArenaHasABin) {
 }
 TEST(UallocChurn, NobodyIsRefusedWhileABinIsKept) { expect_no_refusal<keeping_ualloc>(1, {7, 1}, 16, 1, 7, 100); }
 
-/// All of the pool for one size, then all of it for another: nothing stays behind in bins, chunks or arenas.
+/// All of the pool for one size, then all of it for another: nothing stays behind in bins, chunks
+/// or arenas.
 TEST(UallocChurn, WhatWasOneSizeIsAnother) {
   for_each_schedule(15, [] {
     bin_pool<tight_ualloc> const pool{8 * small_chunk};

@@ -60,8 +60,8 @@ TEST(UallocLayout, ARequestGoesToTheSmallestClassThatHoldsIt) {
   expect_classes<wide_layout>();
 }
 
-/// Bins of one class in all of a chunk: their blocks are apart, never at a multiple of 4 KiB, aligned as said, in no header,
-/// and found again from their addresses and from no others.
+/// Bins of one class in all of a chunk: their blocks are apart, never at a multiple of 4 KiB,
+/// aligned as said, in no header, and found again from their addresses and from no others.
 template <class Layout>
 void expect_blocks(chunk_shape chunk, u32 size_class) {
   std::vector<int> owner(chunk.bytes(), -1);

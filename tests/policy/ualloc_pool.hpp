@@ -5,7 +5,8 @@
 
 namespace warpheap::test {
 
-/// The smallest chunks, whose seven bins go back at once when they are empty; as many arenas as the pool has room for.
+/// The smallest chunks, whose seven bins go back at once when they are empty; as many arenas as the
+/// pool has room for.
 inline constexpr creation::ualloc_config tight{.chunk_log2 = 15, .idle_bins = 0};
 /// Two empty bins of a class are kept.
 inline constexpr creation::ualloc_config keeping{.chunk_log2 = 15, .idle_bins = 2};
@@ -40,7 +41,8 @@ void expect_clean_churn(bin_churn_case shape, unsigned seeds) {
       });
 }
 
-/// Every lane takes one block of one of `sizes` sizes and gives it back, again and again; nobody holds two.
+/// Every lane takes one block of one of `sizes` sizes and gives it back, again and again; nobody
+/// holds two.
 struct take_one_and_give_it_back {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u64 least, u32 step_log2, u32 sizes,
@@ -55,8 +57,8 @@ struct take_one_and_give_it_back {
   }
 };
 
-/// Room for as many as there are lanes, each of which holds one block at most: whatever arena memory is of, whatever class it
-/// was, and wherever on its way back it is, nobody is ever refused.
+/// Room for as many as there are lanes, each of which holds one block at most: whatever arena
+/// memory is of, whatever class it was, and wherever on its way back it is, nobody is ever refused.
 template <class Allocator>
 void expect_no_refusal(u32 chunks, launch_shape shape, u64 least, u32 step_log2, u32 sizes, unsigned seeds) {
   for_each_schedule(seeds, [&] {

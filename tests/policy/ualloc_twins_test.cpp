@@ -1,4 +1,5 @@
-// Broken twins: a step of the protocol left out or turned around must be seen by the test that guards it.
+// Broken twins: a step of the protocol left out or turned around must be seen by the test that
+// guards it.
 #include <algorithm>
 
 #include "ualloc_pool.hpp"
@@ -64,8 +65,8 @@ bool survives_tails() {
   return survives_churn<Allocator>(1, {2, 33}, {.rounds = 6, .sizes = {64, 1}, .seed = 7});
 }
 
-/// The first thread walks a list again and again and stays long; what it stands on is to be a bin of that list's class all the
-/// time. The others come and go.
+/// The first thread walks a list again and again and stays long; what it stands on is to be a bin
+/// of that list's class all the time. The others come and go.
 struct stand_on_bins {
   tagged_churn<doubled_sizes> churn;
 
@@ -163,7 +164,8 @@ TEST(UallocTwins, TheAllocatorItselfSurvives) {
   for_each_schedule(100, [] { EXPECT_TRUE(stays_what_readers_stand_on<ualloc<tight>>()); });
 }
 
-/// Lanes with as many blocks as there are between them: each lowers the count, claims a bit and gives both back.
+/// Lanes with as many blocks as there are between them: each lowers the count, claims a bit and
+/// gives both back.
 struct claim_and_give_back {
   bool counts_first;
 

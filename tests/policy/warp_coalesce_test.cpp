@@ -1,5 +1,6 @@
-// What the conformance suite cannot say of warp_coalesce: that requests are combined, when a block comes back, what happens
-// when there is room for parts but not for all together, what misuse it notices, and what its memory costs.
+// What the conformance suite cannot say of warp_coalesce: that requests are combined, when a block
+// comes back, what happens when there is room for parts but not for all together, what misuse it
+// notices, and what its memory costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -234,7 +235,8 @@ TEST(WarpCoalesce, ListsPartsWhereverTheyStartInTheirBlock) {
   });
 }
 
-/// In rounds: takes a part, looks whether the word that belongs to its place is as the last owner left it, and goes.
+/// In rounds: takes a part, looks whether the word that belongs to its place is as the last owner
+/// left it, and goes.
 struct pass_on {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 rounds, u64 bytes, u64* words, u64 count, u64* raised) const {
@@ -268,7 +270,8 @@ TEST(WarpCoalesce, OrdersEveryPartsOwnerBeforeTheBlocksNext) {
   });
 }
 
-/// What docs/design/warp_coalesce.md says: a warp's block of n (16 + b) bytes, rounded up to its class, for one live part.
+/// What docs/design/warp_coalesce.md says: a warp's block of n (16 + b) bytes, rounded up to its
+/// class, for one live part.
 TEST(WarpCoalesce, HoldsAWholeBlockForItsLastPart) {
   for (u64 const bytes : {16, 48, 64, 112}) {
     coalesced_heap const heap{8_MiB};

@@ -1,5 +1,5 @@
-// One lane writes a value and raises a flag; the other waits for the flag and reads the value. Correct only if the flag
-// is stored with release and loaded with acquire.
+// One lane writes a value and raises a flag; the other waits for the flag and reads the value.
+// Correct only if the flag is stored with release and loaded with acquire.
 #pragma once
 
 #include <warpheap/platform/backoff.hpp>

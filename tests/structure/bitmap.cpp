@@ -83,7 +83,8 @@ TEST(Bitmap, ADoubleFreeIsSeenByAllButOne) {
   });
 }
 
-/// Owners count in their block without atomicity: a second owner, or a stale view of the block, loses a count.
+/// Owners count in their block without atomicity: a second owner, or a stale view of the block,
+/// loses a count.
 template <class Bitmap>
 struct count_in_owned_blocks {
   WARPHEAP_DEVICE void operator()(u64* words, u32 rounds, u32* blocks, u32* uses) const {

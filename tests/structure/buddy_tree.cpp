@@ -1,5 +1,6 @@
-// The tree alone: what a fresh one of any size says, that blocks taken and given back by many lanes are never two's, that no
-// two buddies are ever free, and that everything given back is one block again.
+// The tree alone: what a fresh one of any size says, that blocks taken and given back by many lanes
+// are never two's, that no two buddies are ever free, and that everything given back is one block
+// again.
 #include <gtest/gtest.h>
 
 #include "buddy_tree_crowd.hpp"
@@ -73,8 +74,8 @@ TEST(BuddyTree, ServesWarpsOfAnyShape) {
 
 #if !defined(__CUDACC__)
 
-/// The last thread reads every record by read-modify-write until all others are done, and counts buddies that are both
-/// available (T1).
+/// The last thread reads every record by read-modify-write until all others are done, and counts
+/// buddies that are both available (T1).
 struct watch_buddies {
   WARPHEAP_DEVICE void operator()(u64* records, u64* units, u32 pages, u32* done, u32* pairs, u32* marks,
                                   tree_report* report) const {
@@ -151,7 +152,8 @@ TEST(BuddyTree, AReleaseThatWaitsForItsBuddyLeavesTheRecordUnlocked) {
   });
 }
 
-/// Says that a block is free without a look at its buddy once it may not take that: two that are given back at once stay two.
+/// Says that a block is free without a look at its buddy once it may not take that: two that are
+/// given back at once stay two.
 struct tree_without_second_look : buddy_tree {
   using buddy_tree::buddy_tree;
 
@@ -179,7 +181,8 @@ struct tree_without_second_look : buddy_tree {
   }
 };
 
-/// Unlocks a record before the one above says what follows from it, so that two who follow each other may overtake.
+/// Unlocks a record before the one above says what follows from it, so that two who follow each
+/// other may overtake.
 struct tree_that_unlocks_early : buddy_tree {
   using buddy_tree::buddy_tree;
 

@@ -1,5 +1,5 @@
-// A buddy tree in memory of its own, and lanes that come and go on it: what the tree's tests run sound trees and broken
-// twins through.
+// A buddy tree in memory of its own, and lanes that come and go on it: what the tree's tests run
+// sound trees and broken twins through.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ inline std::string fault_of(std::vector<u64> const& records, u32 pages, u64 free
   return seen == free_pages ? "" : std::to_string(seen) + " pages are free in place of " + std::to_string(free_pages);
 }
 
-/// A tree in memory of its own, all of it free, and beside it how many available nodes of each order nobody is promised.
+/// A tree in memory of its own, all of it free, and beside it how many available nodes of each
+/// order nobody is promised.
 class owned_tree {
  public:
   explicit owned_tree(u32 pages) : pages_{pages}, records_(fresh(pages)), units_(units_of(pages)) {}
@@ -81,8 +82,9 @@ struct tree_report {
   u32 broken;  ///< pages that somebody else wrote to while they were ours
 };
 
-/// Every lane takes blocks of random orders, from larger ones where there are no others, keeps some for a while, writes its
-/// mark into each page and looks at it before it gives the block back. All are given back.
+/// Every lane takes blocks of random orders, from larger ones where there are no others, keeps some
+/// for a while, writes its mark into each page and looks at it before it gives the block back. All
+/// are given back.
 template <class Tree>
 struct come_and_go {
   static constexpr u32 held_max = 2;

@@ -10,7 +10,8 @@ namespace hash_probe_test {
 
 using namespace warpheap;
 
-/// Probes after which all places were visited from the first place of `c`; 0 if they were not within `most`.
+/// Probes after which all places were visited from the first place of `c`; 0 if they were not
+/// within `most`.
 u32 probes_to_cover(hash_probe const& probe, u32 c, u32 most) {
   std::vector<bool> seen(probe.places);
   u32 left = probe.places;
@@ -82,7 +83,8 @@ TEST(HashProbe, VisitsEveryPlaceSoonerOrLater) {
   EXPECT_LE(most_turns, 40u);
 }
 
-/// Powers of two for N and s, which the slides do not exclude: a part of the places is never visited.
+/// Powers of two for N and s, which the slides do not exclude: a part of the places is never
+/// visited.
 TEST(HashProbe, UnfitParametersAreNoticed) {
   hash_probe const unfit{256, 3, 11, 5u << 16 | 16, fast_divider{256}};
   EXPECT_EQ(probes_to_cover(unfit, 0, 256 * 1000), 0u);

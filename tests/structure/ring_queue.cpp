@@ -1,5 +1,5 @@
-// The ring queue under many lanes: every item has one owner at a time, none is lost, `none` is said to everybody when it
-// is true and to nobody when it is not, and the indices may wrap.
+// The ring queue under many lanes: every item has one owner at a time, none is lost, `none` is said
+// to everybody when it is true and to nobody when it is not, and the indices may wrap.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,8 +75,8 @@ struct item_state {
   u32 turns;
 };
 
-/// Rounds in which each lane keeps up to `Held` items and gives back a random one, or asks for one more; lanes leave
-/// rounds out, so that they come apart. All items are given back.
+/// Rounds in which each lane keeps up to `Held` items and gives back a random one, or asks for one
+/// more; lanes leave rounds out, so that they come apart. All items are given back.
 template <u32 Held>
 struct pass_items {
   u32 rounds;
@@ -149,7 +149,8 @@ TEST(RingQueue, ServesOneLane) { expect_items_pass<2>({2, 1, 1, 40}, 20, 0, 0); 
 TEST(RingQueue, SurvivesTheWrapOfItsIndices) { expect_items_pass<2>({5, 2, 33, 10}, 300, 0u - 7, any); }
 TEST(RingQueue, SurvivesTheWrapWithManyItems) { expect_items_pass<2>({64, 2, 64, 10}, 100, 0u - 33, any); }
 
-// A lane that holds at most one item never meets an empty queue of as many items as there are lanes.
+// A lane that holds at most one item never meets an empty queue of as many items as there are
+// lanes.
 TEST(RingQueue, NeverRefusesWhatNobodyHolds) { expect_items_pass<1>({66, 2, 33, 12}, 1000, 0, 0); }
 TEST(RingQueue, NeverRefusesWhatNobodyHoldsAmongTwo) { expect_items_pass<1>({2, 1, 2, 12}, 1000, 0, 0); }
 TEST(RingQueue, NeverRefusesWhatNobodyHoldsAmongFour) { expect_items_pass<1>({4, 2, 2, 12}, 1000, 0u - 5, 0); }
@@ -220,7 +221,8 @@ TEST(RingQueue, ServesAGroupOfWhomOneKnowsThatAnItemIsThere) {
   });
 }
 
-/// In each warp of an empty queue, the lower half gives back an item a lane and the upper half asks until it is served.
+/// In each warp of an empty queue, the lower half gives back an item a lane and the upper half asks
+/// until it is served.
 struct hand_over {
   WARPHEAP_DEVICE void operator()(ring_queue items, u32* held) const {
     u64 const i = global_thread_index();

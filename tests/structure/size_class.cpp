@@ -53,7 +53,8 @@ TEST(SizeClass, CountsTheClassesUpToASize) {
 TEST(SizeClass, AnAlignedRequestGetsTheFirstThatItsAlignmentDivides) {
   for (u32 alignment = 1; alignment <= max_class_bytes; alignment *= 2) {
     u32 first = 0;
-    // A class answers alike for all requests above the class below it: its ends and its middle are enough.
+    // A class answers alike for all requests above the class below it: its ends and its middle are
+    // enough.
     for (u32 c = 0; c < size_class_count; ++c) {
       auto const below = c == 0 ? 0 : class_bytes(c - 1);
       for (u32 bytes : {below + 1, (below + class_bytes(c)) / 2, class_bytes(c)}) {

@@ -90,7 +90,8 @@ struct take_and_put {
     for (u32 round = 0; round < rounds; ++round) {
       u32 const slab = set.find(random.below(slabs));
       if (slab == slab_set::none || !set.remove(slab)) continue;
-      // relaxed exchange would do for ownership; the plain increment rests on the set's release and acquire.
+      // relaxed exchange would do for ownership; the plain increment rests on the set's release and
+      // acquire.
       owners[slab] += 1;
       atomic_ref<u32>{counts[0]}.fetch_add(1, order::relaxed);
       simt::pause(1);

@@ -1,9 +1,11 @@
-// Whether refusals are true: nullptr says that no suitable block was free during the whole call. Lanes that take blocks of one size
-// and give them back, in a heap with fewer than there are lanes, write down when they did; afterwards a call that was refused while
-// a place was nobody's from its begin to its end stands there.
+// Whether refusals are true: nullptr says that no suitable block was free during the whole call.
+// Lanes that take blocks of one size and give them back, in a heap with fewer than there are lanes,
+// write down when they did; afterwards a call that was refused while a place was nobody's from its
+// begin to its end stands there.
 //
-// Times are drawn from one counter by read-modify-writes that acquire and release. So what is earlier there also happens before,
-// as the promise asks: a call that begins after a free has returned knows of it.
+// Times are drawn from one counter by read-modify-writes that acquire and release. So what is
+// earlier there also happens before, as the promise asks: a call that begins after a free has
+// returned knows of it.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +17,8 @@
 
 namespace warpheap::test {
 
-/// From the begin of a call to its end, if that was refused; else to the end of the call that freed the block.
+/// From the begin of a call to its end, if that was refused; else to the end of the call that freed
+/// the block.
 struct diary_entry {
   u64 from = 0, to = 0;
   u64 address = 0;  ///< 0: refused
@@ -71,7 +74,8 @@ inline std::vector<u64> addresses_of(std::vector<void*> const& blocks) {
   return addresses;
 }
 
-/// `places` are where blocks of `bytes` bytes fit into the heap, all free; blocks may lie between two.
+/// `places` are where blocks of `bytes` bytes fit into the heap, all free; blocks may lie between
+/// two.
 inline refusals judge(std::vector<diary_entry> const& diary, std::vector<u64> places, u64 bytes) {
   std::sort(places.begin(), places.end());
   std::vector<std::vector<std::pair<u64, u64>>> owned(places.size());

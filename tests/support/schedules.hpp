@@ -1,11 +1,13 @@
-// Runs a test body under many schedules. On the host backend each seed stands for a scheduling policy, an active-mask
-// policy, a residency, and stale reads or not; one parallel run follows. On a GPU the hardware schedules: the body runs once.
+// Runs a test body under many schedules. On the host backend each seed stands for a scheduling
+// policy, an active-mask policy, a residency, and stale reads or not; one parallel run follows. On
+// a GPU the hardware schedules: the body runs once.
 //
 //   for_each_schedule(32, [&] {
 //     device_buffer<u32> ...; launch(...); synchronize(); EXPECT_EQ(...);
 //   });
 //
-// WARPHEAP_TEST_SEEDS=N runs N seeds in place of the number asked for; WARPHEAP_TEST_SEED=S replays seed S alone.
+// WARPHEAP_TEST_SEEDS=N runs N seeds in place of the number asked for; WARPHEAP_TEST_SEED=S replays
+// seed S alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +41,8 @@ void run_guarded(Body& body) {
 
 }  // namespace detail
 
-/// Whether bodies run on a GPU, where nobody chooses the schedule: what a test counts there is less sure.
+/// Whether bodies run on a GPU, where nobody chooses the schedule: what a test counts there is less
+/// sure.
 #if defined(__CUDACC__)
 inline constexpr bool on_gpu = true;
 #else
@@ -51,7 +54,8 @@ inline constexpr bool on_gpu = false;
 /// Steps of one run after which a body counts as hung: about ten seconds.
 inline constexpr u64 step_cap = u64{1} << 27;
 
-/// The settings that a seed stands for. Small residencies come often: they make blocks wait for each other.
+/// The settings that a seed stands for. Small residencies come often: they make blocks wait for
+/// each other.
 inline host::execution schedule_of(u64 seed) {
   constexpr u32 residencies[][2] = {{1, 1}, {2, 1}, {2, 2}, {3, 1}, {4, 2}, {8, 4}};
   constexpr host::mask_policy masks[] = {host::mask_policy::maximal, host::mask_policy::random,
@@ -73,8 +77,8 @@ inline host::execution schedule_of(u64 seed) {
 /// same.
 inline u64 schedule_seed() { return host::current_execution().seed; }
 
-/// Runs `body` under `seeds` deterministic schedules, then once in parallel. Stops at the first that fails, with its seed
-/// in the message. What the body throws is a failure.
+/// Runs `body` under `seeds` deterministic schedules, then once in parallel. Stops at the first
+/// that fails, with its seed in the message. What the body throws is a failure.
 template <class Body>
 void for_each_schedule(unsigned seeds, Body body) {
   auto const replayed = detail::environment_number("WARPHEAP_TEST_SEED");
@@ -93,8 +97,8 @@ void for_each_schedule(unsigned seeds, Body body) {
   detail::run_guarded(body);
 }
 
-/// The first of `seeds` schedules under which `body` returns false or throws; for broken twins that must be caught. A twin that
-/// hangs is stopped after `most_steps`.
+/// The first of `seeds` schedules under which `body` returns false or throws; for broken twins that
+/// must be caught. A twin that hangs is stopped after `most_steps`.
 template <class Body>
 std::optional<u64> find_failing_schedule(unsigned seeds, Body body, u64 most_steps = step_cap) {
   for (u64 seed = 0; seed < seeds; ++seed) {

@@ -1,4 +1,5 @@
-// The semaphore between real lanes: as many batches as needed, no unit lost, no sleeper left behind, contents seen.
+// The semaphore between real lanes: as many batches as needed, no unit lost, no sleeper left
+// behind, contents seen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -102,7 +103,8 @@ TEST(BulkSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<by_additions<bulk_semaphore>>()); });
 }
 
-/// Lanes take units, keep some, give some back, steal some without waiting; only `supply` batches can be made.
+/// Lanes take units, keep some, give some back, steal some without waiting; only `supply` batches
+/// can be made.
 template <class Semaphore>
 struct trade {
   WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {
@@ -137,7 +139,8 @@ struct trade {
   }
 };
 
-/// Whether units are conserved and the promises settled after 2 x 24 lanes have traded with `supply` batches of 8 left.
+/// Whether units are conserved and the promises settled after 2 x 24 lanes have traded with
+/// `supply` batches of 8 left.
 template <class Semaphore>
 bool conserves_units(u32 supply) {
   constexpr u32 batch = 8;
@@ -301,7 +304,8 @@ TEST(BulkSemaphore, AFailedBatchWakesEverySleeper) {
   expect_all_are_refused<by_additions<bulk_semaphore>>();
 }
 
-/// As many lanes as there are units, and lanes that are told to make what nobody can: not one of them may leave without.
+/// As many lanes as there are units, and lanes that are told to make what nobody can: not one of
+/// them may leave without.
 template <class Semaphore>
 struct share_what_is_there {
   WARPHEAP_DEVICE void operator()(u64* word, u32 rounds, tally* total) const {
@@ -331,7 +335,8 @@ TEST(BulkSemaphore, NobodyIsRefusedAUnitThatNobodyHas) {
   for_each_schedule(400, [] { EXPECT_TRUE(shares_all<by_additions<bulk_semaphore>>()); });
 }
 
-/// The first thread promises a unit before anybody asks and delivers it, or takes the promise back; the others wait.
+/// The first thread promises a unit before anybody asks and delivers it, or takes the promise back;
+/// the others wait.
 struct wait_for_promise {
   WARPHEAP_DEVICE void operator()(u64* word, bool keeps, u32* promised, tally* total) const {
     bulk_semaphore semaphore{*word};
@@ -359,7 +364,8 @@ TEST(BulkSemaphore, APromiseIsWaitedForAndABrokenOneIsNot) {
       device_buffer<tally> total(1);
       launch({2, 2}, wait_for_promise{}, word.data(), keeps, promised.data(), total.data());
       synchronize();
-      // One unit was promised: one waiter counts on it, and the two others, whom it does not cover, make their own.
+      // One unit was promised: one waiter counts on it, and the two others, whom it does not cover,
+      // make their own.
       EXPECT_EQ(total[0].acquired, keeps ? 1u : 0u);
       EXPECT_EQ(total[0].made, keeps ? 2u : 3u);
       EXPECT_EQ(word[0], 0u);
@@ -407,14 +413,16 @@ class semaphore_that_forgets_a_promise : public bulk_semaphore {
   bool withdraw(u32 n, u32) { return try_wait(n); }
 };
 
-/// Units that come while their promise stays open: a sleeper whom they do not cover waits for a batch that nobody makes.
+/// Units that come while their promise stays open: a sleeper whom they do not cover waits for a
+/// batch that nobody makes.
 class semaphore_that_forgets_sleepers : public bulk_semaphore {
  public:
   explicit semaphore_that_forgets_sleepers(u64& word) : bulk_semaphore{word} {}
   void signal(u32 n, u32) { bulk_semaphore::signal(n, 0); }
 };
 
-/// A lane that sleeps first and is counted in R after its nap: what it counted on may be taken, or promised to others.
+/// A lane that sleeps first and is counted in R after its nap: what it counted on may be taken, or
+/// promised to others.
 class semaphore_that_reserves_after_sleep : public bulk_semaphore {
  public:
   explicit semaphore_that_reserves_after_sleep(u64& word) : bulk_semaphore{word}, raw_{word} {}

@@ -1,5 +1,5 @@
-// The semaphore's decisions without threads: against the paper's three counts kept apart, and in every interleaving of
-// a few lanes.
+// The semaphore's decisions without threads: against the paper's three counts kept apart, and in
+// every interleaving of a few lanes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,7 +104,8 @@ TEST(BulkSemaphoreState, WithdrawTakesThePromiseBackAndUnitsThatAreThere) {
 constexpr u32 batch_units = 3;
 constexpr u32 model_lanes = 4;
 
-/// One lane: waits for n units, makes a batch when told and if one is left, holds its units, and may give them back.
+/// One lane: waits for n units, makes a batch when told and if one is left, holds its units, and
+/// may give them back.
 struct lane_state {
   enum where : u8 { arriving, asleep, making, holding, done, refused };
   u8 at = arriving;
@@ -127,7 +128,8 @@ class explorer {
   explorer(std::vector<u32> wanted, bool returns, fault broken)
       : wanted_{std::move(wanted)}, returns_{returns}, broken_{broken} {}
 
-  /// Whether every order ends with all lanes served or refused, the outlook settled and no unit lost.
+  /// Whether every order ends with all lanes served or refused, the outlook settled and no unit
+  /// lost.
   bool is_sound(u32 batches) {
     batches_ = batches;
     model_state start;

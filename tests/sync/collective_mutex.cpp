@@ -1,4 +1,5 @@
-// The collective mutex between real lanes: one group inside at a time, until its last member has left, whoever leaves when.
+// The collective mutex between real lanes: one group inside at a time, until its last member has
+// left, whoever leaves when.
 #include <gtest/gtest.h>
 
 #include <warpheap/platform/device_buffer.hpp>
@@ -46,7 +47,8 @@ WARPHEAP_DEVICE void work(protected_state* state, u32 name, u32 members) {
 /// How the members of a group go out.
 enum class way_out { together, one_by_one, by_halves };
 
-/// Lanes meet whom they find, lock together, work by one of them, look around by all, and leave one way or another.
+/// Lanes meet whom they find, lock together, work by one of them, look around by all, and leave one
+/// way or another.
 template <class Mutex>
 struct meet_inside {
   WARPHEAP_DEVICE void operator()(protected_state* states, u32 mutexes, u32 rounds, way_out how) const {
@@ -175,7 +177,8 @@ TEST(CollectiveMutex, AThreadBlockLocksAsOneAndLeavesAsItLikes) {
   }
 }
 
-/// Lanes come from two branches of one warp, hold the mutex while they are apart, and meet again only outside.
+/// Lanes come from two branches of one warp, hold the mutex while they are apart, and meet again
+/// only outside.
 struct part_inside {
   WARPHEAP_DEVICE void operator()(protected_state* state) const {
     collective_mutex const mutex{state->word};
@@ -253,7 +256,8 @@ struct shared_units {
   u32 made, taken, blind;
 };
 
-/// A group waits for as many units as it has lanes, by one call of one lane; what it takes is seen by all.
+/// A group waits for as many units as it has lanes, by one call of one lane; what it takes is seen
+/// by all.
 struct acquire_units_together {
   WARPHEAP_DEVICE void operator()(shared_units* shared, u32 batch) const {
     bulk_semaphore semaphore{shared->word};

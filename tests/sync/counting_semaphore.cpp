@@ -1,5 +1,5 @@
-// The counting semaphore: its decisions without threads, and between real lanes no unit lost, no lane left asleep, one batch
-// in the making at a time, contents seen.
+// The counting semaphore: its decisions without threads, and between real lanes no unit lost, no
+// lane left asleep, one batch in the making at a time, contents seen.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -115,7 +115,8 @@ TEST(CountingSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<counting_semaphore>()); });
 }
 
-/// Lanes take several units at a time, keep some, give some back, steal some; only `supply` batches can be made.
+/// Lanes take several units at a time, keep some, give some back, steal some; only `supply` batches
+/// can be made.
 template <class Semaphore>
 struct trade {
   WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {

@@ -27,7 +27,8 @@ TEST(PassSize, SaysWhatAnOutcomeCovers) {
   }
 }
 
-/// One lane: what a pass says, asked by those who began before and after it, of sizes below and above.
+/// One lane: what a pass says, asked by those who began before and after it, of sizes below and
+/// above.
 struct ask_around {
   WARPHEAP_DEVICE void operator()(u64* words, u32* answers) const {
     pass_type const pass{words};
@@ -50,8 +51,9 @@ TEST(SharedPass, AnswersThoseWhoBeganBeforeIt) {
   EXPECT_EQ(answers.to_host(), (std::vector<u32>{0, 1, 0, 0, 1}));
 }
 
-/// Even lanes clear a word each, by a relaxed operation, tell nobody, and begin a pass. Odd lanes begin a pass and look at all
-/// words. Whoever drew a larger number than a lane that cleared its word before it drew, sees the word cleared.
+/// Even lanes clear a word each, by a relaxed operation, tell nobody, and begin a pass. Odd lanes
+/// begin a pass and look at all words. Whoever drew a larger number than a lane that cleared its
+/// word before it drew, sees the word cleared.
 struct clear_and_look {
   WARPHEAP_DEVICE void operator()(u64* words, u32* rooms, u64* numbers, u32* unseen) const {
     u32 const me = static_cast<u32>(global_thread_index()), lanes = simt::grid_dim() * simt::block_dim();

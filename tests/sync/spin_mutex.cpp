@@ -1,5 +1,5 @@
-// The mutex between real lanes: one inside at a time, alone or beside the holder in its warp, and what the last holder
-// wrote is seen.
+// The mutex between real lanes: one inside at a time, alone or beside the holder in its warp, and
+// what the last holder wrote is seen.
 #include <gtest/gtest.h>
 
 #include <warpheap/platform/device_buffer.hpp>
@@ -12,10 +12,12 @@ namespace {
 using namespace warpheap;
 using test::for_each_schedule;
 
-/// One lane, partial warps, a warp and a lane, two warps; on one multiprocessor or several, as the seed says.
+/// One lane, partial warps, a warp and a lane, two warps; on one multiprocessor or several, as the
+/// seed says.
 constexpr launch_shape shapes[] = {{1, 1}, {2, 31}, {1, 33}, {3, 17}, {1, 64}};
 
-/// What lanes do inside: the count is raised in two steps, so that two at once, or one that sees an old value, lose one.
+/// What lanes do inside: the count is raised in two steps, so that two at once, or one that sees an
+/// old value, lose one.
 struct protected_state {
   u32 word;
   u32 count;    // sections

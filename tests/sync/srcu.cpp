@@ -1,5 +1,5 @@
-// SRCU between real lanes: nothing is reclaimed under a reader, every retired node is reclaimed once, and a barrier that is
-// delegated leaves nothing behind.
+// SRCU between real lanes: nothing is reclaimed under a reader, every retired node is reclaimed
+// once, and a barrier that is delegated leaves nothing behind.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -129,7 +129,8 @@ bool is_sound(launch_shape shape, u32 rounds, u32 readers_a_writer, use how, tal
     sound = sound && all[i].reclaimed == (retired ? 1 : 0);
     visits += retired ? 0 : all[i].visits;
   }
-  sound = sound && visits == done.read;  // U3: nobody reads what is being reclaimed, and all reads are over by then
+  // U3: nobody reads what is being reclaimed, and all reads are over by then
+  sound = sound && visits == done.read;
   sum.read += done.read;
   sum.retired += done.retired;
   sum.delegated += done.delegated;
@@ -186,7 +187,8 @@ TEST(Srcu, SectionsMayNestAcrossEpochs) {
   });
 }
 
-/// A reader that stays while writers come and go: all but the one who waits for it are told to leave at once.
+/// A reader that stays while writers come and go: all but the one who waits for it are told to
+/// leave at once.
 struct wait_for_one_reader {
   WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, u32* steps, tally* total) const {
     srcu const guard{*state};

@@ -1,5 +1,6 @@
-// SRCU's protocol in every interleaving of a few lanes: readers that look at what is behind a pointer, and writers that
-// replace it, retire what was there and ask for a barrier. A twin is the same list of steps in another order.
+// SRCU's protocol in every interleaving of a few lanes: readers that look at what is behind a
+// pointer, and writers that replace it, retire what was there and ask for a barrier. A twin is the
+// same list of steps in another order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,8 +45,9 @@ TEST(SrcuWord, IsAtRestWhenNothingIsUnderWay) {
 
 /// One atomic step of a lane.
 enum class op : u8 {
-  guess,         // read the epoch
-  enter,         // be counted there; go on to look if that is where the epoch is, else to switch_side
+  guess,  // read the epoch
+  // be counted there; go on to look if that is where the epoch is, else to switch_side
+  enter,
   enter_blind,   // be counted there, whatever the epoch is by now
   switch_side,   // to the other counter, and the same question
   look,          // hold what is behind the pointer
@@ -97,8 +99,9 @@ class explorer {
   /// Lane i runs `programs[i]`.
   explicit explorer(std::vector<program> programs) : programs_{std::move(programs)} {}
 
-  /// Whether in every order no node is reclaimed under a reader or twice, a full barrier's caller finds its node reclaimed,
-  /// no lane is stuck, and in the end every retired node is reclaimed and nothing is left.
+  /// Whether in every order no node is reclaimed under a reader or twice, a full barrier's caller
+  /// finds its node reclaimed, no lane is stuck, and in the end every retired node is reclaimed and
+  /// nothing is left.
   bool is_sound() { return visit({}); }
 
   size_t states() const { return seen_.size(); }

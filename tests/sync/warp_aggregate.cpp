@@ -56,7 +56,8 @@ struct meet_by_key {
   }
 };
 
-/// Members of one warp with one mask know the same leader and size, and have the ranks 0, 1, ... in the order of lanes.
+/// Members of one warp with one mask know the same leader and size, and have the ranks 0, 1, ... in
+/// the order of lanes.
 void expect_groups_agree(std::vector<member> const& members) {
   std::map<std::pair<u32, u32>, std::vector<member>> groups;
   for (auto const& m : members) {
@@ -144,7 +145,8 @@ TEST(WarpAggregate, LanesWithDifferentCountersDoNotMix) {
   expect_every_number_drawn_once<u64>(7);
 }
 
-/// Every lane has bits of its own, and bits that others of its group have too; the leader tells of all.
+/// Every lane has bits of its own, and bits that others of its group have too; the leader tells of
+/// all.
 template <class Bits>
 struct unite_bits {
   WARPHEAP_HOST_DEVICE static Bits bits_of(u32 lane) {

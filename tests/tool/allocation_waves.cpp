@@ -1,4 +1,5 @@
-// two_phase, scaling and prefix_sum on the host backend: what they count is what they did, and none calls a broken allocator
+// two_phase, scaling and prefix_sum on the host backend: what they count is what they did, and none
+// calls a broken allocator
 // sound.
 #include <gmock/gmock.h>
 
@@ -81,8 +82,9 @@ TEST(TwoPhase, MakesTheSameCallsInOneKernelAndInAKernelAStep) {
   }
 }
 
-// With the paper's shares p = 0.95 and q = 0.55, and h who hold a block: h' = h (1 - q) + (1 - h) p in even steps, and p and q
-// exchanged in odd ones. That tends to 0.9 after an even step, and 0.1 after an odd one.
+// With the paper's shares p = 0.95 and q = 0.55, and h who hold a block: h' = h (1 - q) + (1 - h) p
+// in even steps, and p and q exchanged in odd ones. That tends to 0.9 after an even step, and 0.1
+// after an odd one.
 TEST(TwoPhase, AllocatesInWaves) {
   auto asked = request_of_two_phase();
   asked.threads = 1 << 14;

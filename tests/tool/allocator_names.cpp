@@ -67,7 +67,8 @@ TEST(AllocatorNames, OfBlocksOf8BytesLoseNoHalfOfThem) {
   EXPECT_GT(utilisation_of("throughput_8", 8), 0.9);
 }
 
-// One of 16 blocks of 2 KiB is the bin's header; where bins end at 1 KiB, 2 KiB are a page of TBuddy's.
+// One of 16 blocks of 2 KiB is the bin's header; where bins end at 1 KiB, 2 KiB are a page of
+// TBuddy's.
 TEST(AllocatorNames, OfWideBinsTo2048BytesPayForAHeader) {
   EXPECT_DOUBLE_EQ(utilisation_of("throughput_wide", 2048), 1);
   double const with_headers = utilisation_of("throughput_wide_2048", 2048, u64{32} << 20);

@@ -1,5 +1,5 @@
-// The dynamic graph in a heap, on the host backend: every kind of growth and shrinkage, by lanes and by whole warps, under
-// several schedules, and what it says when memory runs out.
+// The dynamic graph in a heap, on the host backend: every kind of growth and shrinkage, by lanes
+// and by whole warps, under several schedules, and what it says when memory runs out.
 #include <gmock/gmock.h>
 
 #include "graph_job.hpp"
@@ -14,7 +14,8 @@ using testing::IsEmpty;
 
 constexpr u64 mebibyte = u64{1} << 20;
 
-/// Edges from a few hubs to everyone, and a ring: lists that a lane serves next to lists that take a warp.
+/// Edges from a few hubs to everyone, and a ring: lists that a lane serves next to lists that take
+/// a warp.
 edge_list hubs_and_ring(u32 vertices) {
   edge_list graph{vertices, false, {}};
   for (u32 hub = 0; hub < 3; ++hub)

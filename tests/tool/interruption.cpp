@@ -80,7 +80,8 @@ class running {
     pollfd wanted{terminal_, POLLIN, 0};
     if (poll(&wanted, 1, 60'000) <= 0) return false;
     char text[1024];
-    auto const size = read(terminal_, text, sizeof text);  // an error: nobody has the other end any more
+    // an error: nobody has the other end any more
+    auto const size = read(terminal_, text, sizeof text);
     if (size > 0) seen_.append(text, static_cast<size_t>(size));
     return size > 0;
   }

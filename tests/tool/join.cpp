@@ -1,5 +1,6 @@
-// The join on the host backend: the tuples that a nested loop finds, whatever the tables, the pages, the partitions, the
-// allocator and the schedule; what is wrong is noticed, and a pool that runs out does no harm.
+// The join on the host backend: the tuples that a nested loop finds, whatever the tables, the
+// pages, the partitions, the allocator and the schedule; what is wrong is noticed, and a pool that
+// runs out does no harm.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -121,7 +122,8 @@ TEST(Join, FindsThePairsOfANestedLoopInTablesOfEverySize) {
 TEST(Join, FindsThemWhateverThePagesAndThePartitions) {
   auto const build = random_table(150, 25, 1), probe = random_table(150, 25, 2);
   auto const wanted = pairs_of(build, probe);
-  // Pages of one tuple, of not quite two, of as many as a warp has lanes and one more or less, and of all.
+  // Pages of one tuple, of not quite two, of as many as a warp has lanes and one more or less, and
+  // of all.
   for (u64 const page_bytes : {20u, 31u, 32u, 380u, 392u, 404u, 65536u})
     for (u32 const bits : {0u, 1u, 5u, 11u}) {
       EXPECT_EQ(joined<default_pages>(build, probe, page_bytes, bits), wanted) << page_bytes << ", " << bits;

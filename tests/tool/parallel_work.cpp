@@ -99,7 +99,8 @@ TEST_P(ParallelWork, SortsKeysAsStdSortDoes) {
 
 TEST_P(ParallelWork, GroupsKeysAsALoopDoes) {
   edge_list graph = make_rmat(13, 24, 3);
-  for (u32 to = 0; to < 150'000; ++to) graph.edges.push_back({4000, to});  // a group over several chunks
+  // a group over several chunks
+  for (u32 to = 0; to < 150'000; ++to) graph.edges.push_back({4000, to});
   graph.vertices = 150'000;
   auto const keys = keys_of(graph);
   auto const groups = group_by_vertex(keys);
@@ -150,7 +151,8 @@ TEST_P(ParallelWork, OrdersAllEdgesAndDrawsSamplesFromEverywhere) {
       if (i) steps += std::abs(static_cast<double>(order[i].from) - order[i - 1].from);
     }
     if (size < 1000) continue;
-    EXPECT_NEAR(sum / static_cast<double>(size), 200'000, 2000);          // 400,000 / sqrt(12 · 50,000) = 516
+    // 400,000 / sqrt(12 · 50,000) = 516
+    EXPECT_NEAR(sum / static_cast<double>(size), 200'000, 2000);
     EXPECT_NEAR(steps / static_cast<double>(size), 400'000.0 / 3, 2000);  // no runs of neighbours
   }
   EXPECT_THAT(random_order({}, 0, 4, work), IsEmpty());

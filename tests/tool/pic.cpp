@@ -1,5 +1,6 @@
-// The plasma on the host backend: nothing is lost while frames come and go, physics is what it should be and the same for
-// every allocator, what is wrong is noticed, and a pool that runs out does no harm.
+// The plasma on the host backend: nothing is lost while frames come and go, physics is what it
+// should be and the same for every allocator, what is wrong is noticed, and a pool that runs out
+// does no harm.
 #include <gmock/gmock.h>
 
 #include "backend/pic/simulation.hpp"
@@ -88,7 +89,8 @@ TEST(Pic, RunsWithAnyNumberOfSpeciesAndSizeOfFrames) {
     }
 }
 
-// A hole behind the last particle of a list's own frames was filled twice, once it had more holes than movers in a row.
+// A hole behind the last particle of a list's own frames was filled twice, once it had more holes
+// than movers in a row.
 TEST(Pic, FillsEachHoleOnce) {
   auto settings = small_plasma();
   settings.cells_y = 16;
@@ -97,7 +99,8 @@ TEST(Pic, FillsEachHoleOnce) {
   EXPECT_THAT(make_host_backend()->pic("slab_bitmap", settings).results[0].fault, IsEmpty());
 }
 
-// Two streams of a plasma frequency of 1 through each other: waves grow by up to exp(0.35 t), out of noise.
+// Two streams of a plasma frequency of 1 through each other: waves grow by up to exp(0.35 t), out
+// of noise.
 TEST(Pic, StreamsThroughEachOtherMakeWaves) {
   auto settings = small_plasma();
   settings.particles_per_cell = 16;
@@ -172,7 +175,8 @@ TEST(Pic, SaysWhatFoundNoMemoryAndLosesNothing) {
   auto settings = small_plasma();
   settings.species = 8;
   settings.particles_per_cell = 2;
-  settings.pool_bytes = mebibyte;  // 128 frames: 64 lists of one frame, and as many again for those who arrive
+  // 128 frames: 64 lists of one frame, and as many again for those who arrive
+  settings.pool_bytes = mebibyte;
   auto const enough = make_host_backend()->pic("slab_bitmap", settings);
   EXPECT_THAT(enough.results[0].fault, IsEmpty());
   settings.species = 12;  // 96 lists, and 32 frames
@@ -203,7 +207,8 @@ TEST(Pic, ARingBelongsToOneSpecies) {
   EXPECT_THROW(make_host_backend()->pic("ring_buffer", settings), usage_error);
 }
 
-// Eckert 2014, figure 5.6: with n species, each has an nth of the pool where heaps are divided beforehand.
+// Eckert 2014, figure 5.6: with n species, each has an nth of the pool where heaps are divided
+// beforehand.
 TEST(Pic, OneSpeciesCanHaveAllOfASharedHeapAndAPartOfADividedOne) {
   auto settings = small_plasma();
   settings.pool_bytes = 8 * mebibyte;

@@ -1,4 +1,5 @@
-// The program as its users meet it: exit status, one line on standard error, JSON that is alone on standard output.
+// The program as its users meet it: exit status, one line on standard error, JSON that is alone on
+// standard output.
 #include "program.hpp"
 
 #include <gmock/gmock.h>
@@ -93,7 +94,8 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("slab_bitmap"));
   auto const document = json::parse(contents(file));
-  ASSERT_EQ(document["results"].size(), 6u);  // the floors of malloc and free; malloc, free and first_malloc; churn
+  // the floors of malloc and free; malloc, free and first_malloc; churn
+  ASSERT_EQ(document["results"].size(), 6u);
   for (auto const& row : document["results"]) {
     EXPECT_EQ(row["times_us"].size(), 3u);
     EXPECT_GT(row["median_us"], 0);

@@ -1,4 +1,5 @@
-// `warpheap join` as its users meet it: what it measures, the tables it reads, and joins that it refuses.
+// `warpheap join` as its users meet it: what it measures, the tables it reads, and joins that it
+// refuses.
 #include <nlohmann/json.hpp>
 
 #include "program.hpp"

@@ -239,7 +239,8 @@ TEST(FillLevel, CountsWhatIsRefusedAndAsksAgain) {
   asked.ranges = {{64, 64}};
   asked.pool_bytes = one_mib;
   asked.threads = 8192;
-  auto const rows = make_host_backend()->bench("fill_level", "tbuddy", asked);  // a page each: 256 of 8192 slots
+  // a page each: 256 of 8192 slots
+  auto const rows = make_host_backend()->bench("fill_level", "tbuddy", asked);
   ASSERT_THAT(rows, SizeIs(4));
   for (size_t i = 0; i < rows.size(); i += 2) {
     auto figures = figures_by_name(rows[i]);

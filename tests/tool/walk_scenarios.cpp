@@ -15,7 +15,8 @@ using testing::HasSubstr;
 
 std::map<std::string, double> figures_of(bench::result const& row) { return {row.figures.begin(), row.figures.end()}; }
 
-/// Within what 320 threads' steps vary by: their mean by a seventeenth, and five times that is allowed.
+/// Within what 320 threads' steps vary by: their mean by a seventeenth, and five times that is
+/// allowed.
 TEST(WalkScenarios, RandomWalkTakesTheStepsOfTheTheory) {
   bench::request asked;
   asked.pool_bytes = u64{32} << 20;  // 131,072 pages

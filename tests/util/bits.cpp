@@ -1,4 +1,5 @@
-// Bit functions against slow ones written bit by bit: every word of 8 bits at every place, and many random words.
+// Bit functions against slow ones written bit by bit: every word of 8 bits at every place, and many
+// random words.
 #include <gtest/gtest.h>
 
 #include <vector>

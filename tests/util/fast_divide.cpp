@@ -1,4 +1,5 @@
-// Where division by multiplication could go wrong: at the multiples of the divisor and just below, near the bound.
+// Where division by multiplication could go wrong: at the multiples of the divisor and just below,
+// near the bound.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -50,7 +51,8 @@ TEST(FastDivide, IsRightForRandomDivisorsAndDividends) {
 }
 
 TEST(FastDivide, IsRightForEveryDividendOfAFewDivisors) {
-  // The quotient never falls as the dividend grows, so the two ends of each quotient speak for all between.
+  // The quotient never falls as the dividend grows, so the two ends of each quotient speak for all
+  // between.
   for (u32 divisor : {48u, 641u, 1000u}) {
     fast_divider const divide{divisor};
     u32 wrong = 0;

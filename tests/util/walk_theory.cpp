@@ -1,4 +1,5 @@
-// The closed forms of random walks against walks: threads one after the other on a random occupancy, with no allocator.
+// The closed forms of random walks against walks: threads one after the other on a random
+// occupancy, with no allocator.
 #include "warpheap/util/walk_theory.hpp"
 
 #include <gtest/gtest.h>

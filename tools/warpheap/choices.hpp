@@ -19,9 +19,10 @@ struct choices {
   bool deterministic = false;
 };
 
-/// Throws usage_error for a backend that is not there, an allocator that nobody knows, and a pool that does not fit.
-/// `host_pool_bytes` is the default on the host backend; on a GPU it is 8 GiB, or half of the free memory if that is less.
-/// `others` are names that --allocator takes beside those of the backend's allocators.
+/// Throws usage_error for a backend that is not there, an allocator that nobody knows, and a pool
+/// that does not fit. `host_pool_bytes` is the default on the host backend; on a GPU it is 8 GiB,
+/// or half of the free memory if that is less. `others` are names that --allocator takes beside
+/// those of the backend's allocators.
 choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others = {});
 
 /// Makes a backend; null if the machine has no device that it can use.

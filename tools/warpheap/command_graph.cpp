@@ -1,4 +1,5 @@
-// `warpheap graph`: the graph is read or made once, then built with every allocator that was chosen.
+// `warpheap graph`: the graph is read or made once, then built with every allocator that was
+// chosen.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// `warpheap join`: the same join with every allocator that was chosen, for every size of the tables.
+// `warpheap join`: the same join with every allocator that was chosen, for every size of the
+// tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,7 +78,8 @@ void check_memory(u64 build_tuples, u64 probe_tuples, backend const& on) {
                                   probe_tuples, needed, on.memory_bytes())};
 }
 
-/// A join whose result cannot be there is not begun: all pairs of a key that everybody has are very many.
+/// A join whose result cannot be there is not begun: all pairs of a key that everybody has are very
+/// many.
 void check_result(std::string const& name, u64 tuples, u64 pool_bytes) {
   if (tuples > pool_bytes / join_tuple_bytes)
     throw usage_error{fmt::format("--pool: the result of {} has {} tuples of {} bytes, and the pool has {} bytes", name,

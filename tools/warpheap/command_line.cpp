@@ -29,7 +29,8 @@ namespace {
 constexpr int bad_result = 1;
 constexpr int bad_usage = 2;
 
-/// An option whose value is text of at least one character: an empty one is a script's unset variable.
+/// An option whose value is text of at least one character: an empty one is a script's unset
+/// variable.
 CLI::Option* add_text(CLI::App& to, char const* name, std::string& value, std::string const& help, char const* type) {
   auto const is_there = [](std::string const& text) { return std::string{text.empty() ? "the value is empty" : ""}; };
   return to.add_option(name, value, help)->type_name(type)->check(CLI::Validator{is_there, ""});

@@ -1,4 +1,5 @@
-// `warpheap pic`: the same plasma with every allocator that was chosen. All must end in the same state, particle by
+// `warpheap pic`: the same plasma with every allocator that was chosen. All must end in the same
+// state, particle by
 // particle.
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// `warpheap verify`: every allocator that was chosen is filled to the last block, checked and emptied, at every size.
+// `warpheap verify`: every allocator that was chosen is filled to the last block, checked and
+// emptied, at every size.
 #include <fmt/format.h>
 
 #include <algorithm>

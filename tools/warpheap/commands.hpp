@@ -1,5 +1,6 @@
-// The subcommands. Each takes what was typed, as text and flags, does the work and returns the exit status: 0 when all is
-// well, 1 when a check of results failed. Bad usage and bad input are usage_error.
+// The subcommands. Each takes what was typed, as text and flags, does the work and returns the exit
+// status: 0 when all is well, 1 when a check of results failed. Bad usage and bad input are
+// usage_error.
 #pragma once
 
 #include <string>

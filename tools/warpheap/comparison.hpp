@@ -1,5 +1,5 @@
-// One job that is done with every allocator that was chosen: what was measured, whether all of it is right, and how the
-// others compare with the first.
+// One job that is done with every allocator that was chosen: what was measured, whether all of it
+// is right, and how the others compare with the first.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,9 +14,11 @@ namespace warpheap::tool {
 
 struct comparison {
   std::vector<bench::result> results;
-  std::string fault;                                                ///< the first thing that is wrong
+  /// the first thing that is wrong
+  std::string fault;
   nlohmann::ordered_json about = nlohmann::ordered_json::object();  ///< what else the document says
-  bool takes_standard_output = false;                               ///< something else went there already
+  /// something else went there already
+  bool takes_standard_output = false;
 
   void add(std::vector<bench::result> const& made);
 };
@@ -28,10 +30,12 @@ struct ratio {
   double of_first;
 };
 
-/// Of all results of an operation, but the first of each set of parameters, and those that are wrong.
+/// Of all results of an operation, but the first of each set of parameters, and those that are
+/// wrong.
 std::vector<ratio> ratios(std::vector<bench::result> const& results, std::string const& operation);
 
-/// The table, with `lines` below it, and the document; returns the exit status, and says on standard error why it is not 0.
+/// The table, with `lines` below it, and the document; returns the exit status, and says on
+/// standard error why it is not 0.
 int report(char const* command, choices const& chosen, comparison const& all, json_output& output,
            std::vector<std::string> const& lines);
 

@@ -26,17 +26,19 @@ struct edge_list {
   edges_array edges;
 };
 
-/// All adjacency entries that `edges[first … last)` make, ascending, without duplicates. A loop makes one.
+/// All adjacency entries that `edges[first … last)` make, ascending, without duplicates. A loop
+/// makes one.
 entry_keys keys_of(edge_list const& graph, size_t first, size_t last, parallel_work work = {});
 entry_keys keys_of(edge_list const& graph, parallel_work work = {});
 
 /// The entries as a batch for a backend.
 edge_groups group_by_vertex(entry_keys const& keys, parallel_work work = {});
 
-/// An R-MAT graph of 2^scale vertices and edge_factor·2^scale undirected edges, with duplicates and loops, a = 0.57,
-/// b = c = 0.19, d = 0.05, vertices renamed at random: few hubs with very many neighbours, and many vertices with few.
-/// The same seed makes the same graph everywhere.
-/// Source: Chakrabarti, Zhan and Faloutsos, R-MAT: a recursive model for graph mining, 2004; parameters as in Graph500.
+/// An R-MAT graph of 2^scale vertices and edge_factor·2^scale undirected edges, with duplicates and
+/// loops, a = 0.57, b = c = 0.19, d = 0.05, vertices renamed at random: few hubs with very many
+/// neighbours, and many vertices with few. The same seed makes the same graph everywhere.
+/// Source: Chakrabarti, Zhan and Faloutsos, R-MAT: a recursive model for graph mining, 2004;
+/// parameters as in Graph500.
 edge_list make_rmat(u32 scale, u32 edge_factor, u64 seed, parallel_work work = {});
 
 }  // namespace warpheap::tool

@@ -38,7 +38,8 @@ u64 partners_of(join_recipe const& recipe) {
 join_tables make_join_tables(join_recipe const& recipe) {
   join_tables made;
   random_sequence random{recipe.seed};
-  // A bijection of the indices: keys are distinct, and those of indices beyond the build table are not in it.
+  // A bijection of the indices: keys are distinct, and those of indices beyond the build table are
+  // not in it.
   auto const scramble = static_cast<u32>(mix(recipe.seed ^ recipe.build_tuples) >> 32);
   auto const key_of = [&](u64 index) { return mix32(static_cast<u32>(index) ^ scramble); };
   auto const uniform = [&] { return (static_cast<double>(random.next()) + 0.5) / 4294967296.0; };
@@ -61,7 +62,8 @@ join_tables make_join_tables(join_recipe const& recipe) {
     made.probe.keys[i] = key_of(index);
     made.probe.payloads[i] = random.next();
   }
-  // Those with a partner anywhere. A table's end is like its start for a join that partitions, not for one that does not.
+  // Those with a partner anywhere. A table's end is like its start for a join that partitions, not
+  // for one that does not.
   for (u64 i = recipe.probe_tuples; i > 1; --i)
     std::swap(made.probe.keys[i - 1], made.probe.keys[random.below(static_cast<u32>(i))]);
   return made;

@@ -27,7 +27,8 @@ struct unset_allocator {
     if (bytes < large_page) return static_cast<T*>(::operator new(bytes));
     void* const memory = std::aligned_alloc(large_page, (bytes + large_page - 1) / large_page * large_page);
     if (!memory) throw std::bad_alloc{};
-    madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: without large pages it is slower, and no less right
+    // a hint: without large pages it is slower, and no less right
+    madvise(memory, bytes, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }
 

@@ -1,4 +1,5 @@
-// Where a figure comes from: the machine, the driver and the commit, as every JSON document of the tool says it.
+// Where a figure comes from: the machine, the driver and the commit, as every JSON document of the
+// tool says it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,6 +1,6 @@
-// Reads a graph from a Matrix Market file in coordinate format. Every entry is an edge from its row to its column; values
-// are checked and ignored. A symmetric, skew-symmetric or hermitian matrix is an undirected graph, stored as one triangle;
-// a general one is directed.
+// Reads a graph from a Matrix Market file in coordinate format. Every entry is an edge from its row
+// to its column; values are checked and ignored. A symmetric, skew-symmetric or hermitian matrix is
+// an undirected graph, stored as one triangle; a general one is directed.
 // Source: Boisvert, Pozo and Remington, The Matrix Market exchange formats, 1996.
 #pragma once
 

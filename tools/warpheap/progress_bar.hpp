@@ -1,5 +1,5 @@
-// How far the work is, on a terminal's last line. Nothing is drawn in the first second, nor where standard error is no
-// terminal, and the line is gone before anything else is written.
+// How far the work is, on a terminal's last line. Nothing is drawn in the first second, nor where
+// standard error is no terminal, and the line is gone before anything else is written.
 #pragma once
 
 #include <chrono>

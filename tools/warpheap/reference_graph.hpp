@@ -19,8 +19,8 @@ class reference_graph {
   /// All keys in order, part by part.
   std::vector<entry_keys> const& parts() const { return parts_; }
 
-  /// How `lists` differ: the first vertex whose neighbours, as a set, are not ours, or that has one twice. Empty if all
-  /// are the same.
+  /// How `lists` differ: the first vertex whose neighbours, as a set, are not ours, or that has one
+  /// twice. Empty if all are the same.
   std::string difference(adjacency_lists const& lists, parallel_work work = {}) const;
 
  private:

@@ -1,4 +1,5 @@
-// Text files as readers of formats take them: the whole contents, and what of them may be shown in a message.
+// Text files as readers of formats take them: the whole contents, and what of them may be shown in
+// a message.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
-// The five policies composed: how a block is created, how the requests of a warp are distributed, what happens out of
-// memory, where the pool comes from, and how requests are aligned. What a kernel holds and calls.
-// Source: Eckert 2014, chapter 3; the default creation policy serves a warp's requests together by itself.
+// The five policies composed: how a block is created, how the requests of a warp are distributed,
+// what happens out of memory, where the pool comes from, and how requests are aligned. What a
+// kernel holds and calls.
+// Source: Eckert 2014, chapter 3; the default creation policy serves a warp's requests together by
+// itself.
 #pragma once
 
 #include "../sync/same_object.hpp"
@@ -9,8 +11,9 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Device memory allocation for kernels, by value. Any thread may call any function at any time, converged or not, with
-/// no lock held; any thread may free what another allocated. What only some policies can serve is there where they can.
+/// Device memory allocation for kernels, by value. Any thread may call any function at any time,
+/// converged or not, with no lock held; any thread may free what another allocated. What only some
+/// policies can serve is there where they can.
 template <creation_policy Creation, distribution_policy Distribution, oom_policy Oom, class ReservePool,
           alignment_policy Alignment>
   requires policies_go_together<Creation, Distribution, Oom, ReservePool, Alignment>
@@ -32,8 +35,8 @@ class allocator {
   allocator() = default;
   WARPHEAP_HOST_DEVICE explicit allocator(Creation creation, Oom oom = {}) : source_{creation, oom} {}
 
-  /// At least `bytes` bytes, uninitialised, aligned to 16 (and a power of two up to 4 KiB to itself, where the traits say
-  /// so); nullptr for 0 bytes, and when there is no memory.
+  /// At least `bytes` bytes, uninitialised, aligned to 16 (and a power of two up to 4 KiB to
+  /// itself, where the traits say so); nullptr for 0 bytes, and when there is no memory.
   WARPHEAP_DEVICE void* malloc(size_t bytes) const {
     size_t const padded = Alignment::pad(bytes);
     Distribution distribution;
@@ -41,17 +44,19 @@ class allocator {
     else return distribution.distribute(source_.create(distribution.collect(padded)));
   }
 
-  /// Gives a block back. nullptr does nothing; what is no block of this heap, or was freed already, is counted and
-  /// ignored where the traits say so.
+  /// Gives a block back. nullptr does nothing; what is no block of this heap, or was freed already,
+  /// is counted and ignored where the traits say so.
   WARPHEAP_DEVICE void free(void* memory) const {
     if constexpr (frames && knows_its_pool<source_type>) {
-      if (!source_.contains(memory)) return source_.destroy(memory);  // not ours, and not ours to read
+      // not ours, and not ours to read
+      if (!source_.contains(memory)) return source_.destroy(memory);
       if (!may_be_part(memory)) return;
     }
     source_.destroy(Distribution::release(memory));
   }
 
-  /// `count` objects of `size` bytes, zeroed; nullptr if the product overflows or there is no memory.
+  /// `count` objects of `size` bytes, zeroed; nullptr if the product overflows or there is no
+  /// memory.
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
     if (size && count > ~size_t{0} / size) return nullptr;
     void* const memory = malloc(count * size);
@@ -59,9 +64,10 @@ class allocator {
     return memory;
   }
 
-  /// Changes the size of a block whose caller knows that it holds `old_bytes` bytes: in place if usable_size() allows,
-  /// else in a new block with the contents copied, by the lanes that are there together. nullptr if there is no memory;
-  /// the old block is then untouched. A null `memory` allocates; 0 bytes free and return nullptr.
+  /// Changes the size of a block whose caller knows that it holds `old_bytes` bytes: in place if
+  /// usable_size() allows, else in a new block with the contents copied, by the lanes that are
+  /// there together. nullptr if there is no memory; the old block is then untouched. A null
+  /// `memory` allocates; 0 bytes free and return nullptr.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
     void* moved = nullptr;
     bool const stays = memory && bytes && fits_in_place(memory, bytes);
@@ -79,7 +85,8 @@ class allocator {
     return realloc(memory, memory ? usable_size(memory) : 0, bytes);
   }
 
-  /// At least `bytes` bytes at a multiple of `alignment`, a power of two; nullptr if it is none, or out of memory.
+  /// At least `bytes` bytes at a multiple of `alignment`, a power of two; nullptr if it is none, or
+  /// out of memory.
   WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const
       requires((frames || as_created) && creates_aligned<source_type>) {
     if (alignment == 0 || (alignment & (alignment - 1))) return nullptr;
@@ -92,8 +99,8 @@ class allocator {
     }
   }
 
-  /// One call of a whole group: every lane of `mask` calls it with the same mask, each with its own size, and gets its own
-  /// block. Saves the search for company that malloc makes.
+  /// One call of a whole group: every lane of `mask` calls it with the same mask, each with its own
+  /// size, and gets its own block. Saves the search for company that malloc makes.
   WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const
       requires(frames || (as_created && creates_by_warp<source_type>)) {
     size_t const padded = Alignment::pad(bytes);
@@ -105,7 +112,8 @@ class allocator {
     }
   }
 
-  /// Bytes a caller may use at `memory`, a live block of this heap; 0 for anything else, where owns() is there too.
+  /// Bytes a caller may use at `memory`, a live block of this heap; 0 for anything else, where
+  /// owns() is there too.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const
       requires(frames || (as_created && knows_block_size<source_type>)) {
     if constexpr (frames) return may_be_part(memory) ? Distribution::usable_size(memory) : 0;
@@ -124,8 +132,8 @@ class allocator {
     return source_.contains(memory);
   }
 
-  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone; exact when the heap is quiet. Visits every
-  /// slab: not for inner loops.
+  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone; exact when the heap is
+  /// quiet. Visits every slab: not for inner loops.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const
       requires((frames || as_created) && counts_slots<source_type>) {
     return source_.available_slots(created_bytes(bytes));
@@ -155,8 +163,8 @@ class allocator {
     return [this](u32 mask) { return lanes_with_same(mask, creation()); };
   }
 
-  /// This lane's part of the `wanted` bytes that it asks for, for all of its group or for itself. What is not there for all
-  /// together may be there for each alone.
+  /// This lane's part of the `wanted` bytes that it asks for, for all of its group or for itself.
+  /// What is not there for all together may be there for each alone.
   WARPHEAP_DEVICE void* share_out(Distribution& distribution, size_t wanted, size_t padded) const {
     bool const together = distribution.combined();
     void* const mine = distribution.distribute(together ? creation().create(wanted) : source_.create(wanted));

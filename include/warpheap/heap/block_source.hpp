@@ -1,5 +1,5 @@
-// Where blocks come from, and go back to: a creation policy, and what is done when that has none. The distribution policy
-// stands before this, and each of its blocks may be anybody's.
+// Where blocks come from, and go back to: a creation policy, and what is done when that has none.
+// The distribution policy stands before this, and each of its blocks may be anybody's.
 #pragma once
 
 #include "../policy/creation/slot_survey.hpp"
@@ -48,8 +48,9 @@ WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, u32 mask, size_t b
 
 }  // namespace detail
 
-/// With an out-of-memory policy that answers the caller. That is made anew for each answer, and takes no room: as a member
-/// with [[no_unique_address]] it moved the kernel's other parameters under nvcc 13.0.
+/// With an out-of-memory policy that answers the caller. That is made anew for each answer, and
+/// takes no room: as a member with [[no_unique_address]] it moved the kernel's other parameters
+/// under nvcc 13.0.
 template <class Creation, class Oom>
 class block_source {
  public:
@@ -86,7 +87,8 @@ class block_source {
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return creation_; }
 
  private:
-  /// Written so, and not as one conditional expression, because it took fewer registers (nvcc 13.0, sm_90).
+  /// Written so, and not as one conditional expression, because it took fewer registers (nvcc 13.0,
+  /// sm_90).
   WARPHEAP_DEVICE void* or_else(void* memory, size_t bytes) const {
     if (!memory) memory = bytes ? Oom{}.handle(bytes) : nullptr;
     return memory;
@@ -95,7 +97,8 @@ class block_source {
   Creation creation_;
 };
 
-/// With a second allocator. A block is the creation policy's if it lies in its pool, else the second's.
+/// With a second allocator. A block is the creation policy's if it lies in its pool, else the
+/// second's.
 template <class Creation, overflow_policy Oom>
 class block_source<Creation, Oom> {
   using second_type = typename Oom::second_type;

@@ -8,8 +8,9 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What device code knows of the heap that serves it, and what its names do. All zero, as memory of the device is before
-/// anybody writes it: unbound. Then nothing can be allocated, and what is freed is ignored.
+/// What device code knows of the heap that serves it, and what its names do. All zero, as memory of
+/// the device is before anybody writes it: unbound. Then nothing can be allocated, and what is
+/// freed is ignored.
 template <class Allocator>
 class bound_heap {
   static_assert(__is_trivially_copyable(Allocator), "override_allocator: what kernels take is copied bitwise");

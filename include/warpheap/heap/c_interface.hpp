@@ -1,9 +1,11 @@
-// The default heap without C++: functions with plain names for code that a JIT compiler or another language makes, and
-// links with a module compiled from this header. They take the heap as the 64-bit number that heap::handle() returns, and
-// keep the promises of the members of the same names.
+// The default heap without C++: functions with plain names for code that a JIT compiler or another
+// language makes, and links with a module compiled from this header. They take the heap as the
+// 64-bit number that heap::handle() returns, and keep the promises of the members of the same
+// names.
 //
-// `used` puts them into every module that includes this, called or not; `inline` makes several copies one. nvcc's host
-// pass only declares them: its code for them is no code, and must not stand in for that of the host backend.
+// `used` puts them into every module that includes this, called or not; `inline` makes several
+// copies one. nvcc's host pass only declares them: its code for them is no code, and must not stand
+// in for that of the host backend.
 #pragma once
 
 #include "default_heap.hpp"

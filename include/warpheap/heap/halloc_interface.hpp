@@ -42,9 +42,10 @@ struct halloc_opts_t {
   /// Of the pool for slabs alone. In a pool that slabs and large blocks share (split_percent of 0)
   /// either kind can have any part of it, so there any fraction will do.
   double halloc_fraction = compiled.split_percent ? compiled.split_percent / 100.0 : 1.0;
-  double busy_fraction = compiled.replace_at / 1000.0;               ///< of a head, when replaced
-  double roomy_fraction = compiled.busy_above / 1000.0;              ///< of a slab, to be a head
-  double sparse_fraction = compiled.sparse_up_to / 1000.0;           ///< of one that may change size
+  double busy_fraction = compiled.replace_at / 1000.0;   ///< of a head, when replaced
+  double roomy_fraction = compiled.busy_above / 1000.0;  ///< of a slab, to be a head
+  /// of one that may change size
+  double sparse_fraction = compiled.sparse_up_to / 1000.0;
   int sb_sz_sh = static_cast<int>(log2_floor(compiled.slab_bytes));  ///< log2 of the slab size
 
   /// Implicit, so that ha_init() takes a number of bytes.

@@ -1,4 +1,5 @@
-// The owner of a heap, on the host: makes it, resets it, asks about it, and gives kernels a reference by value.
+// The owner of a heap, on the host: makes it, resets it, asks about it, and gives kernels a
+// reference by value.
 #pragma once
 
 #include "allocator.hpp"
@@ -35,7 +36,8 @@ struct second_heap_of<Oom> {
 
 }  // namespace detail
 
-/// What for_each_live() can be given. A type: nvcc 13.0 takes a lambda in a concept for a function that is not there.
+/// What for_each_live() can be given. A type: nvcc 13.0 takes a lambda in a concept for a function
+/// that is not there.
 struct ignore_block {
   void operator()(void*, size_t) const {}
 };
@@ -75,8 +77,9 @@ std::string name_of_policy() {
 
 }  // namespace detail
 
-/// Owns a pool and the allocator that manages it. Movable. Outlives every kernel and every CUDA graph that uses it.
-/// Host functions other than reset() wait for nothing: call them when no kernel that uses the heap is running.
+/// Owns a pool and the allocator that manages it. Movable. Outlives every kernel and every CUDA
+/// graph that uses it. Host functions other than reset() wait for nothing: call them when no kernel
+/// that uses the heap is running.
 template <class Allocator>
 class basic_heap {
   template <class>
@@ -101,9 +104,10 @@ class basic_heap {
   /// The smallest pool there is.
   static constexpr size_t minimum_bytes = size_t{1} << 20;
 
-  /// A heap whose blocks come from `bytes` bytes, rounded down to whole slabs; metadata comes on top (info() says how
-  /// much). With a second heap behind it, `bytes` are those of both. Throws std::invalid_argument below minimum_bytes,
-  /// out_of_memory if the device has not that much, and cuda_error while a stream is being captured.
+  /// A heap whose blocks come from `bytes` bytes, rounded down to whole slabs; metadata comes on
+  /// top (info() says how much). With a second heap behind it, `bytes` are those of both. Throws
+  /// std::invalid_argument below minimum_bytes, out_of_memory if the device has not that much, and
+  /// cuda_error while a stream is being captured.
   explicit basic_heap(size_t bytes) requires(
       acquiring_pool<reserve_pool_type>&& std::default_initializable<reserve_pool_type>)
       : basic_heap{unchecked{}, checked(bytes)} {}
@@ -114,8 +118,9 @@ class basic_heap {
     build(checked(bytes));
   }
 
-  /// A heap in memory that is there already: of the `bytes` bytes at `memory`, what is left when the start is aligned and
-  /// the metadata has its place; pool_bytes() says how much. Throws std::invalid_argument if that is below minimum_bytes.
+  /// A heap in memory that is there already: of the `bytes` bytes at `memory`, what is left when
+  /// the start is aligned and the metadata has its place; pool_bytes() says how much. Throws
+  /// std::invalid_argument if that is below minimum_bytes.
   basic_heap(void* memory, size_t bytes) requires(given_pool<reserve_pool_type> && !overflows)
       : reserve_{memory, bytes} {
     build_in(reserve_.range());
@@ -132,13 +137,15 @@ class basic_heap {
     build_in(reserve_.range());
   }
 
-  /// What kernels take, by value: trivially copyable, 16 bytes by default, valid as long as the heap lives.
+  /// What kernels take, by value: trivially copyable, 16 bytes by default, valid as long as the
+  /// heap lives.
   ref_type ref() const noexcept { return ref_; }
 
   /// Address in device memory of a copy of ref(): what the C entry points take.
   u64 handle() const noexcept { return reinterpret_cast<u64>(handle_); }
 
-  /// Frees everything at once, in order on stream `on`; does not wait. May be captured in a CUDA graph.
+  /// Frees everything at once, in order on stream `on`; does not wait. May be captured in a CUDA
+  /// graph.
   void reset(stream_view on = {}) {
     initialize(on);
     if constexpr (overflows) second_.reset(on);
@@ -157,8 +164,9 @@ class basic_heap {
   /// The heap behind this one.
   second_heap_type const& second() const requires overflows { return second_; }
 
-  /// Counts of a quiet heap. Where a distribution policy puts several blocks into one, live blocks and bytes are what
-  /// callers hold; `failures` then counts refusals to several lanes together as well.
+  /// Counts of a quiet heap. Where a distribution policy puts several blocks into one, live blocks
+  /// and bytes are what callers hold; `failures` then counts refusals to several lanes together as
+  /// well.
   heap_statistics statistics() const
       requires(counts_blocks<creation_type> &&
                (!overflows || counts_blocks<second_heap_type>)&&(!frames || lists_blocks<creation_type>)) {
@@ -193,7 +201,8 @@ class basic_heap {
     return report;
   }
 
-  /// Calls `visit(address, bytes)` on the host for every live block of a quiet heap, in address order.
+  /// Calls `visit(address, bytes)` on the host for every live block of a quiet heap, in address
+  /// order.
   template <class Visitor>
   void for_each_live(Visitor visit) const
       requires(knows_parts&& lists_blocks<creation_type> && (!overflows || lists_blocks<second_heap_type>)) {
@@ -243,7 +252,8 @@ class basic_heap {
     else return {};
   }
 
-  /// What lies behind the creation policy's part: the out-of-memory policy's state, and a copy of ref().
+  /// What lies behind the creation policy's part: the out-of-memory policy's state, and a copy of
+  /// ref().
   static constexpr size_t state_bytes() {
     if constexpr (overflows) return oom_type::state_bytes;
     else return 0;

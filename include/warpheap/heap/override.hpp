@@ -1,4 +1,5 @@
-// malloc, free, new and delete of device code, served by one heap of ours, in programs whose kernels are not edited:
+// malloc, free, new and delete of device code, served by one heap of ours, in programs whose
+// kernels are not edited:
 //
 //   nvcc -include warpheap/heap/override.hpp kernels.cu      each unit, or with -rdc=true at least one of a program
 //   warpheap::override_heap heap{4_GiB};                     host: the heap, for as long as it lives

@@ -18,8 +18,8 @@
 //       to the others.
 //
 // N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0, sm_75 to
-// sm_120). N2 is what WARPHEAP_DEVICE says of each function with -rdc=true; scripts/check_override.py
-// looks at linked programs.
+// sm_120). N2 is what WARPHEAP_DEVICE says of each function with -rdc=true;
+// scripts/check_override.py looks at linked programs.
 #pragma once
 
 #if defined(__CUDACC_RTC__)

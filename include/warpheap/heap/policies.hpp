@@ -1,9 +1,11 @@
-// What each of an allocator's five slots takes, and which policies go together. Policies never see each other; what one
-// needs of another is a concept here, over the two of them, so that the compiler's message names both.
+// What each of an allocator's five slots takes, and which policies go together. Policies never see
+// each other; what one needs of another is a concept here, over the two of them, so that the
+// compiler's message names both.
 //
-// Beside what a slot needs a policy may have more: `leaves(traits)`, what is left of the promises of those behind it, and
-// `goes_with<Other>`, false for a policy of another slot that it cannot work with. What a creation policy may have is in
-// the table of docs/design/heap.md; the allocator then has it too.
+// Beside what a slot needs a policy may have more: `leaves(traits)`, what is left of the promises
+// of those behind it, and `goes_with<Other>`, false for a policy of another slot that it cannot
+// work with. What a creation policy may have is in the table of docs/design/heap.md; the allocator
+// then has it too.
 // Source: Eckert 2014, chapters 3 and 4.2 (contracts, PolicyConstraints).
 #pragma once
 
@@ -13,8 +15,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What the creation slot takes: a trivially copyable handle whose copies serve one heap. create(0) is nullptr, and so is
-/// what cannot be served; destroy(nullptr) does nothing.
+/// What the creation slot takes: a trivially copyable handle whose copies serve one heap. create(0)
+/// is nullptr, and so is what cannot be served; destroy(nullptr) does nothing.
 template <class P>
 concept creation_policy = requires(P policy, size_t bytes, void* memory) {
   P::traits.alignment;
@@ -22,8 +24,9 @@ concept creation_policy = requires(P policy, size_t bytes, void* memory) {
   policy.destroy(memory);
 };
 
-/// One object serves one call. collect() says what to ask the creation policy for, distribute() makes this lane's result
-/// of what that gave, and release() makes of what a caller frees what to destroy: nullptr if nothing yet.
+/// One object serves one call. collect() says what to ask the creation policy for, distribute()
+/// makes this lane's result of what that gave, and release() makes of what a caller frees what to
+/// destroy: nullptr if nothing yet.
 template <class P>
 concept distribution_policy = requires(P policy, size_t bytes, void* memory) {
   { policy.collect(bytes) } -> same_type<size_t>;
@@ -40,8 +43,8 @@ struct all_lanes {
   WARPHEAP_DEVICE u32 operator()(u32 company) const { return company; }
 };
 
-/// Distribution policies that put parts into created blocks, one or several, and know each part by its address. What was
-/// refused to several lanes together is asked for again by each alone.
+/// Distribution policies that put parts into created blocks, one or several, and know each part by
+/// its address. What was refused to several lanes together is asked for again by each alone.
 template <class P>
 concept frames_parts = distribution_policy<P> && requires(P policy, u32 mask, size_t bytes, void* memory) {
   { policy.collect(bytes, all_lanes{}) } -> same_type<size_t>;
@@ -137,7 +140,8 @@ concept alignment_serves_distribution = !requires {
 }
 || Alignment::bytes <= Distribution::alignment;
 
-/// Combines requests into blocks that the creation policy has: within one of its pages, where it has pages, and aligned.
+/// Combines requests into blocks that the creation policy has: within one of its pages, where it
+/// has pages, and aligned.
 template <class Creation, class Distribution>
 concept distribution_page_fits_creation = !requires {
   Creation::page_bytes + Distribution::page_bytes;
@@ -155,8 +159,8 @@ concept overflow_knows_creation_by_its_pool = !overflow_policy<Oom> || !requires
   Creation::uses_toolkit_heap;
 };
 
-/// Serves lanes that are together each from its own heap, as does the second's creation policy: some lanes ask the first
-/// heap while others ask the second, through the same code.
+/// Serves lanes that are together each from its own heap, as does the second's creation policy:
+/// some lanes ask the first heap while others ask the second, through the same code.
 template <class Creation, class Oom>
 concept overflow_finds_heaps_told_apart = !overflow_policy<Oom> || requires {
   requires Creation::tells_heaps_apart && Oom::second_type::creation_type::tells_heaps_apart;

@@ -95,7 +95,8 @@ class process_heap {
     backend::device_scope const there{binding_.device};
     try {
       synchronize();
-    } catch (std::exception const&) {  // the runtime is unloading, or a kernel failed, which others are told
+      // the runtime is unloading, or a kernel failed, which others are told
+    } catch (std::exception const&) {
     }
     bool const reset = !units::any_holds(binding_);
     units::unbind_all(nothing());

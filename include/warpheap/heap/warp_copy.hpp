@@ -1,6 +1,7 @@
-// Copies and fills made by the lanes that happen to be together: one lane alone moves 16 bytes an instruction, a warp 512
-// in one coalesced access. The group is whoever arrives (`active_mask`), so callers may be divergent. Both ends of a copy are
-// aligned as the allocator's blocks are; where that is to 8 bytes, it moves so many.
+// Copies and fills made by the lanes that happen to be together: one lane alone moves 16 bytes an
+// instruction, a warp 512 in one coalesced access. The group is whoever arrives (`active_mask`), so
+// callers may be divergent. Both ends of a copy are aligned as the allocator's blocks are; where
+// that is to 8 bytes, it moves so many.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -33,7 +34,8 @@ struct unit_of<Alignment> {
   using type = quad;
 };
 
-/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th unit, then of the bytes that are left.
+/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th unit, then of the bytes
+/// that are left.
 template <class Unit>
 struct copy_stripe {
   WARPHEAP_DEVICE static void run(void* to, void const* from, size_t bytes, u32 rank, u32 lanes) {
@@ -59,7 +61,8 @@ WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
   if (bytes < warp_copy_threshold) return Stripe::run(to, from, bytes, 0, 1);
   u32 const mask = simt::active_mask();
   u32 const rank = popcount(mask & simt::lanes_below());
-  // What a lane wrote to its own block happens before the others read it; after the loop, the other way round.
+  // What a lane wrote to its own block happens before the others read it; after the loop, the other
+  // way round.
   simt::sync_warp(mask);
   for (u32 rest = mask; rest; rest &= rest - 1) {
     u32 const lane = lowest_bit(rest);
@@ -71,7 +74,8 @@ WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
 
 }  // namespace detail
 
-/// Copies `bytes` bytes; the ranges do not overlap and start at multiples of `Alignment`. Any lanes, converged or not.
+/// Copies `bytes` bytes; the ranges do not overlap and start at multiples of `Alignment`. Any
+/// lanes, converged or not.
 template <size_t Alignment = 16>
 WARPHEAP_DEVICE void warp_copy(void* to, void const* from, size_t bytes) {
   detail::run_shared<detail::copy_stripe<typename detail::unit_of<Alignment>::type>>(to, from, bytes);

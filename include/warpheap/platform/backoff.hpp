@@ -1,10 +1,10 @@
-// Waiting that grows: each step pauses twice as long as the last, up to a limit, so that a crowd of waiters leaves the
-// memory system to the thread they wait for.
+// Waiting that grows: each step pauses twice as long as the last, up to a limit, so that a crowd of
+// waiters leaves the memory system to the thread they wait for.
 //
-// A GPU's pauses end at ticks of a timer that all multiprocessors share (on an H200 those of 1 µs at
-// multiples of 2 µs), so threads that wait go on in step. A loop that locks something at each look
-// may then keep it from another waiting thread for ever: look without the lock, and lock when there
-// is something to do.
+// A GPU's pauses end at ticks of a timer that all multiprocessors share (on an H200 those of 1 µs
+// at multiples of 2 µs), so threads that wait go on in step. A loop that locks something at each
+// look may then keep it from another waiting thread for ever: look without the lock, and lock when
+// there is something to do.
 #pragma once
 
 #include "simt.hpp"

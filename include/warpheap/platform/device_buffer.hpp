@@ -1,4 +1,5 @@
-// An owning array in device memory with plain copies to and from the host: what tests and tools pass to kernels.
+// An owning array in device memory with plain copies to and from the host: what tests and tools
+// pass to kernels.
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,5 @@
-// Chooses the backend: CUDA under nvcc and NVRTC, lanes as fibers under any other C++20 compiler. The only file that does.
+// Chooses the backend: CUDA under nvcc and NVRTC, lanes as fibers under any other C++20 compiler.
+// The only file that does.
 #pragma once
 
 #include "simt_backend.hpp"

@@ -1,23 +1,25 @@
-// What one thread of a warp can do: the contract between the layers above and a backend. A backend is a class of static
-// functions; `simt.hpp` picks one and asserts this concept on it.
+// What one thread of a warp can do: the contract between the layers above and a backend. A backend
+// is a class of static functions; `simt.hpp` picks one and asserts this concept on it.
 //
-//   identity  thread_index() block_index() block_dim() grid_dim()  linear, in threads and thread blocks
+//   identity  thread_index() block_index() block_dim() grid_dim() linear, in threads and thread
+//             blocks
 //             lane_id() warp_id()                                  within the warp; within the thread block
-//             lanes_below()                                        mask of the lanes with a smaller lane_id()
+//             lanes_below()                                        mask of the lanes with a smaller
+//                                                                  lane_id()
 //             sm_id() sm_count()                                   multiprocessor we run on, in [0, sm_count()): a hint
 //             clock()                                              cycles of this multiprocessor
 //   warp      active_mask()            some set of lanes that are here with us, ourselves included; says nothing more
 //             ballot(mask, pred)       lanes of `mask` whose `pred` holds; all lanes of `mask` call and hold the result
 //             match_any(mask, key)     lanes of `mask` with our key
-//             shuffle(mask, value, lane)  `value` of lane `lane`, which must be in `mask`
+//             shuffle(mask, value, lane) `value` of lane `lane`, which must be in `mask`
 //             reduce_or(mask, value)   bitwise or over `mask`
 //             sync_warp(mask)          all lanes of `mask` arrive; orders memory among them
 //   block     sync_block()             all threads of the thread block arrive; orders memory among them
 //   waiting   pause(nanoseconds)       let others run; every wait loop calls it
 //   misuse    trap(reason)             ends the kernel with an error
 //
-// Every `mask` names the lanes that call, our own among them. Only sync_warp and sync_block order memory; the other
-// collectives give no happens-before.
+// Every `mask` names the lanes that call, our own among them. Only sync_warp and sync_block order
+// memory; the other collectives give no happens-before.
 #pragma once
 
 #include "types.hpp"
@@ -58,7 +60,8 @@ concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, c
   { Backend::trap(reason) } -> same_type<void>;
 };
 
-/// Atomic access to an object that lives in global memory; the memory order is a mandatory argument.
+/// Atomic access to an object that lives in global memory; the memory order is a mandatory
+/// argument.
 template <class Ref, class T>
 concept atomic_reference = requires(Ref const ref, T value, T& expected) {
   { ref.load(order::acquire) } -> same_type<T>;

@@ -1,11 +1,13 @@
-// The words every layer shares: integers, memory orders, scopes, and the three macros that let one source serve an
-// NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard headers, so nothing is included here.
+// The words every layer shares: integers, memory orders, scopes, and the three macros that let one
+// source serve an NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard
+// headers, so nothing is included here.
 #pragma once
 
 #include "language.hpp"
 
-/// A device function off the common path: a call, so that its registers are not the caller's. Takes everything by value:
-/// a reference would put the caller's objects into local memory, for whose stores every release then waits.
+/// A device function off the common path: a call, so that its registers are not the caller's. Takes
+/// everything by value: a reference would put the caller's objects into local memory, for whose
+/// stores every release then waits.
 #define WARPHEAP_COLD WARPHEAP_DEVICE WARPHEAP_NOINLINE
 
 /// Before a loop off the common path: copies of its body would only be longer to fetch.
@@ -35,7 +37,8 @@
 #if defined(__CUDACC__)
 #define WARPHEAP_DEVICE __device__ WARPHEAP_FEW_REGISTERS
 #define WARPHEAP_HOST_DEVICE __host__ __device__ WARPHEAP_FEW_REGISTERS
-/// Inline namespace of everything that depends on the backend, so that one program may link objects of both.
+/// Inline namespace of everything that depends on the backend, so that one program may link objects
+/// of both.
 #define WARPHEAP_BACKEND on_cuda
 #else
 #define WARPHEAP_DEVICE
@@ -60,8 +63,8 @@ inline constexpr u32 warp_lanes = 32;
 /// A mask with every lane of a warp.
 inline constexpr u32 full_mask = 0xffff'ffffu;
 
-/// `value`, of which the compiler knows nothing from here on. What is computed from it is computed where it is used: not
-/// ahead of a loop, to be kept in registers through all of it.
+/// `value`, of which the compiler knows nothing from here on. What is computed from it is computed
+/// where it is used: not ahead of a loop, to be kept in registers through all of it.
 WARPHEAP_HOST_DEVICE inline u32 afresh(u32 value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("" : "+r"(value));
@@ -75,15 +78,16 @@ WARPHEAP_HOST_DEVICE inline u64 afresh(u64 value) {
   return value;
 }
 
-/// C++ memory orders; every atomic call names one. `fenced`: a release of what the calling thread's last release_fence()
-/// came after. Where one thread releases by several operations, that is one wait in place of several.
+/// C++ memory orders; every atomic call names one. `fenced`: a release of what the calling thread's
+/// last release_fence() came after. Where one thread releases by several operations, that is one
+/// wait in place of several.
 enum class order { relaxed, acquire, release, fenced, acq_rel, seq_cst };
 
 /// Who may take part in an atomic operation: the thread block, the device, or host and peers too.
 enum class scope { block, device, system };
 
-/// Grid shape: `blocks` thread blocks of `threads` threads each. A thread block may hold 1 to 1,024 threads; its last
-/// warp may be partial.
+/// Grid shape: `blocks` thread blocks of `threads` threads each. A thread block may hold 1 to 1,024
+/// threads; its last warp may be partial.
 struct launch_shape {
   u32 blocks = 1;
   u32 threads = 1;

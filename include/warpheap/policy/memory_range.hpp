@@ -1,5 +1,5 @@
-// A piece of memory by where it starts and how long it is: what a reserve pool hands to an alignment policy, that to a
-// creation policy, and what tells one pool's blocks from another's.
+// A piece of memory by where it starts and how long it is: what a reserve pool hands to an
+// alignment policy, that to a creation policy, and what tells one pool's blocks from another's.
 #pragma once
 
 #include "../platform/types.hpp"

@@ -1,16 +1,18 @@
 // Which blocks of one container are taken: a bit a block, set while the block is taken.
 //
-// A read-modify-write that sets bits owns exactly those that were clear before, so any number of lanes may claim and
-// release without a lock, and one operation moves up to 64 blocks. Bits, not counts, own blocks: whoever subtracts from
-// a count subtracts the bits it really cleared.
+// A read-modify-write that sets bits owns exactly those that were clear before, so any number of
+// lanes may claim and release without a lock, and one operation moves up to 64 blocks. Bits, not
+// counts, own blocks: whoever subtracts from a count subtracts the bits it really cleared.
 //
-//   M1  a bit has at most one owner: the caller to whom claim or try_claim returned it, until release returns it.
+//   M1  a bit has at most one owner: the caller to whom claim or try_claim returned it, until
+//       release returns it.
 //   M2  bits beyond the container's last block are never stored: the caller's masks keep them out.
-//   M3  words change by read-modify-write alone: a plain store would break the chain that carries release to acquire.
+//   M3  words change by read-modify-write alone: a plain store would break the chain that carries
+//       release to acquire.
 //
-// Orders: release in `release` pairs with acquire in `claim` and `try_claim` on the same word; what the old owner wrote
-// to a block happens before what the new one does. It covers the calling lane; lanes it acts for meet it in sync_warp,
-// before release and after claim.
+// Orders: release in `release` pairs with acquire in `claim` and `try_claim` on the same word; what
+// the old owner wrote to a block happens before what the new one does. It covers the calling lane;
+// lanes it acts for meet it in sync_warp, before release and after claim.
 // Source: Pham et al. 2022, section 4.2, with words claimed by fetch_or in place of the lock map.
 #pragma once
 
@@ -33,7 +35,8 @@ struct bitmap {
   ///
   /// word    index of the word
   /// mask    blocks wanted
-  /// how     order::acquire for an owner who will use the blocks; order::relaxed for one who will not
+  /// how     order::acquire for an owner who will use the blocks; order::relaxed for one who will
+  ///         not
   /// returns mask of the blocks now ours (M1)
   /// thread  any lane alone; one read-modify-write
   WARPHEAP_DEVICE u64 try_claim(u32 word, u64 mask, order how) const {
@@ -46,8 +49,9 @@ struct bitmap {
   /// wanted  blocks, 1..64
   /// valid   blocks of this word that exist (M2)
   /// returns mask of the blocks now ours (M1); 0 only if each block was seen taken during the call
-  /// thread  any lane alone; one load, and read-modify-writes until one brings a block: each but the last finds at least
-  ///         one block taken that had not been seen so, which makes at most 64
+  /// thread  any lane alone; one load, and read-modify-writes until one brings a block: each but
+  ///         the last finds at least one block taken that had not been seen so, which makes at most
+  ///         64
   WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid) const {
     // relaxed: a hint; the fetch_or says what was free.
     u64 taken = load(word);
@@ -62,10 +66,12 @@ struct bitmap {
 
   /// Gives the blocks of `mask` back.
   ///
-  /// returns mask of the blocks that were really taken; fewer than asked: somebody freed a block twice
+  /// returns mask of the blocks that were really taken; fewer than asked: somebody freed a block
+  /// twice
   /// thread  any lane alone; one read-modify-write
   WARPHEAP_DEVICE u64 release(u32 word, u64 mask) const {
-    // release: what the owner did to the blocks happens before the next owner's use; pairs with the acquire in claim().
+    // release: what the owner did to the blocks happens before the next owner's use; pairs with the
+    // acquire in claim().
     return mask & atomic_ref<u64>{words[word]}.fetch_and(~mask, order::release);
   }
 };

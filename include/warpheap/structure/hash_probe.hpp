@@ -1,17 +1,22 @@
-// Where in a table of N places the c-th caller looks for a free one, and where next: double hashing of a counter in place of
-// a key. Callers that come together have consecutive numbers, and the first places of consecutive numbers are all
-// different, K of them side by side; so a fresh table is filled without one collision, and neighbours share memory words.
+// Where in a table of N places the c-th caller looks for a free one, and where next: double hashing
+// of a counter in place of a key. Callers that come together have consecutive numbers, and the
+// first places of consecutive numbers are all different, K of them side by side; so a fresh table
+// is filled without one collision, and neighbours share memory words.
 //
 //   h(c, 0) = (c/K * K * T + c mod K) mod N                      T prime
 //   h(c, i) = (h(c, 0) + (i+1) * ((i+1) * S mod s)) mod N        i >= 1
 //
-//   H1  K divides N and T has no divisor in common with N/K: the first places of any N consecutive numbers are all places.
-//   H2  s has no divisor in common with N and does not divide S: every place is among the h(c, i) of one c, sooner or later;
-//       within some 12 to 22 N places, so whoever must be sure bounds the probes and looks at all of them then.
+//   H1  K divides N and T has no divisor in common with N/K: the first places of any N consecutive
+//       numbers are all places.
+//   H2  s has no divisor in common with N and does not divide S: every place is among the h(c, i)
+//       of one c, sooner or later; within some 12 to 22 N places, so whoever must be sure bounds
+//       the probes and looks at all of them then.
 //
-// Places are blocks; in chunks, with b of them in a block, it is the formula of the paper, whose N and s are b times these.
+// Places are blocks; in chunks, with b of them in a block, it is the formula of the paper, whose N
+// and s are b times these.
 // Cost: two divisions by multiplication a place.
-// Source: Adinetz and Pleiter 2014. Theirs leaves it to the user to choose parameters that fit; here they are made to.
+// Source: Adinetz and Pleiter 2014. Theirs leaves it to the user to choose parameters that fit;
+// here they are made to.
 #pragma once
 
 #include "../util/bits.hpp"

@@ -1,27 +1,36 @@
-// A queue of up to 2^30 distinct items, given out and taken back by any number of lanes without a lock: slots in a ring
-// behind a push and a pop index. The items of a warp's lanes move together: one operation on each index, a slot a lane.
+// A queue of up to 2^30 distinct items, given out and taken back by any number of lanes without a
+// lock: slots in a ring behind a push and a pop index. The items of a warp's lanes move together:
+// one operation on each index, a slot a lane.
 //
 //   index words, 128 bytes apart                slots: 2^k of them, at least as many as there are items
 //   | available | pushes | pops |               | 0 | 0 | 7+1 | 3+1 | 5+1 | 0 | ...          item + 1; 0: empty
 //                                                         ^ pops          ^ pushes, both modulo 2^k
 //
-// Two stages. `available` says how many items nobody is promised; a lane that wants n first subtracts n there, no more
-// than it saw, and what turns out not to be there it adds back. Only who was promised an item draws tickets, and ticket t
-// belongs to slot t modulo 2^k: the lane exchanges the slot with 0 until it gets an item.
+// Two stages. `available` says how many items nobody is promised; a lane that wants n first
+// subtracts n there, no more than it saw, and what turns out not to be there it adds back. Only who
+// was promised an item draws tickets, and ticket t belongs to slot t modulo 2^k: the lane exchanges
+// the slot with 0 until it gets an item.
 //
-//   Q1  available = items that are pushed and not promised - what lanes took off it in vain and have not added back yet.
-//   Q2  pops <= pushes, as counted: a pop ticket is drawn after a promise, and a promise is of a push that has begun.
+//   Q1  available = items that are pushed and not promised - what lanes took off it in vain and
+//       have not added back yet.
+//   Q2  pops <= pushes, as counted: a pop ticket is drawn after a promise, and a promise is of a
+//       push that has begun.
 //   Q3  pushes - pops <= items: an item is pushed only by whom it was popped by.
-//   Q4  a slot changes 0 -> item + 1 by the push that had a ticket for it, item + 1 -> 0 by the pop that had one. Two
-//       pushes, or two pops, of different rounds may meet in a slot; either may come first. By Q3 they find room.
-//   Q5  at rest, the slots of tickets [pops, pushes) hold items, each item once, and all others hold 0.
+//   Q4  a slot changes 0 -> item + 1 by the push that had a ticket for it, item + 1 -> 0 by the pop
+//       that had one. Two pushes, or two pops, of different rounds may meet in a slot; either may
+//       come first. By Q3 they find room.
+//   Q5  at rest, the slots of tickets [pops, pushes) hold items, each item once, and all others
+//       hold 0.
 //
-// `none` is certain: it is returned only when available was seen at 0 or less, that is (Q1), when at that instant there
-// were no more items than other calls in progress had taken off in vain. Whoever adds the last of it back sees what is
-// left, and takes it. Since nobody takes off more than it saw, lanes at an empty queue only read, and hide nothing.
-// Progress: a pop waits for a push that holds a ticket (Q2), a push for a pop that does (Q3, Q4); tickets in a slot are
-// served in order of their number, so nobody waits in a circle, nor for a lane that has not started.
-// Source: the HeapBuffer of PIConGPU as Eckert 2014, section 2.4.4, describes it. Differs: see docs/design/ring_queue.md.
+// `none` is certain: it is returned only when available was seen at 0 or less, that is (Q1), when
+// at that instant there were no more items than other calls in progress had taken off in vain.
+// Whoever adds the last of it back sees what is left, and takes it. Since nobody takes off more
+// than it saw, lanes at an empty queue only read, and hide nothing.
+// Progress: a pop waits for a push that holds a ticket (Q2), a push for a pop that does (Q3, Q4);
+// tickets in a slot are served in order of their number, so nobody waits in a circle, nor for a
+// lane that has not started.
+// Source: the HeapBuffer of PIConGPU as Eckert 2014, section 2.4.4, describes it. Differs: see
+// docs/design/ring_queue.md.
 #pragma once
 
 #include "../platform/backoff.hpp"
@@ -29,7 +38,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// View of a queue in `words_for(items)` words that someone else owns; 16 bytes, trivially copyable.
+/// View of a queue in `words_for(items)` words that someone else owns; 16 bytes, trivially
+/// copyable.
 class ring_queue {
  public:
   static constexpr u32 none = ~0u;
@@ -55,7 +65,8 @@ class ring_queue {
   /// An item for each lane of the group, as long as there are any; `none` for the others.
   ///
   /// group   lanes that call; all of them do
-  /// returns to each lane its own item; what the lane that pushed it did before happens before the return
+  /// returns to each lane its own item; what the lane that pushed it did before happens before the
+  /// return
   WARPHEAP_DEVICE u32 pop(lane_group const& group) const {
     // The leader looks for all: what it sees is no older than what any of them knows.
     simt::sync_warp(group.mask);
@@ -70,12 +81,13 @@ class ring_queue {
     return group.rank < granted ? take(first + group.rank) : none;
   }
 
-  /// Gives back the item of each lane of the group, which that lane owned. All lanes of the group call.
+  /// Gives back the item of each lane of the group, which that lane owned. All lanes of the group
+  /// call.
   WARPHEAP_DEVICE void push(lane_group const& group, u32 item) const {
     u32 first = 0;
     if (group.leads) {
-      // relaxed: tickets are distinct, and the slots order memory. Who is promised our items before they lie in their
-      // slots waits there for us, who are running (Q2).
+      // relaxed: tickets are distinct, and the slots order memory. Who is promised our items before
+      // they lie in their slots waits there for us, who are running (Q2).
       first = pushes_ref().fetch_add(group.size, order::relaxed);
       available_ref().fetch_add(group.size, order::relaxed);
     }
@@ -85,10 +97,12 @@ class ring_queue {
     put(first + group.rank, item);
   }
 
-  /// Writes the words of a quiet queue of all items in ascending order, its indices at `start`; lane `lane` of `lanes`.
+  /// Writes the words of a quiet queue of all items in ascending order, its indices at `start`;
+  /// lane `lane` of `lanes`.
   WARPHEAP_DEVICE void fill(u32 start, u64 lane, u64 lanes) const {
     for (u64 word = lane; word < words_for(items_); word += lanes)
-      atomic_ref<u32>{words_[word]}.store(initial(word, start), order::relaxed);  // relaxed: the launch orders it
+      // relaxed: the launch orders it
+      atomic_ref<u32>{words_[word]}.store(initial(word, start), order::relaxed);
   }
 
   /// Word `word` of such a queue.
@@ -115,8 +129,8 @@ class ring_queue {
     return atomic_ref<u32>{words_[index_words + (ticket & (slots() - 1))]};
   }
 
-  /// Promises up to `wanted` items; fewer only if there were no more. Any lane alone; lock-free: whoever goes round again
-  /// saw items that another lane was promised meanwhile.
+  /// Promises up to `wanted` items; fewer only if there were no more. Any lane alone; lock-free:
+  /// whoever goes round again saw items that another lane was promised meanwhile.
   WARPHEAP_DEVICE u32 reserve(u32 wanted) const {
     u32 granted = 0;
     while (granted < wanted) {
@@ -150,8 +164,8 @@ class ring_queue {
     backoff wait;
     for (;;) {
       u32 empty = 0;
-      // release: what we did to the item happens before its next owner; pairs with the acquire in take(). relaxed if the
-      // slot is not empty yet: we look again.
+      // release: what we did to the item happens before its next owner; pairs with the acquire in
+      // take(). relaxed if the slot is not empty yet: we look again.
       if (slot(ticket).compare_exchange(empty, item + 1, order::release, order::relaxed)) return;
       wait.pause();
     }

@@ -1,4 +1,5 @@
-// The sizes that blocks of memory come in: 16, 32, 48, 64, then four to each doubling: 80, 96, 112, 128, 160, ... 2 MiB.
+// The sizes that blocks of memory come in: 16, 32, 48, 64, then four to each doubling: 80, 96, 112,
+// 128, 160, ... 2 MiB.
 //
 // A class is a small float. With `steps` counted from 1 to 8, class c has
 //
@@ -7,9 +8,9 @@
 //   c       0  1  2  3 |  4  5   6   7 |   8   9  10  11 |  12 ...  63
 //   bytes  16 32 48 64 | 80 96 112 128 | 160 192 224 256 | 320 ... 2 MiB
 //
-// so that every conversion is a count of leading zeros and a shift: no table, which would be memory to load. A request
-// above 64 bytes wastes less than a fifth of its block; powers of two have a class of their own, and so blocks of
-// them are aligned to themselves wherever their container is.
+// so that every conversion is a count of leading zeros and a shift: no table, which would be memory
+// to load. A request above 64 bytes wastes less than a fifth of its block; powers of two have a
+// class of their own, and so blocks of them are aligned to themselves wherever their container is.
 #pragma once
 
 #include "../util/bits.hpp"
@@ -22,7 +23,8 @@ inline constexpr u32 max_class_bytes = 2u << 20;
 
 /// The smallest class whose blocks hold `bytes`, which is in [1, max_class_bytes].
 WARPHEAP_HOST_DEVICE constexpr u32 size_class_of(u64 bytes) {
-  auto const last = (static_cast<u32>(bytes) - 1) / 16;  // the 16-byte unit that holds the last byte
+  // the 16-byte unit that holds the last byte
+  auto const last = (static_cast<u32>(bytes) - 1) / 16;
   auto const exponent = highest_bit(last | 4) - 2;
   return 4 * exponent + (last >> exponent);
 }
@@ -47,20 +49,22 @@ WARPHEAP_HOST_DEVICE constexpr u32 class_count_up_to(u64 bytes) {
   return bytes < max_class_bytes ? size_class_of(bytes + 1) : size_class_count;
 }
 
-/// The first class that holds `bytes` and whose size `alignment` divides. `alignment` is a power of two; both are in
-/// [1, max_class_bytes].
+/// The first class that holds `bytes` and whose size `alignment` divides. `alignment` is a power of
+/// two; both are in [1, max_class_bytes].
 WARPHEAP_HOST_DEVICE constexpr u32 aligned_size_class(u64 alignment, u64 bytes) {
   auto const size_class = size_class_of(bytes > alignment ? bytes : alignment);
   auto const units = class_units(size_class);
   auto const unit_log2 = class_unit_log2(size_class);
   auto const alignment_log2 = log2_floor(alignment);
-  // At least `alignment` bytes in at most 8 units: a multiple of 2, 4 or 8 units is enough, and there is one up to 8.
+  // At least `alignment` bytes in at most 8 units: a multiple of 2, 4 or 8 units is enough, and
+  // there is one up to 8.
   auto const multiple_log2 = alignment_log2 > unit_log2 ? alignment_log2 - unit_log2 : 0;
   return size_class + static_cast<u32>(align_up(units, u64{1} << multiple_log2)) - units;
 }
 
-/// 2^31 / class_units(size_class), rounded down and raised by 1 where that leaves a remainder. A tree of selects over
-/// single bits, which compiles to selects: a chain of comparisons with 1, 2, 3, ... becomes a jump through a table.
+/// 2^31 / class_units(size_class), rounded down and raised by 1 where that leaves a remainder. A
+/// tree of selects over single bits, which compiles to selects: a chain of comparisons with 1, 2,
+/// 3, ... becomes a jump through a table.
 WARPHEAP_HOST_DEVICE constexpr u32 class_units_reciprocal(u32 size_class) {
   constexpr u32 one = 1u << 31;
   bool const first = (size_class & 1) == 0, pair = (size_class & 2) == 0;
@@ -71,8 +75,8 @@ WARPHEAP_HOST_DEVICE constexpr u32 class_units_reciprocal(u32 size_class) {
 
 /// offset / class_bytes(size_class): which block of a container an offset lies in. `offset` < 2^26.
 WARPHEAP_HOST_DEVICE constexpr u32 block_index(u32 size_class, u32 offset) {
-  // The offset in units is q < 2^22. A reciprocal m with 0 <= m*units - 2^31 <= units makes q*m / 2^31 exceed q/units
-  // by less than 1/units.
+  // The offset in units is q < 2^22. A reciprocal m with 0 <= m*units - 2^31 <= units makes q*m /
+  // 2^31 exceed q/units by less than 1/units.
   auto const in_units = offset >> class_unit_log2(size_class);
   return static_cast<u32>((u64{2 * in_units} * class_units_reciprocal(size_class)) >> 32);
 }

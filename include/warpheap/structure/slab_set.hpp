@@ -1,10 +1,14 @@
-// A set of slabs that anybody changes and anybody takes from: a bit a slab, and above it a bit a word that is not zero.
+// A set of slabs that anybody changes and anybody takes from: a bit a slab, and above it a bit a
+// word that is not zero.
 //
-// A set says where to look, not what is there: who puts a slab in does so after the slab came to belong in, and who takes one
-// takes it out first and looks at it then, under whatever lock the slab has. So
+// A set says where to look, not what is there: who puts a slab in does so after the slab came to
+// belong in, and who takes one takes it out first and looks at it then, under whatever lock the
+// slab has. So
 //
-//   S1  a slab that belongs in a set is in it, or in the hands of somebody who has yet to look at it or to put it in.
-//   S2  there may be others in it: who takes one that does not belong puts it where it does, or forgets it.
+//   S1  a slab that belongs in a set is in it, or in the hands of somebody who has yet to look at
+//       it or to put it in.
+//   S2  there may be others in it: who takes one that does not belong puts it where it does, or
+//       forgets it.
 //   S3  at rest, word not zero => summary bit set.
 //
 // Orders: add releases, remove acquires, on the slab's word: what made the slab belong happens
@@ -15,8 +19,10 @@
 // that clear. The clear acquires what the add released, so the remove's second look finds the word
 // not zero and sets the bit again. So its clear was not the last change.
 //
-// Cost: one atomic to put in, two or three loads and one atomic to take out. An empty set costs a load for 4,096 slabs.
-// Source: Adinetz and Pleiter 2014, whose sets are bitmaps of one level, for some hundreds of slabs.
+// Cost: one atomic to put in, two or three loads and one atomic to take out. An empty set costs a
+// load for 4,096 slabs.
+// Source: Adinetz and Pleiter 2014, whose sets are bitmaps of one level, for some hundreds of
+// slabs.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -40,7 +46,8 @@ class slab_set {
     if (old == 0) raise(slab / 64);
   }
 
-  /// Puts several slabs in, bit i of `which` for slab 64 * word + i, by one operation. Any lane alone.
+  /// Puts several slabs in, bit i of `which` for slab 64 * word + i, by one operation. Any lane
+  /// alone.
   WARPHEAP_DEVICE void add_all(u32 at, u64 which) const {
     // release: as in add().
     u64 const old = word(at).fetch_or(which, order::release);
@@ -53,14 +60,16 @@ class slab_set {
     // acquire: pairs with the release in add().
     u64 const old = word(at).fetch_and(~bit(slab), order::acquire);
     if (old == bit(slab)) {
-      // acquire: who put something in before this in the summary is seen by the second look; pairs with raise().
+      // acquire: who put something in before this in the summary is seen by the second look; pairs
+      // with raise().
       summary(at / 64).fetch_and(~bit(at), order::acquire);
       if (word(at).load(order::relaxed) != 0) raise(at);
     }
     return (old & bit(slab)) != 0;
   }
 
-  /// A slab that was in the set lately, the first at or cyclically after `start` as far as we saw; `none` if we saw none.
+  /// A slab that was in the set lately, the first at or cyclically after `start` as far as we saw;
+  /// `none` if we saw none.
   WARPHEAP_DEVICE u32 find(u32 start) const {
     u32 const words = low_words(slabs_), from = start / 64;
     // relaxed: a hint, as all here.
@@ -103,7 +112,8 @@ class slab_set {
   WARPHEAP_DEVICE atomic_ref<u64> word(u32 i) const { return atomic_ref<u64>{words_[i]}; }
   WARPHEAP_DEVICE atomic_ref<u64> summary(u32 i) const { return atomic_ref<u64>{words_[low_words(slabs_) + i]}; }
   WARPHEAP_DEVICE void raise(u32 at) const {
-    // release: the bit below happens before a remove that comes after this in the summary looks again; pairs with remove().
+    // release: the bit below happens before a remove that comes after this in the summary looks
+    // again; pairs with remove().
     summary(at / 64).fetch_or(bit(at), order::release);
   }
 

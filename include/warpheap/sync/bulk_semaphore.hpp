@@ -1,9 +1,10 @@
-// A counting semaphore whose units may be promised before they exist: the gate between lanes that want blocks and lanes
-// that make them by the batch.
+// A counting semaphore whose units may be promised before they exist: the gate between lanes that
+// want blocks and lanes that make them by the batch.
 //
-// A lane that finds too few units and nobody making any is told to make a batch; the lanes that come after it count on
-// that batch and sleep. So a burst makes as many batches as it needs, all at once, and no more. The paper keeps count
-// C, expected E and reserved R. Only C and E - R are ever read, so two fields do:
+// A lane that finds too few units and nobody making any is told to make a batch; the lanes that
+// come after it count on that batch and sleep. So a burst makes as many batches as it needs, all at
+// once, and no more. The paper keeps count C, expected E and reserved R. Only C and E - R are ever
+// read, so two fields do:
 //
 //    63                      36 35                                   0
 //   |  outlook = E - R, signed |        balance = C, signed           |
@@ -12,14 +13,15 @@
 //   E  units promised: by batches in the making, and by promise()
 //   R  units that sleepers wait for
 //
-//   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. What breaks it is withdraw, try_wait and
-//       an arrival in wait_each or wait_for_some; then a sleeper that sees so makes the batch.
-//   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once: signal(batch - n, batch - n)
-//       or withdraw(n, batch). It owns n of its batch.
-//   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what was signalled less
-//       what was taken.
-//   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R and E are largest
-//       when half of a batch is asked for: a quarter of that product each).
+//   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. What breaks it
+//       is withdraw, try_wait and an arrival in wait_each or wait_for_some; then a sleeper that
+//       sees so makes the batch.
+//   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once:
+//       signal(batch - n, batch - n) or withdraw(n, batch). It owns n of its batch.
+//   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what
+//       was signalled less what was taken.
+//   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R
+//       and E are largest when half of a batch is asked for: a quarter of that product each).
 //   B5  balance is less than the units there only by what callers inside wait_each and
 //       wait_for_some want and have not got. Such a unit is promised to a call in progress, so a
 //       caller may miss it. A caller of wait_for_some that made others miss units is told so.
@@ -29,7 +31,8 @@
 // Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd
 // wins a compare-and-swap about once in two microseconds, whatever its size, while additions come
 // through at a billion a second. So two more waits compare and swap for makers alone: wait_each,
-// where each lane of a warp may make a batch, and wait_for_some, where one lane asks for all of them.
+// where each lane of a warp may make a batch, and wait_for_some, where one lane asks for all of
+// them.
 // Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as
 // covered, units taken and reservation dropped in one step; a failed batch wakes every sleeper; two
 // fields in place of three; wait_each and wait_for_some.
@@ -44,8 +47,9 @@ namespace warpheap {
 
 /// What wait() tells its caller.
 enum class wait_result {
-  acquired,   ///< n units are ours
-  make_batch  ///< make a batch, keep n of it, and settle: signal(batch - n, batch - n), or withdraw(n, batch)
+  acquired,  ///< n units are ours
+  /// make a batch, keep n of it, and settle: signal(batch - n, batch - n), or withdraw(n, batch)
+  make_batch
 };
 
 /// What wait_for_some() tells its caller.
@@ -68,12 +72,14 @@ WARPHEAP_HOST_DEVICE constexpr i64 outlook(u64 word) {
   return static_cast<i64>(word - static_cast<u64>(balance(word))) >> available_bits;
 }
 
-/// What to add to a word to raise its fields; modulo 2^64, so that amounts may be negative while fields do not wrap.
+/// What to add to a word to raise its fields; modulo 2^64, so that amounts may be negative while
+/// fields do not wrap.
 WARPHEAP_HOST_DEVICE constexpr u64 change(i64 balance, i64 outlook) {
   return static_cast<u64>(balance) + (static_cast<u64>(outlook) << available_bits);
 }
 
-/// How many of `sleepers` lanes, each of which is reserved a unit that is not there, have to make a batch (B1).
+/// How many of `sleepers` lanes, each of which is reserved a unit that is not there, have to make a
+/// batch (B1).
 WARPHEAP_HOST_DEVICE constexpr u32 makers_among(u64 seen, u32 sleepers, u32 batch) {
   i64 const uncovered = -(balance(seen) + outlook(seen));
   if (uncovered <= 0) return 0;
@@ -89,13 +95,15 @@ struct decision {
   u64 next;  ///< the word to put in place of the one seen; the same for keep_sleeping
 };
 
-/// A lane wants `n` units, with batches of `batch`; `reserved` says that its n units are part of R already.
+/// A lane wants `n` units, with batches of `batch`; `reserved` says that its n units are part of R
+/// already.
 WARPHEAP_HOST_DEVICE constexpr decision next_of_wait(u64 seen, u32 n, u32 batch, bool reserved) {
   i64 const mine = reserved ? n : 0;
   i64 const there = balance(seen);
   // Ours first: units that are there end our sleep even if others' are not covered.
   if (reserved && there >= n) return {step::take, seen + change(-i64{n}, mine)};
-  // B1 with us among the sleepers fails: a batch is missing. (outlook + mine is E less the others' R.)
+  // B1 with us among the sleepers fails: a batch is missing. (outlook + mine is E less the others'
+  // R.)
   if (there + outlook(seen) + mine < n) return {step::make, seen + change(0, i64{batch} - n + mine)};
   if (there >= n) return {step::take, seen + change(-i64{n}, 0)};
   if (!reserved) return {step::sleep, seen + change(0, -i64{n})};
@@ -109,7 +117,8 @@ WARPHEAP_HOST_DEVICE constexpr decision next_of_withdraw(u64 seen, u32 n, u32 ba
   return {step::make, left};
 }
 
-/// Whether a word can be what a semaphore holds while no lane is inside a call and no batch or promise is open (B3).
+/// Whether a word can be what a semaphore holds while no lane is inside a call and no batch or
+/// promise is open (B3).
 WARPHEAP_HOST_DEVICE constexpr bool check_at_rest(u64 word) { return outlook(word) == 0; }
 
 }  // namespace bulk_semaphore_state
@@ -121,12 +130,13 @@ class bulk_semaphore {
  public:
   WARPHEAP_DEVICE explicit bulk_semaphore(u64& word) : word_{&word} {}
 
-  /// Takes `n` units, or is told to make a batch of `batch`. Sleeps while a batch in the making covers the request.
+  /// Takes `n` units, or is told to make a batch of `batch`. Sleeps while a batch in the making
+  /// covers the request.
   ///
   /// n       units, 1 <= n <= batch: more would make the outlook of a fresh batch negative
   /// returns acquired: n units are ours; make_batch: see B2
-  /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold no lock and lead to no
-  ///         collective that a maker needs
+  /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold no lock and
+  ///         lead to no collective that a maker needs
   WARPHEAP_DEVICE wait_result wait(u32 n, u32 batch) {
     namespace state = bulk_semaphore_state;
     WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
@@ -135,8 +145,9 @@ class bulk_semaphore {
     for (u64 seen = look();; seen = look_again(nap)) {
       auto const decided = state::next_of_wait(seen, n, batch, reserved);
       if (decided.what == state::step::keep_sleeping) continue;
-      // acquire: the units' contents; pairs with the release in signal(). It also makes visible what a try_wait that
-      // took these units from us promised elsewhere before; pairs with the release in try_wait().
+      // acquire: the units' contents; pairs with the release in signal(). It also makes visible
+      // what a try_wait that took these units from us promised elsewhere before; pairs with the
+      // release in try_wait().
       if (!word().compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
@@ -178,11 +189,13 @@ class bulk_semaphore {
     }
   }
 
-  /// wait(1, batch) for each lane of `mask`: as many as possible are served by one operation a turn.
+  /// wait(1, batch) for each lane of `mask`: as many as possible are served by one operation a
+  /// turn.
   ///
-  /// returns to each lane its own result, as soon as it has one: some may be making a batch while others sleep
-  /// thread  all lanes of `mask` call together, with one semaphore and one `batch`. As for wait(): no lane holds anything that
-  ///         a maker needs
+  /// returns to each lane its own result, as soon as it has one: some may be making a batch while
+  /// others sleep
+  /// thread  all lanes of `mask` call together, with one semaphore and one `batch`. As for wait():
+  ///         no lane holds anything that a maker needs
   WARPHEAP_DEVICE wait_result wait_each(u32 mask, u32 batch) {
     WARPHEAP_ASSERT(batch >= 1, "bulk_semaphore: batches of none");
     bool reserved = false;
@@ -210,25 +223,26 @@ class bulk_semaphore {
     }
   }
 
-  /// The same with the lanes of the warp that are here with us for the same semaphore; they give the same `batch`.
+  /// The same with the lanes of the warp that are here with us for the same semaphore; they give
+  /// the same `batch`.
   WARPHEAP_DEVICE wait_result wait_with_company(u32 batch) {
     return wait_each(simt::match_any(simt::active_mask(), reinterpret_cast<u64>(word_)), batch);
   }
 
-  /// Adds `n` units and settles `promised` of the promise: (batch - n, batch - n) after a batch of which n were kept,
-  /// (k, 0) to release k units, (0, 1) when a promise(1) came to nothing.
+  /// Adds `n` units and settles `promised` of the promise: (batch - n, batch - n) after a batch of
+  /// which n were kept, (k, 0) to release k units, (0, 1) when a promise(1) came to nothing.
   WARPHEAP_DEVICE void signal(u32 n, u32 promised) {
     namespace state = bulk_semaphore_state;
-    // release: the batch's contents happen before any lane that takes these units; pairs with the acquire in wait(),
-    // try_wait() and withdraw(). acquire: whoever looked by available_newest() before did so after what we do next; pairs
-    // with the release there.
+    // release: the batch's contents happen before any lane that takes these units; pairs with the
+    // acquire in wait(), try_wait() and withdraw(). acquire: whoever looked by available_newest()
+    // before did so after what we do next; pairs with the release there.
     auto const old = word().fetch_add(state::change(n, -i64{promised}), order::acq_rel);
     WARPHEAP_ASSERT(state::balance(old) + n <= state::max_available, "bulk_semaphore: more than 2^35 - 1 units");
     static_cast<void>(old);
   }
 
-  /// The caller's batch failed: takes its promise back, which lets the sleepers decide again, and takes `n` units if
-  /// some came in the meantime.
+  /// The caller's batch failed: takes its promise back, which lets the sleepers decide again, and
+  /// takes `n` units if some came in the meantime.
   ///
   /// returns whether n units are ours
   WARPHEAP_DEVICE bool withdraw(u32 n, u32 batch) {
@@ -236,7 +250,8 @@ class bulk_semaphore {
     backoff nap;
     for (u64 seen = look();; seen = look_again(nap)) {
       auto const decided = state::next_of_withdraw(seen, n, batch);
-      // acquire: as in wait(). relaxed on the side of the sleepers: they learn from the outlook alone.
+      // acquire: as in wait(). relaxed on the side of the sleepers: they learn from the outlook
+      // alone.
       if (word().compare_exchange(seen, decided.next, order::acquire, order::relaxed)) {
         return decided.what == state::step::take;
       }
@@ -248,8 +263,8 @@ class bulk_semaphore {
     namespace state = bulk_semaphore_state;
     backoff nap;
     for (u64 seen = look(); state::balance(seen) >= n; seen = look_again(nap)) {
-      // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by whoever misses them
-      // here; pairs with the acquire in wait().
+      // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by
+      // whoever misses them here; pairs with the acquire in wait().
       if (word().compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
     }
     return false;
@@ -257,13 +272,15 @@ class bulk_semaphore {
 
   /// Raises what is expected by `units` that the caller will settle by signal(_, units).
   WARPHEAP_DEVICE void promise(u32 units) {
-    // relaxed: sleepers need the number alone; what orders a promise before a try_wait elsewhere is that one's release.
+    // relaxed: sleepers need the number alone; what orders a promise before a try_wait elsewhere is
+    // that one's release.
     word().fetch_add(bulk_semaphore_state::change(0, units), order::relaxed);
   }
 
   /// Units there now, by a read-modify-write: who signals later knows what the caller did before.
   WARPHEAP_DEVICE u64 available_newest() const {
-    // acquire: what was signalled; pairs with the release in signal(). release: pairs with the acquire there.
+    // acquire: what was signalled; pairs with the release in signal(). release: pairs with the
+    // acquire there.
     return bulk_semaphore_state::available(word().fetch_add(0, order::acq_rel));
   }
 
@@ -271,8 +288,8 @@ class bulk_semaphore {
   WARPHEAP_DEVICE u64 available() const { return bulk_semaphore_state::available(look()); }
 
  private:
-  /// A unit for each of `lanes` lanes, or a reservation (B1); how many got theirs. Units that sleepers count on are taken only
-  /// by who came before it could see that they do.
+  /// A unit for each of `lanes` lanes, or a reservation (B1); how many got theirs. Units that
+  /// sleepers count on are taken only by who came before it could see that they do.
   WARPHEAP_DEVICE u32 take_or_reserve(u64 seen, u32 lanes) {
     namespace state = bulk_semaphore_state;
     i64 const there = state::balance(seen);
@@ -326,8 +343,9 @@ class bulk_semaphore {
   // relaxed: a hint; the compare-exchange checks it.
   WARPHEAP_DEVICE u64 look() const { return word().load(order::relaxed); }
 
-  /// After a nap: for a sleeper, and for one who lost the exchange. Of a crowd at one word, only the first to come with what
-  /// is there now wins; those who come back at once are in the way of those who would.
+  /// After a nap: for a sleeper, and for one who lost the exchange. Of a crowd at one word, only
+  /// the first to come with what is there now wins; those who come back at once are in the way of
+  /// those who would.
   WARPHEAP_DEVICE u64 look_again(backoff& nap) const {
     nap.pause();
     return look();

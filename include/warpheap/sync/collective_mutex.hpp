@@ -1,25 +1,31 @@
-// A mutex that a group of lanes holds together: they enter as one, share the work inside, and leave one by one.
+// A mutex that a group of lanes holds together: they enter as one, share the work inside, and leave
+// one by one.
 //
-// A mutex that one lane holds makes the lanes of a warp, or of a thread block, queue up for what each could do a part of.
-// Here one lane of the group takes the word for all of them, and a barrier tells the others. The word counts the members
-// still inside, so nobody needs to come back to a common place to leave: members may unlock from different branches, in any
-// order, alone or several at once, and the last one opens the mutex.
+// A mutex that one lane holds makes the lanes of a warp, or of a thread block, queue up for what
+// each could do a part of. Here one lane of the group takes the word for all of them, and a barrier
+// tells the others. The word counts the members still inside, so nobody needs to come back to a
+// common place to leave: members may unlock from different branches, in any order, alone or several
+// at once, and the last one opens the mutex.
 //
-//   word = 0  unlocked; zeroed memory is a field of unlocked mutexes
-//   word = k  a group is inside, and k of its members have not unlocked yet
+//   word = 0 unlocked; zeroed memory is a field of unlocked mutexes word = k a group is inside, and
+//   k of its members have not unlocked yet
 //
-//   G1  the word leaves 0 only by one compare-and-swap to the size of a whole group: one group at a time.
-//   G2  every member subtracts itself exactly once, so the word is 0 when, and not before, the last one has left.
+//   G1  the word leaves 0 only by one compare-and-swap to the size of a whole group: one group at a
+//       time.
+//   G2  every member subtracts itself exactly once, so the word is 0 when, and not before, the last
+//       one has left.
 //   G3  what any member did inside happens before what any member of the next group does inside.
 //
-// Lanes that diverged form groups of those that are here (`simt::active_mask()`, split by mutex: lock_with_company); a group
-// never waits for a lane that is not in it. Who holds the mutex enters no collective with a lane that may be waiting for it:
-// a thread block that locks as a whole must not have a member inside already.
+// Lanes that diverged form groups of those that are here (`simt::active_mask()`, split by mutex:
+// lock_with_company); a group never waits for a lane that is not in it. Who holds the mutex enters
+// no collective with a lane that may be waiting for it: a thread block that locks as a whole must
+// not have a member inside already.
 //
 // Progress: lock waits for the members inside, which run; not fair. unlock is wait-free.
-// Cost: one compare-and-swap and one barrier a group; one subtraction by each set of lanes that leaves together.
-// Source: Gelado and Garland 2019, section 4.2.2. Differs: leaving needs no barrier (their general release has one: see
-// `collective`), because the word counts members where theirs is a flag.
+// Cost: one compare-and-swap and one barrier a group; one subtraction by each set of lanes that
+// leaves together.
+// Source: Gelado and Garland 2019, section 4.2.2. Differs: leaving needs no barrier (their general
+// release has one: see `collective`), because the word counts members where theirs is a flag.
 #pragma once
 
 #include "../platform/assert.hpp"
@@ -33,8 +39,8 @@ class collective_mutex {
  public:
   WARPHEAP_DEVICE explicit collective_mutex(u32& word) : word_{word}, name_{reinterpret_cast<u64>(&word)} {}
 
-  /// Waits until the mutex belongs to the lanes of `mask`. All of them call, with the same mutex, and are inside together
-  /// when it returns; each of them unlocks once.
+  /// Waits until the mutex belongs to the lanes of `mask`. All of them call, with the same mutex,
+  /// and are inside together when it returns; each of them unlocks once.
   WARPHEAP_DEVICE void lock(u32 mask) const {
     auto const group = group_of(mask);
     if (group.leads) admit(group.size);
@@ -42,8 +48,8 @@ class collective_mutex {
     simt::sync_warp(mask);
   }
 
-  /// Locks with the lanes of the warp that are here with us for the same mutex. Returns our place among them, by which to
-  /// share out the work.
+  /// Locks with the lanes of the warp that are here with us for the same mutex. Returns our place
+  /// among them, by which to share out the work.
   WARPHEAP_DEVICE lane_group lock_with_company() const {
     auto const group = group_by(simt::active_mask(), name_);
     lock(group.mask);
@@ -60,8 +66,8 @@ class collective_mutex {
   /// The calling member leaves. Any lane alone; the mutex opens with the last.
   WARPHEAP_DEVICE void unlock() const { leave(1); }
 
-  /// The lanes of `mask` leave together, by one subtraction: all members of the group that locked, or some. All of them
-  /// call.
+  /// The lanes of `mask` leave together, by one subtraction: all members of the group that locked,
+  /// or some. All of them call.
   WARPHEAP_DEVICE void unlock(u32 mask) const {
     // Orders memory: the leader's release covers every member's work (G3).
     simt::sync_warp(mask);
@@ -83,8 +89,8 @@ class collective_mutex {
   WARPHEAP_DEVICE void admit(u32 size) const {
     for (backoff nap;; nap.pause()) {
       u32 seen = members();  // waiters only load
-      // G1. acquire: what every member of the last group did inside; pairs with the releases in leave(), which form one
-      // chain of read-modify-writes.
+      // G1. acquire: what every member of the last group did inside; pairs with the releases in
+      // leave(), which form one chain of read-modify-writes.
       if (seen == 0 && word_.compare_exchange(seen, size, order::acquire, order::relaxed)) return;
     }
   }
@@ -100,8 +106,8 @@ class collective_mutex {
   u64 name_;
 };
 
-/// One lane of `mask` calls `acquire()`, whatever it acquires; the others wait for it. All lanes of `mask` call, hold the
-/// result (an integer or a pointer), and see what the acquiring lane saw.
+/// One lane of `mask` calls `acquire()`, whatever it acquires; the others wait for it. All lanes of
+/// `mask` call, hold the result (an integer or a pointer), and see what the acquiring lane saw.
 template <class Acquire>
 WARPHEAP_DEVICE auto collective_acquire(u32 mask, Acquire acquire) {
   auto const group = group_of(mask);
@@ -112,8 +118,8 @@ WARPHEAP_DEVICE auto collective_acquire(u32 mask, Acquire acquire) {
   return broadcast(group, got);
 }
 
-/// One lane of `mask` calls `release()` when all of them have come here. All lanes of `mask` call; what they did before
-/// happens before what it releases.
+/// One lane of `mask` calls `release()` when all of them have come here. All lanes of `mask` call;
+/// what they did before happens before what it releases.
 template <class Release>
 WARPHEAP_DEVICE void collective_release(u32 mask, Release release) {
   simt::sync_warp(mask);

@@ -1,25 +1,28 @@
-// Dijkstra's counting semaphore, and the variant whose pool can grow: the yardstick of the bulk semaphore, and all that is
-// needed where the number of units is fixed.
+// Dijkstra's counting semaphore, and the variant whose pool can grow: the yardstick of the bulk
+// semaphore, and all that is needed where the number of units is fixed.
 //
-// When units can be made, a lane that finds too few takes what there is, marks the semaphore as growing and makes a batch;
-// everybody else sleeps until it is done. So batches are made one after the other however many lanes wait: that is what
-// the bulk semaphore mends.
+// When units can be made, a lane that finds too few takes what there is, marks the semaphore as
+// growing and makes a batch; everybody else sleeps until it is done. So batches are made one after
+// the other however many lanes wait: that is what the bulk semaphore mends.
 //
 //   S  one signed 64-bit word; zeroed has no units
-//   C1  S = units there - lanes that are growing the pool. Whoever lowers S to -1 takes the S units that it saw, and gives the
-//       1 back when it settles.
-//   C2  S < 0: some lane is growing the pool, runs, and settles exactly once. Only then does wait_or_grow sleep.
+//   C1  S = units there - lanes that are growing the pool. Whoever lowers S to -1 takes the S units
+//       that it saw, and gives the 1 back when it settles.
+//   C2  S < 0: some lane is growing the pool, runs, and settles exactly once. Only then does
+//       wait_or_grow sleep.
 //   C3  at rest S is what was signalled less what was taken.
 //
-// Units that are released while S = -1 make it 0 or more, and one more lane may start to grow: too many batches by one for
-// each such release, and no unit lost (C1).
+// Units that are released while S = -1 make it 0 or more, and one more lane may start to grow: too
+// many batches by one for each such release, and no unit lost (C1).
 //
-// Progress: signal and grown are wait-free; try_wait is lock-free. wait sleeps until others signal: units that only a lane
-// which has not started could release are waited for in vain, and a large request may lose to small ones for long.
-// wait_or_grow sleeps on a lane that is growing the pool, which must come back whatever happens to its batch.
+// Progress: signal and grown are wait-free; try_wait is lock-free. wait sleeps until others signal:
+// units that only a lane which has not started could release are waited for in vain, and a large
+// request may lose to small ones for long. wait_or_grow sleeps on a lane that is growing the pool,
+// which must come back whatever happens to its batch.
 // Cost: one load and one compare-and-swap when units are there; one atomic to signal.
-// Source: Gelado and Garland 2019, section 3.2. Differs: wait_or_grow returns what is missing, in place of what was taken,
-// and grown adds one more than it makes, which in the paper's example is the unit that the maker keeps.
+// Source: Gelado and Garland 2019, section 3.2. Differs: wait_or_grow returns what is missing, in
+// place of what was taken, and grown adds one more than it makes, which in the paper's example is
+// the unit that the maker keeps.
 #pragma once
 
 #include "../platform/assert.hpp"
@@ -64,7 +67,8 @@ class counting_semaphore {
 
   /// Takes `n` units; sleeps until they are there.
   ///
-  /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold nothing that a signaller needs
+  /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold nothing that
+  ///         a signaller needs
   WARPHEAP_DEVICE void wait(u32 n) const {
     namespace state = counting_semaphore_state;
     backoff nap;
@@ -72,9 +76,11 @@ class counting_semaphore {
       if (commit(seen, state::next_of_wait(seen, n))) return;
   }
 
-  /// Takes `n` units, or what there is of them and the duty to grow the pool. Sleeps while another lane grows it.
+  /// Takes `n` units, or what there is of them and the duty to grow the pool. Sleeps while another
+  /// lane grows it.
   ///
-  /// returns 0: n units are ours. k > 0: n - k are ours, and the caller makes a batch of at least k, or fails to, and settles
+  /// returns 0: n units are ours. k > 0: n - k are ours, and the caller makes a batch of at least
+  /// k, or fails to, and settles
   ///         exactly once: grown(batch - k), or grown(n - k) to give back what it took.
   WARPHEAP_DEVICE u32 wait_or_grow(u32 n) const {
     namespace state = counting_semaphore_state;
@@ -122,7 +128,8 @@ class counting_semaphore {
   }
 
   WARPHEAP_DEVICE void add(i64 n) const {
-    // release: the units' contents happen before any lane that takes them; pairs with the acquire in commit().
+    // release: the units' contents happen before any lane that takes them; pairs with the acquire
+    // in commit().
     word_.fetch_add(static_cast<u64>(n), order::release);
   }
 

@@ -1,12 +1,13 @@
-// Which lanes hold the same object: copies of one handle serve one heap, and lanes that act as one must hold the same.
+// Which lanes hold the same object: copies of one handle serve one heap, and lanes that act as one
+// must hold the same.
 #pragma once
 
 #include "../platform/simt.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// The lanes of `mask` whose `object` has the same bytes as the calling lane's. All lanes of `mask` call. Copies that
-/// differ in padding count as different.
+/// The lanes of `mask` whose `object` has the same bytes as the calling lane's. All lanes of `mask`
+/// call. Copies that differ in padding count as different.
 template <class T>
 WARPHEAP_DEVICE u32 lanes_with_same(u32 mask, T const& object) {
   static_assert(__is_trivially_copyable(T));

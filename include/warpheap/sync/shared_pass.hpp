@@ -1,19 +1,22 @@
 // A look at everything that finds nothing, and the answer of one for many: how a crowd is refused.
 //
-// Where nothing counts what is free, a call that finds nothing on its way looks at every place once: a pass. What it found
-// taken was taken at a moment of the call, and so is what it lost to somebody else; so a pass never starts again. A crowd need
-// not make a pass for each of its calls: a pass that began after a call did answers that call too, since all that the pass saw, it
-// saw during the call. Frees tell nobody anything.
+// Where nothing counts what is free, a call that finds nothing on its way looks at every place
+// once: a pass. What it found taken was taken at a moment of the call, and so is what it lost to
+// somebody else; so a pass never starts again. A crowd need not make a pass for each of its calls:
+// a pass that began after a call did answers that call too, since all that the pass saw, it saw
+// during the call. Frees tell nobody anything.
 //
-//   P1  a pass draws its number by a read-modify-write before its first look. A pass with a larger number began after ours did.
-//   P2  outcome(c) = number and size: that pass saw every place without room for the size, of class c, after its number was
-//       drawn. 0: nobody has said anything.
+//   P1  a pass draws its number by a read-modify-write before its first look. A pass with a larger
+//       number began after ours did.
+//   P2  outcome(c) = number and size: that pass saw every place without room for the size, of class
+//       c, after its number was drawn. 0: nobody has said anything.
 //
-// What the answer is worth: what came free in a free that happens before the call, and stays free, is found. The draws are one
-// chain of acquire and release, so that free happens before the looks of our pass, and of any with a larger number; and
-// what happens before a load, a relaxed load of the same word does not miss. So looks are relaxed loads, of which a GPU
-// serves several times as many as of read-modify-writes. Of a free that merely came earlier on the clock, a caller knows nothing
-// without such an order. docs/design/shared_pass.md.
+// What the answer is worth: what came free in a free that happens before the call, and stays free,
+// is found. The draws are one chain of acquire and release, so that free happens before the looks
+// of our pass, and of any with a larger number; and what happens before a load, a relaxed load of
+// the same word does not miss. So looks are relaxed loads, of which a GPU serves several times as
+// many as of read-modify-writes. Of a free that merely came earlier on the clock, a caller knows
+// nothing without such an order. docs/design/shared_pass.md.
 //
 // Cost: an addition a pass to one address, a load now and then.
 #pragma once
@@ -22,7 +25,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What a pass looked for: a size within its class. Where there was no room for it there was none for what is larger.
+/// What a pass looked for: a size within its class. Where there was no room for it there was none
+/// for what is larger.
 ///
 ///    63     20 19      0
 ///   |  number |  rest   |     an outcome (P2)
@@ -30,7 +34,8 @@ struct pass_size {
   static constexpr u32 rest_bits = 20;
 
   u32 size_class = 0;
-  u32 rest = 0;  ///< the size less the least of its class; in steps of a 2^20th of that where it is larger
+  /// the size less the least of its class; in steps of a 2^20th of that where it is larger
+  u32 rest = 0;
 
   /// Of `units` consecutive units: rounded up for a pass that found none, down for a question.
   WARPHEAP_HOST_DEVICE static constexpr pass_size of_run(u64 units, bool up) {
@@ -69,7 +74,8 @@ class shared_pass {
     return begun().fetch_add(1, order::acq_rel) + 1;
   }
 
-  /// Whether a pass that began after number `number` was drawn found nothing for `size` (P2). Any lane alone.
+  /// Whether a pass that began after number `number` was drawn found nothing for `size` (P2). Any
+  /// lane alone.
   WARPHEAP_DEVICE bool answers(u64 number, pass_size size) const {
     u64 const seen = look_at(size.size_class);
     return size.covered_by(seen) && seen >> pass_size::rest_bits > number;
@@ -78,10 +84,12 @@ class shared_pass {
   /// Whether there ever was a pass that found nothing for the class: a hint that room is scarce.
   WARPHEAP_DEVICE bool ever_failed(u32 size_class = 0) const { return look_at(size_class) != 0; }
 
-  /// Says that pass `number` has seen every place, and none with room for `size` (P2). Any lane alone.
+  /// Says that pass `number` has seen every place, and none with room for `size` (P2). Any lane
+  /// alone.
   WARPHEAP_DEVICE void publish(u64 number, pass_size size) const {
     if (size.rest >> pass_size::rest_bits != 0) return;  // between two that can be told apart
-    // relaxed: a number alone; whoever believes it drew an earlier one (P1). An older answer may replace a newer one.
+    // relaxed: a number alone; whoever believes it drew an earlier one (P1). An older answer may
+    // replace a newer one.
     outcome(size.size_class).store(number << pass_size::rest_bits | size.rest, order::relaxed);
   }
 

@@ -1,20 +1,22 @@
-// One lane at a time: a mutex over a word of memory that someone else owns, for sections so short that waiting costs less
-// than anything cleverer.
+// One lane at a time: a mutex over a word of memory that someone else owns, for sections so short
+// that waiting costs less than anything cleverer.
 //
-//   word = 0  unlocked, so zeroed memory is a field of unlocked mutexes
-//   word = 1  one lane is inside
+//   word = 0 unlocked, so zeroed memory is a field of unlocked mutexes word = 1 one lane is inside
 //
-//   M1  between a lock() or a try_lock() that returned true and the unlock() that follows, the word is 1 and nobody else is
-//       told that the mutex is theirs.
+//   M1  between a lock() or a try_lock() that returned true and the unlock() that follows, the word
+//       is 1 and nobody else is told that the mutex is theirs.
 //   M2  what was done inside happens before what the next one does inside.
 //
-// Any lane locks alone, whatever the other lanes of its warp do: independent thread scheduling runs the holder while its
-// neighbours pause. That ends where lanes are tied together: who holds the mutex enters no collective with a lane that
-// may be waiting for it. Lanes that come together and can work together take a collective_mutex instead.
+// Any lane locks alone, whatever the other lanes of its warp do: independent thread scheduling runs
+// the holder while its neighbours pause. That ends where lanes are tied together: who holds the
+// mutex enters no collective with a lane that may be waiting for it. Lanes that come together and
+// can work together take a collective_mutex instead.
 //
-// Progress: unlock is wait-free, try_lock too; lock waits for the holder, which runs, and is not fair.
-// Cost: unlocked, one load and one compare-and-swap; a waiter only loads. All waiters of a device share the 1.3 billion
-// atomics a second of one address, so backoff matters more than the instruction.
+// Progress: unlock is wait-free, try_lock too; lock waits for the holder, which runs, and is not
+// fair.
+// Cost: unlocked, one load and one compare-and-swap; a waiter only loads. All waiters of a device
+// share the 1.3 billion atomics a second of one address, so backoff matters more than the
+// instruction.
 #pragma once
 
 #include "../platform/assert.hpp"

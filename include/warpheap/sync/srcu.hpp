@@ -1,32 +1,40 @@
-// Read-copy-update for crowds: readers walk a structure while others unlink parts of it, and what was unlinked is reclaimed
-// when no reader can hold it any more. Waiting for that is delegated to a lane that is about to wait anyway.
+// Read-copy-update for crowds: readers walk a structure while others unlink parts of it, and what
+// was unlinked is reclaimed when no reader can hold it any more. Waiting for that is delegated to a
+// lane that is about to wait anyway.
 //
-// A counter a thread, as RCU for CPUs has it, is too much to look through with 200,000 threads. Sleepable RCU counts the
-// readers of two epochs in two counters. Here both share a word with the epoch, so a reader learns by the very addition
-// that registers it whether it is counted where the next barrier looks:
+// A counter a thread, as RCU for CPUs has it, is too much to look through with 200,000 threads.
+// Sleepable RCU counts the readers of two epochs in two counters. Here both share a word with the
+// epoch, so a reader learns by the very addition that registers it whether it is counted where the
+// next barrier looks:
 //
 //    63      48 47             24 23              0
 //   |  epoch   |   readers[1]    |   readers[0]    |   a reader counts in readers[epoch & 1]
 //
-//   U1  a lane inside a read section is counted, from its read_lock to its read_unlock, in readers[e & 1], where e was the
-//       epoch when it registered.
-//   U2  one barrier at a time holds the mutex; it leaves it only when readers[e & 1] was 0 after it made epoch e into e + 1.
-//       So nobody is counted in readers[(e + 1) & 1] when epoch e + 1 begins, but lanes that take it back at once.
-//   U3  a node is detached before the flip of the barrier that waits for it. Readers that could reach what it stands for
-//       registered before that flip, or see that it is unlinked (acquire of the flip).
-//   U4  pending = 1: somebody has yet to detach the queue, and runs. Clearing it comes before detaching, so a node whose
-//       owner found it set is in that batch or a later one.
-//       A node's link is written just after it came into the queue; who walks a batch waits for that.
-//   U5  running counts the batches that are detached and not reclaimed yet, once their barrier has left the mutex.
-//   U6  at rest the readers are 0, the queue is empty, and so are pending, mutex and running. Zeroed state is valid.
+//   U1  a lane inside a read section is counted, from its read_lock to its read_unlock, in
+//       readers[e & 1], where e was the epoch when it registered.
+//   U2  one barrier at a time holds the mutex; it leaves it only when readers[e & 1] was 0 after it
+//       made epoch e into e + 1. So nobody is counted in readers[(e + 1) & 1] when epoch e + 1
+//       begins, but lanes that take it back at once.
+//   U3  a node is detached before the flip of the barrier that waits for it. Readers that could
+//       reach what it stands for registered before that flip, or see that it is unlinked (acquire
+//       of the flip).
+//   U4  pending = 1: somebody has yet to detach the queue, and runs. Clearing it comes before
+//       detaching, so a node whose owner found it set is in that batch or a later one.
+//       A node's link is written just after it came into the queue; who walks a batch waits for
+//       that.
+//   U5  running counts the batches that are detached and not reclaimed yet, once their barrier has
+//       left the mutex.
+//   U6  at rest the readers are 0, the queue is empty, and so are pending, mutex and running.
+//       Zeroed state is valid.
 //
-// Progress: read_unlock and retire do not wait, nor loop; read_lock goes round once for each flip that it meets. Barriers wait for the
-// mutex, for readers and for each other's callbacks, all held by lanes that run: so never call one inside a read section,
-// nor from a callback of the same srcu.
-// Cost: a read section is one load and two additions, without a fence; a retirement one exchange; a barrier that is
-// delegated one exchange.
-// Source: Gelado and Garland 2019, section 4.2.1; McKenney 2006. Differs: see docs/design/srcu.md. As described there, a
-// reader that read the epoch and slept across a flip escapes the next barrier.
+// Progress: read_unlock and retire do not wait, nor loop; read_lock goes round once for each flip
+// that it meets. Barriers wait for the mutex, for readers and for each other's callbacks, all held
+// by lanes that run: so never call one inside a read section, nor from a callback of the same srcu.
+// Cost: a read section is one load and two additions, without a fence; a retirement one exchange; a
+// barrier that is delegated one exchange.
+// Source: Gelado and Garland 2019, section 4.2.1; McKenney 2006. Differs: see docs/design/srcu.md.
+// As described there, a reader that read the epoch and slept across a flip escapes the next
+// barrier.
 #pragma once
 
 #include "../platform/assert.hpp"
@@ -36,8 +44,8 @@
 
 namespace warpheap {
 
-/// What is queued for reclamation: part of the record that it stands for, or beside a tag that says what to do. Its owner
-/// does not touch it from retire() until it is handed to a callback.
+/// What is queued for reclamation: part of the record that it stands for, or beside a tag that says
+/// what to do. Its owner does not touch it from retire() until it is handed to a callback.
 struct srcu_node {
   u64 next;  ///< address of the node that was retired before it, or 0
 
@@ -67,8 +75,8 @@ WARPHEAP_HOST_DEVICE constexpr u64 epoch(u64 word) { return word >> 2 * reader_b
 WARPHEAP_HOST_DEVICE constexpr u64 readers(u64 word, u32 side) { return word >> side * reader_bits & max_readers; }
 WARPHEAP_HOST_DEVICE constexpr u64 one_reader(u32 side) { return u64{1} << side * reader_bits; }
 
-/// Whether a state can be what is left when no lane is inside a call or a read section, and every node's owner has asked
-/// for a barrier (U6).
+/// Whether a state can be what is left when no lane is inside a call or a read section, and every
+/// node's owner has asked for a barrier (U6).
 WARPHEAP_HOST_DEVICE constexpr bool check_at_rest(srcu_state const& state) {
   return state.word % one_epoch == 0 && state.queue == 0 && state.pending == 0 && state.mutex == 0 &&
          state.running == 0;
@@ -82,15 +90,18 @@ class srcu {
  public:
   WARPHEAP_DEVICE explicit srcu(srcu_state& state) : state_{&state} {}
 
-  /// Begins a read section: what was not yet retired when it began is not reclaimed before it ends. Returns what
-  /// read_unlock takes. Any lane alone; sections may nest, each with its own number, fewer than 2^24 at a time.
+  /// Begins a read section: what was not yet retired when it began is not reclaimed before it ends.
+  /// Returns what read_unlock takes. Any lane alone; sections may nest, each with its own number,
+  /// fewer than 2^24 at a time.
   WARPHEAP_DEVICE u32 read_lock() const {
     // relaxed: a guess; the addition returns the epoch that counts.
     u32 side = srcu_word::side(word().load(order::relaxed));
-    // acquire: what was unlinked before the last flip is not reached (U3); pairs with the release of the flip.
+    // acquire: what was unlinked before the last flip is not reached (U3); pairs with the release
+    // of the flip.
     u64 seen = word().fetch_add(srcu_word::one_reader(side), order::acquire);
     while (srcu_word::side(seen) != side) {
-      // U1: to the other counter, in one step, and look again. Until then a barrier may wait for us in vain.
+      // U1: to the other counter, in one step, and look again. Until then a barrier may wait for us
+      // in vain.
       u32 const wrong = side;
       side ^= 1;
       seen = word().fetch_add(srcu_word::one_reader(side) - srcu_word::one_reader(wrong), order::acquire);
@@ -101,29 +112,34 @@ class srcu {
 
   /// Ends the read section that `side` was returned for.
   WARPHEAP_DEVICE void read_unlock(u32 side) const {
-    // release: our reads happen before the reclamation; pairs with the acquires in wait_for_readers().
+    // release: our reads happen before the reclamation; pairs with the acquires in
+    // wait_for_readers().
     u64 const seen = word().fetch_sub(srcu_word::one_reader(side), order::release);
     WARPHEAP_ASSERT(srcu_word::readers(seen, side) > 0, "srcu: end of a read section that nobody began");
     static_cast<void>(seen);
   }
 
-  /// Queues what `node` stands for, which no reader that comes now can reach any more. A barrier must follow, of the
-  /// caller's or of a lane that it tells. Any lane alone, inside a read section or not.
+  /// Queues what `node` stands for, which no reader that comes now can reach any more. A barrier
+  /// must follow, of the caller's or of a lane that it tells. Any lane alone, inside a read section
+  /// or not.
   WARPHEAP_DEVICE void retire(srcu_node& node) const {
     atomic_ref<u64> const next{node.next};
     // relaxed: the exchange releases it.
     next.store(srcu_node::not_linked, order::relaxed);
-    // An exchange, where a crowd would fail at a compare-exchange most of the time. release: the node, and that it was
-    // unlinked; pairs with the acquire in detach(), for the nodes below too: each exchange passes on what the last released.
+    // An exchange, where a crowd would fail at a compare-exchange most of the time. release: the
+    // node, and that it was unlinked; pairs with the acquire in detach(), for the nodes below too:
+    // each exchange passes on what the last released.
     u64 const before = queue().exchange(reinterpret_cast<u64>(&node), order::release);
     // relaxed: who detaches the queue knows the node before; the link alone is news.
     next.store(before, order::relaxed);
   }
 
-  /// Waits for all readers there are, then calls `reclaim(srcu_node&)` for each node of the queue. On return every node
-  /// that was retired before the call has been reclaimed, by us or by somebody else.
+  /// Waits for all readers there are, then calls `reclaim(srcu_node&)` for each node of the queue.
+  /// On return every node that was retired before the call has been reclaimed, by us or by somebody
+  /// else.
   ///
-  /// reclaim  may reuse the node; calls no barrier of this srcu, and waits for no lane that may be in one
+  /// reclaim  may reuse the node; calls no barrier of this srcu, and waits for no lane that may be
+  ///          in one
   /// thread   any lane alone, in no read section
   template <class Reclaim>
   WARPHEAP_DEVICE void barrier(Reclaim reclaim) const {
@@ -136,8 +152,8 @@ class srcu {
   /// barrier of its own. Without `Delegates` it always is: no call is left to another lane.
   template <bool Delegates = true, class Reclaim>
   WARPHEAP_DEVICE bool conditional_barrier(Reclaim reclaim) const {
-    // U4. release: what we retired and unlinked is there for who clears it; pairs with the acquire in detach().
-    // acquire: keeps the chain for those who find it set after us.
+    // U4. release: what we retired and unlinked is there for who clears it; pairs with the acquire
+    // in detach(). acquire: keeps the chain for those who find it set after us.
     if (pending().exchange(1, order::acq_rel) == 1 && Delegates) return false;
     become_barrier(*this, reclaim, true);
     return true;
@@ -160,13 +176,15 @@ class srcu {
       reclaim(*node);
       node = next;
     }
-    // release: what was reclaimed is there for a full barrier's caller; pairs with the acquire in wait_for_batches().
+    // release: what was reclaimed is there for a full barrier's caller; pairs with the acquire in
+    // wait_for_batches().
     self.running().fetch_sub(1, order::release);
   }
 
   /// Takes all nodes that were retired by lanes that found pending set. Under the mutex.
   WARPHEAP_DEVICE srcu_node* detach() const {
-    // U4: before the queue is looked at. acquire: the nodes of those who set it; pairs with the exchanges in the barriers.
+    // U4: before the queue is looked at. acquire: the nodes of those who set it; pairs with the
+    // exchanges in the barriers.
     pending().exchange(0, order::acq_rel);
     // acquire: the nodes' contents and that they were unlinked; pairs with the release in retire().
     return reinterpret_cast<srcu_node*>(queue().exchange(0, order::acquire));
@@ -183,8 +201,9 @@ class srcu {
 
   /// Begins an epoch and waits for the readers of the last. Under the mutex (U2).
   WARPHEAP_DEVICE void wait_for_readers() const {
-    // release: who registers from now on sees what was unlinked (U3); pairs with the acquire in read_lock().
-    // acquire: what readers that have left did happens before the reclamation; pairs with the release in read_unlock().
+    // release: who registers from now on sees what was unlinked (U3); pairs with the acquire in
+    // read_lock(). acquire: what readers that have left did happens before the reclamation; pairs
+    // with the release in read_unlock().
     u64 seen = word().fetch_add(srcu_word::one_epoch, order::acq_rel);
     u32 const side = srcu_word::side(seen);
     for (backoff nap; srcu_word::readers(seen, side) != 0;) {

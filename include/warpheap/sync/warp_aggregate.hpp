@@ -1,8 +1,9 @@
 // Lanes that came together act as one: a leader does the work, ranks share out the result.
 //
-// One address takes about a billion atomics a second, so 32 lanes that each add 1 to a counter are better served by one
-// lane that adds 32. Nothing here waits for a lane that is not in the mask, and nothing orders memory: lanes whose
-// writes the leader publishes call simt::sync_warp(mask) first.
+// One address takes about a billion atomics a second, so 32 lanes that each add 1 to a counter are
+// better served by one lane that adds 32. Nothing here waits for a lane that is not in the mask,
+// and nothing orders memory: lanes whose writes the leader publishes call simt::sync_warp(mask)
+// first.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -10,8 +11,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// The calling lane's place among the lanes of `mask`. Each lane holds its own; mask, leader and size are the same for
-/// all of them.
+/// The calling lane's place among the lanes of `mask`. Each lane holds its own; mask, leader and
+/// size are the same for all of them.
 struct lane_group {
   u32 mask;    ///< lanes of the group, the calling one among them
   u32 leader;  ///< lowest lane of the mask
@@ -35,7 +36,8 @@ WARPHEAP_DEVICE lane_group group_by(u32 mask, Key key) {
   return group_of(simt::match_any(mask, key));
 }
 
-/// The leader's `value`. All lanes of the group call and hold the result; the others' `value` is not read.
+/// The leader's `value`. All lanes of the group call and hold the result; the others' `value` is
+/// not read.
 template <class T>
 WARPHEAP_DEVICE T broadcast(lane_group const& group, T value) {
   return simt::shuffle(group.mask, value, group.leader);
@@ -43,7 +45,8 @@ WARPHEAP_DEVICE T broadcast(lane_group const& group, T value) {
 
 /// Adds 1 to `counter` for every lane of the group, by one atomic of the leader.
 ///
-/// returns to each lane of the group its own old value, as if the lanes had added one after the other by rank. All
+/// returns to each lane of the group its own old value, as if the lanes had added one after the
+/// other by rank. All
 ///         lanes call.
 /// order   relaxed: the numbers are distinct and say nothing about other memory.
 template <class T>
@@ -53,16 +56,19 @@ WARPHEAP_DEVICE T aggregated_fetch_add(lane_group const& group, T& counter) {
   return broadcast(group, first) + group.rank;
 }
 
-/// The same for lanes that may hold different counters: those of `mask` with one counter add together.
+/// The same for lanes that may hold different counters: those of `mask` with one counter add
+/// together.
 template <class T>
 WARPHEAP_DEVICE T aggregated_fetch_add(u32 mask, T& counter) {
   return aggregated_fetch_add(group_by(mask, reinterpret_cast<u64>(&counter)), counter);
 }
 
-/// The union of the `bits` of each group in `company`, in the group's leader; what other lanes hold means nothing.
+/// The union of the `bits` of each group in `company`, in the group's leader; what other lanes hold
+/// means nothing.
 ///
-/// company  lanes that call, all together, each with its group in it. They talk in one mask, as many turns as the largest
-///          group has lanes: collectives of many masks would be served one after the other.
+/// company  lanes that call, all together, each with its group in it. They talk in one mask, as
+///          many turns as the largest group has lanes: collectives of many masks would be served
+///          one after the other.
 template <class Bits>
 WARPHEAP_DEVICE Bits union_of_groups(u32 company, lane_group const& group, Bits bits) {
   if (group.mask == company) {

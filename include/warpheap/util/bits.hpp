@@ -1,8 +1,9 @@
 // Bit arithmetic on 32- and 64-bit words: the vocabulary of bitmaps, lane masks and size classes.
 //
-// Pure functions, usable in constant expressions, one to a few instructions each; none loops over bits. A CPU takes the
-// compiler's built-ins, a GPU its intrinsics. Constant expressions in device code can take neither (NVRTC knows no
-// built-ins for bits, and intrinsics do not fold), so there a count by halves is the base of all.
+// Pure functions, usable in constant expressions, one to a few instructions each; none loops over
+// bits. A CPU takes the compiler's built-ins, a GPU its intrinsics. Constant expressions in device
+// code can take neither (NVRTC knows no built-ins for bits, and intrinsics do not fold), so there a
+// count by halves is the base of all.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -98,10 +99,12 @@ WARPHEAP_HOST_DEVICE constexpr u64 lowest_bits(u64 word, u32 count) {
   return word & low_mask(nth_bit(word, count));
 }
 
-/// Lowest position of `length` consecutive set bits, or 64 if there is none. `length` is at least 1.
+/// Lowest position of `length` consecutive set bits, or 64 if there is none. `length` is at least
+/// 1.
 WARPHEAP_HOST_DEVICE constexpr u32 find_run(u64 word, u32 length) {
   if (length > 64) return 64;
-  // Bit i of `word` says that `covered` set bits start at i; each turn at most doubles what it covers.
+  // Bit i of `word` says that `covered` set bits start at i; each turn at most doubles what it
+  // covers.
   for (u32 covered = 1; covered < length;) {
     auto const step = covered < length - covered ? covered : length - covered;
     word &= word >> step;

@@ -1,9 +1,11 @@
-// Scattering: hash finalisers that spread neighbouring inputs over the whole range, and a small generator made of one.
+// Scattering: hash finalisers that spread neighbouring inputs over the whole range, and a small
+// generator made of one.
 //
-// They choose places to look and drive tests; they are not secret. The generator is a counter passed through the
-// finaliser: its state is one 64-bit number, any seed is good, and sequences of different seeds do not run into step.
-// Sources: the 64-bit multipliers are Stafford's thirteenth variant, the counter's step is 2^64 over the golden ratio
-// (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014); the 32-bit ones are Wellons' low-bias
+// They choose places to look and drive tests; they are not secret. The generator is a counter
+// passed through the finaliser: its state is one 64-bit number, any seed is good, and sequences of
+// different seeds do not run into step. Sources: the 64-bit multipliers are Stafford's thirteenth
+// variant, the counter's step is 2^64 over the golden ratio (Steele, Lea and Flood, Fast splittable
+// pseudorandom number generators, 2014); the 32-bit ones are Wellons' low-bias
 // pair.
 #pragma once
 
@@ -11,7 +13,8 @@
 
 namespace warpheap {
 
-/// A bijection of 64-bit words in which every input bit flips about half of the output bits. Keeps 0.
+/// A bijection of 64-bit words in which every input bit flips about half of the output bits. Keeps
+/// 0.
 WARPHEAP_HOST_DEVICE constexpr u64 mix(u64 x) {
   x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9u;
   x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11ebu;
@@ -25,7 +28,8 @@ WARPHEAP_HOST_DEVICE constexpr u32 mix32(u32 x) {
   return x ^ (x >> 16);
 }
 
-/// x scaled from [0, 2^32) to [0, n) by multiply-high: no division; off from uniform by less than n / 2^32.
+/// x scaled from [0, 2^32) to [0, n) by multiply-high: no division; off from uniform by less than n
+/// / 2^32.
 WARPHEAP_HOST_DEVICE constexpr u32 scale_below(u32 x, u32 n) { return static_cast<u32>((u64{x} * n) >> 32); }
 
 /// A sequence of random 32-bit numbers.

@@ -1,18 +1,22 @@
-// How many steps a search for a free page takes, in theory: N threads each take one of the A free pages among T, by a queue,
-// by looking at random pages (RW), at random words of w pages (RW-BM), or in warps of k lanes that share what they find in k
-// random words (CoRW). TAS is the mean over threads, WAS the mean over warps of the most that a lane takes.
+// How many steps a search for a free page takes, in theory: N threads each take one of the A free
+// pages among T, by a queue, by looking at random pages (RW), at random words of w pages (RW-BM),
+// or in warps of k lanes that share what they find in k random words (CoRW). TAS is the mean over
+// threads, WAS the mean over warps of the most that a lane takes.
 //
 // With x_j = (A - j)/T free after j pages were taken:
 //
 //   queue   TAS = (N+1)/2                                   WAS = k (N+1)/(k+1), lane by lane;
 //                                                                 (N + N/W)/2, W whole warps
-//   RW      U   = (1/N) sum 1/x_j = (T/N) (H_A - H_{A-N})   V   = E max of k geometric(1-q), q = 1 - (A-N+1)/T
+//   RW      U = (1/N) sum 1/x_j = (T/N) (H_A - H_{A-N}) V = E max of k geometric(1-q), q = 1 -
+//           (A-N+1)/T
 //   RW-BM   U'  = (1/N) sum 1/(1 - (1-x_j)^w)               V'  = V with q^w
-//   CoRW    the steps until k w m random pages hold k free ones, in the mean over the warps; TAS = WAS
+//   CoRW    the steps until k w m random pages hold k free ones, in the mean over the warps; TAS =
+//           WAS
 //
-// U is exact whatever the threads do side by side. V and V' are bounds: q is the worst. U' is near: words do not forget that
-// they were emptied; simulation exceeds it by 0 to 2% at N = A/10, and by up to a half at N = A. The paper's theorem on U/U'
-// says w; what holds is 1 <= U/U' <= w, and that it tends to w as A/T vanishes.
+// U is exact whatever the threads do side by side. V and V' are bounds: q is the worst. U' is near:
+// words do not forget that they were emptied; simulation exceeds it by 0 to 2% at N = A/10, and by
+// up to a half at N = A. The paper's theorem on U/U' says w; what holds is 1 <= U/U' <= w, and that
+// it tends to w as A/T vanishes.
 //
 // Source: Pham et al. 2022, equations (1) to (5); V as a sum over steps in place of the alternating
 // one, which loses all its digits at k = 32; A - N + 1 for the paper's A - N, by which the bound is
@@ -40,10 +44,12 @@ inline double harmonic(double n) {
   return sum;
 }
 
-/// The mean of the largest of `lanes` numbers of steps, each of which ends with every step with probability 1 - q.
+/// The mean of the largest of `lanes` numbers of steps, each of which ends with every step with
+/// probability 1 - q.
 inline double largest_of(double q, u32 lanes) {
   if (q <= 0) return 1;
-  if (-std::log(q) < 1e-3) return harmonic(lanes) / -std::log(q) + 0.5;  // the sum below, by Euler and Maclaurin
+  // the sum below, by Euler and Maclaurin
+  if (-std::log(q) < 1e-3) return harmonic(lanes) / -std::log(q) + 0.5;
   double sum = 0, power = 1;
   for (double rest = 1; rest > 1e-13; power *= q) {
     rest = -std::expm1(lanes * std::log1p(-power * (1 - 1e-16)));
@@ -86,8 +92,8 @@ inline double word_warp_steps(pages of, u32 word_pages = 32, u32 lanes = 32) {
   return largest_of(std::pow(1 - (of.free - of.threads + 1) / of.total, word_pages), lanes);
 }
 
-/// The steps of a warp that looks at `lanes` random words together until it has found a page for each lane, of which a share
-/// of `free` is free.
+/// The steps of a warp that looks at `lanes` random words together until it has found a page for
+/// each lane, of which a share of `free` is free.
 inline double together_steps_at(double free, u32 word_pages, u32 lanes) {
   double steps = 0;
   for (double looked = 0;; looked += lanes * word_pages) {

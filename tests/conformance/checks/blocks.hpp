@@ -19,8 +19,9 @@ std::vector<u64> sweep_served(scenario const& with, std::vector<u64> sizes) {
   return sweep(with, sizes);
 }
 
-/// Requests for `bytes` bytes, at most four a lane, that take up a third of the pool: none may be refused. An eighth, and
-/// something for what stands beside each block, where the pool is not the allocator's to divide.
+/// Requests for `bytes` bytes, at most four a lane, that take up a third of the pool: none may be
+/// refused. An eighth, and something for what stands beside each block, where the pool is not the
+/// allocator's to divide.
 template <class Allocator>
 u64 modest_count(harness<Allocator> const& bench, u64 bytes) {
   u64 const fit = bench.traits.exact_out_of_memory ? bench.room_for(bytes) / 3 : bench.pool_bytes() / 8 / (bytes + 112);
@@ -59,7 +60,8 @@ verdict serves_mixed_sizes(scenario const& with) {
     harness<Allocator> bench{with};
     u64 const count = modest_count(bench, most);
     auto const blocks = served(bench.ask(uniform(count, 1, most, with.seed)));
-    // Classes do not share slabs, so that a small pool may run out of slabs; but not before half is served.
+    // Classes do not share slabs, so that a small pool may run out of slabs; but not before half is
+    // served.
     found.at_least("blocks served", blocks.size(), (count + 1) / 2);
     found.include(keeps_patterns(bench, blocks));
     found.include(accounts_for(bench, blocks));

@@ -1,5 +1,5 @@
-// Callers in all shapes: lanes in branches and loops of their own, some allocating while others free, warps with lanes
-// missing, and long random lives side by side.
+// Callers in all shapes: lanes in branches and loops of their own, some allocating while others
+// free, warps with lanes missing, and long random lives side by side.
 #pragma once
 
 #include "blocks.hpp"
@@ -9,7 +9,8 @@ namespace conformance {
 
 inline constexpr u64 slots_a_lane = 4;
 
-/// Every lane calls from a place of its own, a different number of times; what is kept goes to its slots of `list`.
+/// Every lane calls from a place of its own, a different number of times; what is kept goes to its
+/// slots of `list`.
 struct call_divergently {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64, u64 seed) const {
@@ -59,7 +60,8 @@ struct churn_counts {
   u64 served, refused, damaged;
 };
 
-/// Random sizes and lifetimes: in every round each lane frees, after a look at its contents, or fills a random slot.
+/// Random sizes and lifetimes: in every round each lane frees, after a look at its contents, or
+/// fills a random slot.
 struct churn {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64, u64 rounds, u64 most, u64 seed,

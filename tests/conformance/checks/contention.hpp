@@ -1,5 +1,6 @@
-// A refusal is the truth also while others ask and free: as many are served as there are blocks, and who waits for a block
-// that another is to free gets it. Waiting is done where every partner is resident: the heap promises no more.
+// A refusal is the truth also while others ask and free: as many are served as there are blocks,
+// and who waits for a block that another is to free gets it. Waiting is done where every partner is
+// resident: the heap promises no more.
 #pragma once
 
 #include "recovery.hpp"
@@ -25,7 +26,8 @@ WARPHEAP_DEVICE void* wait_for_memory(Heap heap, u64 bytes) {
   return memory;
 }
 
-/// On a full heap, even threads free their entry after a while and odd ones wait until they are served.
+/// On a full heap, even threads free their entry after a while and odd ones wait until they are
+/// served.
 struct hand_over {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64, u64 seed) const {
@@ -49,7 +51,8 @@ struct trade {
   }
 };
 
-/// Every thread asks for one block in every round, and frees it before the next; `refused` counts the refusals.
+/// Every thread asks for one block in every round, and frees it before the next; `refused` counts
+/// the refusals.
 struct ask_in_rounds {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, u64 rounds, u64* refused) const {
@@ -111,7 +114,8 @@ verdict serves_who_waits_for_a_free(scenario const& crowd) {
   found.at_least("blocks of the full heap", list.size(), with.lanes());
   if (!found.ok()) return found;
   auto const hands = split_off(list, with.lanes());
-  // Even threads take a block each to free; the odd ones' stay live with the rest, so that only those frees can serve.
+  // Even threads take a block each to free; the odd ones' stay live with the rest, so that only
+  // those frees can serve.
   auto entries = hands;
   for (size_t i = 1; i < hands.size(); i += 2) {
     entries[i].address = 0;

@@ -1,4 +1,5 @@
-// A heap in CUDA graphs: a reset and the kernels behind it replay; a heap is not made while a stream is captured.
+// A heap in CUDA graphs: a reset and the kernels behind it replay; a heap is not made while a
+// stream is captured.
 #pragma once
 
 #include "blocks.hpp"
@@ -7,7 +8,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// A graph of reset, allocate, write and verify, replayed on a heap that would otherwise soon be full.
+/// A graph of reset, allocate, write and verify, replayed on a heap that would otherwise soon be
+/// full.
 template <class Allocator>
 verdict replays_in_a_graph(scenario const& with) {
   harness<Allocator> bench{with};

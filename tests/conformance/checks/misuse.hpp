@@ -1,5 +1,5 @@
-// Frees that no caller may make: of a block that is free already, and of what is no block. Each is counted and ignored, and
-// the heap is none the worse for it.
+// Frees that no caller may make: of a block that is free already, and of what is no block. Each is
+// counted and ignored, and the heap is none the worse for it.
 #pragma once
 
 #include "recovery.hpp"
@@ -37,7 +37,8 @@ verdict counts_double_frees(scenario const& with) {
   verdict found;
   for (u64 const bytes : sweep_served<Allocator>(with, {16, 64, 1000, 4096})) {
     auto bench = harness<Allocator>::cramped(with);
-    // In a grid of one thread block, so that every thread frees every block: threads times blocks frees.
+    // In a grid of one thread block, so that every thread frees every block: threads times blocks
+    // frees.
     u64 const lanes = std::min<u64>(with.shape.threads, 64);
     interleaved const blocks{served(bench.ask(same(with.small ? 16 : 64, bytes)))};
     u64 const count = blocks.freed.size();
@@ -58,8 +59,8 @@ verdict counts_double_frees(scenario const& with) {
   return found;
 }
 
-/// Double frees of a block that comes and goes in other hands meanwhile are undefined; those of one that nobody has are
-/// ignored also while the heap is busy with others.
+/// Double frees of a block that comes and goes in other hands meanwhile are undefined; those of one
+/// that nobody has are ignored also while the heap is busy with others.
 template <class Allocator>
 verdict ignores_double_frees_beside_traffic(scenario const& with) {
   auto bench = harness<Allocator>::cramped(with);
@@ -81,7 +82,8 @@ verdict ignores_double_frees_beside_traffic(scenario const& with) {
   return found;
 }
 
-/// The lowest address of a block, which is where the pool's first slab starts. Leaves the heap as new.
+/// The lowest address of a block, which is where the pool's first slab starts. Leaves the heap as
+/// new.
 template <class Allocator>
 u64 lowest_address(harness<Allocator>& bench) {
   u64 lowest = ~u64{0};
@@ -91,8 +93,9 @@ u64 lowest_address(harness<Allocator>& bench) {
   return lowest;
 }
 
-/// Every address of the pool at a multiple of `step` that starts no live block, freed once, is counted once and changes
-/// nothing: interior pointers, tails, free slabs, and the middle of large blocks among them.
+/// Every address of the pool at a multiple of `step` that starts no live block, freed once, is
+/// counted once and changes nothing: interior pointers, tails, free slabs, and the middle of large
+/// blocks among them.
 template <class Allocator>
 verdict ignores_what_starts_no_block(scenario const& with) {
   harness<Allocator> bench{with};

@@ -1,5 +1,5 @@
-// Pools of all sizes, odd ones among them: all of the pool is used, from its first byte to its last, and counted right.
-// On a GPU up to whatever it has free.
+// Pools of all sizes, odd ones among them: all of the pool is used, from its first byte to its
+// last, and counted right. On a GPU up to whatever it has free.
 #pragma once
 
 #include "blocks.hpp"
@@ -7,7 +7,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// A pool filled with blocks of a 64th of it, or the largest there are, reaches from one end to the other.
+/// A pool filled with blocks of a 64th of it, or the largest there are, reaches from one end to the
+/// other.
 template <class Allocator>
 verdict uses_all_of_a_pool(scenario const& with) {
   harness<Allocator> bench{with};

@@ -28,7 +28,8 @@ verdict fills_again(scenario const& with) {
   return found;
 }
 
-/// Sizes before and after: a heap that was full of one holds as many of the other as a fresh one does.
+/// Sizes before and after: a heap that was full of one holds as many of the other as a fresh one
+/// does.
 template <class Allocator>
 verdict fills_with_another_size(scenario const& with) {
   constexpr u64 pairs[][2] = {{64, 4096}, {4096, 64}, {100'000, 256}, {256, 100'000}, {20'000, 1000}, {1000, 20'000}};
@@ -110,8 +111,8 @@ verdict survives_exhaustion_many_times(scenario const& with) {
   return found;
 }
 
-/// Every worker fills its share of the heap with a checksum of its number and a counter, finds it again, and frees; then
-/// as many slots are there as before. Source: Eckert 2014, section 5.4.
+/// Every worker fills its share of the heap with a checksum of its number and a counter, finds it
+/// again, and frees; then as many slots are there as before. Source: Eckert 2014, section 5.4.
 template <class Allocator>
 verdict passes_the_checksum_test(scenario const& with) {
   harness<Allocator> bench{with};

@@ -1,5 +1,5 @@
-// What the heap says of itself is what then turns out: slots that can be allocated, blocks that are live, bytes that are
-// used; and a reset heap is as good as new.
+// What the heap says of itself is what then turns out: slots that can be allocated, blocks that are
+// live, bytes that are used; and a reset heap is as good as new.
 #pragma once
 
 #include "misuse.hpp"
@@ -22,7 +22,8 @@ verdict counts_slots_rightly(scenario const& with) {
     harness<Allocator> bench{with};
     holdings held;
     u64 const other = bench.capped(1000);
-    // An empty heap; one filled by half with another size; one from which every second block was freed; a full one.
+    // An empty heap; one filled by half with another size; one from which every second block was
+    // freed; a full one.
     for (u64 state = 0; state < 4; ++state) {
       if (state == 1) held = served(bench.ask(same(bench.heap().available_slots(other) / 2, other)));
       if (state == 2) {

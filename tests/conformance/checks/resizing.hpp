@@ -6,7 +6,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// Resizes every entry to the bytes in `wanted`; odd lanes of every third warp call from a branch of their own.
+/// Resizes every entry to the bytes in `wanted`; odd lanes of every third warp call from a branch
+/// of their own.
 struct reallocate_each {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64 count, u64 const* wanted, u64* results) const {
@@ -64,7 +65,8 @@ holdings reallocate(harness<Allocator>& bench, holdings const& list, std::vector
   return resized;
 }
 
-/// Contents move along, as much of them as fits; sizes on both sides of what a lane copies alone, and of a slab.
+/// Contents move along, as much of them as fits; sizes on both sides of what a lane copies alone,
+/// and of a slab.
 template <class Allocator>
 verdict reallocates_with_contents(scenario const& with) {
   harness<Allocator> bench{with};
@@ -109,7 +111,8 @@ verdict reallocates_in_place(scenario const& with) {
   return found;
 }
 
-/// realloc(nullptr, n) allocates, realloc(p, 0) frees, and one that cannot be served leaves the block as it is.
+/// realloc(nullptr, n) allocates, realloc(p, 0) frees, and one that cannot be served leaves the
+/// block as it is.
 template <class Allocator>
 verdict reallocates_at_the_edges(scenario const& wide) {
   auto const with = fitted(wide.less_crowded(), Allocator::traits.largest_bytes);

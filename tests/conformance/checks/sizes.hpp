@@ -1,5 +1,5 @@
-// Every size there is: none, each size of a dense range, both sides of every class's edge, the whole pool, and more than
-// there can be.
+// Every size there is: none, each size of a dense range, both sides of every class's edge, the
+// whole pool, and more than there can be.
 #pragma once
 
 #include "blocks.hpp"
@@ -7,8 +7,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// One thread asks for each entry alone: holds it, writes all of it if it is small, or its ends, and gives it back.
-/// `refused` counts the entries that an otherwise empty heap did not serve.
+/// One thread asks for each entry alone: holds it, writes all of it if it is small, or its ends,
+/// and gives it back. `refused` counts the entries that an otherwise empty heap did not serve.
 struct hold_each_alone {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding const* list, u64 count, u64* refused, u64* damaged) const {
@@ -29,7 +29,8 @@ struct hold_each_alone {
   }
 };
 
-/// The largest size of every class, found by asking for one byte more than the last block could hold.
+/// The largest size of every class, found by asking for one byte more than the last block could
+/// hold.
 struct walk_classes {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* edges, u64 capacity, u64* count) const {
@@ -64,7 +65,8 @@ verdict serves_every_small_size(scenario const& with) {
   return holds_each_alone(bench, with.small ? every(1 + with.seed % 16, most, 61) : every(1, most));
 }
 
-/// The largest sizes of the smallest classes, `most` of them; by quarters of a doubling where the heap does not tell.
+/// The largest sizes of the smallest classes, `most` of them; by quarters of a doubling where the
+/// heap does not tell.
 template <class Allocator>
 holdings class_edges(harness<Allocator>& bench, u64 most) {
   holdings edges;
@@ -98,9 +100,10 @@ verdict serves_both_sides_of_class_edges(scenario const& with, u64 most) {
   return found;
 }
 
-/// A large block may be made of many containers, one by one, so that all their counts take a time that is quadratic in the
-/// pool: 11 s for the 2,048 of 64 MiB on an H200. They are tried in a pool of some hundreds; in a larger one, whose
-/// containers are larger, all blocks within one and some dozens of counts.
+/// A large block may be made of many containers, one by one, so that all their counts take a time
+/// that is quadratic in the pool: 11 s for the 2,048 of 64 MiB on an H200. They are tried in a pool
+/// of some hundreds; in a larger one, whose containers are larger, all blocks within one and some
+/// dozens of counts.
 template <class Allocator>
 verdict serves_both_sides_of_every_class_edge(scenario const& with) {
   constexpr u64 all = 4096, first = 160;
@@ -112,7 +115,8 @@ verdict serves_both_sides_of_every_class_edge(scenario const& with) {
   return found;
 }
 
-/// A block as large as the empty pool, less a sixteenth, again and again, also after the pool was full of small blocks.
+/// A block as large as the empty pool, less a sixteenth, again and again, also after the pool was
+/// full of small blocks.
 template <class Allocator>
 verdict serves_nearly_the_whole_pool(scenario const& wide) {
   auto const with = wide.less_crowded();  // one lane writes each block
@@ -148,7 +152,8 @@ verdict answers_zero_bytes_with_null(scenario const& with) {
   return found;
 }
 
-/// What cannot be served is refused, whatever the arithmetic on it overflows, and the heap serves on.
+/// What cannot be served is refused, whatever the arithmetic on it overflows, and the heap serves
+/// on.
 template <class Allocator>
 verdict refuses_impossible_sizes(scenario const& with) {
   harness<Allocator> bench{with};

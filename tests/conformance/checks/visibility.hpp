@@ -1,7 +1,7 @@
-// What a thread did before free() happens before the malloc() that hands the block out again. The ownership of a block is
-// made to guard a word beside it, which its owner reads and raises without a read-modify-write: an owner that does not see
-// the last owner's word loses a count. With plain accesses a race detector sees it too; with relaxed ones the host
-// backend's stale reads show it.
+// What a thread did before free() happens before the malloc() that hands the block out again. The
+// ownership of a block is made to guard a word beside it, which its owner reads and raises without
+// a read-modify-write: an owner that does not see the last owner's word loses a count. With plain
+// accesses a race detector sees it too; with relaxed ones the host backend's stale reads show it.
 #pragma once
 
 #include "contention.hpp"
@@ -11,7 +11,8 @@ namespace conformance {
 
 enum class access { plain, relaxed };
 
-/// Allocates and frees in rounds; raises the word of every block held. A pool's addresses fall on different words.
+/// Allocates and frees in rounds; raises the word of every block held. A pool's addresses fall on
+/// different words.
 template <access How>
 struct raise_guarded_words {
   template <class Heap>

@@ -6,7 +6,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// Every lane of a warp that exists, in one group if `groups` is 1, else lane l with those of its l % groups.
+/// Every lane of a warp that exists, in one group if `groups` is 1, else lane l with those of its l
+/// % groups.
 struct allocate_by_warp {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64 count, u32 groups) const {
@@ -34,7 +35,8 @@ verdict serves_whole_warps(scenario const& with) {
     auto const blocks = served(list);
     u64 const asked =
         static_cast<u64>(std::count_if(requests.begin(), requests.end(), [](auto r) { return r.bytes != 0; }));
-    // Each lane may have made a slab of its class before it saw another's, and a small pool has few.
+    // Each lane may have made a slab of its class before it saw another's, and a small pool has
+    // few.
     bool const one_size = with.seed % 2 == 1;
     found.at_least("blocks served", blocks.size(), one_size ? asked : asked / 2);
     for (auto const& entry : blocks) found.at_least("bytes asked for by a lane that was served", entry.bytes, 1u);

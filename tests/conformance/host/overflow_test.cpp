@@ -1,5 +1,5 @@
-// A heap with another behind it is one heap to its callers: half of the pool in the host's memory, and all claims but that
-// one block may take both halves.
+// A heap with another behind it is one heap to its callers: half of the pool in the host's memory,
+// and all claims but that one block may take both halves.
 #include "../suite.hpp"
 #include "warpheap/warpheap.hpp"
 

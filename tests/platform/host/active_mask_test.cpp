@@ -1,4 +1,5 @@
-// active_mask() as an adversary: each policy gives what it says, and no policy waits for lanes that could come.
+// active_mask() as an adversary: each policy gives what it says, and no policy waits for lanes that
+// could come.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -139,7 +140,8 @@ TEST(ActiveMask, NeverWaitsForALaneThatWaitsForUs) {
   });
 }
 
-/// Two lanes name each other in a ballot that a third has not joined: it must not hold back the parked ones.
+/// Two lanes name each other in a ballot that a third has not joined: it must not hold back the
+/// parked ones.
 struct park_while_others_meet {
   void operator()(u32* met) const {
     if (simt::lane_id() < 2) {

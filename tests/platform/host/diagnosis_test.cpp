@@ -21,7 +21,8 @@ std::vector<host::execution> settings() {
           execution{.mode = host::execution_mode::deterministic, .seed = 5, .stale_reads = true}};
 }
 
-/// Launches `kernel` in every setting, expects an Error with `message`, and that the next launch works.
+/// Launches `kernel` in every setting, expects an Error with `message`, and that the next launch
+/// works.
 template <class Error, class Kernel, class... Arguments>
 void expect_error(launch_shape shape, testing::Matcher<std::string> message, Kernel kernel, Arguments... arguments) {
   for (auto const& each : settings()) {

@@ -1,4 +1,5 @@
-// Litmus tests of stale reads: what the orders forbid never shows, and what they allow is found by some seed.
+// Litmus tests of stale reads: what the orders forbid never shows, and what they allow is found by
+// some seed.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -18,7 +19,8 @@ class StaleReads : public testing::Test {
 
 using outcomes = std::set<std::pair<u32, u32>>;
 
-/// All results (r[0], r[1]) of `kernel(x, y, r)`, whose lanes live in warps of their own, over many seeds.
+/// All results (r[0], r[1]) of `kernel(x, y, r)`, whose lanes live in warps of their own, over many
+/// seeds.
 template <class Kernel>
 outcomes explore(Kernel kernel, launch_shape shape, unsigned seeds = 400) {
   outcomes seen;

@@ -1,4 +1,5 @@
-// The schedules of deterministic mode: the same seed gives the same one, nobody starves, and faults are found by some seed.
+// The schedules of deterministic mode: the same seed gives the same one, nobody starves, and faults
+// are found by some seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -190,7 +191,8 @@ TEST(Schedule, FindsABrokenSpinLock) {
   }));
 }
 
-/// A lock that unlocks without a release: mutual exclusion holds, but what it protects is seen late.
+/// A lock that unlocks without a release: mutual exclusion holds, but what it protects is seen
+/// late.
 template <order Unlock>
 struct relaxed_unlock {
   void operator()(u32* lock, u32* counter) const {
@@ -223,13 +225,15 @@ struct lost_wakeup {
   void operator()(u32* sleepers, u32* wakeups) const {
     if (simt::lane_id() == 0) {
       u32 const asleep = atomic_ref<u32>{*sleepers}.load(order::acquire);
-      if (asleep) atomic_ref<u32>{*wakeups}.store(1, order::release);  // wakes only who sleeps already
+      // wakes only who sleeps already
+      if (asleep) atomic_ref<u32>{*wakeups}.store(1, order::release);
       else atomic_ref<u32>{*wakeups}.store(2, order::release);
     } else {
       if (atomic_ref<u32>{*wakeups}.load(order::acquire) == 2) return;
       atomic_ref<u32>{*sleepers}.fetch_add(1, order::acq_rel);
       simt::pause(10);
-      if (atomic_ref<u32>{*wakeups}.load(order::acquire) != 1) simt::sync_warp(3);  // sleeps for good
+      // sleeps for good
+      if (atomic_ref<u32>{*wakeups}.load(order::acquire) != 1) simt::sync_warp(3);
     }
   }
 };

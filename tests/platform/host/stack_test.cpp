@@ -1,5 +1,5 @@
-// A lane that needs more stack than it has does not go unnoticed: a guard page stops it at once, and where there are more
-// lanes than guard pages, the lowest word of its stack tells when it ends.
+// A lane that needs more stack than it has does not go unnoticed: a guard page stops it at once,
+// and where there are more lanes than guard pages, the lowest word of its stack tells when it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,8 @@ struct count_each {
   void operator()(u32* counter) const { atomic_ref<u32>{*counter}.fetch_add(1, order::relaxed); }
 };
 
-/// Thread 5 of one thread block stores at an offset from the lowest byte of its stack, as an overflow does on its way.
+/// Thread 5 of one thread block stores at an offset from the lowest byte of its stack, as an
+/// overflow does on its way.
 struct store_on_stack {
   void operator()(u32 block, i64 offset, u32* guarded) const {
     if (simt::block_index() != block || simt::thread_index() != 5) return;
@@ -44,7 +45,8 @@ TEST(Stack, AnOverflowWithoutAGuardPageIsSeenWhenTheLaneEnds) {
     EXPECT_THAT(error.what(), HasSubstr("thread block 19 thread 5 (warp 0 lane 5) overflowed its stack"));
   }
   EXPECT_EQ(guarded[0], 0u);
-  launch(crowd, count_each{}, counter.data());  // the backend works, and blames nobody for what that lane left
+  // the backend works, and blames nobody for what that lane left
+  launch(crowd, count_each{}, counter.data());
   EXPECT_EQ(counter[0], crowd.blocks * crowd.threads);
 }
 

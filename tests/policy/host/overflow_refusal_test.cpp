@@ -1,6 +1,7 @@
-// nullptr of a heap with another behind it means that in neither a block was free during the whole call. Seen with two pools of
-// one block and a few lanes: all that they held, and all refusals, are written down by the clock that all lanes share here, and
-// compared afterwards. A first heap that refuses without a look is caught.
+// nullptr of a heap with another behind it means that in neither a block was free during the whole
+// call. Seen with two pools of one block and a few lanes: all that they held, and all refusals, are
+// written down by the clock that all lanes share here, and compared afterwards. A first heap that
+// refuses without a look is caught.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,8 +62,8 @@ struct interval {
   u64 from, to;
 };
 
-/// What one lane did: when it held which pool's block, from the taking until its free had returned, and when a call was
-/// under way that was refused.
+/// What one lane did: when it held which pool's block, from the taking until its free had returned,
+/// and when a call was under way that was refused.
 struct diary {
   static constexpr u32 rounds = 5;
   interval held[2][rounds];

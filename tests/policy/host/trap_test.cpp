@@ -1,4 +1,5 @@
-// Out of memory ends the kernel, and the host reads which thread of it wanted what. On a GPU nothing would run after.
+// Out of memory ends the kernel, and the host reads which thread of it wanted what. On a GPU
+// nothing would run after.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

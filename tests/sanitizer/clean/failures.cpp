@@ -1,5 +1,5 @@
-// Kernels that fail half way, again and again, with lanes in every kind of wait: AddressSanitizer and ThreadSanitizer must
-// stay silent, and the stacks serve the next launch.
+// Kernels that fail half way, again and again, with lanes in every kind of wait: AddressSanitizer
+// and ThreadSanitizer must stay silent, and the stacks serve the next launch.
 #include <cstdio>
 
 #include "warpheap/platform/device_buffer.hpp"

@@ -1,9 +1,11 @@
-// Adjacency lists as blocks of a heap, and how a batch of edges is inserted into one or erased from it. Lists are sorted,
-// so an edge is looked up by bisection, a batch of k edges costs one pass over the list and not k, and the same edge is
-// never there twice. A list grows to a power of two entries by realloc, shrinks when a quarter full, and is freed empty.
+// Adjacency lists as blocks of a heap, and how a batch of edges is inserted into one or erased from
+// it. Lists are sorted, so an edge is looked up by bisection, a batch of k edges costs one pass
+// over the list and not k, and the same edge is never there twice. A list grows to a power of two
+// entries by realloc, shrinks when a quarter full, and is freed empty.
 //
-// One team of lanes has a list to itself: one lane a short one, and a whole warp a long one (hubs have thousands of
-// neighbours). The code is the same for both; a team of one has rank 0 and nobody to wait for.
+// One team of lanes has a list to itself: one lane a short one, and a whole warp a long one (hubs
+// have thousands of neighbours). The code is the same for both; a team of one has rank 0 and nobody
+// to wait for.
 #pragma once
 
 #include "warpheap/heap/allocator.hpp"
@@ -95,7 +97,8 @@ WARPHEAP_DEVICE void drop(Heap const& heap, adjacency& list, graph_tally& tally)
 
 /// Inserts what a list has not yet.
 struct insert_edges {
-  /// `targets` are ascending and `places` is room for as many numbers; both are used up. All lanes of the team call.
+  /// `targets` are ascending and `places` is room for as many numbers; both are used up. All lanes
+  /// of the team call.
   template <class Team, class Heap>
   WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency& list, u32* targets, u32* places, u32 count,
                                   graph_tally& tally) {
@@ -117,7 +120,8 @@ struct insert_edges {
   }
 
  private:
-  /// Moves the targets that the list has not to the front, and notes where in the list each belongs. Returns how many.
+  /// Moves the targets that the list has not to the front, and notes where in the list each
+  /// belongs. Returns how many.
   template <class Team>
   WARPHEAP_DEVICE static u32 keep_new(Team team, adjacency const& list, u32* targets, u32* places, u32 count) {
     u32 fresh = 0;
@@ -145,7 +149,8 @@ struct insert_edges {
     if (!resize(heap, list, capacity_for(wanted), tally)) resize(heap, list, wanted, tally);
   }
 
-  /// Moves each neighbour up by the number of new ones below it, from the end, so that nothing is overwritten unread.
+  /// Moves each neighbour up by the number of new ones below it, from the end, so that nothing is
+  /// overwritten unread.
   template <class Team>
   WARPHEAP_DEVICE static void make_gaps(Team team, u32* neighbours, u32 degree, u32 const* fresh, u32 count) {
     for (u32 end = count ? degree : 0; end > 0;) {

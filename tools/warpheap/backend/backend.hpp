@@ -1,5 +1,6 @@
-// What the tool asks of a backend: plain data in, plain data out, so that parsing, JSON and tables are compiled once, and
-// never by a GPU compiler. backend/*.cpp is compiled once a backend and gives one object of class `backend` each.
+// What the tool asks of a backend: plain data in, plain data out, so that parsing, JSON and tables
+// are compiled once, and never by a GPU compiler. backend/*.cpp is compiled once a backend and
+// gives one object of class `backend` each.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,8 @@
 
 namespace warpheap::tool {
 
-/// Bad usage or bad input: exit status 2. The message is one line that names what was given and what is wrong with it.
+/// Bad usage or bad input: exit status 2. The message is one line that names what was given and
+/// what is wrong with it.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -32,8 +34,9 @@ struct allocator_description {
   u64 largest_bytes;  ///< of a block
 };
 
-/// Edges of one batch, grouped by the vertex they leave: group i is `targets[first[i]] … targets[first[i + 1]]` of vertex
-/// `vertices[i]`, ascending and without duplicates. Each vertex has one group.
+/// Edges of one batch, grouped by the vertex they leave: group i is `targets[first[i]] …
+/// targets[first[i + 1]]` of vertex `vertices[i]`, ascending and without duplicates. Each vertex
+/// has one group.
 struct edge_groups {
   std::vector<u32> vertices;
   std::vector<u32> first{0};
@@ -48,7 +51,8 @@ struct graph_counts {
   u64 lost = 0;      ///< adjacency entries that found no room
   u64 inserted = 0;  ///< adjacency entries
   u64 erased = 0;
-  u64 live_bytes = 0;  ///< usable bytes of live blocks, or the bytes asked for where the allocator cannot tell
+  /// usable bytes of live blocks, or the bytes asked for where the allocator cannot tell
+  u64 live_bytes = 0;
   double seconds = 0;  ///< of device work: kernels, without copies to and from the host
 };
 
@@ -168,7 +172,8 @@ class backend {
   virtual std::string driver_version() const = 0;
   virtual std::string runtime_version() const = 0;
   virtual std::vector<allocator_description> allocators() const = 0;
-  /// From now on one lane at a time, in an order that depends on the seed alone. Throws usage_error where that cannot be.
+  /// From now on one lane at a time, in an order that depends on the seed alone. Throws usage_error
+  /// where that cannot be.
   virtual void run_deterministically(u64 seed) = 0;
 
   virtual std::vector<std::string> scenarios() const = 0;

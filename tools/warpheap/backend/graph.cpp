@@ -1,6 +1,6 @@
-// The dynamic graph of `warpheap graph` on one backend: batches go up grouped by vertex, and a kernel updates each
-// vertex's list. A lane takes one vertex; the vertices of a warp whose lists are long are taken one after the other by all
-// of its lanes.
+// The dynamic graph of `warpheap graph` on one backend: batches go up grouped by vertex, and a
+// kernel updates each vertex's list. A lane takes one vertex; the vertices of a warp whose lists
+// are long are taken one after the other by all of its lanes.
 #include "adjacency.hpp"
 #include "work.hpp"
 
@@ -13,7 +13,8 @@ namespace {
 constexpr u32 long_list = 128;
 
 WARPHEAP_DEVICE inline void add(u64& total, u64 part) {
-  if (part) atomic_ref<u64>{total}.fetch_add(part, order::relaxed);  // relaxed: read after the kernel
+  // relaxed: read after the kernel
+  if (part) atomic_ref<u64>{total}.fetch_add(part, order::relaxed);
 }
 
 WARPHEAP_DEVICE inline void add(graph_tally& total, graph_tally const& part) {
@@ -35,7 +36,8 @@ struct batch_view {
   u32 groups;
 };
 
-/// Kernel: lane i of the grid has group i. The grid is of whole warps, and all their lanes stay to the end.
+/// Kernel: lane i of the grid has group i. The grid is of whole warps, and all their lanes stay to
+/// the end.
 template <class Operation>
 struct update_lists {
   template <class Heap>

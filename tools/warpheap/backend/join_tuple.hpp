@@ -1,8 +1,10 @@
-// What a join's result is made of, for the device and for the host that checks it: tuples of a key and two payloads.
+// What a join's result is made of, for the device and for the host that checks it: tuples of a key
+// and two payloads.
 //
-// Its checksum is the sum, over its tuples, of a factor of the build tuple times a factor of the probe
-// tuple. So it depends on no order, and all pairs of one key together are the product of two sums, which is how a host
-// knows what must come out without making every pair. Factors are odd: a pair counts whatever the other side is.
+// Its checksum is the sum, over its tuples, of a factor of the build tuple times a factor of the
+// probe tuple. So it depends on no order, and all pairs of one key together are the product of two
+// sums, which is how a host knows what must come out without making every pair. Factors are odd: a
+// pair counts whatever the other side is.
 #pragma once
 
 #include "warpheap/util/random.hpp"

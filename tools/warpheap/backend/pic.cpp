@@ -1,4 +1,5 @@
-// `warpheap pic` on one backend: the simulation with one allocator, and how many particles one species can have.
+// `warpheap pic` on one backend: the simulation with one allocator, and how many particles one
+// species can have.
 #include "../../../bench/ledger.hpp"
 #include "pic/simulation.hpp"
 #include "work.hpp"
@@ -21,8 +22,8 @@ pic_outcome simulate(bench::contender<Allocator> const& who, pic_settings const&
   return pic::simulation<Allocator>{who.name, settings}.run();
 }
 
-/// The particles that one species can have when it shares the memory with `species` - 1 others that have none. Heaps
-/// that species do not share are divided beforehand, whoever needs them.
+/// The particles that one species can have when it shares the memory with `species` - 1 others that
+/// have none. Heaps that species do not share are divided beforehand, whoever needs them.
 template <class Allocator>
 bench::result capacity_of(bench::contender<Allocator> const& who, pic_settings const& settings, u32 species) {
   bench::result made{.scenario = "pic", .allocator = who.name, .operation = "capacity"};

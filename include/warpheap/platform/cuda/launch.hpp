@@ -13,8 +13,9 @@ __global__ void __launch_bounds__(1024) run_functor(Functor functor, Arguments..
   functor(arguments...);
 }
 
-/// A functor that says what it is launched with: thread blocks of at most `most_threads`, of which as many as
-/// `resident_blocks` should fit a multiprocessor. That, not 1,024 threads, then bounds its registers.
+/// A functor that says what it is launched with: thread blocks of at most `most_threads`, of which
+/// as many as `resident_blocks` should fit a multiprocessor. That, not 1,024 threads, then bounds
+/// its registers.
 template <class Functor>
 concept bounds_registers = requires {
   Functor::most_threads;
@@ -45,9 +46,10 @@ __global__ void __launch_bounds__(Functor::most_threads, WARPHEAP_RESIDENT_BLOCK
 #undef WARPHEAP_RESIDENT_BLOCKS
 #undef WARPHEAP_RESIDENT_THREADS
 
-/// Launches `functor(arguments...)` on every thread of `shape`, in order on stream `on`. Does not wait; `synchronize`
-/// does, and reports what went wrong in the kernel. Functor and arguments are trivially copyable. A grid of no thread
-/// blocks does nothing. Throws cuda_error if the launch itself is refused.
+/// Launches `functor(arguments...)` on every thread of `shape`, in order on stream `on`. Does not
+/// wait; `synchronize` does, and reports what went wrong in the kernel. Functor and arguments are
+/// trivially copyable. A grid of no thread blocks does nothing. Throws cuda_error if the launch
+/// itself is refused.
 template <class Functor, class... Arguments>
 void launch(stream_view on, launch_shape shape, Functor functor, Arguments... arguments) {
   if (shape.blocks == 0) return;

@@ -1,4 +1,5 @@
-// Device memory as host code sees it: streams, copies, and an owning array. Errors become exceptions with the call named.
+// Device memory as host code sees it: streams, copies, and an owning array. Errors become
+// exceptions with the call named.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,7 +13,8 @@
 
 namespace warpheap::cuda {
 
-/// Throws cuda_error (out_of_memory for cudaErrorMemoryAllocation) unless `status` is success. `call` names the call.
+/// Throws cuda_error (out_of_memory for cudaErrorMemoryAllocation) unless `status` is success.
+/// `call` names the call.
 inline void check(cudaError_t status, char const* call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // clears an error that does not stick, so that it is reported once
@@ -49,7 +51,8 @@ class stream {
   cudaStream_t handle_ = nullptr;
 };
 
-/// Raw device memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for and those free.
+/// Raw device memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for and those
+/// free.
 inline void* allocate_bytes(size_t bytes) {
   void* memory = nullptr;
   auto const status = cudaMalloc(&memory, bytes);
@@ -74,8 +77,9 @@ inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}
   check(cudaMemsetAsync(memory, value, bytes, on), "cudaMemsetAsync");
 }
 
-/// Copies between any two of host and device memory, after all earlier work of the default stream; waits until the bytes are
-/// there for every stream. cudaMemcpy alone returns while those from pageable memory are still on their way.
+/// Copies between any two of host and device memory, after all earlier work of the default stream;
+/// waits until the bytes are there for every stream. cudaMemcpy alone returns while those from
+/// pageable memory are still on their way.
 inline void copy_bytes(void* to, void const* from, size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
   check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");

@@ -1,5 +1,5 @@
-// The contract of a lane on an NVIDIA GPU, sm_75 and later: independent thread scheduling, so lanes of a warp may be
-// anywhere and every collective names its mask.
+// The contract of a lane on an NVIDIA GPU, sm_75 and later: independent thread scheduling, so lanes
+// of a warp may be anywhere and every collective names its mask.
 #pragma once
 
 #include "../types.hpp"
@@ -72,10 +72,11 @@ struct simt {
   }
 
  private:
-  /// `mask`, as a value of this lane alone. ptxas takes the results of votes and matches to be the same in all lanes that
-  /// it expects to be together, and keeps them in one register of the warp; lanes that were apart when they voted then
-  /// went on with one another's masks (seen with CUDA 13.0 on an H200 as a search that never ended). No lane is both
-  /// below and above itself, but that is more than ptxas knows.
+  /// `mask`, as a value of this lane alone. ptxas takes the results of votes and matches to be the
+  /// same in all lanes that it expects to be together, and keeps them in one register of the warp;
+  /// lanes that were apart when they voted then went on with one another's masks (seen with CUDA
+  /// 13.0 on an H200 as a search that never ended). No lane is both below and above itself, but
+  /// that is more than ptxas knows.
   WARPHEAP_DEVICE static u32 own_value(u32 mask) {
     // volatile, and in one: the compiler would keep both masks in registers to the end.
     u32 none;

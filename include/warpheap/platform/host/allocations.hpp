@@ -1,4 +1,5 @@
-// Which allocation an address belongs to, so that a report says "buffer 3 + 0x40" on every run and machine.
+// Which allocation an address belongs to, so that a report says "buffer 3 + 0x40" on every run and
+// machine.
 #pragma once
 
 #include <mutex>

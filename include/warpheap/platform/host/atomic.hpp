@@ -1,7 +1,8 @@
 // Atomics: std::atomic_ref, with a scheduling point before each in deterministic mode.
 //
-// The real access is always made, so memory holds the newest value in every mode and the sanitizers see each order. With
-// stale reads the memory model may then answer a load with an older value. Outside a kernel it is the plain atomic.
+// The real access is always made, so memory holds the newest value in every mode and the sanitizers
+// see each order. With stale reads the memory model may then answer a load with an older value.
+// Outside a kernel it is the plain atomic.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,8 @@ constexpr std::memory_order standard_order(order how) {
     case order::relaxed: return std::memory_order_relaxed;
     case order::acquire: return std::memory_order_acquire;
     case order::release:
-    case order::fenced: return std::memory_order_release;  // sanitizers and processors alike know no less
+    // sanitizers and processors alike know no less
+    case order::fenced: return std::memory_order_release;
     case order::acq_rel: return std::memory_order_acq_rel;
     default: return std::memory_order_seq_cst;
   }
@@ -84,7 +86,8 @@ class atomic_ref {
                   [&](auto object, auto standard) { return object.exchange(value, standard); });
   }
 
-  /// Stores `desired` if the object equals `expected`; else puts what it holds into `expected`. Never fails spuriously.
+  /// Stores `desired` if the object equals `expected`; else puts what it holds into `expected`.
+  /// Never fails spuriously.
   bool compare_exchange(T& expected, T desired, order success, order asked_of_failure) const {
     order const failure = order_of_load(asked_of_failure);
     auto* const here = detail::atomic_point();
@@ -190,8 +193,8 @@ class atomic_ref {
   T* object_;
 };
 
-/// Orders everything before it with everything after it, for all threads of the device: the one fence that handing a
-/// slab to another class needs.
+/// Orders everything before it with everything after it, for all threads of the device: the one
+/// fence that handing a slab to another class needs.
 inline void recycling_fence() {
   auto* const here = detail::atomic_point();
 #if defined(__SANITIZE_THREAD__)
@@ -206,7 +209,8 @@ inline void recycling_fence() {
   here->record(detail::operation::fence, 0, 0, 0);
 }
 
-/// What came before it happens before whoever acquires from a later operation of this thread with order::fenced.
+/// What came before it happens before whoever acquires from a later operation of this thread with
+/// order::fenced.
 inline void release_fence() {
   auto* const here = detail::atomic_point();
   if (!here) return;

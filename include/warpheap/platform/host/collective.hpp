@@ -1,8 +1,9 @@
 // Where lanes of a warp or a thread block meet.
 //
-// A collective is a rendezvous with a slot (mask, kind) in its warp. Each lane deposits its value and parks; the last one
-// computes every lane's result into its record, closes the slot and makes the others ready. So a fast lane may name the
-// same mask again at once, and masks may overlap. That a lane never comes is found when it returns, or when nothing can
+// A collective is a rendezvous with a slot (mask, kind) in its warp. Each lane deposits its value
+// and parks; the last one computes every lane's result into its record, closes the slot and makes
+// the others ready. So a fast lane may name the same mask again at once, and masks may overlap.
+// That a lane never comes is found when it returns, or when nothing can
 // run.
 #pragma once
 
@@ -11,7 +12,8 @@
 
 namespace warpheap::host::detail {
 
-/// What is wrong with a mask that cannot meet: our own lane is not in it, or one that returned or never was is.
+/// What is wrong with a mask that cannot meet: our own lane is not in it, or one that returned or
+/// never was is.
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, u32 mask) {
   u32 const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
   auto const complaint = !(mask >> self.id & 1) ? std::string{"a mask that lacks its own lane"}

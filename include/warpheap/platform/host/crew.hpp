@@ -1,4 +1,5 @@
-// OS threads that wait for parallel runs. The caller's own thread is always the first worker, so a small launch wakes
+// OS threads that wait for parallel runs. The caller's own thread is always the first worker, so a
+// small launch wakes
 // nobody.
 #pragma once
 
@@ -25,7 +26,8 @@ class crew {
     for (auto& thread : threads_) thread.join();
   }
 
-  /// Calls `task(context, i)` for each i in [0, members), each on an OS thread of its own; returns when all have.
+  /// Calls `task(context, i)` for each i in [0, members), each on an OS thread of its own; returns
+  /// when all have.
   void run(u32 members, void (*task)(void* context, u32 member), void* context) {
     while (threads_.size() + 1 < members) {
       threads_.emplace_back([this, member = static_cast<u32>(threads_.size() + 1)] { serve(member); });

@@ -1,4 +1,5 @@
-// What went wrong in a kernel, in words: the fault, the settings that replay it, and the last steps before it.
+// What went wrong in a kernel, in words: the fault, the settings that replay it, and the last steps
+// before it.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace warpheap::host {
 
-/// A kernel cannot go on, or broke the contract of a collective. The message has the lanes, the seed and the last steps.
+/// A kernel cannot go on, or broke the contract of a collective. The message has the lanes, the
+/// seed and the last steps.
 struct schedule_error : backend_error {
   using backend_error::backend_error;
 };

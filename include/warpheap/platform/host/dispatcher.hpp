@@ -1,4 +1,5 @@
-// Hands out the work of a run: kernels and fills, in order within a stream, side by side between streams.
+// Hands out the work of a run: kernels and fills, in order within a stream, side by side between
+// streams.
 //
 // A lock is taken once a thread block, not once a lane's step.
 #pragma once
@@ -59,7 +60,8 @@ class dispatcher {
   void finish(grid& ended) {
     std::lock_guard const lock{mutex_};
     if (++ended.finished_blocks < ended.shape.blocks) return;
-    // Only now: thread blocks that end and start on the way must not order the kernel's lanes among each other.
+    // Only now: thread blocks that end and start on the way must not order the kernel's lanes among
+    // each other.
     tsan_acquire(&ended.finished_blocks);
     for (auto* queue : queues_) {
       if (!queue->pending.empty() && &queue->pending.front().kernel == &ended) queue->pending.pop_front();

@@ -3,9 +3,9 @@
 //   host::scoped_execution const run{{.mode = host::execution_mode::deterministic, .seed = 7}};
 //   launch({2, 64}, functor{}, arguments...);
 //
-// Parallel mode is for speed: thread blocks spread over OS threads and atomics are the processor's. Deterministic mode
-// is for faults: one OS thread, every atomic and collective is a scheduling point, and the same settings on the same
-// program give the same schedule, step for step.
+// Parallel mode is for speed: thread blocks spread over OS threads and atomics are the processor's.
+// Deterministic mode is for faults: one OS thread, every atomic and collective is a scheduling
+// point, and the same settings on the same program give the same schedule, step for step.
 #pragma once
 
 #include "../types.hpp"
@@ -14,13 +14,14 @@ namespace warpheap::host {
 
 enum class execution_mode { parallel, deterministic };
 
-/// Who runs next in deterministic mode. `round_robin` gives each lane one step in turn; `random_walk` draws by seed, and
-/// its seed also says how long a lane tends to run on and how often one is held back for long.
+/// Who runs next in deterministic mode. `round_robin` gives each lane one step in turn;
+/// `random_walk` draws by seed, and its seed also says how long a lane tends to run on and how
+/// often one is held back for long.
 enum class schedule_policy { round_robin, random_walk };
 
-/// What `active_mask()` answers in deterministic mode: the caller alone, some of the lanes parked at its call site, or
-/// all of them once no lane of the warp can run on. `mixed` draws one of the three by seed. Parallel mode is always
-/// maximal, so that performance tests see full warps.
+/// What `active_mask()` answers in deterministic mode: the caller alone, some of the lanes parked
+/// at its call site, or all of them once no lane of the warp can run on. `mixed` draws one of the
+/// three by seed. Parallel mode is always maximal, so that performance tests see full warps.
 enum class mask_policy { singleton, random, maximal, mixed };
 
 struct execution {
@@ -28,15 +29,17 @@ struct execution {
   schedule_policy policy = schedule_policy::random_walk;
   mask_policy masks = mask_policy::mixed;
   u64 seed = 1;
-  /// Residency: `sm_count * blocks_per_sm` thread blocks run at a time; one more starts when one ends.
+  /// Residency: `sm_count * blocks_per_sm` thread blocks run at a time; one more starts when one
+  /// ends.
   u32 sm_count = 8;
   u32 blocks_per_sm = 8;
   /// OS threads of parallel mode; 0 takes what the machine has.
   u32 os_threads = 0;
-  /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes of lane in parallel.
+  /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes
+  /// of lane in parallel.
   u64 step_cap = u64{1} << 32;
-  /// Deterministic mode: loads may return older values that no order forbids; see memory_model.hpp. Off under
-  /// ThreadSanitizer, which checks the same by happens-before.
+  /// Deterministic mode: loads may return older values that no order forbids; see memory_model.hpp.
+  /// Off under ThreadSanitizer, which checks the same by happens-before.
   bool stale_reads = false;
   /// Steps that the report of a failure lists.
   u32 trace_steps = 32;

@@ -1,7 +1,8 @@
 // A flow of control with a stack of its own, on Boost.Context's jump_fcontext (16 ns a switch).
 //
-// A fiber never moves between OS threads: compilers keep thread-local addresses in registers across a switch. Its
-// `context` holds where it stopped; whoever resumes it is told where to store the context that it left.
+// A fiber never moves between OS threads: compilers keep thread-local addresses in registers across
+// a switch. Its `context` holds where it stopped; whoever resumes it is told where to store the
+// context that it left.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -26,7 +27,8 @@ struct fiber {
 #endif
 };
 
-/// Makes `made` start in `entry` on `stack` when it is first resumed. `entry` calls `fiber_started` first and never returns.
+/// Makes `made` start in `entry` on `stack` when it is first resumed. `entry` calls `fiber_started`
+/// first and never returns.
 WARPHEAP_NO_TSAN inline void make_fiber(fiber& made, fiber_stack& stack, void (*entry)(fcontext::transfer_t)) {
   made.stack = &stack;
   made.context = fcontext::make_fcontext(stack.top(), stack.usable_bytes(), entry);

@@ -1,7 +1,8 @@
 // The last few values of every word that lanes access atomically, found by address.
 //
-// A word is 8 bytes of memory: one 8-byte location or two 4-byte ones. Memory that is accessed in both widths is `mixed`:
-// its loads always get the newest value, and each change there synchronizes as a read-modify-write of the whole word.
+// A word is 8 bytes of memory: one 8-byte location or two 4-byte ones. Memory that is accessed in
+// both widths is `mixed`: its loads always get the newest value, and each change there synchronizes
+// as a read-modify-write of the whole word.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,5 @@
-// Records of what runs: a lane, its warp, its thread block, its grid. Written by the one OS thread that runs the block.
+// Records of what runs: a lane, its warp, its thread block, its grid. Written by the one OS thread
+// that runs the block.
 #pragma once
 
 #include "fiber.hpp"

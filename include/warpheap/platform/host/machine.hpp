@@ -13,7 +13,8 @@ namespace warpheap::host::detail {
 
 class machine {
  public:
-  /// One for the process. Runs one set of streams at a time; host threads that launch together wait for each other.
+  /// One for the process. Runs one set of streams at a time; host threads that launch together wait
+  /// for each other.
   static machine& instance() {
     static machine only;
     return only;
@@ -80,7 +81,8 @@ class machine {
     last_ = {};
     for (u32 i = 0; i < workers; ++i) add(last_, workers_[i]->statistics());
     for (auto* queue : queues) {
-      for (auto& left : queue->pending) tsan_acquire(&left.kernel.finished_blocks);  // of a failed run
+      // of a failed run
+      for (auto& left : queue->pending) tsan_acquire(&left.kernel.finished_blocks);
       queue->pending.clear();
     }
     if (auto const error = work.error()) std::rethrow_exception(error);

@@ -1,22 +1,27 @@
 // Stale reads: what loads may return in deterministic mode when only the memory orders forbid it.
 //
-// Interleaving alone shows each store to everyone at once. Here a location keeps its last four values, each lane has a
-// view (view.hpp), and a load may return any value that the lane does not know to be overwritten; the seed draws which.
+// Interleaving alone shows each store to everyone at once. Here a location keeps its last four
+// values, each lane has a view (view.hpp), and a load may return any value that the lane does not
+// know to be overwritten; the seed draws which.
 //
-//   load            raises the lane's view to what it read, so a lane never goes back on a location (coherence)
+//   load            raises the lane's view to what it read, so a lane never goes back on a location
+//                   (coherence)
 //   acquire         joins the view that the value's store released
 //   release         the stored value carries the lane's view
 //   read-modify-write  reads the newest, and passes on what that value carried (a release sequence)
 //   sync_warp, sync_block  the participants share the join of their views
-//   fenced          the stored value carries the view that the lane had at its last release_fence: none if there was none
-//   recycling_fence, seq_cst  the lane knows all stores made so far, and its later stores carry as much: stronger than
-//                   the fence is, so that nothing is reported that a GPU could not do
+//   fenced          the stored value carries the view that the lane had at its last release_fence:
+//                   none if there was none
+//   recycling_fence, seq_cst  the lane knows all stores made so far, and its later stores carry as
+//                             much: stronger than the fence is, so that nothing is reported that a
+//                             GPU could not do
 //   kernel          starts knowing all that came before it
 //
-// After a while (by seed, 2 to 32 turns of all lanes) every lane counts as knowing a store: stores become visible in
-// finite time. Stores are never seen early, so load buffering does not show. Plain accesses are not tracked: a plain store
-// to such a word is noticed when the value differs at the next atomic access, and counts as known to all.
-// The views are those of promising semantics without promises (Kang et al. 2017), restricted to C++'s release sequences.
+// After a while (by seed, 2 to 32 turns of all lanes) every lane counts as knowing a store: stores
+// become visible in finite time. Stores are never seen early, so load buffering does not show.
+// Plain accesses are not tracked: a plain store to such a word is noticed when the value differs at
+// the next atomic access, and counts as known to all. The views are those of promising semantics
+// without promises (Kang et al. 2017), restricted to C++'s release sequences.
 #pragma once
 
 #include "history.hpp"
@@ -89,7 +94,8 @@ class memory_model {
   }
 
  private:
-  /// Index of the message that a load gets: half the time the newest, else any that the lane may still read.
+  /// Index of the message that a load gets: half the time the newest, else any that the lane may
+  /// still read.
   u32 choose(worker& here, lane& self, location const& place) {
     u64 const window = window_turns_ * here.live_lanes();
     u64 const visible = here.steps() > window ? here.steps() - window : 0;
@@ -138,7 +144,8 @@ class memory_model {
     return place;
   }
 
-  /// The word is accessed in both widths from now on: one location, of one message that carries all there was.
+  /// The word is accessed in both widths from now on: one location, of one message that carries all
+  /// there was.
   void mix(word_history& word) {
     word.accessed = word_history::width::mixed;
     view* const all = views_.make(0);

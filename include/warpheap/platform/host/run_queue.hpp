@@ -1,5 +1,5 @@
-// Lanes that can run, in a ring: first in first out for the round robin, any position for the random walk, and no
-// allocation while lanes run.
+// Lanes that can run, in a ring: first in first out for the round robin, any position for the
+// random walk, and no allocation while lanes run.
 #pragma once
 
 #include "lane.hpp"
@@ -60,7 +60,8 @@ class lane_ring {
   u64 tail_ = 0;
 };
 
-/// A seeded generator (splitmix64: Steele, Lea, Flood 2014) whose every draw is a step of the replay.
+/// A seeded generator (splitmix64: Steele, Lea, Flood 2014) whose every draw is a step of the
+/// replay.
 class draws {
  public:
   explicit draws(u64 seed) : state_{seed * 0x9e37'79b9'7f4a'7c15ull + 0xd1b5'4a32'd192'ed03ull} {}

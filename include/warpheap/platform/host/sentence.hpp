@@ -1,6 +1,7 @@
-// Messages put together from words and numbers out of line: every program that launches a kernel compiles the reports of
-// all that could go wrong with it. std::string's operator+ inlined into each cost half a second, and parts that own their
-// words, each with a destructor to call on every way out, another fifth of one.
+// Messages put together from words and numbers out of line: every program that launches a kernel
+// compiles the reports of all that could go wrong with it. std::string's operator+ inlined into
+// each cost half a second, and parts that own their words, each with a destructor to call on every
+// way out, another fifth of one.
 #pragma once
 
 #include <unistd.h>
@@ -12,7 +13,8 @@
 
 namespace warpheap::host::detail {
 
-/// A part of a sentence: words, or a number in decimal. The words are the caller's, to the end of its expression.
+/// A part of a sentence: words, or a number in decimal. The words are the caller's, to the end of
+/// its expression.
 class part {
  public:
   part(char const* words) : words_{words} {}

@@ -1,4 +1,5 @@
-// The contract of a lane on a CPU: identity from the lane's record, collectives as rendezvous of fibers.
+// The contract of a lane on a CPU: identity from the lane's record, collectives as rendezvous of
+// fibers.
 #pragma once
 
 #include <cstring>
@@ -21,7 +22,8 @@ struct simt {
   WARPHEAP_NO_TSAN static u32 warp_id() { return detail::this_lane().group->index; }
   WARPHEAP_NO_TSAN static u32 sm_id() { return detail::this_lane().block->sm; }
   static u32 sm_count() { return current_execution().sm_count; }
-  /// Deterministic mode counts scheduling points and paused nanoseconds, so that a replay reads the same.
+  /// Deterministic mode counts scheduling points and paused nanoseconds, so that a replay reads the
+  /// same.
   WARPHEAP_NO_TSAN static u64 clock() {
     auto* const here = detail::this_worker();
     return here && here->deterministic() ? here->time() : processor_clock();

@@ -1,8 +1,9 @@
 // Stacks of lanes, mapped 64 at a time and kept between launches.
 //
-// A guard page under each stack costs two mappings, and Linux gives a process 65,530: the first 16,384 stacks have one,
-// and an overflow faults at once. Later stacks have a canary instead, looked at when the lane ends. Tops are staggered by
-// cache lines: stacks that all start at one offset in a page share a few cache sets, and a thousand lanes evict each
+// A guard page under each stack costs two mappings, and Linux gives a process 65,530: the first
+// 16,384 stacks have one, and an overflow faults at once. Later stacks have a canary instead,
+// looked at when the lane ends. Tops are staggered by cache lines: stacks that all start at one
+// offset in a page share a few cache sets, and a thousand lanes evict each
 // other.
 #pragma once
 
@@ -51,7 +52,8 @@ class stack_pool {
     while (chunks_) unmap_newest();
   }
 
-  /// Throws out_of_memory if the system has no more, and backend_error past ThreadSanitizer's limit of fibers.
+  /// Throws out_of_memory if the system has no more, and backend_error past ThreadSanitizer's limit
+  /// of fibers.
   fiber_stack& take() {
     if (!free_) map_chunk();
     auto& taken = *free_;
@@ -71,8 +73,8 @@ class stack_pool {
     __asan_unpoison_memory_region(stack.bottom, stack.bytes);
 #endif
 #if defined(__SANITIZE_THREAD__)
-    // What it did happens before whatever follows the failed launch. Its shadow call stack is deep in functions that
-    // never return, so the next lane here gets another fiber.
+    // What it did happens before whatever follows the failed launch. Its shadow call stack is deep
+    // in functions that never return, so the next lane here gets another fiber.
     void* const own = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(stack.tsan_fiber, 0);
     __tsan_switch_to_fiber(own, 0);
@@ -97,7 +99,8 @@ class stack_pool {
  private:
   static constexpr size_t chunk_stacks = 64;
   static constexpr size_t guarded_limit = 16'384;
-  static constexpr size_t tsan_fiber_limit = 8'000;  // GCC 12's runtime dies past 8,128 threads and fibers
+  // GCC 12's runtime dies past 8,128 threads and fibers
+  static constexpr size_t tsan_fiber_limit = 8'000;
 
   struct chunk {
     void* memory;

@@ -1,9 +1,11 @@
 // What a lane must have seen: a vector clock over locations in place of lanes, kept small.
 //
-// V1  the holder knows every store up to step `floor`, and every store to `entries[i].location` up to `entries[i].step`.
+// V1  the holder knows every store up to step `floor`, and every store to `entries[i].location` up
+//     to `entries[i].step`.
 // V2  entries are sorted by location, each later than the floor, at most `limit` of them.
-// Past the limit the floor rises to the entries' median: the holder then counts as knowing more than it does, which
-// hides faults but never invents one. Views are shared between messages and lanes, and copied before a change.
+// Past the limit the floor rises to the entries' median: the holder then counts as knowing more
+// than it does, which hides faults but never invents one. Views are shared between messages and
+// lanes, and copied before a change.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +51,8 @@ class view {
     std::erase_if(entries, [step](seen_store const& each) { return each.step <= step; });
   }
 
-  /// Both are sorted (V2), so one pass over both will do: most steps of a run with stale reads join some view.
+  /// Both are sorted (V2), so one pass over both will do: most steps of a run with stale reads join
+  /// some view.
   void join(view const& other) {
     if (&other == this) return;
     raise_floor(other.floor);

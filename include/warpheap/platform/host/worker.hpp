@@ -1,14 +1,17 @@
 // One OS thread's scheduler: the lanes of its resident thread blocks, and who runs next.
 //
-// A lane is running, ready, paused, parked in a collective, or gone. Lanes switch to each other directly; the OS thread's
-// own flow (`main_`) comes in between only to start and end lanes. In deterministic mode there is one worker and every
-// step draws the next lane. In parallel mode a lane keeps running until a collective, a pause, or `turn_budget` atomics,
-// so that waiting without a pause cannot hang, and no step takes a lock.
+// A lane is running, ready, paused, parked in a collective, or gone. Lanes switch to each other
+// directly; the OS thread's own flow (`main_`) comes in between only to start and end lanes. In
+// deterministic mode there is one worker and every step draws the next lane. In parallel mode a
+// lane keeps running until a collective, a pause, or `turn_budget` atomics, so that waiting without
+// a pause cannot hang, and no step takes a lock.
 //
-// W1  a lane is in `paused_` if it is paused, or ready but held back by the random walk; any other ready lane is in
-//     `ready_` or is running_.
-// W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask() are released.
-// W3  lanes of one thread block are all on one worker, so a worker with neither ready nor paused lanes is deadlocked.
+// W1  a lane is in `paused_` if it is paused, or ready but held back by the random walk; any other
+//     ready lane is in `ready_` or is running_.
+// W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask() are
+//     released.
+// W3  lanes of one thread block are all on one worker, so a worker with neither ready nor paused
+//     lanes is deadlocked.
 #pragma once
 
 #include <sched.h>
@@ -27,7 +30,8 @@ struct run_statistics {
   u64 steps = 0;
   u64 schedule_hash = 0;  // of the lane at every step; deterministic mode
   u64 lanes = 0;
-  /// Collectives that lanes entered from different call sites: legal here, undefined on some GPUs, worth a look.
+  /// Collectives that lanes entered from different call sites: legal here, undefined on some GPUs,
+  /// worth a look.
   u64 mixed_site_collectives = 0;
 };
 
@@ -42,7 +46,8 @@ class worker {
   worker& operator=(worker const&) = delete;
   ~worker();
 
-  /// Runs thread blocks from `work` until there are no more or the run has failed; worker `index` of `workers`.
+  /// Runs thread blocks from `work` until there are no more or the run has failed; worker `index`
+  /// of `workers`.
   void run(dispatcher& work, execution const& how, u32 index, u32 workers, memory_model* model);
 
   run_statistics const& statistics() const { return statistics_; }
@@ -73,8 +78,8 @@ class worker {
   void wake(lane& parked);
   /// Adds a step to what a failure's report shows.
   void record(operation what, u64 address, u64 before, u64 after, bool stale = false);
-  /// Ends the run with a schedule_error, a trap_error, or what the lane threw. Does not come back, so a caller keeps no
-  /// string of its own: nothing would free it.
+  /// Ends the run with a schedule_error, a trap_error, or what the lane threw. Does not come back,
+  /// so a caller keeps no string of its own: nothing would free it.
   [[noreturn]] void fail(std::string fault);
   [[noreturn]] void trap(std::string reason);
   [[noreturn]] void fail(std::exception_ptr error);
@@ -82,7 +87,8 @@ class worker {
  private:
   static constexpr u32 turn_budget = 256;
   static constexpr u32 full_patience = 16;
-  static constexpr u32 parked_step_limit = 2048;  // steps of a warp that active_mask() waits for at most
+  // steps of a warp that active_mask() waits for at most
+  static constexpr u32 parked_step_limit = 2048;
 
   // Block lifetime; worker_blocks.hpp.
   void make_places(u32 count);
@@ -130,8 +136,9 @@ class worker {
   execution how_;
   u32 index_ = 0;
   u32 workers_ = 1;
-  u32 dry_turns_ = 0;             // times that all lanes waited since a thread block started
-  u32 patience_ = full_patience;  // of them before another one starts; halved each time until a lane ends
+  u32 dry_turns_ = 0;  // times that all lanes waited since a thread block started
+  // of them before another one starts; halved each time until a lane ends
+  u32 patience_ = full_patience;
   u64 live_lanes_ = 0;
   u32 place_count_ = 0;    // that have memory
   u32 usable_places_ = 0;  // that this run may use
@@ -145,8 +152,8 @@ class worker {
 
 inline constinit thread_local worker* worker_of_thread = nullptr;
 
-/// The calling OS thread's worker, null outside a kernel. Never inlined: the compiler may not keep the thread-local's
-/// address from before a switch.
+/// The calling OS thread's worker, null outside a kernel. Never inlined: the compiler may not keep
+/// the thread-local's address from before a switch.
 [[gnu::noinline]] WARPHEAP_NO_TSAN inline worker* this_worker() { return worker_of_thread; }
 
 /// The calling lane.
@@ -236,7 +243,8 @@ WARPHEAP_NO_TSAN inline void worker::wake_paused(bool all) {
 WARPHEAP_NO_TSAN inline lane* worker::next() {
   if (work_->failed()) return nullptr;
   if (!paused_.empty() && paused_.front()->wake_step <= statistics_.steps) wake_paused(false);
-  // Lanes that are ready again and again, without spending a turn's atomics, keep nobody asleep for ever.
+  // Lanes that are ready again and again, without spending a turn's atomics, keep nobody asleep for
+  // ever.
   if (!deterministic_ && --switches_left_ == 0) {
     switches_left_ = turn_budget;
     if (!paused_.empty()) wake_first();

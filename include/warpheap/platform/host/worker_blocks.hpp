@@ -1,4 +1,5 @@
-// The life of thread blocks on a worker: they take a free place, their lanes start and end, the place is free again.
+// The life of thread blocks on a worker: they take a free place, their lanes start and end, the
+// place is free again.
 #pragma once
 
 #include "memory_model.hpp"
@@ -31,7 +32,8 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   deterministic_ = how.mode == execution_mode::deterministic;
   random_ = deterministic_ && how.policy == schedule_policy::random_walk;
   draws_ = draws{how.seed};
-  // By seed: change lanes at each step, at one in 4, or in 16; hold one back at a step in 64, in 1024, or never.
+  // By seed: change lanes at each step, at one in 4, or in 16; hold one back at a step in 64, in
+  // 1024, or never.
   constexpr u64 sticky[] = {0, 3, 15};
   constexpr u64 hold_back[] = {63, 1023, ~u64{0}};
   sticky_ = sticky[draws_.below(3)];
@@ -77,8 +79,8 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   stacks_.trim(under_tsan ? 1024 : 8192);
 }
 
-/// Fills free places: all of them in deterministic mode; in parallel mode one, when the lanes that are here make no
-/// progress alone. False if no work is left.
+/// Fills free places: all of them in deterministic mode; in parallel mode one, when the lanes that
+/// are here make no progress alone. False if no work is left.
 inline bool worker::start_blocks() {
   while (places_used_ < usable_places_) {
     bool const wanted = deterministic_ || (ready_.empty() && (paused_.empty() || dry_turns_ >= patience_));
@@ -154,7 +156,8 @@ inline void worker::prepare_warps(thread_block& block) {
   }
 }
 
-/// What the lane threw, if anything. A handler must end before the fiber is left: the thread counts open handlers.
+/// What the lane threw, if anything. A handler must end before the fiber is left: the thread counts
+/// open handlers.
 inline std::exception_ptr run_body(grid const& kernel) {
   try {
     kernel.body(kernel.closure);
@@ -213,7 +216,8 @@ inline void worker::retire(lane& ended) {
   work_->finish(kernel);
 }
 
-/// After a failure: every lane is left where it is, its objects not destroyed, and its stack taken back.
+/// After a failure: every lane is left where it is, its objects not destroyed, and its stack taken
+/// back.
 inline void worker::abandon_all() {
   for (u32 i = 0; i < place_count_; ++i) {
     auto& block = places_[i];

@@ -1,4 +1,5 @@
-// Alignment by shrinking: the pool's start moves up to a multiple of the alignment, and every request is padded to one.
+// Alignment by shrinking: the pool's start moves up to a multiple of the alignment, and every
+// request is padded to one.
 // Source: Eckert 2014, chapter 4 ("Shrink").
 #pragma once
 
@@ -16,7 +17,8 @@ struct shrink {
   static constexpr char const* name = "shrink";
   static constexpr size_t bytes = Alignment;
 
-  /// `requested` bytes rounded up; 0 stays 0, and what cannot be rounded stays too large for any pool.
+  /// `requested` bytes rounded up; 0 stays 0, and what cannot be rounded stays too large for any
+  /// pool.
   WARPHEAP_HOST_DEVICE static constexpr size_t pad(size_t requested) {
     size_t const padded = (requested + Alignment - 1) & ~(Alignment - 1);
     return padded < requested ? ~size_t{0} & ~(Alignment - 1) : padded;
@@ -34,7 +36,8 @@ struct shrink {
     return left;
   }
 
-  /// What is left of `pool` from the first multiple of the alignment to the last; nothing if none lies in it.
+  /// What is left of `pool` from the first multiple of the alignment to the last; nothing if none
+  /// lies in it.
   WARPHEAP_HOST_DEVICE static memory_range align_pool(memory_range pool) {
     u64 const begin = reinterpret_cast<u64>(pool.begin);
     u64 const first = align_up(begin, Alignment), end = align_down(begin + pool.bytes, Alignment);

@@ -1,14 +1,17 @@
-// Halloc: slabs of chunks, a bit a chunk, and a hash of a counter that says where to look. The c-th request of a size looks at
-// places of its own in the slab that its row takes blocks from, the head; so requests of one moment rarely meet, and a fresh
-// slab is filled without a collision. A head is replaced before it is full, while others take the rest of it.
+// Halloc: slabs of chunks, a bit a chunk, and a hash of a counter that says where to look. The c-th
+// request of a size looks at places of its own in the slab that its row takes blocks from, the
+// head; so requests of one moment rarely meet, and a fresh slab is filled without a collision. A
+// head is replaced before it is full, while others take the rest of it.
 //
-// Chunks are 16, 24, 256 or 384 bytes, blocks 1, 2, 4 or 8 of them: sixteen sizes from 16 bytes to 3 KiB. A slab has chunks of
-// one kind and may have blocks of several lengths. What is larger comes from TBuddy, whose blocks the slabs are, so memory
-// goes where it is wanted; a fixed split, as in the paper, is an option.
+// Chunks are 16, 24, 256 or 384 bytes, blocks 1, 2, 4 or 8 of them: sixteen sizes from 16 bytes to
+// 3 KiB. A slab has chunks of one kind and may have blocks of several lengths. What is larger comes
+// from TBuddy, whose blocks the slabs are, so memory goes where it is wanted; a fixed split, as in
+// the paper, is an option.
 //
-// Cost: 1.6% of the pool in metadata; for lanes of a warp that ask for one size, an addition to the row's counter, one to the
-// head's count, and one bitmap operation for each run of places. The pool is divided among four kinds of chunks and the rows'
-// heads; a search gathers it all when it is needed. nullptr: no suitable block was free during the whole call.
+// Cost: 1.6% of the pool in metadata; for lanes of a warp that ask for one size, an addition to the
+// row's counter, one to the head's count, and one bitmap operation for each run of places. The pool
+// is divided among four kinds of chunks and the rows' heads; a search gathers it all when it is
+// needed. nullptr: no suitable block was free during the whole call.
 // Source: Adinetz and Pleiter 2014. What differs: docs/design/halloc.md.
 #pragma once
 
@@ -48,7 +51,8 @@ class halloc {
 
   halloc() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged
+  /// or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > chunks::largest_bytes) return create_large(bytes);
@@ -72,7 +76,8 @@ class halloc {
     return service_type{table_}.serve(together, group_by(together, key_of(size)), size);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
+  /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     // A block that is somebody's keeps its role, so this goes round twice at most; for others only
@@ -120,14 +125,15 @@ class halloc {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: its memory, what is known of it, and room to align them. Throws
-  /// std::invalid_argument if that is no slab.
+  /// Bytes to reserve for a pool of `pool_bytes`: its memory, what is known of it, and room to
+  /// align them. Throws std::invalid_argument if that is no slab.
   static size_t required_bytes(size_t pool_bytes) {
     auto const planned = chunks::plan_halloc(pool_bytes, Config, backend::multiprocessors());
     return planned.total_bytes();
   }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static halloc place(void* memory, size_t pool_bytes) {
     auto const planned = chunks::plan_halloc(pool_bytes, Config, backend::multiprocessors());
     halloc made;
@@ -172,7 +178,8 @@ class halloc {
   chunks::halloc_snapshot<table_type> snapshot() const { return chunks::halloc_snapshot<table_type>{table_}; }
 #endif
 
-  /// What lanes that act as one have in common: `what`, less than the metadata's bytes, of the same heap.
+  /// What lanes that act as one have in common: `what`, less than the metadata's bytes, of the same
+  /// heap.
   WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.metadata()) + what; }
 
   WARPHEAP_DEVICE void* create_size(u32 size) const {

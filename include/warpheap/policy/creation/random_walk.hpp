@@ -4,10 +4,12 @@
 // share what they find. A call costs the same whatever the crowd, and the more the fewer pages are
 // free: about 1 / (free share) looks for RW, a 32nd of that for the others.
 //
-// A request takes a page whatever its size; a larger one is refused. Who has walked for long looks at every word, so that
-// a refusal is certain. Cost: two bits a page; half a page or more of what requests smaller than one leave.
+// A request takes a page whatever its size; a larger one is refused. Who has walked for long looks
+// at every word, so that a refusal is certain. Cost: two bits a page; half a page or more of what
+// requests smaller than one leave.
 //
-// Source: Pham et al. 2022, sections 3, 4.1 and 4.2. Differs: the walk ends: docs/design/random_walk.md.
+// Source: Pham et al. 2022, sections 3, 4.1 and 4.2. Differs: the walk ends:
+// docs/design/random_walk.md.
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
@@ -24,8 +26,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap. `Steps` is how words are
-/// changed: tests have others.
+/// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap.
+/// `Steps` is how words are changed: tests have others.
 template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
 class random_walk {
   static_assert(
@@ -51,7 +53,8 @@ class random_walk {
 
   random_walk() = default;
 
-  /// A page; nullptr for 0 bytes, for more than a page has, and when no page was free during the whole call. Any lanes, converged or not.
+  /// A page; nullptr for 0 bytes, for more than a page has, and when no page was free during the
+  /// whole call. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > page_bytes) return refuse();
@@ -59,7 +62,8 @@ class random_walk {
     else return serve(0);
   }
 
-  /// The same at a multiple of `alignment`, a power of two; what pages are not aligned to is refused.
+  /// The same at a multiple of `alignment`, a power of two; what pages are not aligned to is
+  /// refused.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     return alignment <= pages_type::alignment || bytes == 0 ? create(bytes) : refuse();
   }
@@ -77,7 +81,8 @@ class random_walk {
   WARPHEAP_DEVICE void* get_page() const { return create(page_bytes); }
   WARPHEAP_DEVICE void free_page(void* page) const { destroy(page); }
 
-  /// Gives a page back. Any lane alone. nullptr does nothing; what is no owned page is counted and ignored.
+  /// Gives a page back. Any lane alone. nullptr does nothing; what is no owned page is counted and
+  /// ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u32 const page = pages_.number_of(memory);
@@ -113,11 +118,12 @@ class random_walk {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align them. Throws
-  /// std::invalid_argument if that is no page, or more than there may be.
+  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
+  /// them. Throws std::invalid_argument if that is no page, or more than there may be.
   static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static random_walk place(void* memory, size_t pool_bytes) {
     random_walk made;
     made.pages_ = pages_type::place(memory, pages_in(pool_bytes));
@@ -157,7 +163,8 @@ class random_walk {
   walk_snapshot<Config> snapshot() const { return walk_snapshot<Config>{pages_}; }
 #endif
 
-  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
+  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different
+  /// ones.
   WARPHEAP_DEVICE u32 company(u32 mask) const {
     return simt::match_any(mask, reinterpret_cast<u64>(pages_.metadata()));
   }
@@ -167,7 +174,8 @@ class random_walk {
     return nullptr;
   }
 
-  /// A page for the calling lane, as long as there are any. `together`: lanes that call with it, where that matters.
+  /// A page for the calling lane, as long as there are any. `together`: lanes that call with it,
+  /// where that matters.
   WARPHEAP_DEVICE void* serve(u32 together) const {
     page_walk<Config, Steps> walk{pages_};
     u32 page = search_type::none;

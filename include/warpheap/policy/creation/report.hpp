@@ -12,17 +12,21 @@ namespace warpheap {
 
 /// What an allocator promises; the conformance suite asks for exactly this.
 struct allocator_traits {
-  size_t alignment = 16;               ///< every result is a multiple of it, bytes
-  size_t self_aligned_up_to = 0;       ///< powers of two up to this size are aligned to themselves, bytes
-  size_t multiples_aligned_up_to = 0;  ///< multiples of a power of two up to this are aligned to that power, bytes
+  size_t alignment = 16;  ///< every result is a multiple of it, bytes
+  /// powers of two up to this size are aligned to themselves, bytes
+  size_t self_aligned_up_to = 0;
+  /// multiples of a power of two up to this are aligned to that power, bytes
+  size_t multiples_aligned_up_to = 0;
   /// If all requests are multiples of a power of two up to this, every block is aligned to it,
   /// bytes.
   size_t padded_aligned_up_to = 0;
-  bool detects_misuse = false;       ///< double and foreign frees are counted and ignored
-  bool exact_out_of_memory = false;  ///< nullptr says that there is no suitable block; full recovery after frees
-  /// nullptr comes after one look at every place, whatever others do meanwhile, and says that no suitable block was free during
-  /// the whole call. Else it says that at one instant each was owned, or promised to a call in progress, and calls on a full
-  /// heap may last as long as others free.
+  bool detects_misuse = false;  ///< double and foreign frees are counted and ignored
+  /// nullptr says that there is no suitable block; full recovery after frees
+  bool exact_out_of_memory = false;
+  /// nullptr comes after one look at every place, whatever others do meanwhile, and says that no
+  /// suitable block was free during the whole call. Else it says that at one instant each was
+  /// owned, or promised to a call in progress, and calls on a full heap may last as long as others
+  /// free.
   bool one_pass_refusals = false;
   bool whole_pool = false;  ///< one request may take nearly the whole of an empty pool
   /// What is larger is refused, always.
@@ -45,7 +49,8 @@ struct heap_statistics {
 };
 
 #if !defined(__CUDACC_RTC__)
-/// What a check of a quiet heap found: one line a violated invariant, with its number; empty if all hold.
+/// What a check of a quiet heap found: one line a violated invariant, with its number; empty if all
+/// hold.
 using invariant_report = std::vector<std::string>;
 #endif
 

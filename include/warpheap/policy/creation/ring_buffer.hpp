@@ -1,13 +1,14 @@
-// The HeapBuffer of PIConGPU: a pool of frames of one size, whose numbers lie in a ring behind a push and a pop index. A
-// request takes the next free frame whatever its size, up to the frame's; a larger one is refused. Nothing is searched and
-// nothing fragments, so a call costs the same whether the pool is empty or all but full.
+// The HeapBuffer of PIConGPU: a pool of frames of one size, whose numbers lie in a ring behind a
+// push and a pop index. A request takes the next free frame whatever its size, up to the frame's; a
+// larger one is refused. Nothing is searched and nothing fragments, so a call costs the same
+// whether the pool is empty or all but full.
 //
 // Cost: a load and four dependent atomics for a warp that allocates, a bit a frame that says
 // whether it is owned, and 4 to 8 bytes a frame for the ring. All warps meet in the same two
 // counters, which take about a billion operations a second.
 //
-// Source: Eckert 2014, section 2.4.4. There a full buffer was noticed by only the next worker that asked; here by every
-// one, and a frame freed twice is noticed too: docs/design/ring_buffer.md.
+// Source: Eckert 2014, section 2.4.4. There a full buffer was noticed by only the next worker that
+// asked; here by every one, and a frame freed twice is noticed too: docs/design/ring_buffer.md.
 #pragma once
 
 #include "../../structure/ring_queue.hpp"
@@ -26,7 +27,8 @@ namespace creation {
 
 /// Tuning of ring_buffer.
 struct ring_buffer_config {
-  /// What every block has, and the most that a request may ask for; a multiple of 16. 8 KiB are PIConGPU's.
+  /// What every block has, and the most that a request may ask for; a multiple of 16. 8 KiB are
+  /// PIConGPU's.
   size_t frame_bytes{WARPHEAP_RING_BUFFER_FRAME_BYTES};
 };
 
@@ -58,14 +60,16 @@ class ring_buffer {
 
   ring_buffer() = default;
 
-  /// A frame; nullptr for 0 bytes, for more than a frame has, and when every frame is owned. Any lanes, converged or not.
+  /// A frame; nullptr for 0 bytes, for more than a frame has, and when every frame is owned. Any
+  /// lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > frame_bytes) return refuse();
     return serve(company(simt::active_mask()));
   }
 
-  /// The same at a multiple of `alignment`, a power of two; what frames are not aligned to is refused.
+  /// The same at a multiple of `alignment`, a power of two; what frames are not aligned to is
+  /// refused.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     return alignment <= frame_table<frame_bytes>::alignment || bytes == 0 ? create(bytes) : refuse();
   }
@@ -77,7 +81,8 @@ class ring_buffer {
     return fits ? serve(company(together)) : create(bytes);
   }
 
-  /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; what is no owned frame is counted and ignored.
+  /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; what is no owned frame
+  /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u32 const frame = frames_.number_of(memory);
@@ -107,13 +112,14 @@ class ring_buffer {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align them. Throws
-  /// std::invalid_argument if that is no frame, or more than the ring takes.
+  /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align
+  /// them. Throws std::invalid_argument if that is no frame, or more than the ring takes.
   static size_t required_bytes(size_t pool_bytes) {
     return frame_table<frame_bytes>::reserved_bytes(frames_in(pool_bytes));
   }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static ring_buffer place(void* memory, size_t pool_bytes) {
     ring_buffer made;
     made.frames_ = frame_table<frame_bytes>::place(memory, frames_in(pool_bytes));
@@ -150,7 +156,8 @@ class ring_buffer {
   frame_snapshot<frame_bytes> snapshot() const { return frame_snapshot<frame_bytes>{frames_}; }
 #endif
 
-  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
+  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different
+  /// ones.
   WARPHEAP_DEVICE lane_group company(u32 mask) const {
     return group_by(mask, reinterpret_cast<u64>(frames_.metadata()));
   }

@@ -4,10 +4,10 @@
 // they find, also those that cross words. Lanes that want little, and not all the same, ask as one,
 // and each frees its part alone.
 //
-// Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one size lie side by side. The
-// price is a search, longer the fuller the heap is, and always for blocks larger than a window, or aligned to more than a
-// unit. It passes over what it knows to have no such run, and makes a refusal certain. Cost: four bits a unit, and 8 bytes
-// for every 4,096.
+// Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one
+// size lie side by side. The price is a search, longer the fuller the heap is, and always for
+// blocks larger than a window, or aligned to more than a unit. It passes over what it knows to have
+// no such run, and makes a refusal certain. Cost: four bits a unit, and 8 bytes for every 4,096.
 //
 // Source: Pham et al. 2022, section 4.3. Differs: docs/design/rw_malloc.md.
 #pragma once
@@ -27,8 +27,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap. `Steps` is how a lane works:
-/// tests have others.
+/// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap.
+/// `Steps` is how a lane works: tests have others.
 template <rw_malloc_config Config = rw_malloc_config{}, class Steps = careful_runs>
 class rw_malloc {
   static_assert(
@@ -54,8 +54,8 @@ class rw_malloc {
 
   rw_malloc() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when no run of as many units was free during the whole call. Any lanes, converged or
-  /// not.
+  /// A block of at least `bytes` bytes; nullptr for 0, and when no run of as many units was free
+  /// during the whole call. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > table_.pool_bytes()) return refuse();
@@ -76,7 +76,8 @@ class rw_malloc {
     return fits ? serve(company(together), table_.wish(units_for(bytes), 1)) : create(bytes);
   }
 
-  /// Gives a block back. Any lane alone. nullptr does nothing; what is no live block is counted and ignored.
+  /// Gives a block back. Any lane alone. nullptr does nothing; what is no live block is counted and
+  /// ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u64 const unit = table_.unit_at(memory);
@@ -122,11 +123,12 @@ class rw_malloc {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: the units, their metadata, and room to align them. Throws
-  /// std::invalid_argument if that is no unit, or more than there may be.
+  /// Bytes to reserve for a pool of `pool_bytes`: the units, their metadata, and room to align
+  /// them. Throws std::invalid_argument if that is no unit, or more than there may be.
   static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(units_in(pool_bytes)); }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static rw_malloc place(void* memory, size_t pool_bytes) {
     rw_malloc made;
     made.table_ = table_type::place(memory, units_in(pool_bytes));
@@ -147,7 +149,8 @@ class rw_malloc {
     snapshot().for_each_live(visit);
   }
 
-  /// Steps of all calls since the last forget_steps(), of a quiet heap: windows and, of searches, words.
+  /// Steps of all calls since the last forget_steps(), of a quiet heap: windows and, of searches,
+  /// words.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(table_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }
 #endif
@@ -169,7 +172,8 @@ class rw_malloc {
 
   WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }
 
-  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different ones.
+  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different
+  /// ones.
   WARPHEAP_DEVICE u32 company(u32 mask) const {
     return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
   }
@@ -214,7 +218,8 @@ class rw_malloc {
     return table_.address(unit);
   }
 
-  /// What a walk finds for the lanes: those that want little, and not all the same, ask as one first.
+  /// What a walk finds for the lanes: those that want little, and not all the same, ask as one
+  /// first.
   WARPHEAP_DEVICE static u64 walk_for(walk_type& walk, u32 together, run_wish wish) {
     bool const walks = wish.align == 1 && wish.units <= walk_type::lane_units * warp_lanes;
     u32 const units = walks ? static_cast<u32>(wish.units) : 0;

@@ -1,14 +1,16 @@
-// ScatterAlloc: the pool is cut into pages; the first request that comes to a page fixes the size of its chunks, and who
-// gives back the last chunk makes the page free again. Which page a request comes to is a hash of its size, the
-// multiprocessor and the warp, so that thousands of threads rarely meet.
+// ScatterAlloc: the pool is cut into pages; the first request that comes to a page fixes the size
+// of its chunks, and who gives back the last chunk makes the page free again. Which page a request
+// comes to is a hash of its size, the multiprocessor and the warp, so that thousands of threads
+// rarely meet.
 //
-// A page's state is one 64-bit word, and each change of a page, its set-up and its clean-up among them, is one
-// compare-exchange: no chunk is lost or given twice in between. Cost: 1% of the pool in metadata; up to 32 chunks of 124
-// bytes and more are taken by one load and one compare-exchange, smaller ones need one operation more. What is larger than a
-// page is a run of pages from the end of the heap. nullptr is certain.
+// A page's state is one 64-bit word, and each change of a page, its set-up and its clean-up among
+// them, is one compare-exchange: no chunk is lost or given twice in between. Cost: 1% of the pool
+// in metadata; up to 32 chunks of 124 bytes and more are taken by one load and one
+// compare-exchange, smaller ones need one operation more. What is larger than a page is a run of
+// pages from the end of the heap. nullptr is certain.
 //
-// Sources: Eckert 2014, chapters 2 and 4, after Steinberger et al. 2012. The page word, the counts of full pages and the
-// certain answer are ours: docs/design/scatter.md.
+// Sources: Eckert 2014, chapters 2 and 4, after Steinberger et al. 2012. The page word, the counts
+// of full pages and the certain answer are ours: docs/design/scatter.md.
 #pragma once
 
 #include "../../sync/same_object.hpp"
@@ -52,7 +54,8 @@ class scatter {
 
   scatter() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged
+  /// or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > layout::page_bytes) return runs_type::create(table_, pages_for(bytes), 1);
@@ -79,7 +82,8 @@ class scatter {
     return serve(together, group_by(together, key_of(units, 0)), units);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
+  /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     block_address const at = locate<look::lately>(memory);
@@ -92,8 +96,8 @@ class scatter {
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
 
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. The lanes that are here with the
-  /// same size share the work.
+  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. The lanes
+  /// that are here with the same size share the work.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     if (bytes == 0) return 0;
     return count_slots_together(*this, simt::match_any(lanes_with_same(simt::active_mask(), table_), u64{bytes}),
@@ -117,7 +121,8 @@ class scatter {
     return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
   }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static scatter place(void* memory, size_t pool_bytes) {
     u32 const pages = pages_in(pool_bytes);
     u64 const start = align_up(reinterpret_cast<u64>(memory), table_type::alignment());
@@ -157,8 +162,9 @@ class scatter {
   static u32 pages_in(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
 #endif
 
-  /// What lanes that act as one have in common: `units` and `what`, less than the metadata's bytes, of the same heap. Lanes of
-  /// a warp may call at one place with different heaps. Units are at most 2^14, and addresses have 50 bits.
+  /// What lanes that act as one have in common: `units` and `what`, less than the metadata's bytes,
+  /// of the same heap. Lanes of a warp may call at one place with different heaps. Units are at
+  /// most 2^14, and addresses have 50 bits.
   WARPHEAP_DEVICE u64 key_of(u32 units, u32 what) const {
     return (u64{units} << 50) + reinterpret_cast<u64>(table_.metadata()) + what;
   }
@@ -175,11 +181,12 @@ class scatter {
     return {least, least < most ? most : least, alignment, layout::capacity(least)};
   }
 
-  /// Blocks for the lanes of a group that ask for one size. Here is only what almost every request needs: the page that the
-  /// hash names has room. Where a page has fewer chunks than the group has lanes, several leaders go to one page each.
+  /// Blocks for the lanes of a group that ask for one size. Here is only what almost every request
+  /// needs: the page that the hash names has room. Where a page has fewer chunks than the group has
+  /// lanes, several leaders go to one page each.
   ///
-  /// All lanes of `company` call together, each with its group in it: collectives of many masks would be served one after
-  /// the other, so the groups talk in one.
+  /// All lanes of `company` call together, each with its group in it: collectives of many masks
+  /// would be served one after the other, so the groups talk in one.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 units) const {
     u32 leader = group.leader, rank = group.rank, wanted = group.size, part = 0;
     chunk_request const wish = request(units);
@@ -197,7 +204,8 @@ class scatter {
       got = table_.template take<path::inlined>(page, table_.load(page), wish, wanted);
       got.page = page;
     }
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our
+    // return.
     simt::sync_warp(company);
     got.page = simt::shuffle(company, got.page, leader);
     got.layout = simt::shuffle(company, got.layout, leader);
@@ -208,8 +216,8 @@ class scatter {
     return address(got, rank);
   }
 
-  /// The rest of serve(), turn by turn: each turn shares out what each leader took of one page. All lanes of `company` call,
-  /// whole groups.
+  /// The rest of serve(), turn by turn: each turn shares out what each leader took of one page. All
+  /// lanes of `company` call, whole groups.
   ///
   /// start   page near which each leader looks first
   WARPHEAP_COLD static void* serve_slowly(table_type table, u32 company, u32 group_mask, chunk_request wish,
@@ -227,7 +235,8 @@ class scatter {
       got.layout = simt::shuffle(company, got.layout, group.leader);
       got.bits = simt::shuffle(company, got.bits, group.leader);
       if (got.bits != 0) {
-        u32 const rank = group.rank - (group.size - wanted);  // wraps around for those who are served
+        // wraps around for those who are served
+        u32 const rank = group.rank - (group.size - wanted);
         if (rank < popcount(got.bits)) mine = self.address(got, rank);
         wanted -= popcount(got.bits);
       }
@@ -240,7 +249,8 @@ class scatter {
           wanted = 0;
         }
       }
-      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+      // The leader's acquire covers the others' blocks: what the old owners wrote happens before
+      // our return.
       simt::sync_warp(company);
       // Whole groups leave: the others may wait for long.
       company = simt::ballot(company, wanted != 0);
@@ -310,17 +320,20 @@ class scatter {
   /// the lane's chunk was not owned, as far as that was seen.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
-    // Who sees a page with chunks of another size, since a block was freed twice, is in another group.
+    // Who sees a page with chunks of another size, since a block was freed twice, is in another
+    // group.
     u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
     u32 const slot = at.page * (layout::fields ? layout::fields : 1) + segment;
     lane_group const group = group_by(company, key_of(units, slot));
     u32 const mine = 1u << at.index % layout::segment_chunks, bits = union_of_groups(company, group, mine);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
+    // The leader's release covers only what this ordered: the other lanes' last writes to their
+    // blocks.
     simt::sync_warp(company);
     u32 cleared = group.leads ? table_.give_back(chunks_of(at, bits), at.seen) : 0;
     cleared = simt::shuffle(company, cleared, group.leader);
     if (popcount(cleared) != group.size) count_twins(group, cleared, mine);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
+    // them, must be served.
     simt::sync_warp(company);
     return (cleared & mine) != 0;
   }

@@ -1,10 +1,12 @@
-// TBuddy: a buddy system whose callers do not wait for one another. A block is a power of two of pages; a semaphore for each
-// order says whether there is one, and a tree where. Who finds none of an order cuts one of the order above in halves, as
-// many at a time as are asked for; who gives one back whose other half is free makes them one again. So what is free is
-// always in the largest pieces that there are, and an empty heap is one piece.
+// TBuddy: a buddy system whose callers do not wait for one another. A block is a power of two of
+// pages; a semaphore for each order says whether there is one, and a tree where. Who finds none of
+// an order cuts one of the order above in halves, as many at a time as are asked for; who gives one
+// back whose other half is free makes them one again. So what is free is always in the largest
+// pieces that there are, and an empty heap is one piece.
 //
-// Sizes are rounded up to a power of two of pages, and a block is aligned to its size. Lanes of a warp that ask for one size
-// are served with larger blocks, which they share, and those that free the parts of one give it back as one.
+// Sizes are rounded up to a power of two of pages, and a block is aligned to its size. Lanes of a
+// warp that ask for one size are served with larger blocks, which they share, and those that free
+// the parts of one give it back as one.
 //
 // Cost: half of what sizes that are no power of two leave unused; 14 bytes a page at most; all
 // warps that want one size meet in a semaphore, which takes about a billion operations a second.
@@ -60,7 +62,8 @@ class tbuddy {
 
   tbuddy() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged
+  /// or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     u32 const order = pages_type::order_for(bytes);
@@ -68,8 +71,9 @@ class tbuddy {
     return serve(pages_, company(simt::active_mask(), order).mask, order);
   }
 
-  /// The same at a multiple of `alignment`, a power of two. What is more than the block's size is found where a block of that
-  /// size is free, and refused if it is more than the pool's start is aligned to.
+  /// The same at a multiple of `alignment`, a power of two. What is more than the block's size is
+  /// found where a block of that size is free, and refused if it is more than the pool's start is
+  /// aligned to.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (alignment <= page_bytes || bytes == 0) return create(bytes);
     if (reinterpret_cast<u64>(pages_.pool()) % alignment != 0) return refuse();
@@ -86,7 +90,8 @@ class tbuddy {
     return fits ? serve(pages_, company(together, order).mask, order) : create(bytes);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
+  /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (memory && !try_destroy(memory)) count_misuse(memory);
   }
@@ -168,11 +173,12 @@ class tbuddy {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align them. Throws
-  /// std::invalid_argument if that is no page, or more than there may be.
+  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
+  /// them. Throws std::invalid_argument if that is no page, or more than there may be.
   static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static tbuddy place(void* memory, size_t pool_bytes) {
     tbuddy made;
     made.pages_ = pages_type::place(memory, pages_in(pool_bytes));
@@ -212,7 +218,8 @@ class tbuddy {
   tbuddy_snapshot<page_bytes> snapshot(part wanted) const { return {pages_, wanted}; }
 #endif
 
-  /// Lanes of `mask` that call with this heap and `order`: those of a warp may call at one place with different heaps.
+  /// Lanes of `mask` that call with this heap and `order`: those of a warp may call at one place
+  /// with different heaps.
   WARPHEAP_DEVICE lane_group company(u32 mask, u32 order) const {
     return group_by(mask, reinterpret_cast<u64>(pages_.metadata()) + order);
   }
@@ -241,7 +248,8 @@ class tbuddy {
     return pages.own(pages.tree().first_page(node), order, owner);
   }
 
-  /// A block for each lane of `mask`, as long as there are any: of larger ones, shared out by rank. All lanes of the mask call.
+  /// A block for each lane of `mask`, as long as there are any: of larger ones, shared out by rank.
+  /// All lanes of the mask call.
   WARPHEAP_COLD static void* serve(pages_type pages, u32 mask, u32 order) {
     lane_group const group = group_of(mask);
     // What any of us knows to have been freed, all of us find.
@@ -249,15 +257,18 @@ class tbuddy {
     u32 mine = pages_type::none, served = 0;
     while (served < group.size) {
       u32 node = supply_type::none;
-      // The leader is alone with what it owes others until it has returned: nobody waits for us here meanwhile.
+      // The leader is alone with what it owes others until it has returned: nobody waits for us
+      // here meanwhile.
       if (group.leads) node = take_for(pages, order, group.size - served);
       node = broadcast(group, node);
       if (node == supply_type::none) break;
       u32 const blocks = 1u << (pages.tree().order_of(node) - order), rank = group.rank - served;
-      if (rank < blocks) mine = pages.tree().first_page(node) + (rank << order);  // wraps around for who was served
+      // wraps around for who was served
+      if (rank < blocks) mine = pages.tree().first_page(node) + (rank << order);
       served += blocks;
     }
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our
+    // return.
     simt::sync_warp(mask);
     if (mine == pages_type::none) {
       pages.count(tbuddy_count::failures);
@@ -266,7 +277,8 @@ class tbuddy {
     return pages.own(mine, order, block_owner::caller);
   }
 
-  /// A block of at least `order` for at most `wanted` blocks of it; only if there is none of `order` itself, none.
+  /// A block of at least `order` for at most `wanted` blocks of it; only if there is none of
+  /// `order` itself, none.
   WARPHEAP_DEVICE static u32 take_for(pages_type const& pages, u32 order, u32 wanted) {
     supply_type const supply{pages};
     if (supply.is_known_empty(order)) return supply_type::none;
@@ -282,7 +294,8 @@ class tbuddy {
 
   WARPHEAP_COLD static void release(pages_type pages, u32 node) { supply_type{pages}.release(node); }
 
-  /// Gives back the blocks of the lanes of `mask`, those that make up a larger one as that. All lanes of the mask call.
+  /// Gives back the blocks of the lanes of `mask`, those that make up a larger one as that. All
+  /// lanes of the mask call.
   WARPHEAP_COLD static void destroy_together(pages_type pages, u32 mask, u32 node) {
     // Who gives back a block for others releases only what this ordered: their last writes to it.
     simt::sync_warp(mask);
@@ -298,7 +311,8 @@ class tbuddy {
       merged = simt::ballot(mask, merges);
     }
     if (mine) supply_type{pages}.release(node);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
+    // them, must be served.
     simt::sync_warp(mask);
   }
 

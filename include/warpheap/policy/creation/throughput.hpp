@@ -1,12 +1,14 @@
-// The whole allocator of Gelado and Garland: sizes are rounded up to a power of two; what fits a bin of UAlloc comes from
-// there, what is larger from TBuddy, and UAlloc's chunks are blocks of TBuddy. Blocks of TBuddy lie at multiples of 4 KiB
-// and those of UAlloc never do, so free sees by the address alone whose a block is, without a table. (TBuddy's pages may be
-// of 2 KiB; then free looks at the table of chunks for addresses at multiples of that.)
+// The whole allocator of Gelado and Garland: sizes are rounded up to a power of two; what fits a
+// bin of UAlloc comes from there, what is larger from TBuddy, and UAlloc's chunks are blocks of
+// TBuddy. Blocks of TBuddy lie at multiples of 4 KiB and those of UAlloc never do, so free sees by
+// the address alone whose a block is, without a table. (TBuddy's pages may be of 2 KiB; then free
+// looks at the table of chunks for addresses at multiples of that.)
 //
-// Memory moves between the two: an empty chunk goes back and is merged, and before anybody is told that there is none, what
-// arenas keep empty is brought back for either.
+// Memory moves between the two: an empty chunk goes back and is merged, and before anybody is told
+// that there is none, what arenas keep empty is brought back for either.
 //
-// Cost: half of what sizes that are no power of two leave unused; of a bin of 4 KiB one block above 128 bytes.
+// Cost: half of what sizes that are no power of two leave unused; of a bin of 4 KiB one block above
+// 128 bytes.
 // Source: Gelado and Garland 2019, section 4: docs/design/throughput.md says what differs.
 #pragma once
 
@@ -90,7 +92,8 @@ class throughput {
 
   throughput() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged or not.
+  /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged
+  /// or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > layout::largest_bytes) return create_large(bytes);
@@ -117,7 +120,8 @@ class throughput {
     return small().create(group_by(together, small().key_of(size_class)), size_class);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
+  /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     if (!may_be_large(memory)) return small().destroy(memory);
@@ -149,14 +153,15 @@ class throughput {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: its pages, their metadata, and room to align them. Throws
-  /// std::invalid_argument if that is not one chunk.
+  /// Bytes to reserve for a pool of `pool_bytes`: its pages, their metadata, and room to align
+  /// them. Throws std::invalid_argument if that is not one chunk.
   static size_t required_bytes(size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     return large_type::required_bytes(pool_bytes) + table_type::words_bytes(planned.chunks, planned.arenas) + alignment;
   }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static throughput place(void* memory, size_t pool_bytes) {
     throughput made;
     made.large_ = large_type::place(memory, pool_bytes);
@@ -279,8 +284,8 @@ class throughput {
     return nullptr;
   }
 
-  /// The certain answer for blocks of TBuddy: nullptr only if there is none, no chunk is empty, and none becomes so
-  /// meanwhile.
+  /// The certain answer for blocks of TBuddy: nullptr only if there is none, no chunk is empty, and
+  /// none becomes so meanwhile.
   WARPHEAP_COLD static void* create_large_slowly(far_type table, u32 order) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table.words()) + order);
     u32 waiting = group.mask;
@@ -317,7 +322,8 @@ class throughput {
     }
   }
 
-  /// One turn of the certain answer, by one lane: empty chunks are brought back, then TBuddy is asked, and nothing changed.
+  /// One turn of the certain answer, by one lane: empty chunks are brought back, then TBuddy is
+  /// asked, and nothing changed.
   struct large_search {
     enum : u32 { certified, sure, unsure };
 
@@ -335,7 +341,8 @@ class throughput {
     }
     WARPHEAP_DEVICE bool ends(far_type const& table) const {
       if (state != sure || !table.pages_watch().unchanged(watched)) return false;
-      // release: what we saw happens before whoever relies on it; pairs with the acquire in begin().
+      // release: what we saw happens before whoever relies on it; pairs with the acquire in
+      // begin().
       table.pages_certificate().store(watched, order::release);
       return true;
     }

@@ -1,5 +1,6 @@
-// The allocator that is there already: CUDA's device-side malloc on a GPU, the C library's on the host backend. The first
-// thing to compare with. CUDA's heap has one size a process, fixed when the first kernel that uses it runs.
+// The allocator that is there already: CUDA's device-side malloc on a GPU, the C library's on the
+// host backend. The first thing to compare with. CUDA's heap has one size a process, fixed when the
+// first kernel that uses it runs.
 #pragma once
 
 #include "../../platform/simt.hpp"

@@ -1,13 +1,14 @@
-// UAlloc: an arena for each multiprocessor, cut from large chunks into bins of 4 KiB, each of which serves one size. Blocks
-// are counted before they are looked for: a bulk semaphore of a class says that there are some, or who is to make a bin; the
-// bin is then found in a list that is walked without a lock. Its blocks never lie at multiples of 4 KiB, so that an
-// allocator which has larger ones that always do can tell them apart.
+// UAlloc: an arena for each multiprocessor, cut from large chunks into bins of 4 KiB, each of which
+// serves one size. Blocks are counted before they are looked for: a bulk semaphore of a class says
+// that there are some, or who is to make a bin; the bin is then found in a list that is walked
+// without a lock. Its blocks never lie at multiples of 4 KiB, so that an allocator which has larger
+// ones that always do can tell them apart.
 //
-// Here alone, over a set of chunks that fills the pool; what is larger than its largest class is refused. `throughput` has
-// the same bins over TBuddy's chunks.
+// Here alone, over a set of chunks that fills the pool; what is larger than its largest class is
+// refused. `throughput` has the same bins over TBuddy's chunks.
 //
-// Cost: a semaphore, a list and a bitmap operation a warp, and two on the reader count of the list; 128 bytes of a bin of
-// 4 KiB, which blocks above 128 bytes round up to one block.
+// Cost: a semaphore, a list and a bitmap operation a warp, and two on the reader count of the list;
+// 128 bytes of a bin of 4 KiB, which blocks above 128 bytes round up to one block.
 // Source: Gelado and Garland 2019, section 4.2: docs/design/ualloc.md says what differs.
 #pragma once
 
@@ -26,8 +27,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. `Layout` and `Steps` are for tests,
-/// which break them.
+/// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. `Layout` and
+/// `Steps` are for tests, which break them.
 template <ualloc_config Config = ualloc_config{}, class Layout = bins::layout<Config>,
           class Steps = bins::careful_steps>
 class ualloc {
@@ -51,8 +52,8 @@ class ualloc {
 
   ualloc() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, for more than the largest class has, and when there is none. Any
-  /// lanes, converged or not.
+  /// A block of at least `bytes` bytes; nullptr for 0, for more than the largest class has, and
+  /// when there is none. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > Layout::largest_bytes) return refuse();
@@ -60,7 +61,8 @@ class ualloc {
     return allocator().create(group_by(simt::active_mask(), allocator().key_of(size_class)), size_class);
   }
 
-  /// The same at a multiple of `alignment`, a power of two; what blocks are not aligned to is refused.
+  /// The same at a multiple of `alignment`, a power of two; what blocks are not aligned to is
+  /// refused.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     size_t const both = bytes > alignment ? bytes : alignment;
     if (bytes == 0 || both <= Layout::self_aligned_up_to) return create(bytes == 0 ? 0 : both);
@@ -76,7 +78,8 @@ class ualloc {
     return allocator().create(group_by(together, allocator().key_of(size_class)), size_class);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
+  /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (memory) allocator().destroy(memory);
   }
@@ -105,14 +108,15 @@ class ualloc {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: its chunks, their metadata, and room to align them. Throws
-  /// std::invalid_argument if that is not one chunk.
+  /// Bytes to reserve for a pool of `pool_bytes`: its chunks, their metadata, and room to align
+  /// them. Throws std::invalid_argument if that is not one chunk.
   static size_t required_bytes(size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     return planned.pool_bytes() + metadata_bytes(planned) + bins::page_bytes;
   }
 
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize() must follow.
+  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
+  /// must follow.
   static ualloc place(void* memory, size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     auto* const pool = reinterpret_cast<u8*>(align_up(reinterpret_cast<u64>(memory), bins::page_bytes));

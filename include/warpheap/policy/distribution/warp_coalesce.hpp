@@ -1,10 +1,12 @@
-// The small requests of a warp as one: a leader asks the creation policy for the sum of what the lanes that are together
-// want, and each lane gets a part. One request in place of thirty-two; the block comes back when its last part is freed.
+// The small requests of a warp as one: a leader asks the creation policy for the sum of what the
+// lanes that are together want, and each lane gets a part. One request in place of thirty-two; the
+// block comes back when its last part is freed.
 //
-// Cost: 16 bytes a part, a few ballots a call, one atomic a warp and block to free; and memory that waits, because a part
-// that is freed serves nobody until its neighbours are. Any creation policy will do, with any divergence: who asks together
-// need not free together.
-// Sources: XMalloc (Huang et al. 2010) after Eckert 2014, chapter 4 ("XMallocSIMD"); docs/design/warp_coalesce.md.
+// Cost: 16 bytes a part, a few ballots a call, one atomic a warp and block to free; and memory that
+// waits, because a part that is freed serves nobody until its neighbours are. Any creation policy
+// will do, with any divergence: who asks together need not free together.
+// Sources: XMalloc (Huang et al. 2010) after Eckert 2014, chapter 4 ("XMallocSIMD");
+// docs/design/warp_coalesce.md.
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
@@ -18,8 +20,8 @@ namespace distribution {
 
 /// Tuning of warp_coalesce.
 struct warp_coalesce_config {
-  /// No combined block is larger, and only requests that fit 32 times with their headers are combined: a multiple of 512,
-  /// 1 KiB to 1 MiB.
+  /// No combined block is larger, and only requests that fit 32 times with their headers are
+  /// combined: a multiple of 512, 1 KiB to 1 MiB.
   size_t page_bytes{WARPHEAP_WARP_COALESCE_PAGE_BYTES};
 };
 
@@ -45,8 +47,9 @@ class basic_warp_coalesce {
   /// The largest request that is combined.
   static constexpr size_t most_combined = page_bytes / warp_lanes - part_header::unit;
 
-  /// What is left of a creation policy's promises. A part that is freed serves nobody before its block is, so nullptr may
-  /// come while there is room in parts; a second free is ignored while the memory was not handed out again, not counted.
+  /// What is left of a creation policy's promises. A part that is freed serves nobody before its
+  /// block is, so nullptr may come while there is room in parts; a second free is ignored while the
+  /// memory was not handed out again, not counted.
   template <class Traits>
   WARPHEAP_HOST_DEVICE static constexpr Traits leaves(Traits promised) {
     Traits left = promised;
@@ -61,12 +64,14 @@ class basic_warp_coalesce {
     return left;
   }
 
-  /// What this lane asks the creation policy for: for all that are here, for itself, or 0 if another lane asks for it.
+  /// What this lane asks the creation policy for: for all that are here, for itself, or 0 if
+  /// another lane asks for it.
   WARPHEAP_DEVICE size_t collect(size_t bytes) {
     return collect(bytes, [](u32 company) { return company; });
   }
 
-  /// The same where not all lanes may ask together: `same_heap(mask)` is those of `mask` that may with this one.
+  /// The same where not all lanes may ask together: `same_heap(mask)` is those of `mask` that may
+  /// with this one.
   template <class SameHeap>
   WARPHEAP_DEVICE size_t collect(size_t bytes, SameHeap same_heap) {
     bytes_ = bytes;
@@ -92,7 +97,8 @@ class basic_warp_coalesce {
     if (group.leads && memory)
       static_cast<part_header*>(memory)->write(units, 0, group.size - 1, 0, low_mask32(group.size));
     u8* const block = static_cast<u8*>(simt::shuffle(company_, memory, group.leader));
-    // The leader's acquire covers the others' parts: what the old owners wrote happens before theirs.
+    // The leader's acquire covers the others' parts: what the old owners wrote happens before
+    // theirs.
     simt::sync_warp(company_);
     if (!block) return nullptr;
     auto* const header = reinterpret_cast<part_header*>(block) + before_;
@@ -103,7 +109,8 @@ class basic_warp_coalesce {
   /// Whether what was asked for was for several lanes.
   WARPHEAP_DEVICE bool combined() const { return company_ != 0; }
 
-  /// What a lane asks for alone to get `bytes` bytes at a multiple of `wanted_alignment`; 0 stays 0.
+  /// What a lane asks for alone to get `bytes` bytes at a multiple of `wanted_alignment`; 0 stays
+  /// 0.
   WARPHEAP_HOST_DEVICE static constexpr size_t framed_bytes(size_t bytes, size_t wanted_alignment = alignment) {
     size_t const lead = wanted_alignment < alignment ? alignment : wanted_alignment;
     if (bytes == 0) return 0;
@@ -111,7 +118,8 @@ class basic_warp_coalesce {
     return possible ? units_of(bytes) * part_header::unit + lead : ~size_t{0} - part_header::unit + 1;
   }
 
-  /// The part in a block that was created for this lane alone, of framed_bytes() at that alignment; nullptr if it is.
+  /// The part in a block that was created for this lane alone, of framed_bytes() at that alignment;
+  /// nullptr if it is.
   WARPHEAP_DEVICE static void* frame(void* memory, size_t bytes, size_t wanted_alignment = alignment) {
     if (!memory) return nullptr;
     auto* const first = static_cast<part_header*>(memory);
@@ -121,8 +129,9 @@ class basic_warp_coalesce {
     return first[ahead].part();
   }
 
-  /// What the creation policy gets back now that the caller frees `memory`: the block, if this was its last part, else
-  /// nullptr. So it is for what was freed already, and what starts no part. Any lanes, converged or not.
+  /// What the creation policy gets back now that the caller frees `memory`: the block, if this was
+  /// its last part, else nullptr. So it is for what was freed already, and what starts no part. Any
+  /// lanes, converged or not.
   WARPHEAP_DEVICE static void* release(void* memory) {
     if (!memory) return nullptr;
     part_header* const header = header_of(memory);
@@ -132,7 +141,8 @@ class basic_warp_coalesce {
     return release_together(header->created(), 1u << header->index());
   }
 
-  /// Bytes a caller may use at `memory`; 0 if that starts no live part. The 16 bytes before it can be read.
+  /// Bytes a caller may use at `memory`; 0 if that starts no live part. The 16 bytes before it can
+  /// be read.
   WARPHEAP_DEVICE static size_t usable_size(void const* memory) {
     part_header* const header = header_of(memory);
     return header->is_sealed_now() ? header->bytes() : 0;
@@ -142,7 +152,8 @@ class basic_warp_coalesce {
   WARPHEAP_DEVICE static void* created(void const* memory) { return header_of(memory)->created(); }
 
 #if !defined(__CUDACC_RTC__)
-  /// Calls visit(address, bytes) for every live part of blocks that start at `created`, in that order.
+  /// Calls visit(address, bytes) for every live part of blocks that start at `created`, in that
+  /// order.
   template <class Visitor>
   static void for_each_live_part(std::vector<u64> const& created, Visitor visit) {
     warpheap::for_each_live_part(created, visit);
@@ -156,8 +167,8 @@ class basic_warp_coalesce {
     return bytes / part_header::unit + (bytes % part_header::unit != 0);
   }
 
-  /// The lanes of `company`, all of them here, ask for one block. Each learns how many units lie before its header: the
-  /// sum of what the lanes below want, bit by bit.
+  /// The lanes of `company`, all of them here, ask for one block. Each learns how many units lie
+  /// before its header: the sum of what the lanes below want, bit by bit.
   WARPHEAP_DEVICE size_t combine(u32 company) {
     if ((company & (company - 1)) == 0) return framed_bytes(bytes_);
     company_ = company;
@@ -176,12 +187,13 @@ class basic_warp_coalesce {
   WARPHEAP_DEVICE static void* release_together(u8* created, u32 part) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(created));
     u32 const parts = simt::reduce_or(group.mask, part);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their parts.
+    // The leader's release covers only what this ordered: the other lanes' last writes to their
+    // parts.
     simt::sync_warp(group.mask);
     if (!group.leads) return nullptr;
     u32& live = reinterpret_cast<part_header*>(created)->live;
-    // P2. release: what the owners of these parts wrote happens before who returns the block; acquire, by whom it then
-    // happens before the next owner. Each pairs with the other.
+    // P2. release: what the owners of these parts wrote happens before who returns the block;
+    // acquire, by whom it then happens before the next owner. Each pairs with the other.
     u32 const old = atomic_ref<u32>{live}.fetch_and(~parts, order::acq_rel);
     return (old & parts) != 0 && (old & ~parts) == 0 ? created : nullptr;
   }

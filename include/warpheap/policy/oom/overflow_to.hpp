@@ -1,8 +1,10 @@
-// A second heap for what the first has no room for: a small pool in fast memory, and a large one in the host's behind it.
+// A second heap for what the first has no room for: a small pool in fast memory, and a large one in
+// the host's behind it.
 //
-// A request goes to the first; refused there, to the second. A pointer is the first's if it lies in the first's pool, else
-// the second's. nullptr means that both refused, one after the other: in neither was a suitable block free during the whole
-// call. Each is asked once, so a refusal costs two.
+// A request goes to the first; refused there, to the second. A pointer is the first's if it lies in
+// the first's pool, else the second's. nullptr means that both refused, one after the other: in
+// neither was a suitable block free during the whole call. Each is asked once, so a refusal costs
+// two.
 //
 // Cost: two comparisons to free, 40 bytes more by value. docs/design/overflow.md.
 #pragma once

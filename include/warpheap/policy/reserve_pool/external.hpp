@@ -1,4 +1,5 @@
-// A pool in memory that the caller owns, starting anywhere: a part of a larger allocation, a symmetric heap, a mapping.
+// A pool in memory that the caller owns, starting anywhere: a part of a larger allocation, a
+// symmetric heap, a mapping.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)

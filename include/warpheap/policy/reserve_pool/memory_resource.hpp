@@ -1,6 +1,6 @@
-// The pool from a memory resource: anything that allocates as CCCL's cuda::mr or RMM do. The two spellings of that are told
-// apart by what compiles, so no library is included here: `allocate_sync(bytes, alignment)` since CCCL 3.1, and
-// `allocate(bytes, alignment)` before.
+// The pool from a memory resource: anything that allocates as CCCL's cuda::mr or RMM do. The two
+// spellings of that are told apart by what compiles, so no library is included here:
+// `allocate_sync(bytes, alignment)` since CCCL 3.1, and `allocate(bytes, alignment)` before.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -31,8 +31,9 @@ concept allocates_aligned = requires(Resource& resource, void* memory, size_t by
 template <class Resource>
 concept memory_source = allocates_sync<Resource> || allocates_aligned<Resource>;
 
-/// Holds a resource, or with `Resource&` a reference to one, and one range of memory from it. Movable. The memory is
-/// reached by kernels, and by the host for a heap whose host functions are called: that is the resource's part.
+/// Holds a resource, or with `Resource&` a reference to one, and one range of memory from it.
+/// Movable. The memory is reached by kernels, and by the host for a heap whose host functions are
+/// called: that is the resource's part.
 template <class Resource>
   requires memory_source<Resource>
 class memory_resource {
@@ -56,8 +57,8 @@ class memory_resource {
     else resource_.deallocate(memory_, bytes_, alignment);
   }
 
-  /// Takes `bytes` bytes and returns where they start. Called once. A std::bad_alloc of the resource becomes out_of_memory;
-  /// what else it throws passes.
+  /// Takes `bytes` bytes and returns where they start. Called once. A std::bad_alloc of the
+  /// resource becomes out_of_memory; what else it throws passes.
   void* acquire(size_t bytes) {
     try {
       if constexpr (allocates_sync<Resource>) memory_ = resource_.allocate_sync(bytes, alignment);

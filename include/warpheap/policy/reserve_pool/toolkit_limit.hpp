@@ -1,4 +1,5 @@
-// No pool at all: the size of the heap that CUDA's own device-side malloc has. For creation::toolkit, and for nothing else.
+// No pool at all: the size of the heap that CUDA's own device-side malloc has. For
+// creation::toolkit, and for nothing else.
 // Source: Eckert 2014, chapter 4 ("CudaSetLimits").
 #pragma once
 
@@ -9,15 +10,15 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace reserve_pool {
 
-/// Raises the process's limit, and leaves it there: a heap that kernels have used has the size that it has. On the host
-/// backend, where the C library grows as it needs, it reserves nothing.
+/// Raises the process's limit, and leaves it there: a heap that kernels have used has the size that
+/// it has. On the host backend, where the C library grows as it needs, it reserves nothing.
 class toolkit_limit {
  public:
   static constexpr char const* name = "toolkit_limit";
   static constexpr bool sets_toolkit_heap = true;
 
-  /// Lets CUDA's heap have `bytes` bytes. There is nothing to point at. Throws cuda_error if a kernel has used the heap with
-  /// a smaller size.
+  /// Lets CUDA's heap have `bytes` bytes. There is nothing to point at. Throws cuda_error if a
+  /// kernel has used the heap with a smaller size.
   void* acquire([[maybe_unused]] size_t bytes) {
 #if defined(__CUDACC__)
     size_t current = 0;

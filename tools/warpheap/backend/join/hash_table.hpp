@@ -1,11 +1,11 @@
 // A hash table a partition, all of them in three arrays: tuples in chains, a chain a bucket.
 //
-// A partition of n tuples has as many buckets as the next power of two from n on. That is less than 2n, or 1 of one tuple, so
-// its buckets may start at twice its first tuple, and no scan says where.
+// A partition of n tuples has as many buckets as the next power of two from n on. That is less than
+// 2n, or 1 of one tuple, so its buckets may start at twice its first tuple, and no scan says where.
 //
 // H1  links are tuple + 1; 0 ends a chain. So zeroed memory is a table of empty buckets.
-// H2  all tuples of a bucket are in its chain, each once: an insertion is one exchange of the bucket, and what it displaced
-//     becomes the link behind.
+// H2  all tuples of a bucket are in its chain, each once: an insertion is one exchange of the
+//     bucket, and what it displaced becomes the link behind.
 #pragma once
 
 #include "partition.hpp"

@@ -1,5 +1,6 @@
-// One join with one source of pages: both tables cut, hash tables built, probed, the result compared with what it must be,
-// its pages freed; as often as asked, after a round that does not count.
+// One join with one source of pages: both tables cut, hash tables built, probed, the result
+// compared with what it must be, its pages freed; as often as asked, after a round that does not
+// count.
 #pragma once
 
 #include <numeric>

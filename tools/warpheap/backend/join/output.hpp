@@ -1,10 +1,13 @@
-// The output of a join: pages, each a block of a heap, in a chain for every warp that probes, or every lane. Its first
-// page is taken with the first match, and another when one is full; so who knows nothing of the size of a result writes it in one pass.
+// The output of a join: pages, each a block of a heap, in a chain for every warp that probes, or
+// every lane. Its first page is taken with the first match, and another when one is full; so who
+// knows nothing of the size of a result writes it in one pass.
 //
 //   page   | link to the page taken before, u64 | keys | build payloads | probe payloads |   u32 each, `slots` of them
 //
-// O1  of a chain's pages only the head, which was taken last, may have slots that are free: chain.used are not.
-// O2  a page belongs to the warp or lane that took it until the kernel ends; then anybody may read or free it.
+// O1  of a chain's pages only the head, which was taken last, may have slots that are free:
+//     chain.used are not.
+// O2  a page belongs to the warp or lane that took it until the kernel ends; then anybody may read
+//     or free it.
 #pragma once
 
 #include "../join_tuple.hpp"
@@ -41,12 +44,13 @@ struct chain {
   u32 used;  ///< slots of the head
 };
 
-/// The memory of a page; nullptr, counted, if there is none. A call: what registers malloc takes are not those of the loop that
-/// probes.
+/// The memory of a page; nullptr, counted, if there is none. A call: what registers malloc takes
+/// are not those of the loop that probes.
 template <class Heap>
 WARPHEAP_COLD u8* page_memory(Heap heap, u64 bytes, u64* failures) {
   auto* const memory = static_cast<u8*>(heap.malloc(bytes));
-  if (!memory) atomic_ref<u64>{*failures}.fetch_add(1, order::relaxed);  // relaxed: read after the kernel
+  // relaxed: read after the kernel
+  if (!memory) atomic_ref<u64>{*failures}.fetch_add(1, order::relaxed);
   return memory;
 }
 
@@ -91,8 +95,9 @@ class growing_chain {
   u32 pages_ = 0;
 };
 
-/// What a warp's lanes found goes to one chain, and lane 0 takes its pages. All lanes hold the same, and all call write(): it
-/// is given the lanes that have a tuple, and false if there was no page for one of them.
+/// What a warp's lanes found goes to one chain, and lane 0 takes its pages. All lanes hold the
+/// same, and all call write(): it is given the lanes that have a tuple, and false if there was no
+/// page for one of them.
 class warp_writer {
  public:
   static constexpr u32 lanes_a_chain = warp_lanes;
@@ -120,8 +125,8 @@ class warp_writer {
   WARPHEAP_DEVICE bool take_page(Heap heap, u64* failures) {
     u8* memory = nullptr;
     if (simt::lane_id() == 0) memory = chain_.new_page(heap, failures);
-    // What was done with the memory before it was freed happens before what the other lanes write there: malloc orders it for
-    // lane 0, and this for all.
+    // What was done with the memory before it was freed happens before what the other lanes write
+    // there: malloc orders it for lane 0, and this for all.
     simt::sync_warp(full_mask);
     memory = simt::shuffle(full_mask, memory, 0);
     if (memory) chain_.add_page(memory);
@@ -131,8 +136,8 @@ class warp_writer {
   growing_chain chain_;
 };
 
-/// What a lane found goes to a chain of its own: those whose page is full call malloc together, and pages stay emptier. As
-/// above, all lanes call write().
+/// What a lane found goes to a chain of its own: those whose page is full call malloc together, and
+/// pages stay emptier. As above, all lanes call write().
 class lane_writer {
  public:
   static constexpr u32 lanes_a_chain = 1;
@@ -161,7 +166,8 @@ class lane_writer {
   growing_chain chain_;
 };
 
-/// Kernel: adds the checksums of the tuples in chain i, by `lanes_a_chain` lanes, to one of `sum_slots` sums.
+/// Kernel: adds the checksums of the tuples in chain i, by `lanes_a_chain` lanes, to one of
+/// `sum_slots` sums.
 struct sum_chains {
   static constexpr u32 sum_slots = 256;
 

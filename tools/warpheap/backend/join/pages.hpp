@@ -30,8 +30,8 @@ class heap_pages {
 /// Who adds to the counter of an array of pages.
 enum class page_counting { by_lane, by_warp };
 
-/// What a kernel holds of an array of pages: a heap of one size that never frees. All atomics are on one address: one for each
-/// page, or one for the lanes of a warp that are here.
+/// What a kernel holds of an array of pages: a heap of one size that never frees. All atomics are
+/// on one address: one for each page, or one for the lanes of a warp that are here.
 template <page_counting Counting>
 struct page_array {
   u8* memory;

@@ -1,6 +1,7 @@
-// A table cut into partitions by the upper bits of its keys' hashes: count, scan, scatter. Tuples of a partition then lie
-// together, so that a warp's lanes probe the same few buckets. Their order in there is that of the atomics, and nothing
-// depends on it. Lanes with tuples of one partition add together, so a key that most tuples have costs no more than others.
+// A table cut into partitions by the upper bits of its keys' hashes: count, scan, scatter. Tuples
+// of a partition then lie together, so that a warp's lanes probe the same few buckets. Their order
+// in there is that of the atomics, and nothing depends on it. Lanes with tuples of one partition
+// add together, so a key that most tuples have costs no more than others.
 #pragma once
 
 #include "tables.hpp"
@@ -25,8 +26,8 @@ struct count_tuples {
   }
 };
 
-/// Kernel of one thread block: where each partition starts, twice, and where the last one ends. `sums` has room for a number a
-/// warp.
+/// Kernel of one thread block: where each partition starts, twice, and where the last one ends.
+/// `sums` has room for a number a warp.
 struct scan_partitions {
   WARPHEAP_DEVICE void operator()(u32 const* counts, u32* first, u32* cursors, u32 partitions, u32* sums) const {
     u32 const each = (partitions + simt::block_dim() - 1) / simt::block_dim();

@@ -36,7 +36,8 @@ struct copy_rows {
  private:
   WARPHEAP_DEVICE static void copy_page(page from, u64 number, u32 used, row_window to) {
     for (u32 slot = 0; slot < used; ++slot) {
-      u64 const place = number + slot - to.first;  // before the window: wraps around to a large number
+      // before the window: wraps around to a large number
+      u64 const place = number + slot - to.first;
       if (place >= to.size) continue;
       to.keys[place] = from.key(slot);
       to.build_payloads[place] = from.build(slot);

@@ -1,7 +1,7 @@
-// From charge to force on the periodic plane, by Fourier transforms on the device: the potential is the exact solution of
-// the five-point Laplace equation, the field its difference over two cells. Stockham's form of the transform: each pass
-// reads one array and writes the other, in order, so nothing has to be reversed. Double precision; a plane is small beside
-// its particles.
+// From charge to force on the periodic plane, by Fourier transforms on the device: the potential is
+// the exact solution of the five-point Laplace equation, the field its difference over two cells.
+// Stockham's form of the transform: each pass reads one array and writes the other, in order, so
+// nothing has to be reversed. Double precision; a plane is small beside its particles.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,8 @@ struct complex {
   double real, imaginary;
 };
 
-/// Kernel: charges as complex numbers. The mean goes in the transform, as if ions that do not move made up for it.
+/// Kernel: charges as complex numbers. The mean goes in the transform, as if ions that do not move
+/// made up for it.
 struct to_complex {
   double unit;  ///< charge of a whole particle's weight
 
@@ -52,7 +53,8 @@ struct transform_pass {
   }
 };
 
-/// Kernel: the transformed charge divided by the Laplace operator's eigenvalues, and by what two transforms multiply by.
+/// Kernel: the transformed charge divided by the Laplace operator's eigenvalues, and by what two
+/// transforms multiply by.
 struct divide_by_laplace {
   WARPHEAP_DEVICE void operator()(complex* values, double const* eigen_x, double const* eigen_y, plane space) const {
     u64 const i = global_thread_index();
@@ -117,7 +119,8 @@ class field_solver {
     potential_ = from;
   }
 
-  /// What is stored in the field that was solved last; a cell's particles together have a mass of 1.
+  /// What is stored in the field that was solved last; a cell's particles together have a mass of
+  /// 1.
   double energy() const {
     device_buffer<u64> const twice(1);
     launch(shape_for(space_.cells()), sum_field_energy{unit_}, potential_, charge_.data(), space_.cells(),

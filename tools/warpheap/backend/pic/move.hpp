@@ -1,14 +1,16 @@
-// The part of a step that allocates: particles that left their super cell go to the list of another one. Two kernels, one
-// warp a list in each; in between, the lists have holes.
+// The part of a step that allocates: particles that left their super cell go to the list of another
+// one. Two kernels, one warp a list in each; in between, the lists have holes.
 //
-//   leave   each particle outside of its list's super cell claims the next slot of those who arrive there; who claims the
-//           first slot of a frame allocates the frame and links it, and the others wait for the link
-//   settle  the frames of those who arrived are appended to the list, the last particles fill the holes, and the frames
-//           that are then empty are freed
+//   leave   each particle outside of its list's super cell claims the next slot of those who arrive
+//           there; who claims the first slot of a frame allocates the frame and links it, and the
+//           others wait for the link
+//   settle  the frames of those who arrived are appended to the list, the last particles fill the
+//           holes, and the frames that are then empty are freed
 //
-// In a frame's link, and in `arrivals`: 0 nobody has linked the next frame yet; `no_memory` there was none; else its
-// address. A lane waits only for a lane that claimed an earlier slot, and so is running. Without memory a particle stays
-// where it is, counted, and tries again in the next step; positions do not depend on lists, so nothing else changes.
+// In a frame's link, and in `arrivals`: 0 nobody has linked the next frame yet; `no_memory` there
+// was none; else its address. A lane waits only for a lane that claimed an earlier slot, and so is
+// running. Without memory a particle stays where it is, counted, and tries again in the next step;
+// positions do not depend on lists, so nothing else changes.
 #pragma once
 
 #include "particles.hpp"
@@ -32,8 +34,8 @@ struct move_counts {
 using move_tally = move_counts<u32>;
 using move_totals = move_counts<u64>;
 
-/// One of the totals whose sum is the whole, 128 bytes from the next: were there one for all warps, the step would wait
-/// for its counters.
+/// One of the totals whose sum is the whole, 128 bytes from the next: were there one for all warps,
+/// the step would wait for its counters.
 struct tally_slot {
   move_totals part;
   u64 padding[11];
@@ -51,8 +53,8 @@ WARPHEAP_DEVICE inline void add(tally_slot* slots, move_tally const& part) {
   add(total.stranded, part.stranded);
 }
 
-/// The memory of a frame, its link 0; or nullptr. A call: what registers malloc takes are not those of the loop over
-/// particles.
+/// The memory of a frame, its link 0; or nullptr. A call: what registers malloc takes are not those
+/// of the loop over particles.
 template <class Heap>
 WARPHEAP_COLD u8* frame_memory(Heap heap, u32 bytes) {
   auto* const memory = static_cast<u8*>(heap.malloc(bytes));
@@ -101,8 +103,8 @@ struct leave_super_cells {
   }
 
  private:
-  /// Moves a particle to a slot among those who arrive at `list`; false if there is no memory. The lanes of the group
-  /// arrive there together.
+  /// Moves a particle to a slot among those who arrive at `list`; false if there is no memory. The
+  /// lanes of the group arrive there together.
   template <class Heap>
   WARPHEAP_DEVICE static bool arrive(Heap const& heap, list_table const& table, particle_list& list,
                                      lane_group const& group, frame const& from, u32 slot, move_tally& tally) {
@@ -114,7 +116,8 @@ struct leave_super_cells {
     return true;
   }
 
-  /// Frame number `number` of those who arrive; makes it if that is our part. No frame if there is no memory.
+  /// Frame number `number` of those who arrive; makes it if that is our part. No frame if there is
+  /// no memory.
   template <class Heap>
   WARPHEAP_DEVICE static frame frame_of(Heap const& heap, list_table const& table, particle_list& list, u32 number,
                                         bool makes, move_tally& tally) {
@@ -126,7 +129,8 @@ struct leave_super_cells {
     }
     if (makes) {
       frame const made = new_frame(heap, table, tally);
-      // release: the frame's link is 0 before anybody reads it; pairs with the acquire in wait_for_link().
+      // release: the frame's link is 0 before anybody reads it; pairs with the acquire in
+      // wait_for_link().
       atomic_ref<u64>{*link}.exchange(made ? reinterpret_cast<u64>(made.memory) : no_memory, order::release);
       return made;
     }
@@ -165,8 +169,8 @@ struct settle_super_cells {
   }
 
  private:
-  /// The list's frames and, behind them, those of who arrived, as one row of places: place p is slot p % slots of frame
-  /// p / slots.
+  /// The list's frames and, behind them, those of who arrived, as one row of places: place p is
+  /// slot p % slots of frame p / slots.
   struct combined {
     frame first;
     u32 old_count;  ///< places that may have a particle in the list's own frames
@@ -236,7 +240,8 @@ struct settle_super_cells {
         looked = true;
         holes = look_for_holes();
       }
-      // A place is looked at once: what was a hole then does not tell whether it has been filled since.
+      // A place is looked at once: what was a hole then does not tell whether it has been filled
+      // since.
       u32 const pairs = popcount(holes) < popcount(movers) ? popcount(holes) : popcount(movers);
       if (lane < pairs)
         to.here.set((to.base + nth_bit(holes, lane)) % all.slots(),

@@ -1,13 +1,15 @@
-// Particles of `warpheap pic` and where they live. The plane is cut into super cells of 8 by 4 cells; each species has a
-// list of frames for each super cell, as in PIConGPU. A frame is one block of the heap:
+// Particles of `warpheap pic` and where they live. The plane is cut into super cells of 8 by 4
+// cells; each species has a list of frames for each super cell, as in PIConGPU. A frame is one
+// block of the heap:
 //
 //   | next | x, y of every slot | vx, vy | id |      one array after the other, so that a warp reads 128 bytes in a row
 //
-// Between steps all frames of a list are full but the last. A warp has a list to itself, a lane a slot.
+// Between steps all frames of a list are full but the last. A warp has a list to itself, a lane a
+// slot.
 //
-// A position is 32 bits a coordinate, as a part of the plane: its highest bits are the cell, going over the edge is
-// overflow, and nothing that is computed from it depends on who computes it. So runs agree bit for bit, whatever the
-// allocator and the schedule.
+// A position is 32 bits a coordinate, as a part of the plane: its highest bits are the cell, going
+// over the edge is overflow, and nothing that is computed from it depends on who computes it. So
+// runs agree bit for bit, whatever the allocator and the schedule.
 #pragma once
 
 #include "warpheap/heap/allocator.hpp"
@@ -106,8 +108,8 @@ struct list_table {
 
 /// The shape of a grid in which each list has a warp, and the calling warp's number there.
 inline constexpr u32 list_threads = 128;
-/// Thread blocks that a multiprocessor has room for, whatever registers the allocator wants: most of a kernel's work is not
-/// the allocator's, and must have as many warps with one as with another.
+/// Thread blocks that a multiprocessor has room for, whatever registers the allocator wants: most
+/// of a kernel's work is not the allocator's, and must have as many warps with one as with another.
 inline constexpr u32 list_blocks = 8;
 inline launch_shape warp_each(u32 lists) { return shape_for(u64{lists} * warp_lanes, list_threads); }
 WARPHEAP_DEVICE inline u32 warp_of_grid() { return static_cast<u32>(global_thread_index() / warp_lanes); }
@@ -123,7 +125,8 @@ WARPHEAP_DEVICE void for_each_particle(particle_list const& list, u32 slots, Vis
 }
 
 WARPHEAP_DEVICE inline void add(u64& total, u64 part) {
-  if (part) atomic_ref<u64>{total}.fetch_add(part, order::relaxed);  // relaxed: read after the kernel
+  // relaxed: read after the kernel
+  if (part) atomic_ref<u64>{total}.fetch_add(part, order::relaxed);
 }
 
 }  // namespace WARPHEAP_BACKEND

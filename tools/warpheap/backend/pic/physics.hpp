@@ -1,11 +1,13 @@
-// What particles and field do to each other, and no word of allocation: all of it runs the same code whatever allocator
-// the frames come from.
+// What particles and field do to each other, and no word of allocation: all of it runs the same
+// code whatever allocator the frames come from.
 //
-// Units: a cell's side is 1, the plasma frequency of all species together is 1, and charge over mass is -1. A particle's
-// weights on the four nodes around it are whole parts of 2^20 that add up to 2^20, so charge is conserved exactly, sums of
-// weights do not depend on their order, and the same weights that give a node its charge give the particle the node's
-// force: no particle acts on itself, and momentum is conserved to rounding. Sums of energies are fixed point too.
-// Source: Hockney and Eastwood, Computer Simulation Using Particles, 1988: cloud in cell, and leap-frog.
+// Units: a cell's side is 1, the plasma frequency of all species together is 1, and charge over
+// mass is -1. A particle's weights on the four nodes around it are whole parts of 2^20 that add up
+// to 2^20, so charge is conserved exactly, sums of weights do not depend on their order, and the
+// same weights that give a node its charge give the particle the node's force: no particle acts on
+// itself, and momentum is conserved to rounding. Sums of energies are fixed point too.
+// Source: Hockney and Eastwood, Computer Simulation Using Particles, 1988: cloud in cell, and
+// leap-frog.
 #pragma once
 
 #include "particles.hpp"
@@ -18,8 +20,9 @@ inline constexpr u32 weight_log2 = 20;
 inline constexpr float time_step = 0.2f;
 inline constexpr float drift =
     1.5f;  ///< cells in a unit of time, along x; species in turn to the right and to the left
-inline constexpr float spread = 0.3f;    ///< of velocities around the drift, standard deviation
-inline constexpr float fastest = 64.0f;  ///< cells in a step: beyond this a run is lost, and numbers stay numbers
+inline constexpr float spread = 0.3f;  ///< of velocities around the drift, standard deviation
+/// cells in a step: beyond this a run is lost, and numbers stay numbers
+inline constexpr float fastest = 64.0f;
 
 struct vector {
   float x, y;

@@ -1,5 +1,6 @@
-// The particles at the start: so many of each species in every cell, at random places, species in turn drifting to the
-// right and to the left. Two streams through each other are unstable: their energy goes into waves, and particles bunch.
+// The particles at the start: so many of each species in every cell, at random places, species in
+// turn drifting to the right and to the left. Two streams through each other are unstable: their
+// energy goes into waves, and particles bunch.
 #pragma once
 
 #include "move.hpp"
@@ -8,7 +9,8 @@
 namespace warpheap::tool::pic {
 inline namespace WARPHEAP_BACKEND {
 
-/// Kernel: particles of species `which` in the lists of all super cells. What finds no memory is stranded.
+/// Kernel: particles of species `which` in the lists of all super cells. What finds no memory is
+/// stranded.
 struct populate {
   static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
 

@@ -1,8 +1,9 @@
-// One run of `warpheap pic` with one allocator: particles made, steps timed, everything compared with the start, all
-// frames freed. The order of a step: push (by the field), move (leave and settle: what allocates), solve (the new field).
+// One run of `warpheap pic` with one allocator: particles made, steps timed, everything compared
+// with the start, all frames freed. The order of a step: push (by the field), move (leave and
+// settle: what allocates), solve (the new field).
 //
-// A ring_buffer belongs to one species, as in PIConGPU, and gets an equal part of the pool; other allocators serve all
-// species from one heap.
+// A ring_buffer belongs to one species, as in PIConGPU, and gets an equal part of the pool; other
+// allocators serve all species from one heap.
 #pragma once
 
 #include <cmath>
@@ -22,7 +23,8 @@ inline constexpr bool splits_the_pool = false;
 template <creation::ring_buffer_config Config>
 inline constexpr bool splits_the_pool<creation::ring_buffer<Config>> = true;
 
-/// What conserved quantities may change by in a run: energy as a part of itself, momentum of what the drift is worth.
+/// What conserved quantities may change by in a run: energy as a part of itself, momentum of what
+/// the drift is worth.
 inline constexpr double energy_tolerance = 0.02, momentum_tolerance = 1e-3;
 
 template <class Allocator, class Pusher = leap_frog>

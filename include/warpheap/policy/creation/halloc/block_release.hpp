@@ -1,4 +1,5 @@
-// How blocks of chunks are known by their address, and given back: those of a warp that lie in one word by one operation.
+// How blocks of chunks are known by their address, and given back: those of a warp that lie in one
+// word by one operation.
 //
 // A free is one compare-exchange of the word that the block was seen in, so it clears a whole live
 // block or nothing (C2, C5): the chunks that it then subtracts are those that it cleared, whoever
@@ -48,11 +49,13 @@ class block_release {
     lane_group const group =
         group_by(company, reinterpret_cast<u64>(table_.metadata()) + record + 8 * at.word + at.kind);
     u32 const starts = union_of_groups(company, group, at.start);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
+    // The leader's release covers only what this ordered: the other lanes' last writes to their
+    // blocks.
     simt::sync_warp(company);
     u32 freed = 0;
     if (group.leads) freed = release(at, starts);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
+    // them, must be served.
     simt::sync_warp(company);
     freed = simt::shuffle(company, freed, group.leader);
     return popcount(freed) == group.size || is_ours(group.mask, at.start, freed);

@@ -1,17 +1,22 @@
-// The last resort of lanes of one heap and size for whom no head had room: every slab is looked at once, by the lanes side by
-// side, also the busy ones, other rows' heads, and heads of other chunks that are empty; then TBuddy is asked for more.
+// The last resort of lanes of one heap and size for whom no head had room: every slab is looked at
+// once, by the lanes side by side, also the busy ones, other rows' heads, and heads of other chunks
+// that are empty; then TBuddy is asked for more.
 //
-// nullptr means that no suitable block was free during the whole call. So each place has to be seen without room once. A lost
-// race will do: what a read-modify-write found taken was taken at that moment. A search goes on from where it lost, and ends
-// however others come and go. A slab counts as free also while another call moves it, from one set to another or between them
-// and TBuddy: a search waits for it (lock_unused() in slab_supply.hpp), and notices if it missed it (N3).
+// nullptr means that no suitable block was free during the whole call. So each place has to be seen
+// without room once. A lost race will do: what a read-modify-write found taken was taken at that
+// moment. A search goes on from where it lost, and ends however others come and go. A slab counts
+// as free also while another call moves it, from one set to another or between them and TBuddy: a
+// search waits for it (lock_unused() in slab_supply.hpp), and notices if it missed it (N3).
 //
-//   N1  in a slab of our chunks the words decide. Its count may be too high, by promises of calls that will not find a block
-//       or were promised too much. So a search promises itself what it sees, whatever the count says (A1 holds). A call that
-//       was promised a block and finds none gives the promise back and searches itself.
-//   N2  a slab of other chunks is in use unless its count is 0: a promise there holds the whole slab.
-//   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the first look, there is a second
-//       round, and the last, before the mutex is given back: no slab can pass from one side to the other meanwhile.
+//   N1  in a slab of our chunks the words decide. Its count may be too high, by promises of calls
+//       that will not find a block or were promised too much. So a search promises itself what it
+//       sees, whatever the count says (A1 holds). A call that was promised a block and finds none
+//       gives the promise back and searches itself.
+//   N2  a slab of other chunks is in use unless its count is 0: a promise there holds the whole
+//       slab.
+//   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the
+//       first look, there is a second round, and the last, before the mutex is given back: no slab
+//       can pass from one side to the other meanwhile.
 //
 // A crowd on a full heap shares searches (sync/shared_pass.hpp): a call goes by any that began
 // after it did. And a slab whose words were searched in vain keeps a note of that, so only slabs in
@@ -32,8 +37,8 @@ class block_search {
   using steps = typename Table::steps;
 
  public:
-  /// A block, or nullptr: then there was none for us, and the refusal is counted. All lanes of `mask` call, with the same heap
-  /// and size.
+  /// A block, or nullptr: then there was none for us, and the refusal is counted. All lanes of
+  /// `mask` call, with the same heap and size.
   ///
   /// number  of the call, if its leader drew one before; else 0
   WARPHEAP_COLD static void* run(Table table, u32 mask, u32 size, u64 number) {
@@ -43,7 +48,8 @@ class block_search {
 
  private:
   static constexpr u32 none = slab_set::none;
-  static constexpr u32 at_a_time = 4;  ///< slabs whose states a lane asks for before it waits for the first
+  /// slabs whose states a lane asks for before it waits for the first
+  static constexpr u32 at_a_time = 4;
 
   /// In this order. The leader has the mutex in the last two.
   enum class stage : u32 { round, mutex, tbuddy, second_round };
@@ -138,7 +144,8 @@ class block_search {
     return now.unused() || (now.serves(kind_) && !table().is_noted_full(slab, now, length_));
   }
 
-  /// Tries to get the mutex, with which TBuddy may be asked. Meanwhile our row may have come by a head: the head, else `none`.
+  /// Tries to get the mutex, with which TBuddy may be asked. Meanwhile our row may have come by a
+  /// head: the head, else `none`.
   WARPHEAP_DEVICE u32 lock_moving() {
     spin_mutex const moving = table().moving();
     u32 locked = 0, moved = 0, head = none;
@@ -185,8 +192,9 @@ class block_search {
     return promised;
   }
 
-  /// Takes blocks of a slab of our chunks for those of us who have none, from a random word on. Gives back what is left of the
-  /// `promised` blocks, or of those that it was promised in their place (N1). False if the slab is not of our chunks any more.
+  /// Takes blocks of a slab of our chunks for those of us who have none, from a random word on.
+  /// Gives back what is left of the `promised` blocks, or of those that it was promised in their
+  /// place (N1). False if the slab is not of our chunks any more.
   ///
   /// waiting  the lanes that have none
   /// before   what lock_unused() saw, if nothing is promised; the leader's
@@ -227,7 +235,8 @@ class block_search {
     return true;
   }
 
-  /// Promises us blocks of a slab, as many as we want, whatever its count says (N1). 0 if it is not of our chunks any more.
+  /// Promises us blocks of a slab, as many as we want, whatever its count says (N1). 0 if it is not
+  /// of our chunks any more.
   WARPHEAP_DEVICE u32 promise(u32 slab, u32 wanted) const {
     u32 promised = 0;
     if (group_.leads) {
@@ -239,7 +248,8 @@ class block_search {
     return promised;
   }
 
-  /// Takes up to `most` of the blocks that start at `starts` in a word. One lane; each start is tried once.
+  /// Takes up to `most` of the blocks that start at `starts` in a word. One lane; each start is
+  /// tried once.
   WARPHEAP_DEVICE u32 take_some(u32 slab, u32 word, u32 starts, u32 most) const {
     u32 got = 0;
     WARPHEAP_NO_UNROLL
@@ -256,7 +266,8 @@ class block_search {
   WARPHEAP_DEVICE void note_full(u32 slab, slab_state before) const {
     // An empty one may have got another kind meanwhile, at the same version.
     if (!before.serves(kind_) || before.empty()) return;
-    // relaxed: whoever believes it has read a state of the same version. Of two at once one is lost, and looked at again.
+    // relaxed: whoever believes it has read a state of the same version. Of two at once one is
+    // lost, and looked at again.
     atomic_ref<u64> const note = table().note(slab);
     note.store(before.noting_full(note.load(order::relaxed), length_), order::relaxed);
   }

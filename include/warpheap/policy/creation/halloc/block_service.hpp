@@ -1,9 +1,12 @@
-// How lanes that ask for one size get their blocks: from the head of their row, at the places of their numbers, and if that does
-// not do, step by step with more effort: other places of the head, the next head, and a search of everything.
+// How lanes that ask for one size get their blocks: from the head of their row, at the places of
+// their numbers, and if that does not do, step by step with more effort: other places of the head,
+// the next head, and a search of everything.
 //
-// On the quick path a leader makes two additions, one to the row's word, which numbers the requests and names the head, and one
-// to the head's state, which promises the chunks; then each run of places is taken by one lane for those who have a part of it.
-// Source: Adinetz and Pleiter 2014. Differs: the promise before the bits, runs in place of single bits, bounded probes.
+// On the quick path a leader makes two additions, one to the row's word, which numbers the requests
+// and names the head, and one to the head's state, which promises the chunks; then each run of
+// places is taken by one lane for those who have a part of it.
+// Source: Adinetz and Pleiter 2014. Differs: the promise before the bits, runs in place of single
+// bits, bounded probes.
 #pragma once
 
 #include "block_search.hpp"
@@ -16,8 +19,9 @@ class block_service {
  public:
   WARPHEAP_DEVICE explicit block_service(Table const& table) : table_{table} {}
 
-  /// Blocks of one size for the lanes of a group. All lanes of `company` call together, each with its group in it: collectives
-  /// of many masks would be served one after the other, so the groups talk in one.
+  /// Blocks of one size for the lanes of a group. All lanes of `company` call together, each with
+  /// its group in it: collectives of many masks would be served one after the other, so the groups
+  /// talk in one.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size) const {
     u32 const entry = table_.my_entry(size), length = length_of(size);
     // Read before the additions, which throw away what is cached.
@@ -84,7 +88,8 @@ class block_service {
     WARPHEAP_DEVICE static u32 blocks_of(u32 packed) { return packed >> slab_bits; }
   };
 
-  /// Numbers for `wanted` requests, and blocks of the head for as many as it has room. Any lane alone.
+  /// Numbers for `wanted` requests, and blocks of the head for as many as it has room. Any lane
+  /// alone.
   WARPHEAP_DEVICE lead ask_head(u32 entry, place_rule const& rule, u32 size, u32 wanted) const {
     // relaxed: the numbers are distinct, and the head says for itself what it is.
     u64 const before = table_.head(entry).fetch_add(u64{wanted} << Table::head_bits, order::relaxed);
@@ -104,7 +109,8 @@ class block_service {
     return got;
   }
 
-  /// The rest of serve(), for those who got nothing yet, all of `mask`; some have a promise of `slab`.
+  /// The rest of serve(), for those who got nothing yet, all of `mask`; some have a promise of
+  /// `slab`.
   WARPHEAP_COLD static void* serve_slowly(Table table, u32 mask, u32 size, u32 slab, u32 number, bool promised) {
     u64 call = 0;  // its number, drawn by whoever led us when it was needed
     WARPHEAP_NO_UNROLL
@@ -131,7 +137,8 @@ class block_service {
   }
   static constexpr u32 most_in_vain = 3;
 
-  /// A block for who has a promise, at the places of its number; nullptr if it met none. Any lane alone.
+  /// A block for who has a promise, at the places of its number; nullptr if it met none. Any lane
+  /// alone.
   WARPHEAP_DEVICE void* probe(u32 slab, u32 size, u32 number) const {
     place_rule const rule = table_.rule(table_.my_entry(size));
     u32 const length = length_of(size), first = rule.probe.first(number);
@@ -153,7 +160,8 @@ class block_service {
         free &= ~seen;
         ++vain;
       }
-      // While hashing, a look at the slab's note now and then: it may have become known that there is no room.
+      // While hashing, a look at the slab's note now and then: it may have become known that there
+      // is no room.
       if (turn % Table::config.check_every == Table::config.check_every - 1 &&
           table_.is_noted_full(slab, table_.load(slab), length))
         break;
@@ -162,9 +170,9 @@ class block_service {
     return nullptr;
   }
 
-  /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and then a search must follow, or
-  /// it is known that there is nothing: then the call has a number. Any lane alone; waits for those who replace the head, for
-  /// a while.
+  /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and
+  /// then a search must follow, or it is known that there is nothing: then the call has a number.
+  /// Any lane alone; waits for those who replace the head, for a while.
   WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted, u64& call) const {
     u32 const entry = table_.my_entry(size), kind = kind_of(size), length = length_of(size);
     place_rule const rule = table_.rule(entry);
@@ -174,14 +182,15 @@ class block_service {
       // relaxed: hints, as the next one; the promise checks.
       bool const held = (table_.lock_of(entry).load(order::relaxed) & Table::row_lock) != 0;
       u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
-      // A row without a head found none when it looked. Somebody is about to search: that will do for us, if we called before.
+      // A row without a head found none when it looked. Somebody is about to search: that will do
+      // for us, if we called before.
       if (head == 0) {
         if (call == 0) call = table_.pass().draw();
         if (table_.is_answered(Table::pass_for_size(size), call)) return lead::none();
       }
       if (head == 0 && naps != 0 && !held) {
-        // Who replaced it while we waited found none, and is about to search. We wait for its answer, and not in line for a
-        // try of our own.
+        // Who replaced it while we waited found none, and is about to search. We wait for its
+        // answer, and not in line for a try of our own.
         if (++headless == most_headless) return {};
         ++naps;
         nap.pause();
@@ -198,7 +207,8 @@ class block_service {
       auto const outcome = slab_supply<Table>::replace(table_, entry, head);
       if (outcome == replaced::none_found) return {};
       if (outcome != replaced::by_others) continue;
-      // Who replaces the head runs, and may have to wait for TBuddy. Not to wait for it would cost a slab a warp.
+      // Who replaces the head runs, and may have to wait for TBuddy. Not to wait for it would cost
+      // a slab a warp.
       ++naps;
       nap.pause();
       table_.add_work(count::waits, 1);

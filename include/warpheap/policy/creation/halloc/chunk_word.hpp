@@ -25,7 +25,8 @@
 // compare-exchange of that word frees this block or nothing, however late the free is and whatever
 // became of the slab meanwhile.
 //
-// Pure functions. Source: a bit a chunk, and blocks of several: Adinetz and Pleiter 2014. The joined bits are ours.
+// Pure functions. Source: a bit a chunk, and blocks of several: Adinetz and Pleiter 2014. The
+// joined bits are ours.
 #pragma once
 
 #include "sizes.hpp"

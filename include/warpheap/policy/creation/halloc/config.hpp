@@ -8,7 +8,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of halloc. Name the fields that differ from the defaults; a named constexpr value serves as template argument.
+/// Tuning of halloc. Name the fields that differ from the defaults; a named constexpr value serves
+/// as template argument.
 struct halloc_config {
   /// Largest slab, a power of two, 16 KiB to 8 MiB; a pool has at least 64 where it can.
   u32 slab_bytes{WARPHEAP_HALLOC_SLAB_BYTES};
@@ -68,12 +69,13 @@ struct halloc_work {
   u64 word_looks = 0;    ///< of searches at words of slabs
   u64 dry_rows = 0;      ///< replacements of rows in use for which no next head was ready
   u64 waits = 0;         ///< naps of groups while others replaced their head
-  /// Cycles of who replaced a head, in all and the longest: from when it had the row to when the row was in service again, and
-  /// to when the next head was found as well.
+  /// Cycles of who replaced a head, in all and the longest: from when it had the row to when the
+  /// row was in service again, and to when the next head was found as well.
   u64 replacing_cycles = 0, longest_replacing_cycles = 0, caching_cycles = 0, longest_caching_cycles = 0;
 };
 
-/// Whether every part of the allocator can work with `config`; static_assert tells which rule is broken.
+/// Whether every part of the allocator can work with `config`; static_assert tells which rule is
+/// broken.
 template <halloc_config Config>
 struct checked_halloc_config {
   static_assert(is_power_of_two(Config.slab_bytes) && Config.slab_bytes >= 16384 && Config.slab_bytes <= 8u << 20,

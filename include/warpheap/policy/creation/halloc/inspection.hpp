@@ -1,4 +1,5 @@
-// How a halloc heap is laid out and made ready, and a quiet one seen from the host: its words copied once, then read by plain
+// How a halloc heap is laid out and made ready, and a quiet one seen from the host: its words
+// copied once, then read by plain
 // code.
 #pragma once
 
@@ -60,10 +61,12 @@ struct halloc_plan {
     return reinterpret_cast<u8*>(align_up(end, slab_geometry::spacing));
   }
 
-  static constexpr size_t start_alignment = size_t{1} << 20;  ///< of a pool of slabs alone, as of TBuddy's
+  /// of a pool of slabs alone, as of TBuddy's
+  static constexpr size_t start_alignment = size_t{1} << 20;
 };
 
-/// The plan of a heap of `pool_bytes` on a device of `multiprocessors`. Throws std::invalid_argument if that is no slab.
+/// The plan of a heap of `pool_bytes` on a device of `multiprocessors`. Throws
+/// std::invalid_argument if that is no slab.
 inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const& config, u32 multiprocessors) {
   u32 slab_log2 = pool_bytes >> 20 != 0 ? log2_floor(pool_bytes / 64) : 14;
   slab_log2 = std::clamp(slab_log2, 14u, log2_floor(config.slab_bytes));
@@ -140,7 +143,8 @@ class halloc_snapshot {
     return counted;
   }
 
-  /// Calls visit(address, bytes) for every live block in address order, those of a slab in place of the slab.
+  /// Calls visit(address, bytes) for every live block in address order, those of a slab in place of
+  /// the slab.
   template <class Visitor>
   void for_each_live(Visitor visit) const {
     table_.large().for_each_live([&](void* memory, size_t bytes) {

@@ -1,5 +1,6 @@
-// The last resort for blocks of TBuddy, which had none: what slabs keep is brought back to it first, the free ones and the
-// empty ones, be they heads or not. If TBuddy has none then, there is none.
+// The last resort for blocks of TBuddy, which had none: what slabs keep is brought back to it
+// first, the free ones and the empty ones, be they heads or not. If TBuddy has none then, there is
+// none.
 //
 // All of that is done with the mutex held (P1), so what was brought back stays at TBuddy until it
 // is asked, but for what other callers of it take. nullptr means what TBuddy's does: at one instant
@@ -17,8 +18,8 @@ namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 template <class Table>
 class large_search {
  public:
-  /// A block of the order for each lane of `mask`, as far as there are. All lanes of the mask call, with the same heap and
-  /// order. `alignment` is more than a block's size, or 0.
+  /// A block of the order for each lane of `mask`, as far as there are. All lanes of the mask call,
+  /// with the same heap and order. `alignment` is more than a block's size, or 0.
   WARPHEAP_COLD static void* run(Table table, u32 mask, u32 order, size_t alignment) {
     lane_group const group = group_of(mask);
     // What any of us knows to have been freed, all of us find.
@@ -49,8 +50,8 @@ class large_search {
     return memory;
   }
 
-  /// Brings all that is free or empty back to TBuddy, by the lanes of `group` side by side, one of which holds the mutex (P1).
-  /// All lanes of the group call.
+  /// Brings all that is free or empty back to TBuddy, by the lanes of `group` side by side, one of
+  /// which holds the mutex (P1). All lanes of the group call.
   WARPHEAP_DEVICE static void bring_back(Table const& table, lane_group const& group) {
     slab_supply<Table> const supply{table};
     slab_state seen;
@@ -60,8 +61,8 @@ class large_search {
   }
 
  private:
-  /// Waits for the mutex. False if another search has answered for us, which then was not for an alignment: where there is no
-  /// block, there is none at a multiple of more.
+  /// Waits for the mutex. False if another search has answered for us, which then was not for an
+  /// alignment: where there is no block, there is none at a multiple of more.
   WARPHEAP_DEVICE static bool lock(Table const& table, u32 order, u64 number) {
     spin_mutex const moving = table.moving();
     for (backoff nap; !table.is_answered(Table::pass_for_order(order), number); nap.pause())

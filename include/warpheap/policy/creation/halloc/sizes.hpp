@@ -5,8 +5,9 @@
 //   chunk   16  24  16  24  16  24   16   24  256  384  256  384   256   384   256   384
 //   chunks   1   1   2   2   4   4    8    8    1    1    2    2     4     4     8     8
 //
-// One doubling after the other, with a step half way: a count of leading zeros finds a size, and no request above 16 bytes
-// wastes more than a third of its block. Blocks of an even size are aligned to it, those of an odd one to a third of it.
+// One doubling after the other, with a step half way: a count of leading zeros finds a size, and no
+// request above 16 bytes wastes more than a third of its block. Blocks of an even size are aligned
+// to it, those of an odd one to a third of it.
 // Source: Adinetz and Pleiter 2014.
 #pragma once
 
@@ -34,7 +35,8 @@ WARPHEAP_HOST_DEVICE constexpr u32 size_for(u32 bytes) {
   u32 const doubling = highest_bit(bytes - 1);
   return 2 * (doubling - 4) + (bytes <= 3u << (doubling - 1) ? 1 : 2);
 }
-/// The smallest of at least `bytes` whose blocks are aligned to `alignment`, a power of two; `sizes` if there is none.
+/// The smallest of at least `bytes` whose blocks are aligned to `alignment`, a power of two;
+/// `sizes` if there is none.
 WARPHEAP_HOST_DEVICE constexpr u32 aligned_size_for(u64 alignment, u64 bytes) {
   if (bytes > largest_bytes) return sizes;
   u32 size = size_for(static_cast<u32>(bytes));
@@ -49,7 +51,8 @@ static_assert(size_of(kind_of(13), length_of(13)) == 13 && chunk_bytes(kind_of(1
 static_assert(aligned_size_for(64, 16) == 4 && aligned_size_for(8, 20) == 1 && aligned_size_for(16, 20) == 2);
 static_assert(aligned_size_for(1024, 2500) == 15 && aligned_size_for(2048, 2500) == sizes);
 
-/// Chunks of a kind in a slab: a multiple of 8, so that blocks of each length fill it, and of 64 where that costs nothing.
+/// Chunks of a kind in a slab: a multiple of 8, so that blocks of each length fill it, and of 64
+/// where that costs nothing.
 WARPHEAP_HOST_DEVICE constexpr u32 capacity_of(u32 kind, u32 slab_log2) {
   u32 const units = 1u << (slab_log2 - 4 - kind / 2 * 4);
   u32 const chunks = kind % 2 ? units * 2 / 3 : units;

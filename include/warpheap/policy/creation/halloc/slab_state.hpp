@@ -1,23 +1,31 @@
-// One slab's state in one 64-bit word, so that every change is one atomic operation; and a note beside it.
+// One slab's state in one 64-bit word, so that every change is one atomic operation; and a note
+// beside it.
 //
 //    63            31    30     29 28   27 26   25 24   23     0
 //   |    version    |  head  | length |  kind  | phase  |  used   |     state
 //   |    version    |         0                         | no room |     note
 //
 //   used      chunks promised to callers, and transients: promises that are about to be given back
-//   phase     none: TBuddy's memory. free: nobody's chunks, in the set of free slabs. live. locked: one thread is at work
-//   kind      of its chunks; length: of the blocks that it was last a head for, log2 of chunks. Of a live slab
+//   phase     none: TBuddy's memory. free: nobody's chunks, in the set of free slabs. live. locked:
+//             one thread is at work
+//   kind      of its chunks; length: of the blocks that it was last a head for, log2 of chunks. Of
+//             a live slab
 //   head      some row takes blocks from it, or has it ready; it is in no set
-//   version   how often room was left, modulo 2^33: since nothing else counts it up, equal versions have none between them
-//   no room   bit l: a search saw no block of 2^l chunks, in a look at all words that began at this version
+//   version   how often room was left, modulo 2^33: since nothing else counts it up, equal versions
+//             have none between them
+//   no room   bit l: a search saw no block of 2^l chunks, in a look at all words that began at this
+//             version
 //
-//   A1  used >= taken bits of the slab: chunks are promised before they are taken, and cleared before they are subtracted.
+//   A1  used >= taken bits of the slab: chunks are promised before they are taken, and cleared
+//       before they are subtracted.
 //   A2  every subtraction raises the version, is a release, and settles what it leaves.
-//   A3  a slab is locked with used = 0 alone. By A1 and A2 no chunk of it is taken then, and no clear is on its way: the
-//       thread that locks it (acquire) has seen all of them. So it may serve another kind at once.
-//   A4  a note of the state's version is true: what was clear at the look is the part of no whole block, and what was
-//       cleared since belongs to frees that have not returned. It needs no clearing: the next subtraction outdates it (A2),
-//       and a slab that had a chunk in use at the look gets no other life before that.
+//   A3  a slab is locked with used = 0 alone. By A1 and A2 no chunk of it is taken then, and no
+//       clear is on its way: the thread that locks it (acquire) has seen all of them. So it may
+//       serve another kind at once.
+//   A4  a note of the state's version is true: what was clear at the look is the part of no whole
+//       block, and what was cleared since belongs to frees that have not returned. It needs no
+//       clearing: the next subtraction outdates it (A2), and a slab that had a chunk in use at the
+//       look gets no other life before that.
 //   A5  head and length change only while the slab is live; a locked slab has none.
 //   A6  transients <= 8 chunks a resident thread, so used < 2^24.
 #pragma once
@@ -69,7 +77,8 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr bool is_full_by(u64 note, u32 length) const {
     return note >> version_shift == version() && (note >> length & 1) != 0;
   }
-  /// The note that there was no room for 2^length chunks, nor for more, besides what `note` says of the same version.
+  /// The note that there was no room for 2^length chunks, nor for more, besides what `note` says of
+  /// the same version.
   WARPHEAP_HOST_DEVICE constexpr u64 noting_full(u64 note, u32 length) const {
     u64 const kept = note >> version_shift == version() ? note & 15 : 0;
     return version() << version_shift | kept | (15u << length & 15u);

@@ -1,22 +1,27 @@
-// Which slab a row takes its blocks from. For one lane alone, without a collective: who is at work here holds a slab or a row
-// that others may be waiting for.
+// Which slab a row takes its blocks from. For one lane alone, without a collective: who is at work
+// here holds a slab or a row that others may be waiting for.
 //
-// Slabs come, in this order, from the normal ones of the size, the sparse ones of the same chunks, the free ones, TBuddy, and
-// last from the busy ones. Who takes a slab from a set takes it out first, and makes it a head by one compare-exchange of a
-// state that fits: that is its lock. What does not fit goes to the set where it belongs.
+// Slabs come, in this order, from the normal ones of the size, the sparse ones of the same chunks,
+// the free ones, TBuddy, and last from the busy ones. Who takes a slab from a set takes it out
+// first, and makes it a head by one compare-exchange of a state that fits: that is its lock. What
+// does not fit goes to the set where it belongs.
 //
-// A head is replaced when it is 83.5% full, by who brought it there; meanwhile others take the rest of it. The next head was
-// found ahead of time, so that the row is locked for a few atomics only, and the search for one more is after that, by as
-// many at a time as have replaced a head. A row that was found without a next head while it was in use has one more of them
-// from then on, four at most: a crowd takes a slab of large blocks in less time than a search needs.
+// A head is replaced when it is 83.5% full, by who brought it there; meanwhile others take the rest
+// of it. The next head was found ahead of time, so that the row is locked for a few atomics only,
+// and the search for one more is after that, by as many at a time as have replaced a head. A row
+// that was found without a next head while it was in use has one more of them from then on, four at
+// most: a crowd takes a slab of large blocks in less time than a search needs.
 //
-//   P1  slabs come from TBuddy and go back under a mutex; before it is given back, the move is counted. So two equal counts
-//       have no move between them, and the thread that holds the mutex knows that no slab is on its way.
-//   P2  head bit => some row has the slab as its head or as one of its next ones, or a call in progress is about to, or was.
-//   P3  a row's head changes under its lock, and a next head is taken under it; to a place that has none, anyone gives one.
-//   P4  a thread that has locked a slab waits for nobody who waits for a locked slab or for the mutex, until it has ended the
-//       lock; for TBuddy only while it holds the mutex. So whoever waits for a locked slab, with or without the mutex, waits
-//       for a running thread.
+//   P1  slabs come from TBuddy and go back under a mutex; before it is given back, the move is
+//       counted. So two equal counts have no move between them, and the thread that holds the mutex
+//       knows that no slab is on its way.
+//   P2  head bit => some row has the slab as its head or as one of its next ones, or a call in
+//       progress is about to, or was.
+//   P3  a row's head changes under its lock, and a next head is taken under it; to a place that has
+//       none, anyone gives one.
+//   P4  a thread that has locked a slab waits for nobody who waits for a locked slab or for the
+//       mutex, until it has ended the lock; for TBuddy only while it holds the mutex. So whoever
+//       waits for a locked slab, with or without the mutex, waits for a running thread.
 //
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
 #pragma once
@@ -43,8 +48,8 @@ class slab_supply {
   WARPHEAP_DEVICE bool lock_free(u32 slab) const {
     slab_state seen = table().load(slab);
     bool won = false;
-    // A6: transients stay in the count; each takes its own part back. acquire: the slab as it was left happens before we use
-    // it; pairs with the release in unlock_free().
+    // A6: transients stay in the count; each takes its own part back. acquire: the slab as it was
+    // left happens before we use it; pairs with the release in unlock_free().
     while (!won && seen.phase() == slab_phase::free)
       won = table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
     if (Table::steps::locks_free_slabs && !won) return false;
@@ -52,8 +57,9 @@ class slab_supply {
     return true;
   }
 
-  /// Locks a slab of which nobody has a chunk, be it free or empty. Waits while another call has it locked, which may only be
-  /// putting it elsewhere (P4). If the slab is in use, false, and `seen` says how.
+  /// Locks a slab of which nobody has a chunk, be it free or empty. Waits while another call has it
+  /// locked, which may only be putting it elsewhere (P4). If the slab is in use, false, and `seen`
+  /// says how.
   WARPHEAP_DEVICE bool lock_unused(u32 slab, slab_state& seen) const {
     constexpr u64 never = ~u64{0};
     u64 lost = never;  // at this version
@@ -73,7 +79,8 @@ class slab_supply {
     }
   }
 
-  /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit for a row.
+  /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit for a
+  /// row.
   WARPHEAP_DEVICE void publish(u32 slab, u32 size, u32 chunks, bool head) const {
     // relaxed: ordered by the release below; free gets it with the block.
     table().role(slab).store(1 + kind_of(size), order::relaxed);
@@ -82,8 +89,9 @@ class slab_supply {
     table().state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
   }
 
-  /// A slab that was TBuddy's until now, or one that is free by now, locked; `none` if TBuddy has none. While there are plenty it
-  /// takes some more at a time, which are free then: one block of TBuddy takes as long as sixty-four.
+  /// A slab that was TBuddy's until now, or one that is free by now, locked; `none` if TBuddy has
+  /// none. While there are plenty it takes some more at a time, which are free then: one block of
+  /// TBuddy takes as long as sixty-four.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
     spin_mutex const moving = table().moving();  // P1
@@ -110,7 +118,8 @@ class slab_supply {
     u32 const first = static_cast<u32>(table().slab_at(table().offset_of(memory)));
     WARPHEAP_NO_UNROLL
     for (u32 slab = first; slab != first + (1u << more); ++slab) {
-      // relaxed: the slab is ours by TBuddy, which orders us after who gave it back; unlock_free() and publish() release.
+      // relaxed: the slab is ours by TBuddy, which orders us after who gave it back; unlock_free()
+      // and publish() release.
       table().role(slab).store(1, order::relaxed);
       table().state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
     }
@@ -161,8 +170,9 @@ class slab_supply {
     u32 next = take_next(entry, size);
     bool const dry = next == 0;
     if (dry) next = find(table(), size, false) + 1;
-    // No head at all is better than one without room: a crowd would promise itself blocks of it, and take them back.
-    // relaxed: whoever uses it asks the slab. Only the low part changes: it comes to be `next` exactly.
+    // No head at all is better than one without room: a crowd would promise itself blocks of it,
+    // and take them back. relaxed: whoever uses it asks the slab. Only the low part changes: it
+    // comes to be `next` exactly.
     table().head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
     u64 const wanted = dry && head != 0 && more_ahead + 1 < Table::most_ahead ? more_ahead + 1 : more_ahead;
     unlock(entry, wanted);
@@ -189,7 +199,8 @@ class slab_supply {
     for (u32 i = 0; i < Table::most_ahead; ++i) {
       atomic_ref<u64> const place = table().next_head(entry, i);
       if (place.load(order::relaxed) == 0) continue;
-      // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0: nobody else takes (P3).
+      // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0:
+      // nobody else takes (P3).
       u32 const next = static_cast<u32>(place.exchange(0, order::acquire));
       if (may_serve(next - 1, size)) return next;
       retire(next - 1);
@@ -197,8 +208,8 @@ class slab_supply {
     return 0;
   }
 
-  /// Finds next heads until the row has `wanted`, two at most: others are at it, too. What is more than one only while free slabs
-  /// are many.
+  /// Finds next heads until the row has `wanted`, two at most: others are at it, too. What is more
+  /// than one only while free slabs are many.
   WARPHEAP_DEVICE void fill_ahead(u32 entry, u32 size, u32 wanted) const {
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < 2; ++turn) {
@@ -223,7 +234,8 @@ class slab_supply {
     return false;
   }
 
-  /// Whether a slab that was found ahead of time may still be what it was found for; others may have taken it for another kind.
+  /// Whether a slab that was found ahead of time may still be what it was found for; others may
+  /// have taken it for another kind.
   WARPHEAP_DEVICE bool may_serve(u32 slab, u32 size) const {
     slab_state const now = table().load(slab);
     return now.serves(kind_of(size)) && now.head() && fits(slab, now, size, table().busy_limit(kind_of(size)));
@@ -231,8 +243,8 @@ class slab_supply {
 
   /// Takes a slab from its row to where it belongs (A7).
   WARPHEAP_DEVICE void retire(u32 slab) const {
-    // acquire: as in lock_empty(). Another row's head may have come to be here meanwhile: it will be in two places, and no
-    // harm is done.
+    // acquire: as in lock_empty(). Another row's head may have come to be here meanwhile: it will
+    // be in two places, and no harm is done.
     slab_state const old{table().state(slab).fetch_and(~slab_state::head_bit, order::acquire)};
     if (!old.live()) return;
     table().set(table().set_of(old)).add(slab);
@@ -245,8 +257,9 @@ class slab_supply {
            !table().is_noted_full(slab, now, length);
   }
 
-  /// A head for the size; `none` if we saw none, which is not to say that there is none. Ahead of time only what costs others
-  /// nothing. A call: two copies of it would be four thousand instructions.
+  /// A head for the size; `none` if we saw none, which is not to say that there is none. Ahead of
+  /// time only what costs others nothing. A call: two copies of it would be four thousand
+  /// instructions.
   WARPHEAP_COLD static u32 find(Table table, u32 size, bool ahead) { return slab_supply{table}.find(size, ahead); }
   WARPHEAP_DEVICE u32 find(u32 size, bool ahead) const {
     u32 const kind = kind_of(size);
@@ -275,21 +288,24 @@ class slab_supply {
     return table().set(Table::free_slabs).count_near(scattered(slabs)) >= (drawn + 3) / 4 || is_plenty();
   }
 
-  /// A head of at most `most_used` chunks from a set. Some tries: what does not fit comes to a set where it does.
+  /// A head of at most `most_used` chunks from a set. Some tries: what does not fit comes to a set
+  /// where it does.
   WARPHEAP_DEVICE u32 take(u32 which, u32 size, u32 most_used) const {
     slab_set const from = table().set(which);
     WARPHEAP_NO_UNROLL
     for (u32 tries = 0; tries < most_tries; ++tries) {
       u32 const slab = from.find(scattered(table().slabs()));
       if (slab == none) return none;
-      if (!from.remove(slab)) continue;  // acquire: the state that made it belong there is what we see, or a later one
+      // acquire: the state that made it belong there is what we see, or a later one
+      if (!from.remove(slab)) continue;
       if (try_head(slab, size, most_used)) return slab;
     }
     return none;
   }
   static constexpr u32 most_tries = 4;
 
-  /// Makes a slab that we took out of a set a head. If it does not fit it goes where it belongs (S1).
+  /// Makes a slab that we took out of a set a head. If it does not fit it goes where it belongs
+  /// (S1).
   WARPHEAP_DEVICE bool try_head(u32 slab, u32 size, u32 most_used) const {
     u64 const as = u64{length_of(size)} << slab_state::length_shift;
     slab_state now = table().load(slab);

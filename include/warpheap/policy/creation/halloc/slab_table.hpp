@@ -3,16 +3,22 @@
 //   pool                       slab 0 | slab 1 | ... | rest    the pool: TBuddy's, of which slabs are blocks; or, of a split
 //                                                              pool, the part that is slabs alone
 //   base                       rows                            128 bytes a row and size: head and counter, its lock, where
-//                                                              in a slab blocks are looked for, the next heads
+//                                                              in a slab blocks are looked for, the
+//                                                              next heads
 //                              record 0 | record 1 | ...       a slab's state and note, 128 bytes; its words of 32 chunks
-//                              roles                           what free reads: 1 + the kind of a slab's chunks, and 0 if it is
-//                                                              TBuddy's memory. A free slab keeps its last kind
-//                              sets                            of slabs: free; sparse and busy by kind; normal by size
+//                              roles                           what free reads: 1 + the kind of a
+//                                                              slab's chunks, and 0 if it is
+//                                                              TBuddy's memory. A free slab keeps
+//                                                              its last kind
+//                              sets                            of slabs: free; sparse and busy by
+//                                                              kind; normal by size
 //                              control                         numbers of searches, a mutex, counts
 //
-//   A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy one, by how much of it is taken, or
-//       in one by which whoever takes it finds where it belongs (S1, S2).
-//   A8  a slab is in the set of free slabs if and only if it is free: both change while it is locked.
+//   A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy one, by
+//       how much of it is taken, or in one by which whoever takes it finds where it belongs (S1,
+//       S2).
+//   A8  a slab is in the set of free slabs if and only if it is free: both change while it is
+//       locked.
 #pragma once
 
 #include "../../../structure/slab_set.hpp"
@@ -40,7 +46,8 @@ struct careful_steps {
   static constexpr bool rechecks_head = true;
   /// Whether who takes a free slab must win its lock (A8).
   static constexpr bool locks_free_slabs = true;
-  /// Whether a search decides by words (N1), waits for locked slabs, goes on from where it lost, and heeds moves (N3).
+  /// Whether a search decides by words (N1), waits for locked slabs, goes on from where it lost,
+  /// and heeds moves (N3).
   static constexpr bool decides_by_words = true, waits_for_locked_slabs = true, goes_on = true, heeds_moves = true;
   /// Whether a call believes later searches alone, and notes of the state's version alone (A4).
   static constexpr bool compares_numbers = true, compares_versions = true;
@@ -133,8 +140,8 @@ class slab_table {
   WARPHEAP_HOST_DEVICE slab_table(u8* base, u8* pool, slab_geometry geometry, large_heap const& large)
       : base_{base}, pool_{pool}, geometry_{geometry}, large_{large} {}
 
-  /// The same table, of whose sizes the compiler knows nothing from here on: for loops off the common path, which would keep
-  /// all that follows from them in registers.
+  /// The same table, of whose sizes the compiler knows nothing from here on: for loops off the
+  /// common path, which would keep all that follows from them in registers.
   WARPHEAP_DEVICE slab_table afresh() const { return {base_, pool_, {warpheap::afresh(geometry_.packed)}, large_}; }
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
@@ -156,7 +163,8 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u64> state(u32 slab) const { return atomic_ref<u64>{*record(slab)}; }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
   WARPHEAP_DEVICE atomic_ref<u64> note(u32 slab) const { return atomic_ref<u64>{record(slab)[1]}; }
-  /// Whether a search has noted that a slab in the state `now` has no room for 2^length chunks (A4).
+  /// Whether a search has noted that a slab in the state `now` has no room for 2^length chunks
+  /// (A4).
   WARPHEAP_DEVICE bool is_noted_full(u32 slab, slab_state now, u32 length) const {
     // relaxed, as the state: it is the version in both that says that they belong together.
     u64 const noted = note(slab).load(order::relaxed);
@@ -174,7 +182,8 @@ class slab_table {
   WARPHEAP_DEVICE u32 my_entry(u32 size) const { return entry_of(simt::sm_id() & (geometry_.rows() - 1), size); }
   /// Counter * 2^24 + head slab + 1; 0 in the low part: no head.
   WARPHEAP_DEVICE atomic_ref<u64> head(u32 entry) const { return atomic_ref<u64>{*row_words(entry)}; }
-  /// Set while somebody replaces the head: row_lock; beside it, how many next heads the row wants to have beyond the first.
+  /// Set while somebody replaces the head: row_lock; beside it, how many next heads the row wants
+  /// to have beyond the first.
   WARPHEAP_DEVICE atomic_ref<u64> lock_of(u32 entry) const { return atomic_ref<u64>{row_words(entry)[lock_word]}; }
   /// One of the next heads, + 1; 0: none.
   WARPHEAP_DEVICE atomic_ref<u64> next_head(u32 entry, u32 i) const {
@@ -204,17 +213,19 @@ class slab_table {
     return now.used() <= sparse_limit(now.kind()) ? sparse(now.kind()) : normal(now.size());
   }
 
-  /// Promises `chunks` blindly and returns what was there before. What that does not allow must be given back by subtract().
+  /// Promises `chunks` blindly and returns what was there before. What that does not allow must be
+  /// given back by subtract().
   WARPHEAP_DEVICE slab_state promise(u32 slab, u32 chunks) const {
-    // acquire: the slab as its maker left it happens before we use it; pairs with the release in slab_supply::publish().
+    // acquire: the slab as its maker left it happens before we use it; pairs with the release in
+    // slab_supply::publish().
     return {state(slab).fetch_add(chunks, order::acquire)};
   }
 
   /// Leaves room for this many chunks, after their bits were cleared or because they were never set
   /// (A2).
   WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
-    // release: the cleared bits happen before the next look for room, or the next life of the slab; pairs with lock_empty()
-    // and slab_supply::lock_unused().
+    // release: the cleared bits happen before the next look for room, or the next life of the slab;
+    // pairs with lock_empty() and slab_supply::lock_unused().
     slab_state const old{state(slab).fetch_add(slab_state::leaving(chunks), order::release)};
     slab_state const now{old.word + slab_state::leaving(chunks)};
     if (now.live() && (now.used() == 0 || moves_down(old, now))) settle(*this, slab, old, now);
@@ -257,7 +268,8 @@ class slab_table {
     if constexpr (config.counts_work) add_count(which, more);
   }
   WARPHEAP_DEVICE static u64 work_clock() { return config.counts_work ? simt::clock() : 0; }
-  /// Cycles of this multiprocessor since `began`, a work_clock(): into a sum, and into the count after it if none took longer.
+  /// Cycles of this multiprocessor since `began`, a work_clock(): into a sum, and into the count
+  /// after it if none took longer.
   WARPHEAP_DEVICE void add_cycles(count which, u64 began) const {
     if constexpr (config.counts_work) {
       u64 const taken = simt::clock() - began;
@@ -277,18 +289,21 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + geometry_.sets_offset() + which * geometry_.set_bytes());
   }
 
-  /// Locks a live slab without a taken chunk, be it a head or not (A3). Its sets are left as they are (S2).
+  /// Locks a live slab without a taken chunk, be it a head or not (A3). Its sets are left as they
+  /// are (S2).
   WARPHEAP_DEVICE bool lock_empty(u32 slab) const {
     slab_state seen = load(slab);
     if (!seen.live() || !Steps::may_lock(seen)) return false;
-    // acquire: all clears of its bits happen before its next life; pairs with the release in subtract().
+    // acquire: all clears of its bits happen before its next life; pairs with the release in
+    // subtract().
     return state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
   }
 
   /// A locked slab is free.
   WARPHEAP_DEVICE void unlock_free(u32 slab) const {
     set(free_slabs).add(slab);  // A8
-    // release: what we know of the slab is known to who locks it; pairs with the acquire in lock_free().
+    // release: what we know of the slab is known to who locks it; pairs with the acquire in
+    // lock_free().
     state(slab).fetch_sub(slab_state::of(slab_phase::locked) - slab_state::of(slab_phase::free), order::release);
   }
 

@@ -1,5 +1,6 @@
-// Pages that some lanes of a warp have found, dealt out to those that need one: in rounds, in each of which every lane that
-// has pages left gives its lowest, the one of the s-th lane that has some to the s-th lane that needs one. All in
+// Pages that some lanes of a warp have found, dealt out to those that need one: in rounds, in each
+// of which every lane that has pages left gives its lowest, the one of the s-th lane that has some
+// to the s-th lane that needs one. All in
 // registers.
 //
 // Source: Pham et al. 2022, algorithm 3, lines 9 to 16, and algorithm 4 (here nth_bit).
@@ -15,8 +16,9 @@ template <class Mask>
 struct page_deal {
   static constexpr u32 none = ~0u;
 
-  u32 page;        ///< this lane's page; none if it still needs one
-  Mask taken = 0;  ///< of the pages that this lane brought, those that lanes were given, itself perhaps among them
+  u32 page;  ///< this lane's page; none if it still needs one
+  /// of the pages that this lane brought, those that lanes were given, itself perhaps among them
+  Mask taken = 0;
 
   /// company   lanes that call, all of them together
   /// left      pages of a word that the lane brings

@@ -1,8 +1,10 @@
-// The walks: a lane alone, at one page or at one word of them after the other, or the lanes of a warp together.
+// The walks: a lane alone, at one page or at one word of them after the other, or the lanes of a
+// warp together.
 //
-// A walk may end without a page, which says nothing: it takes a number of steps that grows as pages become few, and would
-// never end if there were none. It ends early where it sees a full word after some steps, and the heap was full once: a pass
-// over everything (walk_search.hpp) may have its answer soon.
+// A walk may end without a page, which says nothing: it takes a number of steps that grows as pages
+// become few, and would never end if there were none. It ends early where it sees a full word after
+// some steps, and the heap was full once: a pass over everything (walk_search.hpp) may have its
+// answer soon.
 //
 // Source: Pham et al. 2022, algorithms 1 to 4. Differs: docs/design/random_walk.md.
 #pragma once
@@ -55,8 +57,9 @@ class page_walk {
     return none;
   }
 
-  /// A page for each lane of `company`, all of which call together with the same heap; `none` says nothing. All of them take
-  /// the same number of steps. A word that somebody else has locked is left alone.
+  /// A page for each lane of `company`, all of which call together with the same heap; `none` says
+  /// nothing. All of them take the same number of steps. A word that somebody else has locked is
+  /// left alone.
   WARPHEAP_DEVICE u32 together(u32 company) {
     u32 const words = pages_.words(), most = most_steps(words);
     u32 page = none;
@@ -77,7 +80,8 @@ class page_walk {
       needing = simt::ballot(company, page == none);
       if (asks_early() && simt::ballot(company, is_full_again(seen)) != 0) break;
     }
-    // Pages that others found for us are published, and what their old owners wrote happens before our return.
+    // Pages that others found for us are published, and what their old owners wrote happens before
+    // our return.
     simt::sync_warp(company);
     return page;
   }
@@ -89,8 +93,8 @@ class page_walk {
     if constexpr (Config.counts_steps) collisions_ += is_one;
   }
 
-  /// Steps after which everything is looked at: enough to find one page in a thousand, but no more than a few times what
-  /// there is.
+  /// Steps after which everything is looked at: enough to find one page in a thousand, but no more
+  /// than a few times what there is.
   WARPHEAP_HOST_DEVICE static u32 most_steps(u32 places) {
     constexpr u32 most = Config.walk_steps != 0 ? Config.walk_steps : by_page ? 8192 : 512;
     return 4 * u64{places} < most ? 4 * places : most;

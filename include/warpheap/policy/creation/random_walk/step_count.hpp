@@ -7,7 +7,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Steps of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps / warps.
+/// Steps of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps /
+/// warps.
 struct walk_steps_taken {
   u64 threads = 0;       ///< calls
   u64 thread_steps = 0;  ///< words looked at by each, summed

@@ -1,13 +1,17 @@
-// The pages of a random_walk: where they and their words lie, and how they are taken and given back.
+// The pages of a random_walk: where they and their words lie, and how they are taken and given
+// back.
 //
 //   base - pages * page_bytes    page 0 | page 1 | ...     the pool, its start aligned to 4 KiB
 //   base                         counts                    128 bytes: what was refused, freed twice, no page
-//                                steps                     128 bytes: of threads and of warps, where they are counted
-//                                pass                      who looked at everything, and found nothing
+//                                steps                     128 bytes: of threads and of warps,
+//                                                          where they are counted
+//                                pass                      who looked at everything, and found
+//                                                          nothing
 //                                words                     8 bytes for word_pages pages
 //
-// Orders: the release of a free and the acquire of who takes the page meet in the word. All changes of a word are
-// read-modify-writes, so whoever reads a later value has acquired from every free before it.
+// Orders: the release of a free and the acquire of who takes the page meet in the word. All changes
+// of a word are read-modify-writes, so whoever reads a later value has acquired from every free
+// before it.
 #pragma once
 
 #include "../../../platform/simt.hpp"

@@ -1,11 +1,14 @@
-// The certain answer when a walk found no page: one pass over all words, by the lanes of a warp side by side, which share what
-// they find. A lane that has its page leaves the others to it, who go on from where they are.
+// The certain answer when a walk found no page: one pass over all words, by the lanes of a warp
+// side by side, which share what they find. A lane that has its page leaves the others to it, who
+// go on from where they are.
 //
-// A word is seen without room when a look or a lost race shows every page of it taken at some moment of the pass. One that is
-// locked and not full shows nothing: its holder may take those pages or leave them, so the search waits for it. Others give up
-// where a pass that began after they did was fruitless (sync/shared_pass.hpp).
+// A word is seen without room when a look or a lost race shows every page of it taken at some
+// moment of the pass. One that is locked and not full shows nothing: its holder may take those
+// pages or leave them, so the search waits for it. Others give up where a pass that began after
+// they did was fruitless (sync/shared_pass.hpp).
 //
-// Cost: a load for every 32 pages in a warp, 5 to 10 ms for the 2^20 words of 8 GiB in pages of 256 bytes.
+// Cost: a load for every 32 pages in a warp, 5 to 10 ms for the 2^20 words of 8 GiB in pages of 256
+// bytes.
 #pragma once
 
 #include "page_walk.hpp"
@@ -112,8 +115,8 @@ class walk_search {
     return mine ? left & ~dealt.taken : waits ? seen.free(room) : 0;
   }
 
-  /// One round with pages that are taken one by one, each for somebody. Returns the pages that are still to be looked at: fewer
-  /// each time, whatever comes free behind us.
+  /// One round with pages that are taken one by one, each for somebody. Returns the pages that are
+  /// still to be looked at: fewer each time, whatever comes free behind us.
   WARPHEAP_DEVICE mask_type deal_claimed(u32 index, mask_type room) {
     u32 const needing = simt::ballot(company_, page_ == none), having = simt::ballot(company_, room != 0);
     mask_type got = 0;

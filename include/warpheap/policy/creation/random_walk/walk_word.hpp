@@ -1,16 +1,19 @@
-// A word of a bitmap that lanes walk over: which of up to 32 pages are taken, and whether somebody has the word to itself.
+// A word of a bitmap that lanes walk over: which of up to 32 pages are taken, and whether somebody
+// has the word to itself.
 //
 //    63     33    32    31              0
 //   |    0    |  lock  |     taken      |     bit i = page i of the word
 //
 // Where words are never locked, all 64 bits may stand for pages.
 //
-//   K1  a taken bit has one owner: who set it by a read-modify-write that found it clear, until the owner clears it.
-//   K2  where words are locked at all, only who set the lock bit from 0 to 1 sets taken bits; frees clear them without a lock.
+//   K1  a taken bit has one owner: who set it by a read-modify-write that found it clear, until the
+//       owner clears it.
+//   K2  where words are locked at all, only who set the lock bit from 0 to 1 sets taken bits; frees
+//       clear them without a lock.
 //   K3  bits of pages that do not exist are set from the start, for good.
 //
-// Lock and bits are one word, so that one operation takes the lock and reads the bits, and one publishes what was taken and
-// opens the lock; the paper keeps the locks in a bitmap of their own.
+// Lock and bits are one word, so that one operation takes the lock and reads the bits, and one
+// publishes what was taken and opens the lock; the paper keeps the locks in a bitmap of their own.
 #pragma once
 
 #include "../../../util/bits.hpp"

@@ -5,8 +5,9 @@
 //                                 ring                        the queue of free frames
 //                                 owned                       a bit a frame
 //
-//   F1  a frame's bit is set by who popped the frame, before it is handed out, and cleared by who is to push it. So a frame
-//       is pushed at most once for each time it was popped, whatever callers free.
+//   F1  a frame's bit is set by who popped the frame, before it is handed out, and cleared by who
+//       is to push it. So a frame is pushed at most once for each time it was popped, whatever
+//       callers free.
 //   F2  at rest a frame is either owned or in the ring.
 #pragma once
 
@@ -66,7 +67,8 @@ class frame_table {
 
   /// Ends the ownership of a frame; false if nobody owned it. Who gets true pushes it (F1).
   WARPHEAP_DEVICE bool disown(u32 frame) const {
-    // relaxed: one read-modify-write alone sees the bit set, and the ring orders the frame's contents.
+    // relaxed: one read-modify-write alone sees the bit set, and the ring orders the frame's
+    // contents.
     return owned(frame).fetch_and(~bit_of(frame), order::relaxed) & bit_of(frame);
   }
 

@@ -17,7 +17,8 @@ struct rw_malloc_config {
   /// Words of a window that each lane looks at: 1, 2 or 4. With 4 a full warp's window has the
   /// paper's 4,096 bits, so that long blocks need fewer windows, but short ones lock more words.
   u32 words_per_lane{WARPHEAP_RW_MALLOC_WORDS_PER_LANE};
-  /// Windows in a row that have nothing for anybody, after which a walk ends and everything is looked at in order.
+  /// Windows in a row that have nothing for anybody, after which a walk ends and everything is
+  /// looked at in order.
   u32 walk_windows{WARPHEAP_RW_MALLOC_WALK_WINDOWS};
   /// Words of a group, of whose runs it is noted how long they are; a power of two up to 128.
   u32 group_words{WARPHEAP_RW_MALLOC_GROUP_WORDS};

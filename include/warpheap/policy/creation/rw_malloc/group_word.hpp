@@ -1,17 +1,19 @@
-// What is known of the runs in a group of words: so that who looks for a long run need not look at every word.
+// What is known of the runs in a group of words: so that who looks for a long run need not look at
+// every word.
 //
 //    63    40   39      38     26 25    13 12     0
 //   |  turn   | noted | longest  | at end | at start |     in units, of a group of up to 4,096
 //
-//   G1  noted: every word of the group is watched, a bit that a search sets before it looks at the word, and that stays; and no
-//       run within the group is longer than `longest`, nor those at its start and end than is said. Who frees units of a
-//       watched word clears `noted` before the free returns; whoever takes units leaves it, as runs only get shorter.
-//   G2  what is noted was seen by who read the word noted, with the same turn, before it looked at the first word of the
-//       group; each time `noted` is set anew the turn is another. So a compare-exchange from what was read then fails if
-//       units came free since.
+//   G1  noted: every word of the group is watched, a bit that a search sets before it looks at the
+//       word, and that stays; and no run within the group is longer than `longest`, nor those at
+//       its start and end than is said. Who frees units of a watched word clears `noted` before the
+//       free returns; whoever takes units leaves it, as runs only get shorter.
+//   G2  what is noted was seen by who read the word noted, with the same turn, before it looked at
+//       the first word of the group; each time `noted` is set anew the turn is another. So a
+//       compare-exchange from what was read then fails if units came free since.
 //
-// A group whose runs are not known yet, and whose words are about to be looked at, is noted as all free: that is true whatever
-// they hold.
+// A group whose runs are not known yet, and whose words are about to be looked at, is noted as all
+// free: that is true whatever they hold.
 #pragma once
 
 #include "../random_walk/walk_word.hpp"

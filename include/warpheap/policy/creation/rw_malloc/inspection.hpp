@@ -1,4 +1,5 @@
-// A rw_malloc's units counted: the slots for a length by any lane, everything else from a copy of the metadata on the host.
+// A rw_malloc's units counted: the slots for a length by any lane, everything else from a copy of
+// the metadata on the host.
 #pragma once
 
 #include "../slot_survey.hpp"
@@ -85,7 +86,8 @@ class unit_snapshot {
         report.push_back(what + (" at unit " + std::to_string(unit)));
       };
       if (word(i).locked()) say("K2: a locked word", u64{32} * i);
-      if (marks(i) == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;  // the most, of large heaps
+      // the most, of large heaps
+      if (marks(i) == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;
       for (u32 bit = 0; bit < 32; ++bit) {
         u64 const unit = u64{32} * i + bit;
         bool const starts = marks(i) >> bit & 1, ends = marks(i) >> (32 + bit) & 1;

@@ -1,8 +1,9 @@
-// A look of a warp at consecutive words for a run of free units: the lanes have a piece each, and put together what they saw
-// at its ends, so that runs are found wherever they begin and end.
+// A look of a warp at consecutive words for a run of free units: the lanes have a piece each, and
+// put together what they saw at its ends, so that runs are found wherever they begin and end.
 //
-// Blocks go to multiples of their length, so that those of one length leave no gaps that fit none; a run that has no such place
-// and is long enough serves one at its beginning. That is known only of a run both ends of which were seen.
+// Blocks go to multiples of their length, so that those of one length leave no gaps that fit none;
+// a run that has no such place and is long enough serves one at its beginning. That is known only
+// of a run both ends of which were seen.
 #pragma once
 
 #include "group_word.hpp"
@@ -16,7 +17,8 @@ struct open_run {
   bool begins = true;  ///< the unit before it was seen taken, or there is none
 };
 
-/// Units that were seen taken by a read-modify-write, and count as that whatever has become of them.
+/// Units that were seen taken by a read-modify-write, and count as that whatever has become of
+/// them.
 struct taken_units {
   u64 below = 0;                 ///< all of these
   u64 unit = run_wish::nowhere;  ///< and one that is not below
@@ -50,8 +52,8 @@ class run_look {
   WARPHEAP_DEVICE u32 rank() const { return rank_; }
   WARPHEAP_DEVICE u32 lanes() const { return lanes_; }
 
-  /// The words of [first, end), at least one; `before` is the run that touches them. All words are watched from now on if
-  /// `watches` (G1). All lanes call alike.
+  /// The words of [first, end), at least one; `before` is the run that touches them. All words are
+  /// watched from now on if `watches` (G1). All lanes call alike.
   WARPHEAP_DEVICE outcome at(u64 first, u64 end, run_wish sought, open_run before, bool watches,
                              taken_units taken = {}) const {
     u64 const each = (end - first + lanes_ - 1) / lanes_;
@@ -69,7 +71,8 @@ class run_look {
     return {finding != 0 ? place : last, after, runs_of(seen, stopping, 32 * first, 32 * end, mine.start, after.start)};
   }
 
-  /// The run that is open behind the lanes of `stopping`, which have seen the beginning of one; `before` if there are none.
+  /// The run that is open behind the lanes of `stopping`, which have seen the beginning of one;
+  /// `before` if there are none.
   WARPHEAP_DEVICE open_run opened_below(u32 stopping, u64 tail, open_run before) const {
     u64 const theirs = simt::shuffle(company_, tail, stopping != 0 ? highest_bit(stopping) : simt::lane_id());
     return stopping != 0 ? open_run{theirs, true} : before;

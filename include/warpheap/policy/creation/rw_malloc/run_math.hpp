@@ -1,5 +1,5 @@
-// Runs of free units within a word and across words: pure functions, tested without threads. A word has 32 units, bit i set
-// where unit i is free.
+// Runs of free units within a word and across words: pure functions, tested without threads. A word
+// has 32 units, bit i set where unit i is free.
 #pragma once
 
 #include "../../../util/bits.hpp"
@@ -21,7 +21,8 @@ WARPHEAP_HOST_DEVICE constexpr u32 run_starts(u32 free, u32 length) {
   return free;
 }
 
-/// The units of `free` in runs of at least `least`, and those of the runs at both ends, which other words may continue.
+/// The units of `free` in runs of at least `least`, and those of the runs at both ends, which other
+/// words may continue.
 WARPHEAP_HOST_DEVICE constexpr u32 without_short_runs(u32 free, u32 least) {
   if (least <= 1 || free == full_mask) return free;
   u32 kept = run_starts(free, least);
@@ -95,15 +96,17 @@ struct run_wish {
   u64 align = 1;  ///< the block starts at a multiple of it, in units; a power of two
   u64 phase = 0;  ///< what is added to a unit's number first; less than align
 
-  /// The units before the first suitable place from `start` on: of those that need no alignment the next multiple of their
-  /// length, so that blocks of one length lie side by side with nothing between them.
+  /// The units before the first suitable place from `start` on: of those that need no alignment the
+  /// next multiple of their length, so that blocks of one length lie side by side with nothing
+  /// between them.
   WARPHEAP_HOST_DEVICE constexpr u64 padding(u64 start) const {
     if (align != 1) return (0 - (start + phase)) & (align - 1);
     u64 const beyond = start % units;
     return beyond != 0 ? units - beyond : 0;
   }
 
-  /// Where in a run of free units the block goes: at a suitable place, or, if `anywhere`, at any that is aligned.
+  /// Where in a run of free units the block goes: at a suitable place, or, if `anywhere`, at any
+  /// that is aligned.
   WARPHEAP_HOST_DEVICE constexpr u64 place_in_run(u64 start, u64 length, bool anywhere) const {
     if (length < units) return nowhere;
     u64 const pad = padding(start);

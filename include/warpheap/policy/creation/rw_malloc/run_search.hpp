@@ -1,15 +1,18 @@
-// The certain answer when a walk found no run: all words are looked at, by the lanes of a warp side by side, group by group
-// (group_word.hpp). Groups of which it is known that they have no run as long, nor a part of one, are passed over, hundreds at
-// a glance; in the others every word is looked at, and what was seen is noted for those who come later. Also the way of
-// blocks larger than a window, and of those that are to be aligned.
+// The certain answer when a walk found no run: all words are looked at, by the lanes of a warp side
+// by side, group by group (group_word.hpp). Groups of which it is known that they have no run as
+// long, nor a part of one, are passed over, hundreds at a glance; in the others every word is
+// looked at, and what was seen is noted for those who come later. Also the way of blocks larger
+// than a window, and of those that are to be aligned.
 //
-// One length at a time, the least that any lane wants: where there is no run for that, there is none for the others. A word
-// in somebody's hands counts as what it shows: its holder may take more of it, and gives nothing back, so a search that
-// sees no run in it misses none. A run that it sees it locks, and only then believes (run_take.hpp).
+// One length at a time, the least that any lane wants: where there is no run for that, there is
+// none for the others. A word in somebody's hands counts as what it shows: its holder may take more
+// of it, and gives nothing back, so a search that sees no run in it misses none. A run that it sees
+// it locks, and only then believes (run_take.hpp).
 //
-// One pass over all groups: a unit that was taken when we tried to lock it counts as taken for the rest of the pass, so what is
-// left to be looked at shrinks with every race that is lost. Lanes that have their block stay, and look for the others. Others give
-// up where a pass that began after they did was fruitless (sync/shared_pass.hpp).
+// One pass over all groups: a unit that was taken when we tried to lock it counts as taken for the
+// rest of the pass, so what is left to be looked at shrinks with every race that is lost. Lanes
+// that have their block stay, and look for the others. Others give up where a pass that began after
+// they did was fruitless (sync/shared_pass.hpp).
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -29,12 +32,14 @@ class run_search {
 
   /// What a lane has of a search.
   struct answer {
-    u64 unit;   ///< the first of its block, which has its marks; none if no run for it was free during the whole call
+    /// the first of its block, which has its marks; none if no run for it was free during the whole
+    /// call
+    u64 unit;
     u32 steps;  ///< times it looked, at up to eight words or groups a lane
   };
 
-  /// All lanes of `company` call together, with the same heap and each with its wish, or the block that it has already at
-  /// `unit`.
+  /// All lanes of `company` call together, with the same heap and each with its wish, or the block
+  /// that it has already at `unit`.
   WARPHEAP_COLD static answer run(table_type table, u32 company, run_wish wish, u64 unit, u32 start) {
     if constexpr (!Steps::searches) return answer{unit, 0};
     run_search search{table, company, wish, unit};
@@ -54,7 +59,8 @@ class run_search {
  private:
   static constexpr u32 pause_nanoseconds = 128;
   static constexpr u32 steps_between_questions = 16;
-  static constexpr u32 lane_groups = 8;  // consecutive groups that a lane looks at, so that their loads overlap
+  // consecutive groups that a lane looks at, so that their loads overlap
+  static constexpr u32 lane_groups = 8;
   static constexpr u32 most_moves = 16;  // for a better place; then any will do
 
   /// How a look ends.
@@ -67,7 +73,8 @@ class run_search {
   WARPHEAP_DEVICE run_search(table_type const& table, u32 company, run_wish wish, u64 unit)
       : table_{table}, company_{company}, look_{table, company}, wish_{wish}, unit_{unit}, needs_{unit == none} {}
 
-  /// There is nothing for lanes that still need what lane `least` wants, nor for those that want more.
+  /// There is nothing for lanes that still need what lane `least` wants, nor for those that want
+  /// more.
   WARPHEAP_DEVICE void refuse_like(u32 least, u64 number, bool saw_everything) {
     u64 const units = simt::shuffle(company_, wish_.units, least), align = simt::shuffle(company_, wish_.align, least);
     if (simt::lane_id() == least && align == 1 && saw_everything)
@@ -92,14 +99,15 @@ class run_search {
     return best;
   }
 
-  /// Looks for runs like the wish of lane `least`, first at a few words from `start` on, then at all groups from there on, and
-  /// around.
+  /// Looks for runs like the wish of lane `least`, first at a few words from `start` on, then at
+  /// all groups from there on, and around.
   WARPHEAP_DEVICE pass_end look(u32 least, u32 start, u64 number) {
     run_wish const sought{simt::shuffle(company_, wish_.units, least), simt::shuffle(company_, wish_.align, least),
                           simt::shuffle(company_, wish_.phase, least)};
     bool const is_like = needs_ && wish_.units == sought.units && wish_.align == sought.align;
     if (!glance(start, sought, is_like)) return pass_end::served;
-    // The second time round up to where every run has been seen that goes beyond the start, or has a suitable place.
+    // The second time round up to where every run has been seen that goes beyond the start, or has
+    // a suitable place.
     u64 const groups = table_.groups(), from = start / Config.group_words;
     u64 const overlap = from + 2 * sought.units / table_type::group_units + 2;
     pass_end const end = sweep(from, groups, sought, is_like, number);
@@ -107,8 +115,8 @@ class run_search {
     return sweep(0, overlap < groups ? overlap : groups, sought, is_like, number);
   }
 
-  /// Some words from a random place on: crowds that all began at the first run of a group would meet there. False if the look
-  /// is to end.
+  /// Some words from a random place on: crowds that all began at the first run of a group would
+  /// meet there. False if the look is to end.
   WARPHEAP_DEVICE bool glance(u64 first, run_wish sought, bool is_like) {
     u64 const words = u64{look_.lanes()} * run_look_type::lane_words;
     if (sought.units > 32 * words) return glance_at_places(first, sought, is_like);
@@ -159,8 +167,9 @@ class run_search {
     return pass_end::fruitless;
   }
 
-  /// Goes on from group `at` to the first of the next groups, some for each lane, that may have a run of `units` or its end, and
-  /// returns true and what is `found` noted of it; or behind them all. `before` is the run at the start of `at`, then and now.
+  /// Goes on from group `at` to the first of the next groups, some for each lane, that may have a
+  /// run of `units` or its end, and returns true and what is `found` noted of it; or behind them
+  /// all. `before` is the run at the start of `at`, then and now.
   WARPHEAP_DEVICE bool next_group(u64& at, u64 to, u64 units, open_run& before, group_word& found) const {
     u64 const first = at + look_.rank() * lane_groups;
     u64 const base = first * table_type::group_units;
@@ -210,9 +219,10 @@ class run_search {
     return true;
   }
 
-  /// Looks at the words of group `at`, of which some lane read `noted`, takes the runs that end there as long as somebody wants
-  /// them, notes what is left, and goes on to the next group, or back to an earlier one. False if nobody wants any more. `before`
-  /// is the run at its start, then at the start of the next.
+  /// Looks at the words of group `at`, of which some lane read `noted`, takes the runs that end
+  /// there as long as somebody wants them, notes what is left, and goes on to the next group, or
+  /// back to an earlier one. False if nobody wants any more. `before` is the run at its start, then
+  /// at the start of the next.
   WARPHEAP_DEVICE bool visit(u64& at, run_wish sought, bool is_like, open_run& before, group_word noted) {
     noted = note_anew(at, noted);
     u64 const first = 32 * at * Config.group_words;
@@ -233,13 +243,14 @@ class run_search {
         u64 const behind = place + sought.units;
         if (place < first) before = {behind < first ? behind : first, true};
       } else if (got.how == run_taken::lost) {
-        // It was the first place of its run. What is left of the run before it is too short, unless a part of the place is
-        // free, too, and the block may lie anywhere.
+        // It was the first place of its run. What is left of the run before it is too short, unless
+        // a part of the place is free, too, and the block may lie anywhere.
         bool const settled = sought.align != 1 || got.first == place;
         if (place > lost || settled) before = {(settled ? got.last : lost) + 1, true};
         lost = settled ? none : got.last;
       } else {
-        // The unit before was seen taken, so what lies before it is settled: we come back for a better place alone.
+        // The unit before was seen taken, so what lies before it is settled: we come back for a
+        // better place alone.
         u64 const back = (place > sought.units ? place - sought.units : 0) / table_type::group_units;
         before = {back * table_type::group_units, back == 0};
         at = back;
@@ -250,8 +261,9 @@ class run_search {
     }
   }
 
-  /// A place in the words of group `at`, of which those below the start of `before`, and `lost`, count as taken. If there is
-  /// none, and nothing `lost`, notes what was seen and goes on to the next group.
+  /// A place in the words of group `at`, of which those below the start of `before`, and `lost`,
+  /// count as taken. If there is none, and nothing `lost`, notes what was seen and goes on to the
+  /// next group.
   WARPHEAP_DEVICE u64 look_at_group(u64& at, run_wish sought, open_run& before, u64 lost, group_word noted) const {
     u64 const first = at * Config.group_words, end = first + table_.units_of_group(at) / 32;
     bool const is_behind = before.start > 32 * first;
@@ -264,14 +276,14 @@ class run_search {
     return none;
   }
 
-  /// The word of a group of which some lane read `seen`: as it is noted; else noted anew, if nobody else does that just now
-  /// (G2).
+  /// The word of a group of which some lane read `seen`: as it is noted; else noted anew, if nobody
+  /// else does that just now (G2).
   WARPHEAP_DEVICE group_word note_anew(u64 group, group_word seen) const {
     auto const lanes = group_of(company_);
     if (!seen.noted()) {
       group_word const anew = seen.noted_anew(table_.units_of_group(group));
-      // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all who read this; pairs with the
-      // release in disturb(), and the acquire in read_note().
+      // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all
+      // who read this; pairs with the release in disturb(), and the acquire in read_note().
       bool const sets =
           lanes.leads && table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed);
       seen.word = broadcast(lanes, sets ? anew.word : 0);
@@ -287,7 +299,8 @@ class run_search {
     Steps::note(table_.group(group), noted.word, now.word);
   }
 
-  /// Gives the lowest lane that wants it the block at `place`, which is ours. False if nobody wants another.
+  /// Gives the lowest lane that wants it the block at `place`, which is ours. False if nobody wants
+  /// another.
   WARPHEAP_DEVICE bool serve(u64 place, bool is_like) {
     u32 const wanting = simt::ballot(company_, is_like && unit_ == none);
     if (simt::lane_id() == lowest_bit(wanting)) {
@@ -299,7 +312,8 @@ class run_search {
 
   /// A block at `place`, which was seen free.
   WARPHEAP_DEVICE run_taken take(u64 place, run_wish sought) const {
-    bool const is_suitable = sought.padding(place) == 0;  // or else it is the beginning of a run without such a place
+    // or else it is the beginning of a run without such a place
+    bool const is_suitable = sought.padding(place) == 0;
     return run_take<Config, Steps>{table_, company_}(unit_run{place, sought.units}, !is_suitable && moves_left_ != 0);
   }
 

@@ -2,9 +2,12 @@
 //
 //   base - units * unit_bytes    unit 0 | unit 1 | ...     the pool, its start aligned to 4 KiB
 //   base                         counts, steps, pass       as in a random_walk
-//                                words                     8 bytes for 32 units: which are taken (walk_word.hpp)
-//                                marks                     8 bytes for 32 units: where blocks start and end
-//                                groups                    8 bytes for so many words: their runs (group_word.hpp)
+//                                words                     8 bytes for 32 units: which are taken
+//                                                          (walk_word.hpp)
+//                                marks                     8 bytes for 32 units: where blocks start
+//                                                          and end
+//                                groups                    8 bytes for so many words: their runs
+//                                                          (group_word.hpp)
 //
 //    63       34 33  32  31      0         63      32 31       0
 //   |  extent   | W | L |  taken  |       |   ends   |  starts  |
@@ -16,8 +19,9 @@
 //       block; no other does. It may have no word of the block from its owner: a second free knows
 //       the address from an earlier life. So the start mark itself hands over the end mark and the
 //       extent, by release and acquire.
-//   U3  the extent of the second word of a block that touches three words or more is the number of words it touches; of all
-//       others 0. So a block's end is found with two loads however long it is.
+//   U3  the extent of the second word of a block that touches three words or more is the number of
+//       words it touches; of all others 0. So a block's end is found with two loads however long it
+//       is.
 #pragma once
 
 #include "../random_walk/careful_walk.hpp"
@@ -58,20 +62,22 @@ struct careful_runs : careful_walk {
 
   /// Sets the watch of a word (G1); returns what it held.
   WARPHEAP_DEVICE static walk_word watch(atomic_ref<u64> word) {
-    // acquire: pairs with the release of a free before it in the word's order; a free after it finds the watch.
+    // acquire: pairs with the release of a free before it in the word's order; a free after it
+    // finds the watch.
     return walk_word{word.fetch_or(group_word::watch_bit, order::acquire)};
   }
 
   /// What is noted of a group.
   WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) {
-    // acquire: whoever looks at the words next sees what came free before they were noted in this turn (G2); pairs with the
-    // acq_rel in run_search::note_anew().
+    // acquire: whoever looks at the words next sees what came free before they were noted in this
+    // turn (G2); pairs with the acq_rel in run_search::note_anew().
     return group_word{group.load(order::acquire)};
   }
 
   /// Notes the runs of a group, if its word is still `noted` (G2).
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64 noted, u64 now) {
-    // relaxed: what was seen of the words happened after the acq_rel that set this turn, which the word's order goes on from.
+    // relaxed: what was seen of the words happened after the acq_rel that set this turn, which the
+    // word's order goes on from.
     group.compare_exchange(noted, now, order::relaxed, order::relaxed);
   }
 
@@ -80,13 +86,15 @@ struct careful_runs : careful_walk {
 
   /// Gives units of a word back; returns what it held. release_fence() came before.
   WARPHEAP_DEVICE static walk_word give_back(atomic_ref<u64> word, u64 bits) {
-    // fenced: what the owner did to the block happens before its next owner; pairs with the acquire in try_lock().
+    // fenced: what the owner did to the block happens before its next owner; pairs with the acquire
+    // in try_lock().
     return walk_word{word.fetch_and(~bits, order::fenced)};
   }
 
   /// Says that units of a group came free (G1). release_fence() came before.
   WARPHEAP_DEVICE static void disturb(atomic_ref<u64> group) {
-    // fenced: the cleared bits happen before whoever sees the group so; pairs with the acq_rel in run_search::note_anew().
+    // fenced: the cleared bits happen before whoever sees the group so; pairs with the acq_rel in
+    // run_search::note_anew().
     group.fetch_and(~group_word::noted_bit, order::fenced);
   }
 };
@@ -204,7 +212,8 @@ class unit_table {
     Steps::receive_ends(marks(first));
     // relaxed: received, and of a block that the caller may use or free nobody else changes them.
     u32 const extent = walk_word_extent(look_at(first + 1)), ends_in = first + (extent != 0 ? extent - 1 : 1);
-    u32 const last = ends_in < words() ? ends_in : words() - 1;  // of a block that its holder is freeing just now
+    // of a block that its holder is freeing just now
+    u32 const last = ends_in < words() ? ends_in : words() - 1;
     u32 const last_ends = static_cast<u32>(marks(last).load(order::relaxed) >> 32);
     return unit_run{unit, u64{32} * last + (last_ends != 0 ? lowest_bit(last_ends) + 1 : 0) - unit};
   }

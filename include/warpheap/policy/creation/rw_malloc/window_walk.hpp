@@ -1,10 +1,12 @@
-// The walk of a warp whose lanes want runs of consecutive units: they look at a window of consecutive words from a random
-// place on, a word each, or two or four (words_per_lane), lock those that have free units, and
-// share out the runs that they find, also those that go on from one word into the next. What each
-// lane took of a word it publishes with one operation, which opens the lock too.
+// The walk of a warp whose lanes want runs of consecutive units: they look at a window of
+// consecutive words from a random place on, a word each, or two or four (words_per_lane), lock
+// those that have free units, and share out the runs that they find, also those that go on from one
+// word into the next. What each lane took of a word it publishes with one operation, which opens
+// the lock too.
 //
-// Runs too short for anybody are left out beforehand. Every run goes to the lowest lane whose block fits, and to those that
-// want as much; a block starts at a multiple of its length, so that blocks of one length leave no gaps that fit none.
+// Runs too short for anybody are left out beforehand. Every run goes to the lowest lane whose block
+// fits, and to those that want as much; a block starts at a multiple of its length, so that blocks
+// of one length leave no gaps that fit none.
 //
 // Source: Pham et al. 2022, section 4.3 and algorithm 5. Differs: docs/design/rw_malloc.md.
 #pragma once
@@ -22,7 +24,8 @@ struct window_wish {
   bool is_parts = false;  ///< several lanes', each a block of its own: without an extent (U3)
 };
 
-/// The walks of the lanes of `company`, which hold the same heap and call together whatever they call.
+/// The walks of the lanes of `company`, which hold the same heap and call together whatever they
+/// call.
 template <creation::rw_malloc_config Config, class Steps>
 class window_walk {
   using table_type = unit_table<Config>;
@@ -43,8 +46,8 @@ class window_walk {
   /// A word to begin a search at.
   WARPHEAP_DEVICE u32 somewhere() { return random_.below(table_.words()); }
 
-  /// The first unit of a block for the calling lane; none says nothing. Ends after `most` windows in a row that had nothing
-  /// for anybody, or few if the heap was full once.
+  /// The first unit of a block for the calling lane; none says nothing. Ends after `most` windows
+  /// in a row that had nothing for anybody, or few if the heap was full once.
   WARPHEAP_DEVICE u64 run(window_wish wish, u32 most) {
     u32 const lanes = popcount(company_), words = table_.words(), window = lane_words * lanes;
     if (wish.units > 32 * window) wish.units = 0;  // no window has that
@@ -66,7 +69,8 @@ class window_walk {
       needing = left;
       if (fruitless >= least_fruitless && was_full_once_) break;
     }
-    // Units that others locked for us: what their old owners wrote, and did to the marks, happens before our return.
+    // Units that others locked for us: what their old owners wrote, and did to the marks, happens
+    // before our return.
     simt::sync_warp(company_);
     return unit;
   }
@@ -145,7 +149,8 @@ class window_walk {
       bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
       u32 const fitting = simt::ballot(company_, fits);
       if (fitting == 0) {
-        for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);  // nothing for anybody
+        // nothing for anybody
+        for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);
         continue;
       }
       // The lowest lane whose block fits, and all that want the same, as far as the run goes.
@@ -175,7 +180,8 @@ class window_walk {
     if (units <= 33 || base < 32 || from + blocks * units <= base)
       return 0;  // of two words at most, or none that are before
     u32 const before = base - 32 > from ? base - 32 - from : 0, index = (before + units - 1) / units;
-    unit_run const block{from + index * units, units};  // the first that begins in the word before or after it
+    // the first that begins in the word before or after it
+    unit_run const block{from + index * units, units};
     return index < blocks && block.first_word() + 1 == word ? block.extent(1) : 0;
   }
 
@@ -183,7 +189,8 @@ class window_walk {
     u32 start, length;  ///< units from the window's start; units
   };
 
-  /// The lowest run that lanes have left, joined across words. Nothing lies before it: no lane below has anything left.
+  /// The lowest run that lanes have left, joined across words. Nothing lies before it: no lane
+  /// below has anything left.
   WARPHEAP_DEVICE run_found lowest_run(row_type left, u32 having) const {
     u32 const giver = lowest_bit(having);
     auto const lowest = left.lowest_run();

@@ -8,7 +8,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of scatter. Name the fields that differ from the defaults; a named constexpr value serves as template argument.
+/// Tuning of scatter. Name the fields that differ from the defaults; a named constexpr value serves
+/// as template argument.
 struct scatter_config {
   /// A page holds chunks of one size; a power of two, 512 to 256 KiB.
   u32 page_bytes{WARPHEAP_SCATTER_PAGE_BYTES};
@@ -47,7 +48,8 @@ inline std::string describe(scatter_config const& config) {
 }
 #endif
 
-/// Whether every part of the allocator can work with `config`; static_assert tells which rule is broken.
+/// Whether every part of the allocator can work with `config`; static_assert tells which rule is
+/// broken.
 template <scatter_config Config>
 struct checked_scatter_config {
   static_assert(is_power_of_two(Config.page_bytes) && Config.page_bytes >= 512 && Config.page_bytes <= 256 * 1024,

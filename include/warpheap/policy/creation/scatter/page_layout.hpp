@@ -1,12 +1,14 @@
 // How a page is divided into chunks of one size. Sizes count in units of 16 bytes.
 //
 //   more than (P - 8) / 33 bytes    flat: up to 32 chunks, one bit each in the page's own word
-//   less                            hierarchical: f segments of 32 chunks, and a tail of a chunks, at most 1,024 in all
+//   less                            hierarchical: f segments of 32 chunks, and a tail of a chunks,
+//                                   at most 1,024 in all
 //
 //     f = P / (32 c + 4)    a = (P - 4 f - 32 c f - 4) / c        each segment has a field of 32 bits, the tail one more
 //
-// Chunk i starts at i * c; the last bytes of a hierarchical page are those that the paper's layout gives to the fields. Here
-// the fields lie beside the pool: nobody writes over them, and they need not be made when a page is.
+// Chunk i starts at i * c; the last bytes of a hierarchical page are those that the paper's layout
+// gives to the fields. Here the fields lie beside the pool: nobody writes over them, and they need
+// not be made when a page is.
 // Source: Eckert 2014, sections 2.4.6 and 4.3.5, where the count of segments lacks a factor of 32.
 #pragma once
 
@@ -14,8 +16,9 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// dividend / divisor for a dividend below 2^21. On a GPU by an approximate reciprocal: off by 2 units in the last place of
-/// 24 bits, while a quotient of a whole number and a half is half a divisor-th from the next whole one.
+/// dividend / divisor for a dividend below 2^21. On a GPU by an approximate reciprocal: off by 2
+/// units in the last place of 24 bits, while a quotient of a whole number and a half is half a
+/// divisor-th from the next whole one.
 WARPHEAP_HOST_DEVICE constexpr u32 small_quotient(u32 dividend, u32 divisor) {
 #if defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) {
@@ -33,7 +36,8 @@ WARPHEAP_HOST_DEVICE constexpr u32 lowest_of_field(u32 field, u32 count) {
   return count < popcount(field) ? field & low_mask32(nth_bit(field, count)) : field;
 }
 
-/// Index of the set bit that has `rank` set bits below it. Chunks that were taken together mostly lie in a row.
+/// Index of the set bit that has `rank` set bits below it. Chunks that were taken together mostly
+/// lie in a row.
 WARPHEAP_HOST_DEVICE constexpr u32 nth_of_field(u32 field, u32 rank) {
   u32 const lowest = field & (0 - field);
   return (field & (field + lowest)) == 0 ? lowest_bit(field) + rank : nth_bit(field, rank);
@@ -94,8 +98,8 @@ struct page_layout {
     return capacity >= before + segment_chunks ? ~0u : low_mask32(capacity > before ? capacity - before : 0);
   }
 
-  /// The chunk of `units` units that starts `offset` bytes into its page; no_chunk if none does. It may be one beyond the
-  /// page's last, whose bit is never set.
+  /// The chunk of `units` units that starts `offset` bytes into its page; no_chunk if none does. It
+  /// may be one beyond the page's last, whose bit is never set.
   WARPHEAP_HOST_DEVICE static constexpr u32 index_at(u32 offset, u32 units) {
     u32 const index = small_quotient(offset / unit_bytes, units);
     u32 const bits = is_flat(units) ? segment_chunks : fields * segment_chunks;

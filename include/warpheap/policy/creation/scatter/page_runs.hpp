@@ -1,13 +1,16 @@
-// Requests larger than a page: runs of consecutive free pages, greedily from the end of the heap, so that they meet the
-// chunks at the front last. A run lies at the upper end of a free stretch, so requests of one length leave no gaps.
+// Requests larger than a page: runs of consecutive free pages, greedily from the end of the heap,
+// so that they meet the chunks at the front last. A run lies at the upper end of a free stretch, so
+// requests of one length leave no gaps.
 //
 // One search at a time, under a mutex: two searches that each hold half of what the other needs
 // would both fail. So that it does not serve one caller after the other, a search answers a round
 // (run_round.hpp): it lists runs for all that wait, and they claim the pages of their runs side by
 // side, without the mutex. Nobody else wants these pages but chunks.
 //
-//   R1  the word of a run's first page says how many pages it has; who changes it to that of an inner page frees the run.
-//   R2  the words of the others are those of inner pages from before the first is written until after it is changed.
+//   R1  the word of a run's first page says how many pages it has; who changes it to that of an
+//       inner page frees the run.
+//   R2  the words of the others are those of inner pages from before the first is written until
+//       after it is changed.
 //   R3  while the heap is searched, every run of the last list is claimed, or given up with its
 //       pages free.
 #pragma once
@@ -27,13 +30,14 @@ class page_runs {
   using table_type = page_table<Config>;
   using layout = typename table_type::layout;
 
-  /// A run of `length` pages whose first starts at a multiple of `alignment` bytes; nullptr if at one instant of the call
-  /// there was none. Any lanes.
+  /// A run of `length` pages whose first starts at a multiple of `alignment` bytes; nullptr if at
+  /// one instant of the call there was none. Any lanes.
   WARPHEAP_COLD static void* create(table_type table, u64 length, u64 alignment) {
     return page_runs{table}.create_together(length, alignment);
   }
 
-  /// Frees the run that starts at `page`, whose word was read as `seen`. False if somebody else did (R1).
+  /// Frees the run that starts at `page`, whose word was read as `seen`. False if somebody else did
+  /// (R1).
   WARPHEAP_COLD static bool destroy(table_type table, u32 page, u64 seen) {
     return page_runs{table}.destroy_run(page, page_word{seen});
   }
@@ -390,7 +394,8 @@ class page_runs {
     for (; good && page < end; page += group.size) {
       page_word const seen = table_.load(page);
       u64 expected = seen.word;
-      // acquire: the last owners' writes happen before ours; pairs with the releases of those who freed the page.
+      // acquire: the last owners' writes happen before ours; pairs with the releases of those who
+      // freed the page.
       good = seen.is_free() &&
              table_.page(page).compare_exchange(expected, inner(seen).word, order::acquire, order::relaxed);
     }

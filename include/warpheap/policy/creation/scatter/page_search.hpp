@@ -1,8 +1,9 @@
-// Which page serves a request: the one that the scattering hash names, others of its region, regions of the access block in
-// use; and the certain answer when there is none.
+// Which page serves a request: the one that the scattering hash names, others of its region,
+// regions of the access block in use; and the certain answer when there is none.
 //
-// The hash spreads (size, multiprocessor, warp) over the open access blocks, so that threads seldom meet, while one warp
-// that asks for one size comes back to its own page. When attempts fail, the access block after the last is the one in use.
+// The hash spreads (size, multiprocessor, warp) over the open access blocks, so that threads seldom
+// meet, while one warp that asks for one size comes back to its own page. When attempts fail, the
+// access block after the last is the one in use.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -20,7 +21,8 @@ class page_search {
 
   WARPHEAP_DEVICE explicit page_search(table_type const& table) : table_{table} {}
 
-  /// The page where this warp's requests for `units` go; `part` tells apart those of one warp that need several.
+  /// The page where this warp's requests for `units` go; `part` tells apart those of one warp that
+  /// need several.
   WARPHEAP_DEVICE u32 home(u32 units, u32 part) const {
     u32 const warps = (simt::block_dim() + warp_lanes - 1) / warp_lanes;
     return page_at(place_of(units, simt::sm_id(), simt::block_index() * warps + simt::warp_id()), part, table_.pages(),
@@ -38,8 +40,9 @@ class page_search {
     return page < range ? page : part < range ? page - range : 0;
   }
 
-  /// Chunks from page `named`, or if that is `none` from some page where a look showed room; none if a few looks showed none,
-  /// or if others were faster, which is no certain answer. Any lane alone.
+  /// Chunks from page `named`, or if that is `none` from some page where a look showed room; none
+  /// if a few looks showed none, or if others were faster, which is no certain answer. Any lane
+  /// alone.
   ///
   /// start   page whose region is looked at first
   WARPHEAP_DEVICE chunk_set probe(chunk_request const& request, u32 wanted, u32 named, u32 start) const {
@@ -59,13 +62,14 @@ class page_search {
     return got;
   }
 
-  /// The certain answer: a page with room for the lane's request, or `none`, and then at one instant of the call every chunk
-  /// of a suitable page was owned or promised to a call in progress, and no page was free. All lanes of `company` call
-  /// together, with the same heap; a lane whose request has a page may leave the others without.
+  /// The certain answer: a page with room for the lane's request, or `none`, and then at one
+  /// instant of the call every chunk of a suitable page was owned or promised to a call in
+  /// progress, and no page was free. All lanes of `company` call together, with the same heap; a
+  /// lane whose request has a page may leave the others without.
   ///
-  /// Looks twice at every page, or region, or access block that is full. If nothing had room in both looks and no version
-  /// changed in between, then nothing had room at the instant between the looks (S4, F2). What one search found out speaks
-  /// for everybody who came before it began.
+  /// Looks twice at every page, or region, or access block that is full. If nothing had room in
+  /// both looks and no version changed in between, then nothing had room at the instant between the
+  /// looks (S4, F2). What one search found out speaks for everybody who came before it began.
   ///
   /// leader   of the lane's group: lanes of `company` with one request, which get one answer
   /// named    page that was found lately, or `none`
@@ -73,8 +77,9 @@ class page_search {
   WARPHEAP_DEVICE u32 sweep(u32 company, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
     // What any of us knows to have been freed, all of us see.
     simt::sync_warp(company);
-    // A read-modify-write, which reads the newest: a search with a larger number began after this. acq_rel: what all knew to
-    // have been freed who came before us, and what we know for all who come later, each other's partners.
+    // A read-modify-write, which reads the newest: a search with a larger number began after this.
+    // acq_rel: what all knew to have been freed who came before us, and what we know for all who
+    // come later, each other's partners.
     u64 number = leads(company) ? table_.searches_begun().fetch_add(1, order::acq_rel) + 1 : 0;
     number = simt::shuffle(company, number, lowest_bit(company));
     simt::sync_warp(company);
@@ -122,14 +127,16 @@ class page_search {
     return low_mask32(order_of(largest < layout::page_units ? largest : layout::page_units) + 1) & ~low_mask32(order);
   }
 
-  /// The last search that found nothing for requests of this size, or of one that shares the word: number, units.
+  /// The last search that found nothing for requests of this size, or of one that shares the word:
+  /// number, units.
   WARPHEAP_DEVICE atomic_ref<u64> fruitless(chunk_request const& request) const {
     return table_.fruitless_search(table_type::orders + request.units % table_type::fruitless_sizes);
   }
   /// The last one that found nothing for any request of this order.
   WARPHEAP_DEVICE atomic_ref<u64> fruitless_for_all(u32 order) const { return table_.fruitless_search(order); }
 
-  /// Search `number` found nothing for the request; and if no chunk was `near`, for none of its order.
+  /// Search `number` found nothing for the request; and if no chunk was `near`, for none of its
+  /// order.
   WARPHEAP_DEVICE void note_fruitless(u64 number, chunk_request const& request, bool near) const {
     if (request.alignment != 1) return;
     // relaxed: numbers alone; whoever believes one came before the search began.
@@ -162,7 +169,8 @@ class page_search {
 
   static constexpr u32 side_by_side = 4;  // loads in flight at a time
 
-  /// The first page of a region with room, from its page `start` on and around; `none` if none was seen.
+  /// The first page of a region with room, from its page `start` on and around; `none` if none was
+  /// seen.
   WARPHEAP_DEVICE u32 find_in_region(u32 region, u32 start, chunk_request const& request) const {
     u32 const first = region * Config.region_pages, pages = table_.pages_of(region);
     // relaxed: a hint; full regions are skipped.
@@ -182,15 +190,15 @@ class page_search {
     return found;
   }
 
-  // relaxed loads first: an old value whose version is still the newest at the second look was true in between. The second
-  // look is by read-modify-writes, which read the newest.
+  // relaxed loads first: an old value whose version is still the newest at the second look was true
+  // in between. The second look is by read-modify-writes, which read the newest.
   WARPHEAP_DEVICE static u64 read(atomic_ref<u64> word, bool newest) {
     return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
   }
 
-  /// Finds a page with room for each lane's request; if there is none, `trace` is of what the lane saw: it changes with every
-  /// version. From region `start` on and around; the lanes of `company` side by side, each at a region. Ends early when every
-  /// lane has a page.
+  /// Finds a page with room for each lane's request; if there is none, `trace` is of what the lane
+  /// saw: it changes with every version. From region `start` on and around; the lanes of `company`
+  /// side by side, each at a region. Ends early when every lane has a page.
   WARPHEAP_DEVICE void look(u32 company, chunk_request const& request, u32 start, bool newest, u64& trace,
                             sighting& seen_pages) const {
     u32 const access_blocks = table_.access_blocks();
@@ -217,8 +225,8 @@ class page_search {
     }
   }
 
-  /// Looks at the pages of a region for all lanes of `company`, each of which has a region or `none`. Of pages in use,
-  /// chunks of `orders` matter to some of them.
+  /// Looks at the pages of a region for all lanes of `company`, each of which has a region or
+  /// `none`. Of pages in use, chunks of `orders` matter to some of them.
   WARPHEAP_DEVICE void look_at_region(u32 company, u32 region, u32 orders, chunk_request const& request, bool newest,
                                       u64& trace, sighting& seen_pages) const {
     u32 pages = 0;
@@ -231,7 +239,8 @@ class page_search {
       }
     }
     u32 const first = region * Config.region_pages;
-    // One page of each lane at a time: what more are in flight would be more registers, of the whole kernel.
+    // One page of each lane at a time: what more are in flight would be more registers, of the
+    // whole kernel.
     WARPHEAP_NO_UNROLL
     for (u32 done = 0; simt::ballot(company, done < pages) != 0; ++done) {
       page_word seen{page_word::full_bit};

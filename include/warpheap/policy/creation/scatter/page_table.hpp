@@ -1,8 +1,10 @@
-// The pages of one heap: where their words lie, and every change of a page, its region and its access block.
+// The pages of one heap: where their words lie, and every change of a page, its region and its
+// access block.
 //
 //   base - pages * page_bytes   page 0 | page 1 | ...      the pool; aligned to the page and to 4 KiB
 //   base                        page words                 page_word.hpp
-//                               fields                     of hierarchical pages: a bit a chunk, 32 bits a segment
+//                               fields                     of hierarchical pages: a bit a chunk, 32
+//                                                          bits a segment
 //                               regions, access blocks     fill_count.hpp
 //                               control                    hints, the run mutex, counts
 //                               rounds, run list           run_round.hpp
@@ -10,10 +12,12 @@
 //   transition                          by                       operation
 //   take chunks of a flat page          anyone                   compare-exchange: bits set, units if it was free
 //   take chunks of a hierarchical page  anyone                   compare-exchange: count raised, units if it was free;
-//                                                                then fetch_or in the fields, which must succeed (S2)
+//                                                                then fetch_or in the fields, which
+//                                                                must succeed (S2)
 //   the page is full now                who made it so           fetch_add to its region; that is full: to its block
 //   give chunks back                    their owners' leader     if the page is full, withdraw it first; then clear in the
-//                                                                field (hierarchical), and compare-exchange
+//                                                                field (hierarchical), and
+//                                                                compare-exchange
 //   withdraw a page from its region     who is about to free     the region is full: withdraw it from its block first;
 //                                                                then compare-exchange
 #pragma once
@@ -36,7 +40,8 @@ class page_table {
   using layout = page_layout<Config>;
   static constexpr u32 region_pages = Config.region_pages;
 
-  /// Counts that no invariant rests on, spread over the multiprocessors: one address takes 1.29 billion additions a second.
+  /// Counts that no invariant rests on, spread over the multiprocessors: one address takes 1.29
+  /// billion additions a second.
   enum class count : u32 { double_frees, foreign_frees, failures };
   static constexpr u32 count_rows = 32;
 
@@ -62,7 +67,8 @@ class page_table {
   WARPHEAP_HOST_DEVICE u32 access_block_pages() const { return access_block_regions_ * region_pages; }
   WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << layout::page_log2; }
 
-  /// Parts that there are: the last region and the last access block may have fewer than the others.
+  /// Parts that there are: the last region and the last access block may have fewer than the
+  /// others.
   WARPHEAP_HOST_DEVICE u32 pages_of(u32 region) const {
     u32 const left = pages_ - region * region_pages;
     return left < region_pages ? left : region_pages;
@@ -78,10 +84,12 @@ class page_table {
   WARPHEAP_HOST_DEVICE u8* data(u32 page) const { return pool() + (u64{page} << layout::page_log2); }
   WARPHEAP_HOST_DEVICE u64* words() const { return reinterpret_cast<u64*>(base_); }
   WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{pages_} * 8); }
-  static constexpr u32 orders = log2_floor(layout::page_units) + 1;  ///< sizes of chunks, by their logarithm
+  /// sizes of chunks, by their logarithm
+  static constexpr u32 orders = log2_floor(layout::page_units) + 1;
   static constexpr u32 fruitless_sizes = 64;
   static constexpr u32 most_list_entries = 16384;
-  static constexpr u32 spread = 16;  ///< words from one counter that many threads change to the next
+  /// words from one counter that many threads change to the next
+  static constexpr u32 spread = 16;
   WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{pages_} * (8 + 4 * layout::fields), 128); }
   WARPHEAP_HOST_DEVICE u64 access_blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
   WARPHEAP_HOST_DEVICE u64 control_offset() const {
@@ -130,7 +138,8 @@ class page_table {
     return atomic_ref<u32>{reinterpret_cast<u32*>(at(run_list_offset()))[which]};
   }
 
-  /// Of the search for chunks (page_search.hpp): how many began; and the last fruitless ones, by order and by size.
+  /// Of the search for chunks (page_search.hpp): how many began; and the last fruitless ones, by
+  /// order and by size.
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return atomic_ref<u64>{at(control_offset())[2 * spread]}; }
   WARPHEAP_DEVICE atomic_ref<u64> fruitless_search(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[3 * spread + which]};
@@ -153,17 +162,19 @@ class page_table {
     return seen.is_free() || (!seen.is_full() && request.suits(seen.units()));
   }
 
-  /// Takes up to `wanted` chunks, at most 32, of a page that was `seen` so lately. None if it has no room for the request or
-  /// has changed. Any lane alone.
+  /// Takes up to `wanted` chunks, at most 32, of a page that was `seen` so lately. None if it has
+  /// no room for the request or has changed. Any lane alone.
   ///
-  /// Where    inlined: on the path that is part of every kernel, whose rare parts are calls; called: on one that is a call
+  /// Where    inlined: on the path that is part of every kernel, whose rare parts are calls;
+  ///          called: on one that is a call
   template <path Where>
   WARPHEAP_DEVICE chunk_set take(u32 which, page_word seen, chunk_request const& request, u32 wanted) const {
     u32 const units = seen.is_free() ? request.units : seen.units();
     if (!request.suits(units)) return {};
     u32 const capacity = layout::capacity(units), low = seen.low();
     bool const flat = layout::is_flat(units);
-    // Hierarchical: while chunks only come, the next ones are where the count says; later that is as good a place as any.
+    // Hierarchical: while chunks only come, the next ones are where the count says; later that is
+    // as good a place as any.
     u32 const segment = flat ? 0 : low / layout::segment_chunks;
     u32 taken = flat ? low : 0;
     // relaxed: a hint; the fetch_or says what was free.
@@ -175,9 +186,9 @@ class page_table {
     if (next == low) return {};
     bool const fills = flat ? bits == free : next == capacity;
     u64 expected = seen.word;
-    // acquire: what the last owners wrote, of these chunks or of others that lay here, happens before our use; pairs with
-    // the release in try_change(), through the chain of changes (S1). What was written to chunks of a hierarchical page's
-    // size comes with the field.
+    // acquire: what the last owners wrote, of these chunks or of others that lay here, happens
+    // before our use; pairs with the release in try_change(), through the chain of changes (S1).
+    // What was written to chunks of a hierarchical page's size comes with the field.
     if (!page(which).compare_exchange(expected, seen.with(units, next, fills).word, order::acquire, order::relaxed))
       return {};
     if (fills) count_full<Where>(which / region_pages, 1);
@@ -196,12 +207,14 @@ class page_table {
     // caller of the newest one. The compare-exchange of a flat page notices that. The look is under
     // way while the fence waits.
     if (!flat) seen = load_newest(chunks.page);
-    // Two words take what the owners did on to the next ones, and a release of each would be two waits.
+    // Two words take what the owners did on to the next ones, and a release of each would be two
+    // waits.
     release_fence();
     if (!flat && seen.units() != units) return 0;
     u32 owned = chunks.bits & seen.low(), what = chunks.bits;
     if (!flat) {
-      // fenced: what the owners did happens before the next owner's use; pairs with the acquire in claim().
+      // fenced: what the owners did happens before the next owner's use; pairs with the acquire in
+      // claim().
       owned = chunks.bits & field(chunks.page, chunks.segment()).fetch_and(~chunks.bits, order::fenced);
       what = popcount(owned);
     }
@@ -222,7 +235,8 @@ class page_table {
     else count_full_region_by_call(*this, which);
   }
 
-  /// Withdraws `pages` full pages of a region, each of which gets room after this or is counted again (F1).
+  /// Withdraws `pages` full pages of a region, each of which gets room after this or is counted
+  /// again (F1).
   WARPHEAP_DEVICE void withdraw_full(u32 which, u32 pages) const {
     u64 seen = region(which).load(order::relaxed);
     for (;;) {
@@ -248,14 +262,16 @@ class page_table {
     return bits & ~field(which, segment).fetch_or(bits, order::acquire);
   }
 
-  /// Finds a chunk at least where `promised` were and `got` are not all, and takes the rest of the promise back.
+  /// Finds a chunk at least where `promised` were and `got` are not all, and takes the rest of the
+  /// promise back.
   WARPHEAP_DEVICE chunk_set settle(chunk_set got, u32 promised) const {
     u32 const capacity = layout::capacity(got.units());
     u32 const segments = (capacity + layout::segment_chunks - 1) / layout::segment_chunks;
     u32 segment = got.segment();
     WARPHEAP_NO_UNROLL
     while (got.bits == 0) {
-      // S2: there are chunks for us. Who is faster at one that we see takes it by a promise of his own.
+      // S2: there are chunks for us. Who is faster at one that we see takes it by a promise of his
+      // own.
       segment = segment + 1 < segments ? segment + 1 : 0;
       u32 const free = layout::valid_mask(capacity, segment) & ~field(got.page, segment).load(order::relaxed);
       if (free == 0) {
@@ -276,19 +292,22 @@ class page_table {
   /// One attempt to change what a page has taken to `low`.
   WARPHEAP_DEVICE bool try_change(u32 which, page_word seen, u32 low, order how) const {
     u64 expected = seen.word;
-    // how: fenced, by give_back(), or release: what the owners wrote happens before the next owner's use; pairs with the acquire in take(). For
-    // hierarchical pages: before who sets the page up anew.
+    // how: fenced, by give_back(), or release: what the owners wrote happens before the next
+    // owner's use; pairs with the acquire in take(). For hierarchical pages: before who sets the
+    // page up anew.
     return page(which).compare_exchange(expected, lowered(seen, low).word, how, order::relaxed);
   }
 
-  /// What a page becomes when chunks come back: free if they were the last; with room for somebody (S4).
+  /// What a page becomes when chunks come back: free if they were the last; with room for somebody
+  /// (S4).
   WARPHEAP_HOST_DEVICE static page_word lowered(page_word seen, u32 low) {
     bool const emptied = low == 0 && Config.reset_freed_pages;
     page_word const next = emptied ? seen.with(0, 0, false) : seen.with(seen.units(), low, false);
     return emptied || seen.is_full() ? next.with_room() : next;
   }
 
-  /// What is taken of a page, less `what`: bits of a flat page, a number of chunks of a hierarchical one.
+  /// What is taken of a page, less `what`: bits of a flat page, a number of chunks of a
+  /// hierarchical one.
   WARPHEAP_HOST_DEVICE static u32 without(page_word seen, u32 what, bool flat) {
     return flat ? seen.low() & ~what : seen.low() - what;
   }
@@ -300,7 +319,8 @@ class page_table {
     WARPHEAP_NO_UNROLL
     for (;;) {
       page_word const seen = load(which);
-      // A flat page of another size was cleaned up: these chunks were free already. Bits of a field say so themselves.
+      // A flat page of another size was cleaned up: these chunks were free already. Bits of a field
+      // say so themselves.
       u32 const owned = !flat ? what : seen.units() == units ? seen.low() & what : 0;
       bool const makes_room = owned != 0 && seen.is_full();
       // F1: not counted from before the page gets room.

@@ -3,18 +3,20 @@
 //    63        48 47 46    32 31             0
 //   |  version   |F |  units | field or count |
 //
-//   units    size of the chunks in 16 bytes; 0: a free page, which serves any size; two values above all sizes name the
-//            pages of a run: its first, its others
-//   field    flat pages: a bit a chunk, set while it is owned.   Hierarchical pages: how many chunks are promised.
-//            First page of a run: its pages.
+//   units    size of the chunks in 16 bytes; 0: a free page, which serves any size; two values
+//            above all sizes name the pages of a run: its first, its others
+//   field    flat pages: a bit a chunk, set while it is owned. Hierarchical pages: how many chunks
+//            are promised. First page of a run: its pages.
 //   F        full: all chunks are taken, or the page is part of a run
 //   version  how often the page got room for somebody: it became free, or was full and is not
 //
 //   S1  the word changes by read-modify-writes alone.
-//   S2  flat: a set bit is an owned chunk.   Hierarchical: bits set in the fields <= count, since a bit is set after its
-//       promise and cleared before it is taken back. So who was promised chunks finds them.
-//   S3  units change only 0 -> size, by who takes the first chunks in the same step, and size -> 0, by who gives back the
-//       last ones in the same step. So no chunk is ever taken of a page that is being set up or cleaned up.
+//   S2  flat: a set bit is an owned chunk. Hierarchical: bits set in the fields <= count, since a
+//       bit is set after its promise and cleared before it is taken back. So who was promised
+//       chunks finds them.
+//   S3  units change only 0 -> size, by who takes the first chunks in the same step, and size -> 0,
+//       by who gives back the last ones in the same step. So no chunk is ever taken of a page that
+//       is being set up or cleaned up.
 //   S4  a step that makes room raises the version in the same step.
 #pragma once
 

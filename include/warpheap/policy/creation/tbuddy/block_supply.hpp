@@ -1,25 +1,30 @@
-// Blocks of a tbuddy heap by order, for one lane alone: two stages for each. First a unit of the order's semaphore, which
-// says that there is a block for us and not which; then the tree, where it is sure to be found.
+// Blocks of a tbuddy heap by order, for one lane alone: two stages for each. First a unit of the
+// order's semaphore, which says that there is a block for us and not which; then the tree, where it
+// is sure to be found.
 //
-// Who finds no unit and nobody who makes some is to make two: it takes a block of the order above, in the same way, and cuts
-// it in halves. Who gives a block back whose buddy is available takes that one's unit and gives back the two as one.
+// Who finds no unit and nobody who makes some is to make two: it takes a block of the order above,
+// in the same way, and cuts it in halves. Who gives a block back whose buddy is available takes
+// that one's unit and gives back the two as one.
 //
-//   W1  a merge promises a unit at the order above before it takes its buddy's here: a lane that looks from small orders to
-//       large ones finds the one or the other.
+//   W1  a merge promises a unit at the order above before it takes its buddy's here: a lane that
+//       looks from small orders to large ones finds the one or the other.
 //   W2  a unit that was acquired leads to a block that is taken: nobody gives one back.
 //   W3  at rest the units of an order are as many as its available nodes.
 //
-// nullptr is certain. A lane that went up to the largest order and down again without a unit compares the epoch: if nobody
-// raised it meanwhile, then (P2) all blocks that it could have missed are in the hands of calls that have not returned. It
-// leaves a certificate, by which those who come next know the same without a search.
-// Source: Gelado and Garland 2019, section 4.1. Differs: W1, the certificate: docs/design/tbuddy.md.
+// nullptr is certain. A lane that went up to the largest order and down again without a unit
+// compares the epoch: if nobody raised it meanwhile, then (P2) all blocks that it could have missed
+// are in the hands of calls that have not returned. It leaves a certificate, by which those who
+// come next know the same without a search.
+// Source: Gelado and Garland 2019, section 4.1. Differs: W1, the certificate:
+// docs/design/tbuddy.md.
 #pragma once
 
 #include "page_table.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Takes and gives back blocks, as nodes of the tree. Whether they are live is the caller's business (P1).
+/// Takes and gives back blocks, as nodes of the tree. Whether they are live is the caller's
+/// business (P1).
 template <class Pages, class Tree = buddy_tree>
 class block_supply {
  public:
@@ -29,7 +34,8 @@ class block_supply {
   WARPHEAP_DEVICE explicit block_supply(Pages const& pages)
       : pages_{pages}, tree_{pages.tree().records(), pages.pages()} {}
 
-  /// A block of the order; `none` if at one instant of the call there was none for us. Any lane alone.
+  /// A block of the order; `none` if at one instant of the call there was none for us. Any lane
+  /// alone.
   WARPHEAP_DEVICE u32 take(u32 order) const {
     if (u32 const node = try_take(order); node != none) return node;
     backoff nap;
@@ -38,7 +44,8 @@ class block_supply {
       u64 const before = pages_.epoch();
       if (u32 const node = climb(order); node != none) return node;
       if (pages_.newest_epoch() != before) continue;
-      // release: what we know of the epoch is known to who believes us; pairs with the acquire in is_certified().
+      // release: what we know of the epoch is known to who believes us; pairs with the acquire in
+      // is_certified().
       pages_.certificate(order).store(before + 1, order::release);
       return none;
     }
@@ -53,8 +60,8 @@ class block_supply {
     return pages_.semaphore(order).available() == 0 && is_certified(order);
   }
 
-  /// A block of the order at a multiple of a block of order `aligned`, which is larger: the first part of one such, of which
-  /// the rest is given back at once. Any lane alone.
+  /// A block of the order at a multiple of a block of order `aligned`, which is larger: the first
+  /// part of one such, of which the rest is given back at once. Any lane alone.
   WARPHEAP_DEVICE u32 take_aligned(u32 order, u32 aligned) const {
     // W1: what is not for us is not missed by others.
     for (u32 part = order; part != aligned; ++part) pages_.semaphore(part).promise(1);
@@ -126,7 +133,8 @@ class block_supply {
     return at == order ? node : cut(node, at, order);
   }
 
-  /// The first part of a node of order `from`, of order `to`; the others are given to who waits for them.
+  /// The first part of a node of order `from`, of order `to`; the others are given to who waits for
+  /// them.
   WARPHEAP_DEVICE u32 cut(u32 node, u32 from, u32 to) const {
     u32 const mine = tree_.split(node, from - to);
     // B2: of each batch of two, one half was cut further or is ours; or we promised as much.
@@ -139,7 +147,8 @@ class block_supply {
 
   /// Whether somebody found nothing of the order, and no room has appeared since.
   WARPHEAP_DEVICE bool is_certified(u32 order) const {
-    // acquire: pairs with the release in take(); the raises that were counted there happen before we count.
+    // acquire: pairs with the release in take(); the raises that were counted there happen before
+    // we count.
     u64 const seen = pages_.certificate(order).load(order::acquire);
     return seen != 0 && seen == pages_.epoch() + 1;
   }

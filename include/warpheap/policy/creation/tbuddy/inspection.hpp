@@ -1,4 +1,5 @@
-// A quiet tbuddy heap seen from the host: its metadata copied once, counts of it, and a check of the invariants.
+// A quiet tbuddy heap seen from the host: its metadata copied once, counts of it, and a check of
+// the invariants.
 #pragma once
 
 #include "page_table.hpp"
@@ -57,8 +58,9 @@ class tbuddy_snapshot {
   invariant_report check_invariants() const {
     invariant_report report;
     std::vector<u64> available(pages_type::orders);
-    std::vector<u8> blocks(pages_.pages());   // that hold a page, live and available ones
-    u32 const inner = 1u << tree().height();  // nodes with records of their own, but for those behind the last page
+    std::vector<u8> blocks(pages_.pages());  // that hold a page, live and available ones
+    // nodes with records of their own, but for those behind the last page
+    u32 const inner = 1u << tree().height();
     for (u32 node = 0; node < inner && node < buddy_tree::records_for(pages_.pages()); ++node) {
       if (record(node) & buddy_record::locked) report.push_back("T4: record " + std::to_string(node) + " is locked");
       if (node != 0) check_node(node, report);

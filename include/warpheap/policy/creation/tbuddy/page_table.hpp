@@ -3,7 +3,8 @@
 //   base - pages * page_bytes   page 0 | page 1 | ...     the pool, its start aligned to start_alignment
 //   base                        semaphores                a word for each order, 128 bytes apart
 //                               epoch counters            1, or 16 on a large pool, 128 bytes apart
-//                               counts                    128 bytes: what was refused, freed twice, no block
+//                               counts                    128 bytes: what was refused, freed twice,
+//                                                         no block
 //                               certificates              a word for each order
 //                               order bytes               two for each page
 //                               tree                      the records of a buddy_tree
@@ -34,7 +35,8 @@ enum class tbuddy_count : u32 { double_frees, foreign_frees, failures };
 template <size_t PageBytes>
 class tbuddy_pages {
  public:
-  /// What the pool's start is a multiple of, and therefore every block of as many bytes, and every smaller one of its size.
+  /// What the pool's start is a multiple of, and therefore every block of as many bytes, and every
+  /// smaller one of its size.
   static constexpr size_t start_alignment = size_t{1} << 20;
   static constexpr u32 orders = 31;
   static constexpr u32 page_log2 = log2_floor(PageBytes);
@@ -62,14 +64,16 @@ class tbuddy_pages {
     return static_cast<u32>(offset_of(memory) >> page_log2);
   }
 
-  /// The order of the smallest blocks that hold `bytes`, which is not 0; may be larger than there are.
+  /// The order of the smallest blocks that hold `bytes`, which is not 0; may be larger than there
+  /// are.
   WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) {
     u64 const pages = ((bytes - 1) >> page_log2) + 1;
     return log2_ceil(pages);
   }
 
   WARPHEAP_DEVICE bulk_semaphore semaphore(u32 order) const { return bulk_semaphore{word(semaphore_offset(order))}; }
-  /// Units that a maker of an order makes: both halves of a block of the order above; nothing at the top.
+  /// Units that a maker of an order makes: both halves of a block of the order above; nothing at
+  /// the top.
   WARPHEAP_DEVICE u32 batch(u32 order) const { return order == tree().top_order() ? 1 : 2; }
   WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 order) const {
     return atomic_ref<u64>{word(certificates_offset + 8 * order)};
@@ -88,7 +92,8 @@ class tbuddy_pages {
   /// Ends a block's life; returns its order, or `none` if the owner has no live block there. Who
   /// gets an order gives it back (P1).
   WARPHEAP_DEVICE u32 disown(u32 page, block_owner owner) const {
-    // relaxed: one read-modify-write alone sees the order, and the tree orders the block's contents.
+    // relaxed: one read-modify-write alone sees the order, and the tree orders the block's
+    // contents.
     u32 const old = order_word(page).fetch_and(~(0xffu << order_shift(page, owner)), order::relaxed);
     return (old >> order_shift(page, owner) & 0xff) - 1;
   }
@@ -101,7 +106,8 @@ class tbuddy_pages {
 
   /// Room was made (P2).
   WARPHEAP_DEVICE void raise_epoch() const {
-    // release: the room happens before whoever counts this raise; pairs with the acquire in epoch().
+    // release: the room happens before whoever counts this raise; pairs with the acquire in
+    // epoch().
     epoch_counter(simt::sm_id() % epoch_counters()).fetch_add(1, order::release);
   }
   /// Raises so far, of those that happened before all that we know of.
@@ -114,7 +120,8 @@ class tbuddy_pages {
   /// The same by read-modify-writes, which read the newest.
   WARPHEAP_DEVICE u64 newest_epoch() const {
     u64 sum = 0;
-    // acquire: as above. release: what we saw of the semaphores happens before who reads the counter next.
+    // acquire: as above. release: what we saw of the semaphores happens before who reads the
+    // counter next.
     for (u32 i = 0; i < epoch_counters(); ++i) sum += epoch_counter(i).fetch_add(0, order::acq_rel);
     return sum;
   }

@@ -11,8 +11,9 @@
 //  | idle classes |    in limbo    |   free pages   |
 //
 //   A1  idle: since the bit was last cleared, a bin of the class may have become empty and stayed.
-//   A2  in limbo: bins on their way, from before their units are taken until they are back in their chunk, or from when their
-//       pages are taken until their units are signalled; and chunks on their way from the supply. A search waits for them.
+//   A2  in limbo: bins on their way, from before their units are taken until they are back in their
+//       chunk, or from when their pages are taken until their units are signalled; and chunks on
+//       their way from the supply. A search waits for them.
 //   A3  free pages of the arena's chunks, counted after they were freed and before they are taken.
 //   A4  at rest nothing is in limbo, and a bin that is empty has its class's bit set.
 #pragma once
@@ -51,7 +52,8 @@ struct known_place {
   WARPHEAP_HOST_DEVICE u64 shape() const { return shape_word; }
 };
 
-/// The same read from the words where it is needed: of calls that call others each holds two registers in place of six.
+/// The same read from the words where it is needed: of calls that call others each holds two
+/// registers in place of six.
 struct far_place {
   u8* words_start;
 
@@ -101,7 +103,8 @@ class basic_arena_table {
   }
   WARPHEAP_HOST_DEVICE u64 words_bytes() const { return words_bytes(chunks(), arenas()); }
 
-  // Pages are numbered through all chunks of the pool; page 0 is special, so that 0 can say that there is none.
+  // Pages are numbered through all chunks of the pool; page 0 is special, so that 0 can say that
+  // there is none.
   WARPHEAP_HOST_DEVICE u32 chunk_of(u32 page) const { return page >> (chunk().log2 - page_log2); }
   WARPHEAP_HOST_DEVICE u32 page_in_chunk(u32 page) const { return page & (chunk().pages() - 1); }
   WARPHEAP_HOST_DEVICE u32 first_page(u32 chunk_number) const { return chunk_number << (chunk().log2 - page_log2); }

@@ -1,17 +1,19 @@
-// Blocks of up to 1 or 2 KiB from bins: what ualloc and throughput have in common. The chunks come from a supply.
+// Blocks of up to 1 or 2 KiB from bins: what ualloc and throughput have in common. The chunks come
+// from a supply.
 //
-// malloc has two stages. The lanes of a warp that ask for one class have one leader, who gets units for all of them
-// (unit_source): so many blocks of the class are then sure to be in the arena. In the second stage the group finds them: each
-// of as many lanes as it takes lowers the free blocks of some bin, claims bits of its bitmap a word at a time, and shares
-// the blocks out by rank. free clears bits, those of one word together, raises the count, and signals.
+// malloc has two stages. The lanes of a warp that ask for one class have one leader, who gets units
+// for all of them (unit_source): so many blocks of the class are then sure to be in the arena. In
+// the second stage the group finds them: each of as many lanes as it takes lowers the free blocks
+// of some bin, claims bits of its bitmap a word at a time, and shares the blocks out by rank. free
+// clears bits, those of one word together, raises the count, and signals.
 //
 // What free reads of a pointer's chunk and bin is a hint, which may be old if the pointer came by a
 // shuffle or relaxed, or if the block was freed before. The exchange that raises the count checks
 // it (N6), and before a pointer is called none of ours all of it is read again by
 // read-modify-writes.
 //
-// A lane that is alone has no one to talk to, and a full warp need not ask which lanes it has: both go their own way
-// through the same steps.
+// A lane that is alone has no one to talk to, and a full warp need not ask which lanes it has: both
+// go their own way through the same steps.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -48,8 +50,8 @@ class bin_allocator {
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
   WARPHEAP_DEVICE Supply supply() const { return Supply{table_.far()}; }
 
-  /// Blocks of one class for the lanes of a group that hold this heap; nullptr for those for whom there is none. All lanes
-  /// of the group call.
+  /// Blocks of one class for the lanes of a group that hold this heap; nullptr for those for whom
+  /// there is none. All lanes of the group call.
   WARPHEAP_DEVICE void* create(lane_group const& group, u32 size_class) const {
     if (group.mask == full_mask) return serve_warp(table_, size_class);
     if (group.size == 1) return serve_alone(table_, size_class);
@@ -102,8 +104,8 @@ class bin_allocator {
     }
   }
 
-  /// Brings back to the supply every chunk that has no block that is somebody's. False if somebody else may be about to
-  /// bring back one more. Any lane alone.
+  /// Brings back to the supply every chunk that has no block that is somebody's. False if somebody
+  /// else may be about to bring back one more. Any lane alone.
   WARPHEAP_COLD static bool return_chunks(far_table<Layout> table) {
     bool all = true;
     for (u32 arena = 0; arena < table.arenas(); ++arena) {
@@ -120,7 +122,8 @@ class bin_allocator {
     return all;
   }
 
-  /// What lanes that act as one have in common: `what`, less than the words' bytes, of the same heap.
+  /// What lanes that act as one have in common: `what`, less than the words' bytes, of the same
+  /// heap.
   WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.words()) + what; }
 
  private:
@@ -158,7 +161,8 @@ class bin_allocator {
     }
   }
 
-  // Calls, all three, so that a kernel need not keep the registers of a search: what they take is all that they know.
+  // Calls, all three, so that a kernel need not keep the registers of a search: what they take is
+  // all that they know.
 
   WARPHEAP_COLD static void* serve_warp(table_type table, u32 size_class) {
     return bin_allocator{table}.serve(group_of(full_mask), size_class);
@@ -176,8 +180,8 @@ class bin_allocator {
     return table.block(got.page, size_class, got.word * 64 + lowest_bit(got.bits));
   }
 
-  /// All lanes of the group call. Its groups talk among themselves alone: of two groups of a warp one may search while the
-  /// other holds units (V1).
+  /// All lanes of the group call. Its groups talk among themselves alone: of two groups of a warp
+  /// one may search while the other holds units (V1).
   WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
     void* mine = nullptr;
     u32 served = 0;
@@ -193,8 +197,9 @@ class bin_allocator {
     return mine;
   }
 
-  /// The second stage: a block for each lane of rank `first` to `first` + the grant's units; nullptr for the others. As many
-  /// lanes as there are bins' worth of units take and claim side by side.
+  /// The second stage: a block for each lane of rank `first` to `first` + the grant's units;
+  /// nullptr for the others. As many lanes as there are bins' worth of units take and claim side by
+  /// side.
   WARPHEAP_DEVICE void* share_out(lane_group const& group, unit_grant grant, u32 first, u32 size_class) const {
     u32 const capacity = Layout::capacity(size_class);
     bool const waits = group.rank - first < grant.units;
@@ -214,7 +219,8 @@ class bin_allocator {
           share = bin_list<Layout, known_place>{table_, grant.arena, size_class}.take(part_units - done);
         got = choose(share, size_class);
       }
-      // The leader's acquire covers the others' blocks: what the old owners wrote happens before our return.
+      // The leader's acquire covers the others' blocks: what the old owners wrote happens before
+      // our return.
       simt::sync_warp(group.mask);
       got.page = simt::shuffle(group.mask, got.page, leader);
       got.word = simt::shuffle(group.mask, got.word, leader);
@@ -284,11 +290,13 @@ class bin_allocator {
     static_assert(Layout::classes * 8 <= header_bytes && Layout::max_capacity <= 8 * 64);
     lane_group const group = group_by(company, word);
     u64 const bits = union_of_groups(company, group, u64{1} << at.index % 64);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their blocks.
+    // The leader's release covers only what this ordered: the other lanes' last writes to their
+    // blocks.
     simt::sync_warp(company);
     u64 cleared = 0;
     if (group.leads) cleared = give_back(at, bits);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for them, must be served.
+    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
+    // them, must be served.
     simt::sync_warp(company);
     u32 const whole = simt::ballot(company, popcount(cleared) == group.size);
     return (whole >> group.leader & 1) != 0 || is_ours(group.mask, at.index % 64, cleared);

@@ -5,20 +5,21 @@
 //   63     49   48   47      32 31          0
 //  |         | dead |   free   |    role     |     dead = 1: being reclaimed, free is 0 for good
 //
-//   N1  free is lowered before a bit is set, and raised after it is cleared: bits set <= capacity - free, so who lowered
-//       it by k finds k clear bits, and nobody else takes all of them.
-//   N2  free = capacity means that no block of the bin is anybody's. Only from there a bin becomes dead.
+//   N1  free is lowered before a bit is set, and raised after it is cleared: bits set <= capacity -
+//       free, so who lowered it by k finds k clear bits, and nobody else takes all of them.
+//   N2  free = capacity means that no block of the bin is anybody's. Only from there a bin becomes
+//       dead.
 //   N3  bits beyond the last block are never set.
-//   N4  linked, next and previous change under the mutex of the bin's list; a bin that is not linked keeps its next, for
-//       readers that stand on it.
+//   N4  linked, next and previous change under the mutex of the bin's list; a bin that is not
+//       linked keeps its next, for readers that stand on it.
 //   N5  at rest: linked <=> free > 0.
 //   N6  who cleared bits of a bin and has not yet raised free by as many keeps the bin from dying
 //       (N2), so from the clear on its role stays. Role and count are one word: a free raises the
 //       count by the role that it found its block by, or learns by the failing exchange that the
 //       bin has become another one since.
 //
-// A bitmap word is changed by read-modify-writes alone between a bin's set-up and its end, so the release of whoever
-// cleared a bit reaches who sets it next.
+// A bitmap word is changed by read-modify-writes alone between a bin's set-up and its end, so the
+// release of whoever cleared a bit reaches who sets it next.
 #pragma once
 
 #include "../../../sync/srcu.hpp"
@@ -42,7 +43,8 @@ struct bin_role {
   WARPHEAP_HOST_DEVICE constexpr bool was_bin() const { return word != 0; }
   WARPHEAP_HOST_DEVICE constexpr u32 arena() const { return word >> 8 & 0xffff; }
   WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 0xff) - 1; }
-  /// The same after the bin's end: what was freed there once can still be told from what never was a block.
+  /// The same after the bin's end: what was freed there once can still be told from what never was
+  /// a block.
   WARPHEAP_HOST_DEVICE constexpr bin_role ended() const { return bin_role{word & ~(1u << 31)}; }
 };
 
@@ -60,7 +62,8 @@ WARPHEAP_HOST_DEVICE constexpr u32 taken_of(u64 word, u32 wanted) {
   return free_blocks(word) < wanted ? free_blocks(word) : wanted;
 }
 
-/// Whether a bin can take `blocks` back without more ado: it stays listed, and does not become empty.
+/// Whether a bin can take `blocks` back without more ado: it stays listed, and does not become
+/// empty.
 WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u64 word, u32 blocks, u32 capacity) {
   return free_blocks(word) != 0 && free_blocks(word) + blocks < capacity;
 }
@@ -84,7 +87,9 @@ struct chunk_header {
   u32 next, previous;  ///< chunks of the arena with free pages, by number plus 1
   u32 linked;
   u64 taken[2];  ///< a bit a page: special, or a bin's
-  u64 heads[2];  ///< a bit a page that begins a bin, or began the last one there; kept if bins may have several pages
+  /// a bit a page that begins a bin, or began the last one there; kept if bins may have several
+  /// pages
+  u64 heads[2];
 };
 static_assert(sizeof(chunk_header) <= header_bytes);
 
@@ -103,9 +108,11 @@ class bin_view {
   WARPHEAP_DEVICE atomic_ref<u64> bits(u32 word) const { return atomic_ref<u64>{header_->bits[word]}; }
   WARPHEAP_DEVICE srcu_node& node() const { return header_->node; }
 
-  /// Lowers the free blocks by up to `wanted`. Returns by how many (N1); `exhausted` says that none are left.
+  /// Lowers the free blocks by up to `wanted`. Returns by how many (N1); `exhausted` says that none
+  /// are left.
   WARPHEAP_DEVICE u32 try_take(u32 wanted, bool& exhausted) const {
-    // relaxed: the count says how many bits are clear, and the claim of the bits orders what they stand for.
+    // relaxed: the count says how many bits are clear, and the claim of the bits orders what they
+    // stand for.
     u64 seen = life().load(order::relaxed);
     for (;;) {
       u32 const taken = bin_life::taken_of(seen, wanted);
@@ -123,7 +130,8 @@ class bin_view {
     return life().compare_exchange(seen, bin_life::of(role, 0) | bin_life::dead, order::relaxed, order::relaxed);
   }
 
-  /// Claims up to `wanted` blocks of one bitmap word, of which the caller lowered the free blocks before (N1).
+  /// Claims up to `wanted` blocks of one bitmap word, of which the caller lowered the free blocks
+  /// before (N1).
   ///
   /// valid    blocks of the word that there are (N3)
   /// turn     the place in the word from which on to take
@@ -137,14 +145,17 @@ class bin_view {
     return chosen & ~bits(word).fetch_or(chosen, order::acquire);
   }
 
-  /// Clears the bits of `blocks`. Returns those that were set: fewer than asked, somebody freed a block twice.
+  /// Clears the bits of `blocks`. Returns those that were set: fewer than asked, somebody freed a
+  /// block twice.
   WARPHEAP_DEVICE u64 give_back(u32 word, u64 blocks) const {
-    // release: what the owners did to the blocks; pairs with the acquires in claim() and wait_for_owners().
+    // release: what the owners did to the blocks; pairs with the acquires in claim() and
+    // wait_for_owners().
     return blocks & bits(word).fetch_and(~blocks, order::release);
   }
 
-  /// Waits until the bits of an empty bin are seen to be clear: their owners cleared them before they raised the count, but
-  /// nothing orders the two. All that they did to their blocks then happens before what we do.
+  /// Waits until the bits of an empty bin are seen to be clear: their owners cleared them before
+  /// they raised the count, but nothing orders the two. All that they did to their blocks then
+  /// happens before what we do.
   WARPHEAP_DEVICE void wait_for_owners(u32 words) const {
     WARPHEAP_NO_UNROLL
     for (u32 word = 0; word < words; ++word) {

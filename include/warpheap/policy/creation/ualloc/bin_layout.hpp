@@ -1,20 +1,24 @@
 // Where the blocks of a bin lie, and whose block an address is: arithmetic alone.
 //
-// A chunk is cut into pages of 4 KiB. A bin is one page (some classes' may be several), begins with a header of 128 bytes,
-// and holds blocks of one power of two. The header would cost a bin of small blocks its last blocks, and every page that
-// is left, less 128 bytes, is no power of two. So the first pages of a chunk are special: each is cut into 31 tails
-// behind its header, and bin b ends in the tail that is its own, as if it followed the bin:
+// A chunk is cut into pages of 4 KiB. A bin is one page (some classes' may be several), begins with
+// a header of 128 bytes, and holds blocks of one power of two. The header would cost a bin of small
+// blocks its last blocks, and every page that is left, less 128 bytes, is no power of two. So the
+// first pages of a chunk are special: each is cut into 31 tails behind its header, and bin b ends
+// in the tail that is its own, as if it followed the bin:
 //
 //   special bin      | header | tail 0 | tail 1 | ... | tail 30 |      128 bytes each
 //   bin              | header | block | block | ......... block |  + tail: | block | block |
 //   chunk 512 KiB    4 special bins, 124 bins;   64 KiB: 1 special bin, 15 bins
 //
-//   L1  block i of a bin lies at first + i * size of the bin's bytes, tail included; blocks above 128 bytes use no tail.
+//   L1  block i of a bin lies at first + i * size of the bin's bytes, tail included; blocks above
+//       128 bytes use no tail.
 //   L2  no block starts at a multiple of 4 KiB: the header is there.
-//   L3  blocks of up to 256 bytes, and larger ones in bins of one page, lie at multiples of their size.
+//   L3  blocks of up to 256 bytes, and larger ones in bins of one page, lie at multiples of their
+//       size.
 //
-// Source: Gelado and Garland 2019, section 4.2. Differs: a special bin serves 31 others, which fits chunks of any size;
-// blocks above 128 bytes lie at multiples of their size; wide bins, which the paper proposes in section 5.3.
+// Source: Gelado and Garland 2019, section 4.2. Differs: a special bin serves 31 others, which fits
+// chunks of any size; blocks above 128 bytes lie at multiples of their size; wide bins, which the
+// paper proposes in section 5.3.
 #pragma once
 
 #include "../../../platform/types.hpp"
@@ -52,7 +56,8 @@ struct chunk_shape {
     return tail / tails_per_special * page_bytes + header_bytes + tail % tails_per_special * tail_bytes;
   }
 
-  /// The page that an offset in the chunk belongs to: its own, or that of the bin whose tail it lies in (L1).
+  /// The page that an offset in the chunk belongs to: its own, or that of the bin whose tail it
+  /// lies in (L1).
   WARPHEAP_HOST_DEVICE constexpr place place_of(u32 offset) const {
     u32 const page = offset >> page_log2, inside = offset & (page_bytes - 1);
     if (page >= specials()) return {page, inside};
@@ -113,7 +118,8 @@ struct layout {
     return low_mask(left < 64 ? left : 64);
   }
 
-  /// Bins that who asks for `blocks` blocks, one a lane, makes if there are none: no more than lanes.
+  /// Bins that who asks for `blocks` blocks, one a lane, makes if there are none: no more than
+  /// lanes.
   WARPHEAP_HOST_DEVICE static constexpr u32 batch_for(u32 size_class, u32 blocks) {
     u32 const needed = bins_for(size_class, blocks);
     return blocks >= 16 && needed < Config.burst_bins ? Config.burst_bins : needed;

@@ -1,15 +1,18 @@
 // The bins of one class and arena that have free blocks: a list that anybody walks and few change.
 //
-// Readers walk it inside a read section of the arena's SRCU, without a lock, and take blocks of the first bins that have
-// some. Bins are linked and unlinked under a mutex. A bin that was unlinked keeps its `next`, so a reader that stands on it
-// goes on; it becomes something else only after a barrier.
+// Readers walk it inside a read section of the arena's SRCU, without a lock, and take blocks of the
+// first bins that have some. Bins are linked and unlinked under a mutex. A bin that was unlinked
+// keeps its `next`, so a reader that stands on it goes on; it becomes something else only after a
+// barrier.
 //
-//   K1  units of the class's semaphore, in it or with callers, never exceed the free blocks of bins that are linked or about
-//       to be, by a call that runs: so who holds a unit finds a block, here or after a pause.
-//   K2  whoever brings a bin's free blocks to or from 0 settles afterwards: links it if it has some, unlinks it if not. Of
-//       several, the last to hold the mutex sees what all of them did (N5).
-//   K3  whoever settles either holds blocks of the bin, which then cannot become dead, or is inside a read section that began
-//       before it gave its blocks back.
+//   K1  units of the class's semaphore, in it or with callers, never exceed the free blocks of bins
+//       that are linked or about to be, by a call that runs: so who holds a unit finds a block,
+//       here or after a pause.
+//   K2  whoever brings a bin's free blocks to or from 0 settles afterwards: links it if it has
+//       some, unlinks it if not. Of several, the last to hold the mutex sees what all of them did
+//       (N5).
+//   K3  whoever settles either holds blocks of the bin, which then cannot become dead, or is inside
+//       a read section that began before it gave its blocks back.
 //
 // Source: Gelado and Garland 2019, section 4.2.1.
 #pragma once
@@ -33,12 +36,14 @@ class bin_list {
   WARPHEAP_DEVICE bin_list(table_type const& table, u32 arena, u32 size_class)
       : table_{table}, arena_{arena}, size_class_{size_class} {}
 
-  /// Up to `wanted` blocks of one bin, for a caller who holds as many units. Any lane alone, in no read section.
+  /// Up to `wanted` blocks of one bin, for a caller who holds as many units. Any lane alone, in no
+  /// read section.
   WARPHEAP_DEVICE bin_share take(u32 wanted) const {
     for (backoff nap;; nap.pause()) {
       bool exhausted = false;
       bin_share const share = take_once(wanted, exhausted);
-      if (exhausted) settle(table_.far(), arena_, size_class_, share.page);  // K3: we hold blocks of it
+      // K3: we hold blocks of it
+      if (exhausted) settle(table_.far(), arena_, size_class_, share.page);
       if (share.blocks != 0) return share;
     }
   }
@@ -54,7 +59,8 @@ class bin_list {
     u64 seen = bin_life::of(role, bin_life::free_blocks(bin.life().load(order::relaxed)));
     while (!bin.life().compare_exchange(seen, seen + blocks * bin_life::one_block, order::relaxed, order::relaxed))
       if (bin_life::role_of(seen).word != role.word) return false;
-    link(bin, page);  // it has some: the list is not without it, and K2 is kept by who takes the last
+    // it has some: the list is not without it, and K2 is kept by who takes the last
+    link(bin, page);
     return true;
   }
 
@@ -98,7 +104,8 @@ class bin_list {
   WARPHEAP_DEVICE void settle(u32 page) const {
     scoped_lock const guard{mutex()};
     bin_view const bin = table_.bin(page);
-    // relaxed: of those who brought it to or from 0 and settled before us the mutex tells; others settle after us.
+    // relaxed: of those who brought it to or from 0 and settled before us the mutex tells; others
+    // settle after us.
     if (bin_life::free_blocks(bin.life().load(order::relaxed)) != 0) link(bin, page);
     else unlink(bin);
   }
@@ -110,7 +117,8 @@ class bin_list {
     u32 const second = head.load(order::relaxed);
     bin.linked().store(1, order::relaxed);
     bin.previous().store(0, order::relaxed);
-    // release: a reader who stands on this bin goes on to the next one's header; pairs with the acquire in after().
+    // release: a reader who stands on this bin goes on to the next one's header; pairs with the
+    // acquire in after().
     bin.next().store(second, order::release);
     if (second != 0) table_.bin(second).previous().store(page, order::relaxed);
     // release: the header; pairs with the acquire in first().

@@ -1,10 +1,11 @@
-// The chunks of a pool of their own: a count and a bit a chunk. It is exact and takes a few instructions, which a buddy
-// system over chunks of one size would not add anything to.
+// The chunks of a pool of their own: a count and a bit a chunk. It is exact and takes a few
+// instructions, which a buddy system over chunks of one size would not add anything to.
 //
 //   words    available     chunks that may be taken
 //            taken         a bit a chunk, 64 to a word
 //
-//   T1  available is lowered before a bit is set, and raised after it is cleared: who lowered it finds a clear bit.
+//   T1  available is lowered before a bit is set, and raised after it is cleared: who lowered it
+//       finds a clear bit.
 //   T2  at rest, available is the number of clear bits of chunks that there are.
 #pragma once
 
@@ -29,7 +30,8 @@ class chunk_set {
     u64 left = available().load(order::relaxed);
     do {
       if (left == 0) return nullptr;
-      // acquire: T1's bits that were cleared before the count was raised; pairs with the release in destroy_chunk().
+      // acquire: T1's bits that were cleared before the count was raised; pairs with the release in
+      // destroy_chunk().
     } while (!available().compare_exchange(left, left - 1, order::acquire, order::relaxed));
     u32 const words = (table_.chunks() + 63) / 64;
     u32 word = scale_below(mix32(simt::sm_id() + 1), words);
@@ -39,7 +41,8 @@ class chunk_set {
       // acquire: what was done to the chunk; pairs with the release in destroy_chunk().
       if (chosen != 0 && (taken(word).fetch_or(chosen, order::acquire) & chosen) == 0)
         return table_.chunk_address(word * 64 + lowest_bit(chosen));
-      nap.pause();  // T1: a bit is clear that we have not seen, or one that was taken under our hand
+      // T1: a bit is clear that we have not seen, or one that was taken under our hand
+      nap.pause();
     }
   }
 

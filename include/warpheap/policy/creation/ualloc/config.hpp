@@ -14,17 +14,21 @@ struct ualloc_config {
   u32 chunk_log2{WARPHEAP_UALLOC_CHUNK_LOG2};
   /// The smallest block, 8 or 16. The paper's are 8; results are then aligned to 8 alone.
   u32 least_bytes{WARPHEAP_UALLOC_LEAST_BYTES};
-  /// Bins of 2, 4 and 8 pages for blocks of 512, 1024 and 2048 bytes, 15 of which fit in each: a sixteenth is lost where the
-  /// paper's bins lose an eighth and a quarter, and 2 KiB stay 2 KiB. Blocks above 256 bytes are then aligned to 128.
+  /// Bins of 2, 4 and 8 pages for blocks of 512, 1024 and 2048 bytes, 15 of which fit in each: a
+  /// sixteenth is lost where the paper's bins lose an eighth and a quarter, and 2 KiB stay 2 KiB.
+  /// Blocks above 256 bytes are then aligned to 128.
   bool wide_bins{WARPHEAP_UALLOC_WIDE_BINS};
-  /// Largest block, log2 of bytes; 0: 11 with wide bins, 10 without. What is larger `throughput` takes from TBuddy, whose pages
-  /// are then of 2 KiB if wide bins end at 10: a bin loses a block to its header, a page loses nothing.
+  /// Largest block, log2 of bytes; 0: 11 with wide bins, 10 without. What is larger `throughput`
+  /// takes from TBuddy, whose pages are then of 2 KiB if wide bins end at 10: a bin loses a block
+  /// to its header, a page loses nothing.
   u32 largest_log2{WARPHEAP_UALLOC_LARGEST_LOG2};
   /// Arenas, at most 1,024; 0: one a multiprocessor. A pool has no more than half of its chunks.
   u32 arenas{WARPHEAP_UALLOC_ARENAS};
-  /// Empty bins' worth of blocks that an arena keeps of each class; what is emptied beyond goes back to its chunk.
+  /// Empty bins' worth of blocks that an arena keeps of each class; what is emptied beyond goes
+  /// back to its chunk.
   u32 idle_bins{WARPHEAP_UALLOC_IDLE_BINS};
-  /// Bins that half a warp or more makes at a time, if it needs one: bursts come to the chunks' mutex so many times less.
+  /// Bins that half a warp or more makes at a time, if it needs one: bursts come to the chunks'
+  /// mutex so many times less.
   u32 burst_bins{WARPHEAP_UALLOC_BURST_BINS};
 };
 

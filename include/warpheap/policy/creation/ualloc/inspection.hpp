@@ -1,4 +1,5 @@
-// A quiet heap of bins seen from the host: its words copied, and the headers that a kernel gathered from its chunks.
+// A quiet heap of bins seen from the host: its words copied, and the headers that a kernel gathered
+// from its chunks.
 #pragma once
 
 #include "arena_table.hpp"

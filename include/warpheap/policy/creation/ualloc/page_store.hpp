@@ -1,18 +1,21 @@
 // The pages of an arena's chunks: where bins come from and go back to.
 //
-// An arena lists its chunks that have free pages, under a collective mutex: lanes that need bins lock together, one of them
-// splits off as many pages as there are lanes, together they clear the headers of a chunk that is
-// new, they leave, and each sets up a bin on its own. A chunk without a free page is not listed; a
-// chunk without a bin goes back to the supply, but for one that an arena may keep.
+// An arena lists its chunks that have free pages, under a collective mutex: lanes that need bins
+// lock together, one of them splits off as many pages as there are lanes, together they clear the
+// headers of a chunk that is new, they leave, and each sets up a bin on its own. A chunk without a
+// free page is not listed; a chunk without a bin goes back to the supply, but for one that an arena
+// may keep.
 //
-//   P1  under the mutex: linked <=> free_pages > 0; free_pages is the number of clear bits in `taken`.
+//   P1  under the mutex: linked <=> free_pages > 0; free_pages is the number of clear bits in
+//       `taken`.
 //   P2  a chunk's table entry is its arena + 1 from before its first bin until after its last.
-//   P3  the room word counts a page as free after its bit is clear, and no longer when it is taken. Where pages appear, the
-//       watch is told after the room word was raised (W1).
+//   P3  the room word counts a page as free after its bit is clear, and no longer when it is taken.
+//       Where pages appear, the watch is told after the room word was raised (W1).
 //   P4  who has the mutex waits for nobody but the supply, which knows nothing of it.
 //
-// The supply is any type made of a far_table, with `void open()`, once, `void* create_chunk()`, aligned to its size from the pool's start, nullptr only if at one
-// instant there was none; `void destroy_chunk(void*)`; `u64 chunks_available()`.
+// The supply is any type made of a far_table, with `void open()`, once, `void* create_chunk()`,
+// aligned to its size from the pool's start, nullptr only if at one instant there was none; `void
+// destroy_chunk(void*)`; `u64 chunks_available()`.
 //
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.2.
 #pragma once
@@ -57,8 +60,8 @@ class page_store {
  public:
   WARPHEAP_DEVICE page_store(far_table<Layout> const& table, u32 arena) : table_{table}, arena_{arena} {}
 
-  /// The pages of a bin for each lane of the group, as far as there are any: first page, or 0. They are in limbo until made()
-  /// is called for them. All lanes call, and lock together.
+  /// The pages of a bin for each lane of the group, as far as there are any: first page, or 0. They
+  /// are in limbo until made() is called for them. All lanes call, and lock together.
   WARPHEAP_DEVICE u32 take(lane_group const& group, u32 size_class, chunk_use use) const {
     auto const mutex = table_.chunk_mutex(arena_);
     mutex.lock(group.mask);
@@ -69,7 +72,8 @@ class page_store {
       if (group.leads) got = split_off(size_class, group.size - served, use);
       got.first = broadcast(group, got.first);
       got.bits = broadcast(group, got.bits);
-      u32 const found = popcount(got.bits), rank = group.rank - served;  // wraps around for those who are served
+      // wraps around for those who are served
+      u32 const found = popcount(got.bits), rank = group.rank - served;
       if (broadcast(group, u32{got.of_new_chunk}) != 0) enter(group, table_.chunk_of(got.first));
       if (found == 0) break;
       if (rank < found) mine = got.first + nth_bit(got.bits, rank);
@@ -216,8 +220,8 @@ class page_store {
   }
 
   WARPHEAP_DEVICE void change_heads(u32 chunk, u32 word, u64 cleared, u64 set) const {
-    // Pages that are free keep their bits: what was a block there can still be told. relaxed: of a block's own bin they are
-    // known to whoever has the block.
+    // Pages that are free keep their bits: what was a block there can still be told. relaxed: of a
+    // block's own bin they are known to whoever has the block.
     atomic_ref<u64> const heads = table_.heads(chunk, word);
     heads.store((heads.load(order::relaxed) & ~cleared) | set, order::relaxed);
   }
@@ -225,8 +229,8 @@ class page_store {
   /// A chunk of the supply, made one of the arena but for its entry in the table; `none` if there
   /// is none.
   WARPHEAP_DEVICE u32 make_chunk() const {
-    // A2: a chunk on its way to us is not missed. Where there seems to be none we ask without: a crowd that asks in vain would
-    // keep one another from an answer.
+    // A2: a chunk on its way to us is not missed. Where there seems to be none we ask without: a
+    // crowd that asks in vain would keep one another from an answer.
     u64 const marks = supply().chunks_available() != 0 ? room_word::one_in_limbo : 0;
     if (marks != 0) table_.room(arena_).fetch_add(marks, order::acq_rel);
     void* const memory = supply().create_chunk();

@@ -1,8 +1,9 @@
 // How a pool is cut: into chunks of one size, shared out among arenas.
 //
-// A pool has two chunks for each multiprocessor if those need not be smaller than 128 KiB, and sixteen at least: smaller
-// chunks lose more of themselves to their special bin. Arenas are so few that each has two: an arena's last chunk is partly
-// used, and others come to it only when they have none.
+// A pool has two chunks for each multiprocessor if those need not be smaller than 128 KiB, and
+// sixteen at least: smaller chunks lose more of themselves to their special bin. Arenas are so few
+// that each has two: an arena's last chunk is partly used, and others come to it only when they
+// have none.
 #pragma once
 
 #include "arena_table.hpp"
@@ -28,7 +29,8 @@ struct pool_plan {
 
 WARPHEAP_HOST_DEVICE constexpr pool_plan plan_pool(u64 pool_bytes, creation::ualloc_config config,
                                                    u32 multiprocessors) {
-  // A chunk that is less than a few times as large as its largest bin would leave much of it unused.
+  // A chunk that is less than a few times as large as its largest bin would leave much of it
+  // unused.
   u32 const least_log2 = config.wide_bins ? 17 : 15, to_share = config.wide_bins ? 8 : 16;
   u32 const wanted = config.arenas != 0 ? config.arenas : multiprocessors;
   u32 log2 = config.chunk_log2;

@@ -1,15 +1,18 @@
-// What a free brings back: blocks to a bin, units to the class's semaphore, an emptied bin to its chunk.
+// What a free brings back: blocks to a bin, units to the class's semaphore, an emptied bin to its
+// chunk.
 //
-// A bin may be reclaimed when all of its blocks are free and nobody counts on them. So who reclaims takes a bin's worth of
-// units from the semaphore first: then the blocks of other bins cover all units that are out. Only then the bin is killed,
-// unlinked, and queued; a barrier of the arena's SRCU ends the read sections in which somebody may stand on it, and whoever
-// makes that barrier gives the pages back. Most callers delegate it to one that is about to wait anyway.
+// A bin may be reclaimed when all of its blocks are free and nobody counts on them. So who reclaims
+// takes a bin's worth of units from the semaphore first: then the blocks of other bins cover all
+// units that are out. Only then the bin is killed, unlinked, and queued; a barrier of the arena's
+// SRCU ends the read sections in which somebody may stand on it, and whoever makes that barrier
+// gives the pages back. Most callers delegate it to one that is about to wait anyway.
 //
 //   Y1  units are signalled after the free blocks are raised and their bin is linked (K1).
 //   Y2  a bin dies only under `capacity` units that were taken back for it.
-//   Y3  who leaves a bin empty, or may have, sets the class's idle bit and then looks at the watch of the pages (A1, W1).
-//   Y4  a free that may bring a bin to or from 0 free blocks, or to empty, is made inside a read section (K3): the bin is
-//       still one of the class when it looks again.
+//   Y3  who leaves a bin empty, or may have, sets the class's idle bit and then looks at the watch
+//       of the pages (A1, W1).
+//   Y4  a free that may bring a bin to or from 0 free blocks, or to empty, is made inside a read
+//       section (K3): the bin is still one of the class when it looks again.
 //
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.1.
 #pragma once
@@ -20,11 +23,13 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-/// The steps whose omission only a rare schedule shows; tests break them, one at a time, to see that they would notice.
+/// The steps whose omission only a rare schedule shows; tests break them, one at a time, to see
+/// that they would notice.
 struct careful_steps {
   /// Y2: takes the units of a whole bin.
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore semaphore, u32 capacity) { return semaphore.try_wait(capacity); }
-  /// Queues a node for who makes the next barrier, which calls reclaim(node) when no reader can stand on it.
+  /// Queues a node for who makes the next barrier, which calls reclaim(node) when no reader can
+  /// stand on it.
   template <class Reclaim>
   WARPHEAP_DEVICE static void retire(srcu const& readers, srcu_node& node, Reclaim) {
     readers.retire(node);
@@ -90,9 +95,9 @@ class recycler {
     table.pages_watch().room_appeared();
   }
 
-  /// Reclaims the empty bins of the classes that have some, and waits until all that were dead are back in their chunks.
-  /// False if some could not be reclaimed because a call in progress counts on them, or is about to give them back. Any lane
-  /// alone, holding nothing.
+  /// Reclaims the empty bins of the classes that have some, and waits until all that were dead are
+  /// back in their chunks. False if some could not be reclaimed because a call in progress counts
+  /// on them, or is about to give them back. Any lane alone, holding nothing.
   WARPHEAP_COLD static bool sweep(table_type table, u32 arena) {
     u64 const seen = table.room(arena).fetch_add(0, order::acq_rel);
     bool all = true;
@@ -172,8 +177,8 @@ class recycler {
     return bin_life::free_blocks(table.bin(page).life().load(order::relaxed)) == capacity;
   }
 
-  /// Kills and queues a bin that was seen empty. False if its units or its blocks are not all there any more. Inside a read
-  /// section that began when the bin was one of the class.
+  /// Kills and queues a bin that was seen empty. False if its units or its blocks are not all there
+  /// any more. Inside a read section that began when the bin was one of the class.
   WARPHEAP_DEVICE static bool try_retire(table_type table, u32 page, u32 arena, u32 size_class) {
     u32 const capacity = Layout::capacity(size_class);
     bin_view const bin = table.bin(page);
@@ -192,7 +197,8 @@ class recycler {
 
   /// Queues every empty bin of a class; the caller makes the barrier.
   WARPHEAP_DEVICE static bool sweep_class(table_type table, u32 arena, u32 size_class) {
-    // A1: before the look. acquire: bins that were emptied before the bit was set are seen empty; pairs with note_idle().
+    // A1: before the look. acquire: bins that were emptied before the bit was set are seen empty;
+    // pairs with note_idle().
     table.room(arena).fetch_and(~room_word::idle(size_class), order::acq_rel);
     list_type const list{table, arena, size_class};
     auto const srcu = table.srcu(arena);

@@ -1,17 +1,20 @@
-// How who finds no memory learns that there is some: a word that whoever makes room looks at, and hardly ever writes.
+// How who finds no memory learns that there is some: a word that whoever makes room looks at, and
+// hardly ever writes.
 //
-//   63                     1   0
+//   63                     1 0
 //  |        epoch           | watched |
 //
-// Who searches sets `watched` first, then visits every place where room may be, by read-modify-writes. Who makes room
-// does so by a read-modify-write of such a place, and then looks here: if the word is watched it raises the epoch, which
-// takes the watch off. At the end of a visit that found nothing, an unchanged word says that no room was made anywhere by a
-// call that has returned: at that instant every block was owned or promised.
+// Who searches sets `watched` first, then visits every place where room may be, by
+// read-modify-writes. Who makes room does so by a read-modify-write of such a place, and then looks
+// here: if the word is watched it raises the epoch, which takes the watch off. At the end of a
+// visit that found nothing, an unchanged word says that no room was made anywhere by a call that
+// has returned: at that instant every block was owned or promised.
 //
-//   W1  a place that was visited without room gets room only by a call that raises the word, if it was watched, before it
-//       returns. Its read-modify-write follows the visitor's in the order of the place, both acquire and release, so it
-//       sees the watch.
-//   W2  the word never comes back to an earlier value: each watch of an unwatched word has an epoch of its own.
+//   W1  a place that was visited without room gets room only by a call that raises the word, if it
+//       was watched, before it returns. Its read-modify-write follows the visitor's in the order of
+//       the place, both acquire and release, so it sees the watch.
+//   W2  the word never comes back to an earlier value: each watch of an unwatched word has an epoch
+//       of its own.
 //
 // Cost: a load for who makes room. While nobody is out of memory the word does not change.
 // Progress: wait-free.
@@ -44,8 +47,8 @@ class room_watch {
 
   /// Begins a watch, before places are visited. Returns what unchanged() takes.
   WARPHEAP_DEVICE u64 watch() const {
-    // acquire: room that was raised for is seen by the visit; pairs with the release in room_appeared(). release: keeps the
-    // chain for the next watcher.
+    // acquire: room that was raised for is seen by the visit; pairs with the release in
+    // room_appeared(). release: keeps the chain for the next watcher.
     return room_watch_word::watched(word_.fetch_or(1, order::acq_rel));
   }
 
@@ -60,12 +63,13 @@ class room_watch {
     // relaxed: no older than the watch of who visited the place before us (W1).
     u64 seen = word_.load(order::relaxed);
     if (!room_watch_word::is_watched(seen)) return;
-    // release: our room is there for who watches next; pairs with the acquire in watch(). If the exchange fails, somebody
-    // raised the word after our room was made.
+    // release: our room is there for who watches next; pairs with the acquire in watch(). If the
+    // exchange fails, somebody raised the word after our room was made.
     word_.compare_exchange(seen, room_watch_word::raised(seen), order::acq_rel, order::relaxed);
   }
 
-  /// The word as it is: for certificates. acquire: what the certifier of an equal word knew, we know.
+  /// The word as it is: for certificates. acquire: what the certifier of an equal word knew, we
+  /// know.
   WARPHEAP_DEVICE u64 look() const { return word_.load(order::acquire); }
 
  private:

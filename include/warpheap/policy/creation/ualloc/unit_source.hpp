@@ -1,20 +1,23 @@
-// Units: promises of blocks of one class in one arena. Where they come from, and the certain answer that there are none.
+// Units: promises of blocks of one class in one arena. Where they come from, and the certain answer
+// that there are none.
 //
-// A request waits at the semaphore of its multiprocessor's arena. It gets units, or is told to make bins, which it does with
-// the lanes that ask with it; if there are no pages, neither in the arena's chunks nor at the supply, the promise is
-// withdrawn and the other arenas are searched: for units, for pages, and for bins of other classes that are empty.
+// A request waits at the semaphore of its multiprocessor's arena. It gets units, or is told to make
+// bins, which it does with the lanes that ask with it; if there are no pages, neither in the
+// arena's chunks nor at the supply, the promise is withdrawn and the other arenas are searched: for
+// units, for pages, and for bins of other classes that are empty.
 //
-//   certain answer   watch the pages and the class (W1)
-//                    ask the supply for a chunk: nullptr
-//                    visit every arena by read-modify-writes: its semaphore has no units, nothing is idle or in limbo,
-//                    no pages are free
-//                    ask the supply again: what came back during the visit
-//                    both watches are unchanged: a certificate is left, and others answer by it at once
+//   certain answer   watch the pages and the class (W1) ask the supply for a chunk: nullptr visit
+//                    every arena by read-modify-writes: its semaphore has no units, nothing is idle
+//                    or in limbo, no pages are free ask the supply again: what came back during the
+//                    visit both watches are unchanged: a certificate is left, and others answer by
+//                    it at once
 //
-//   V1  nobody holds units without blocks while it waits for lanes of its warp that may be searching: a search waits for those
-//       whose units keep an empty bin from being reclaimed.
-//   V2  a search that found something idle which could not be reclaimed answers nothing: it looks again.
-//   V3  a certificate holds as long as both watches are what they were: whoever makes room raises one of them.
+//   V1  nobody holds units without blocks while it waits for lanes of its warp that may be
+//       searching: a search waits for those whose units keep an empty bin from being reclaimed.
+//   V2  a search that found something idle which could not be reclaimed answers nothing: it looks
+//       again.
+//   V3  a certificate holds as long as both watches are what they were: whoever makes room raises
+//       one of them.
 //
 // Why `nullptr` is the truth: docs/design/ualloc.md.
 #pragma once
@@ -39,8 +42,9 @@ class unit_source {
   WARPHEAP_DEVICE unit_source(arena_table<Layout> const& table, u32 size_class)
       : table_{table}, size_class_{size_class} {}
 
-  /// Between 1 and `wanted` units, or none: then at one instant of the call every suitable block was owned, or promised to a
-  /// call in progress. All lanes of the group call with the same `wanted`, at least 1, and hold the result.
+  /// Between 1 and `wanted` units, or none: then at one instant of the call every suitable block
+  /// was owned, or promised to a call in progress. All lanes of the group call with the same
+  /// `wanted`, at least 1, and hold the result.
   WARPHEAP_DEVICE unit_grant obtain(lane_group const& group, u32 wanted) const {
     u32 const arena = broadcast(group, table_.my_arena());
     u32 const bins = Layout::batch_for(size_class_, wanted);
@@ -78,7 +82,8 @@ class unit_source {
            seen == room_watch_word::certificate_of(table.pages_watch().look(), table.class_watch(size_class).look());
   }
 
-  /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the group call.
+  /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the
+  /// group call.
   WARPHEAP_COLD static u32 make_batch(table_type table, u32 mask, u32 size_class, u32 arena, u32 wanted) {
     lane_group const group = group_of(mask);
     u32 const bins = Layout::batch_for(size_class, wanted);
@@ -101,7 +106,8 @@ class unit_source {
     return grant;
   }
 
-  /// What to do about the promise of `bins` bins, of which `made` were made, for `wanted` units: how many are ours.
+  /// What to do about the promise of `bins` bins, of which `made` were made, for `wanted` units:
+  /// how many are ours.
   WARPHEAP_DEVICE static u32 settle(table_type table, u32 arena, u32 size_class, u32 wanted, u32 bins, u32 made) {
     u32 const capacity = Layout::capacity(size_class), batch = bins * capacity;
     if (made == 0) return table.semaphore(arena, size_class).withdraw(wanted, batch) ? wanted : 0;
@@ -110,8 +116,8 @@ class unit_source {
     return kept;
   }
 
-  /// Makes up to `wanted` bins, at most one a lane and turn, and lists them; how many there were pages for. All lanes of the
-  /// group call.
+  /// Makes up to `wanted` bins, at most one a lane and turn, and lists them; how many there were
+  /// pages for. All lanes of the group call.
   WARPHEAP_DEVICE static u32 make_bins(table_type table, lane_group const& group, u32 arena, u32 size_class, u32 wanted,
                                        chunk_use use) {
     static_assert(Layout::capacity(Layout::classes - 1) >= 1);
@@ -139,7 +145,8 @@ class unit_source {
     bin_list<Layout, far_place>{table, arena, size_class}.add(page);
   }
 
-  /// A bin of an arena that is not ours; up to `wanted` units of it. One lane alone, without a promise.
+  /// A bin of an arena that is not ours; up to `wanted` units of it. One lane alone, without a
+  /// promise.
   WARPHEAP_COLD static unit_grant make_one(table_type table, u32 arena, u32 size_class, u32 wanted, chunk_use use) {
     lane_group const alone = group_of(1u << simt::lane_id());
     if (make_bins(table, alone, arena, size_class, 1, use) == 0) return {};
@@ -149,7 +156,8 @@ class unit_source {
     return {arena, kept};
   }
 
-  /// Up to `wanted` units of an arena's semaphore that says that it has `available`, if they are there.
+  /// Up to `wanted` units of an arena's semaphore that says that it has `available`, if they are
+  /// there.
   WARPHEAP_DEVICE static unit_grant take_units(table_type table, u32 arena, u32 size_class, u32 wanted, u64 available) {
     u32 const asked = available < wanted ? static_cast<u32>(available) : wanted;
     if (asked == 0 || !table.semaphore(arena, size_class).try_wait(asked)) return {};
@@ -172,7 +180,8 @@ class unit_source {
       if (found.units != 0) return found;
       if (!certain || !table.pages_watch().unchanged(pages) || !table.class_watch(size_class).unchanged(blocks))
         continue;
-      // release: what we saw happens before whoever relies on it; pairs with the acquire in is_certified().
+      // release: what we saw happens before whoever relies on it; pairs with the acquire in
+      // is_certified().
       table.certificate(size_class).store(room_watch_word::certificate_of(pages, blocks), order::release);
       return {};
     }
@@ -193,7 +202,8 @@ class unit_source {
     return {};
   }
 
-  /// What an arena has, by read-modify-writes (W1); `certain` becomes false if it may have something that we cannot get yet.
+  /// What an arena has, by read-modify-writes (W1); `certain` becomes false if it may have
+  /// something that we cannot get yet.
   WARPHEAP_DEVICE static unit_grant visit(table_type table, u32 size_class, u32 arena, u32 wanted, bool& certain) {
     auto semaphore = table.semaphore(arena, size_class);
     for (u64 there = semaphore.available_newest(); there != 0; there = semaphore.available_newest()) {

@@ -28,14 +28,16 @@ struct list_parts {
       header = reinterpret_cast<part_header const*>(created[i] + header->bytes());
     u32 const last = header->last();
     for (u32 index = 0; index <= last; ++index) {
-      if (!header->is_sealed() && !header->was_sealed()) return;  // a block that its owner has not framed
+      // a block that its owner has not framed
+      if (!header->is_sealed() && !header->was_sealed()) return;
       if (header->is_sealed()) parts[i * warp_lanes + index] = {reinterpret_cast<u64>(header->part()), header->bytes()};
       header = reinterpret_cast<part_header const*>(header->part() + header->bytes());  // P4
     }
   }
 };
 
-/// Calls visit(address, bytes) for every live part of the blocks that start at `created`, in their order.
+/// Calls visit(address, bytes) for every live part of the blocks that start at `created`, in their
+/// order.
 template <class Visitor>
 void for_each_live_part(std::vector<u64> const& created, Visitor visit) {
   constexpr size_t at_once = 16384;

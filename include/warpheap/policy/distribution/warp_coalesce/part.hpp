@@ -1,4 +1,5 @@
-// The words before each part of a combined block: what `free` needs to know of a pointer, whoever created the block.
+// The words before each part of a combined block: what `free` needs to know of a pointer, whoever
+// created the block.
 //
 //   created block   | header 0 | part 0 ... | header 1 | part 1 ... | ... | header last | part last ... |
 //
@@ -6,13 +7,17 @@
 //  |   seal   |  last  |  index  |  bytes / 16    |    word
 //  |       live        |       back / 16          |    the other two: 32 bits each
 //
-// P1  Every pointer that is handed out has its header in the 16 bytes before it, sealed as long as it is live.
-// P2  `live` of header 0 has a bit for every part that was not freed. Who clears the last one returns the block.
-// P3  A header is written before its part is handed out, and changes once: its free breaks the seal.
-// P4  Header i + 1 starts where part i ends, so the parts of a block can be listed from its first byte.
+// P1  Every pointer that is handed out has its header in the 16 bytes before it, sealed as long as
+//     it is live.
+// P2  `live` of header 0 has a bit for every part that was not freed. Who clears the last one
+//     returns the block.
+// P3  A header is written before its part is handed out, and changes once: its free breaks the
+//     seal.
+// P4  Header i + 1 starts where part i ends, so the parts of a block can be listed from its first
+//     byte.
 //
-// The seal is a number computed from the part's address, so that a pointer that starts no part, or a part that was freed,
-// is recognised (but for one in 2^18 that happen to look right).
+// The seal is a number computed from the part's address, so that a pointer that starts no part, or
+// a part that was freed, is recognised (but for one in 2^18 that happen to look right).
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -50,7 +55,8 @@ struct alignas(16) part_header {
     return is_sealed();
   }
 
-  /// A block whose one part starts further behind has this at its first byte, with the way to the header as `bytes`.
+  /// A block whose one part starts further behind has this at its first byte, with the way to the
+  /// header as `bytes`.
   WARPHEAP_HOST_DEVICE bool points_on() const { return index() == 1 && last() == 0; }
 
   WARPHEAP_DEVICE void write(u64 units, u32 index, u32 last, u32 back_units, u32 live_bits) {
