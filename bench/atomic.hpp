@@ -5,13 +5,14 @@
 //   each_warp   the lanes of a warp add to that word by one addition of its leader
 //   own_word    every lane adds to a word of its own, in a sector of its own
 //
-// The first is what a queue or a counter behind which all threads meet costs, the second what it
-// costs where warps aggregate, and the third what an atomic costs that meets nobody.
+// The first is the cost of a queue or a counter that all threads share, the second the cost of it
+// where warps aggregate, and the third the cost of an atomic without contention.
 // Threads: `workers`; `thread_blocks`.
 //
 // Cycles are of one addition of one lane, from before it until the lane has its answer. They are
-// read in a launch of its own, and the times are of launches that read no clock.
-// Checked: every word is the number of additions to it, and every one of these was given another
+// read in a launch of their own; the times are of launches that read no clock.
+// Checked: every word is the number of additions to it, and no two additions to a word were given
+// the same number.
 // number.
 // Source: Pham et al. 2022, figure 1, which has the first alone. Differs: several additions in
 // turn, so that threads that start late meet the others too.
@@ -32,8 +33,8 @@ inline constexpr u32 additions_of_thread = 8;
 /// Words of a sector, the unit of 32 bytes in which a GPU's second-level cache works.
 inline constexpr u32 words_of_sector = 8;
 
-/// The contenders: one addition of every lane of `lanes`, all of which call; the old value to each.
-/// `places`: how many words the threads add to.
+/// The contenders: one addition of every lane of `lanes`, all of which call; each gets the old
+/// value. `places`: how many words the threads add to.
 struct by_each_lane {
   static constexpr char const* name = "each_lane";
   static u64 places(u64) { return 1; }
@@ -52,9 +53,9 @@ struct to_own_word : by_each_lane {
 /// What the threads share.
 struct added_words {
   u32* words;        ///< a sector each
-  u32 const* place;  ///< of thread i: its word's index
+  u32 const* place;  ///< by thread: its word's index
   u32* answers;      ///< of the j-th addition of thread i: entry j * threads + i
-  u32* cycles;       ///< likewise; null: no clock is read
+  u32* cycles;       ///< in the same places; null: no clock is read
 };
 
 /// Kernel: every thread makes its additions.
@@ -177,8 +178,7 @@ bool append_additions(std::vector<result>& rows, u64 threads, request const& ask
   return sound;
 }
 
-/// Rows of all contenders; those of all but the first have `ratio`, how many times as fast they
-/// are.
+/// Rows of all contenders. All but the first have `ratio`, their speed over the first's.
 template <class First = by_each_lane, class Second = by_each_warp, class Third = to_own_word>
 std::vector<result> atomics(request const& asked) {
   auto numbers = asked.workers;

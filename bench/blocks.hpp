@@ -1,10 +1,10 @@
-// Blocks under test: what size each call asks for, and what is written into a block to prove that
-// nobody else has it.
+// Blocks under test: the size that each call asks for, and what is written into a block to prove
+// that it has no other owner.
 //
-// Every granule of a block (the allocator's alignment, so two blocks that overlap share the start
-// of one) gets a word that depends on the owner and on the place. All owners write, then all look:
-// of two blocks that overlap, the one written first has lost words. This runs in kernels of its
-// own, outside what is timed.
+// Every granule of a block gets a word that depends on the owner and on the place. A granule is the
+// allocator's alignment, so two blocks that overlap share the start of one. All owners write, then
+// all look: of two blocks that overlap, the one written first has lost words. This runs in kernels
+// of its own, outside what is timed.
 #pragma once
 
 #include <string>
@@ -85,7 +85,7 @@ struct block_promise {
   }
 };
 
-// The same for kernels that are compiled for one allocator.
+// The calls of block_promise, for kernels that are compiled for one allocator.
 
 template <class Allocator>
 WARPHEAP_DEVICE bool is_aligned(void const* block, u64 bytes) {

@@ -1,8 +1,8 @@
 // bounds: what __launch_bounds__ makes of kernels that allocate. The same calls under five bounds:
-// none, (1024), (1024, 1), (256, 4) and (256, 8). `malloc` and `free` are a burst, a call a thread
-// of the first of `sizes`; `churn` is rounds of churn with sizes of the first of `ranges`. Thread
-// blocks have 256 threads. Always of the default allocator: a bound means registers, and those are
-// the allocator's.
+// none, (1024), (1024, 1), (256, 4) and (256, 8). `malloc` and `free` are a burst, one call of each
+// thread for the first of `sizes`; `churn` is rounds of churn with sizes of the first of `ranges`.
+// Thread blocks have 256 threads. The allocator is always the default one: a bound limits
+// registers, and most of them are the allocator's.
 //
 // Figures: the kernel's registers a thread, its stack in bytes, and the threads that fit on a
 // multiprocessor. Blocks of the burst are stamped and looked at; the heap must be whole after all
@@ -19,8 +19,7 @@ inline namespace WARPHEAP_BACKEND {
 inline constexpr u32 bounds_thread_block = 256;
 
 /// All calls under one bound. Before each that is timed, the heap is made new and warmed up: where
-/// warps then find their slabs is a matter of chance, and stays for as long as the heap is not
-/// reset.
+/// warps then find their slabs is a matter of chance, and stays so until the heap is reset.
 template <class Allocator, launch_bound Bound>
 class bounded_calls {
  public:

@@ -1,6 +1,6 @@
-// burst: every thread asks once for the same number of bytes, then frees. The worst an allocator
-// can meet, and what the surveys of the field measure: a million threads at one instant. Sizes:
-// `sizes`; threads: `threads`.
+// burst: every thread asks once for the same number of bytes, then frees. It is the worst load of
+// an allocator, a million threads at one instant, and the one that surveys of the field measure.
+// Sizes: `sizes`; threads: `threads`.
 #pragma once
 
 #include "free_floor.hpp"
@@ -27,7 +27,7 @@ std::vector<result> burst(contender<Allocator> const& who, request const& asked)
   return results;
 }
 
-/// What no malloc and no free can do without.
+/// The least that a malloc and a free cost, whatever the allocator.
 inline std::vector<result> burst_floor(request const& asked) {
   u64 const threads = either(asked.threads, u64{1} << 20, u64{1} << 13);
   return {null_result("burst", threads, asked.repeat), free_floor("burst", threads, warm_up_rounds, asked.repeat)};

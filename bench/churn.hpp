@@ -15,7 +15,7 @@ inline namespace WARPHEAP_BACKEND {
 
 /// What one thread did.
 struct churn_tally {
-  u32 calls = 0;     ///< blocks that came and blocks that went
+  u32 calls = 0;     ///< blocks taken and blocks freed
   u32 failures = 0;  ///< calls that returned nullptr
   u32 misaligned = 0;
   u32 damaged = 0;

@@ -1,17 +1,17 @@
-// collective_mutex: what it is worth that the lanes of a warp enter a section together. Every
-// thread has a little work to do under one mutex. Either each lane locks a spin mutex, works and
-// unlocks; or the lanes that are here lock a collective mutex as one group, share the work of all
-// of them by rank, and leave together. Both write the same words:
+// collective_mutex: what is gained when the lanes of a warp enter a section together. Every thread
+// has a little work to do under one mutex. Either each lane locks a spin mutex, works and unlocks;
+// or the active lanes lock a collective mutex as one group, share the work of all of them by rank,
+// and leave together. Both write the same words:
 //
 //   counters   a lane raises the counter that its place in the warp names: 32 in a line
 //   lines      a lane raises all 32 words of a line of 128 bytes, as a thread that initialises a
 //              header does; a group raises one line for each member, every line by all members
 //
-// All threads are at one mutex, which is the worst there is. Threads: `workers`; `thread_blocks`.
+// All threads contend for one mutex, which is the worst case. Threads: `workers`; `thread_blocks`.
 //
-// No word is written by an atomic read-modify-write, so a second holder is seen by what is lost.
+// No word is written by an atomic read-modify-write, so a second holder shows in lost additions.
 // Checked: every word counts the threads that raised it. `sections` counts how often the mutex was
-// taken, under it.
+// taken; it is raised under the mutex.
 // Source: Gelado and Garland 2019, section 4.2.2, which has no figure of it.
 #pragma once
 

@@ -1,7 +1,7 @@
-// How far two measurements rise together: Pearson's coefficient of pairs of them, with the interval
-// that has the coefficient of all that might have been measured with a probability of 95%, by
-// Fisher's transformation: atanh of the coefficient of n pairs is about normal, with a standard
-// deviation of 1 / sqrt(n - 3). The interval supposes pairs that do not depend on each other.
+// How far two measurements rise together: Pearson's coefficient of pairs of them, with a confidence
+// interval of 95% by Fisher's transformation. The atanh of the coefficient of n pairs is about
+// normal, with a standard deviation of 1 / sqrt(n - 3). The interval supposes pairs that do not
+// depend on each other.
 #pragma once
 
 #include <cmath>

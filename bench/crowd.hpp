@@ -69,7 +69,7 @@ class large_burst {
     double malloc_us = 0, free_us = 0;
   };
 
-  /// Everyone asks, everyone frees; nothing, if something was wrong before.
+  /// Every thread asks, then every thread frees. Does nothing if something was wrong before.
   pair_of_times round(bool writes) {
     if (!times_.fault.empty()) return {};
     pair_of_times made;

@@ -1,4 +1,4 @@
-// An allocator without its policies: what the layer of policies costs is the difference.
+// An allocator without its policies: the difference is the cost of the layer of policies.
 #pragma once
 
 #include "measure.hpp"

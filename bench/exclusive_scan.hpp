@@ -1,6 +1,6 @@
-// Exclusive sums of an array in device memory, as whoever has no allocator on the device computes
-// where everybody's memory starts. The toolkit's own: CUB on a GPU, the standard library's on a
-// CPU. Nothing else in this project includes either.
+// Exclusive sums of an array in device memory. A program without an allocator on the device
+// computes by them where each thread's memory starts. The toolkit's own: CUB on a GPU, the standard
+// library's on a CPU. Nothing else in this project includes either.
 #pragma once
 
 #include "measure.hpp"

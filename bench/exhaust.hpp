@@ -1,11 +1,12 @@
 // exhaust: every thread makes one call, and together they ask for exactly the pool, which is fresh.
-// So every call that returns nullptr is memory that the allocator could not hand out: rounding,
-// headers, fragments, or a search that gave up. Figure 7 of Gelado and Garland 2019.
+// So every call that returns nullptr stands for memory that the allocator could not hand out,
+// because of rounding, headers, fragments, or a search that gave up. Figure 7 of Gelado and Garland
+// 2019.
 //
 // The pool is as large as all threads' blocks, up to the pool that was asked for (512 MiB there);
-// from there on fewer threads ask. Times and failures are means over thread blocks of 1 to 1,024
-// threads; with `thread_blocks` there is a row for each of these instead. Sizes: `sizes`; threads:
-// `threads`.
+// for larger blocks, fewer threads ask. Times and failures are means over thread blocks of 1 to
+// 1,024 threads; with `thread_blocks` there is a row for each of these instead. Sizes: `sizes`;
+// threads: `threads`.
 #pragma once
 
 #include "one_call.hpp"
@@ -13,7 +14,7 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// Threads of a thread block: for each row those over which its times are the mean.
+/// Sizes of thread blocks: for each row those over which its times are the mean.
 inline std::vector<std::vector<u32>> exhaust_shapes(request const& asked) {
   std::vector<std::vector<u32>> rows;
   for (u64 const threads : asked.thread_blocks) rows.push_back({static_cast<u32>(threads)});
@@ -86,8 +87,8 @@ class exhaust_at_size {
     return static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
   }
 
-  /// In the round that does not count: that blocks are apart and aligned, and that freeing all of
-  /// them leaves nothing.
+  /// In the round that does not count: checks that blocks are apart and aligned, and that freeing
+  /// all of them leaves nothing. Returns the calls that failed.
   u64 check() {
     auto const found = examine<Allocator>(blocks_, draw_);
     row_.fault = found.fault();
@@ -133,7 +134,7 @@ std::vector<result> exhaust(contender<Allocator> const& who, request const& aske
     auto const size = planned(bytes);
     auto const row = exhaust_row(who.name, size);
     if (skip(results, row, refusal_of(who, size.bytes))) continue;
-    // What has one pool a process has it for the last size.
+    // An allocator with one pool a process has the pool of the last size.
     bool const has_pool = who.resets || size.pool_bytes == planned(sizes.back()).pool_bytes;
     if (!has_pool && skip(results, row, who.name + " has one pool a process: ask for this size alone")) continue;
     basic_heap<Allocator> heap{size.pool_bytes};

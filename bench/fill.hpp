@@ -1,6 +1,6 @@
 // fill: how much of the pool is in callers' hands when the first call returns nullptr, how long a
 // crowd that asks a full heap waits for its nullptr, and whether the heap serves again once half of
-// the blocks came back. Sizes: `sizes`; the crowd at the full heap: `threads`.
+// the blocks are freed. Sizes: `sizes`; the crowd at the full heap: `threads`.
 #pragma once
 
 #include "ledger.hpp"
@@ -65,13 +65,13 @@ class fill_at_size {
   }
 
  private:
-  /// A crowd asks the full heap, each thread once; what it gets after all, it gives back.
+  /// A crowd asks the full heap, each thread once, and frees the blocks that it gets all the same.
   void ask(bool counts) {
     auto const time = watch_.microseconds(
         [&] { launch(shape_for(crowd_.size()), allocate_once{}, heap_.ref(), draw_, crowd_.data(), crowd_.size()); });
     auto const blocks = crowd_.to_host();
     asking_.failures = static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
-    // refusals too: it is they that are timed
+    // refusals count too: they are what is timed
     asking_.operations = static_cast<double>(crowd_.size());
     launch(shape_for(crowd_.size()), free_once{}, heap_.ref(), crowd_.data(), crowd_.size());
     synchronize();

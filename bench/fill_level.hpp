@@ -1,16 +1,16 @@
 // fill_level: what a call costs by how full the pool is, with blocks that live across kernels.
-// Slots hold blocks of log-uniform sizes that make up a level, a share of the pool; in each step
+// Slots hold blocks of log-uniform sizes that make up a level, a share of the pool. In each step
 // one kernel frees a quarter of them, and the next asks for blocks of other sizes. Sizes: the first
-// of `ranges`; slots: `threads`; levels: `levels`; steps: `kernels`. slot_load.hpp has the load, of
-// which there are two kinds, `constant` and `drifting`. At levels of 1 and 2 the pool is
-// over-asked: it is as large as all that the slots ask for, or half of it.
+// of `ranges`; slots: `threads`; levels: `levels`; steps: `kernels`. slot_load.hpp defines the two
+// kinds of load, `constant` and `drifting`. At levels of 1 and 2 the pool is over-asked: it is as
+// large as all that the slots ask for, or half of it.
 //
-// All levels have about as many slots, and so the same calls: it is the pool that is smaller where
-// the level is higher, up to `pool_bytes`. From there on there are fewer slots.
+// All levels have about as many slots, and so the same calls: a higher level has a smaller pool.
+// Where the pool would exceed `pool_bytes`, there are fewer slots instead.
 //
-// Each pair of rows: the load with every block checked; then by the stopwatch, on a fresh heap
-// where there can be one; then as many steps more, of which some are clocked. What the slots hold
-// at the end is looked at as well.
+// Each pair of rows takes three runs: the load with every block checked; the load by the stopwatch,
+// on a fresh heap where there can be one; then as many steps more, of which some are clocked. The
+// blocks that the slots hold at the end are checked as well.
 #pragma once
 
 #include <optional>
@@ -62,7 +62,7 @@ class load_at_level {
   }
 
  private:
-  /// As many steps again; the cycles of those that are clocked.
+  /// Runs as many steps again. Returns the cycles of those that are clocked.
   call_cycles clock() {
     call_cycles cycles;
     u64 const every = (steps_ + most_clocked - 1) / most_clocked;
@@ -108,7 +108,7 @@ std::vector<result> fill_level(contender<Allocator> const& who, request const& a
       return row;
     };
     auto why = refusal_of(who, range.most);
-    // What has one pool a process has it for the last level.
+    // An allocator with one pool a process has the pool of the last level.
     if (why.empty() && !who.resets && pool_bytes != pool_at(levels.back()))
       why = who.name + " has one pool a process: ask for this level alone, or for a smaller pool";
     std::optional<basic_heap<Allocator>> heap;

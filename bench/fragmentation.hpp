@@ -1,16 +1,17 @@
 // fragmentation: what survivors make of a heap. Blocks of log-uniform sizes fill the pool to a
-// level; then blocks chosen at random are freed until a share of them is left. Two things are told:
+// level; then blocks chosen at random are freed until a share of them is left. Two things are
+// measured:
 //
-//   free           how many bytes the containers have that the survivors keep: slabs, pages or
-//                  chunks that are bound to small blocks until the last of them is freed
-//   large malloc   how many blocks of a large size one thread gets until it is refused, over as
-//                  many as the bytes that nobody holds would make
+//   free           bytes of the containers that the survivors keep: slabs, pages or chunks that are
+//                  bound to small blocks until the last of them is freed
+//   large malloc   how many blocks of a large size one thread gets until it is refused, over
+//                  as many as the bytes that no block holds would make
 //
 // Level: the first of `levels`; shares left: `left_shares`; sizes of the mix: the first of
 // `ranges`; large sizes: `sizes`, tried one after the other, each freed again. Every share starts
 // from an empty heap, a fresh one if it can be reset. Figures are means over `repeat` rounds, each
-// with blocks and survivors of its own. They depend on the seed, and on the order in which lanes
-// come.
+// with blocks and survivors of its own. They depend on the seed, and on the order of
+// calls.
 //
 // The addresses of all blocks are compared, and survivors and large blocks are written and read.
 //
@@ -29,8 +30,8 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// How full the memory is that blocks have of which `held_bytes` were asked for; and where the
-/// allocator counts containers, their share of the pool, and live blocks' share of them.
+/// `held_bytes`, which were asked for, over the bytes of live blocks, where the allocator counts
+/// them; and where it counts containers, their share of the pool, and live blocks' share of them.
 template <class Allocator>
 std::vector<std::pair<std::string, double>> occupancy_figures(basic_heap<Allocator> const& heap, u64 held_bytes) {
   std::vector<std::pair<std::string, double>> figures;
@@ -55,7 +56,7 @@ class figure_sums {
     sums_.push_back({name, value, 1});
   }
 
-  /// The mean of each figure that all rounds told.
+  /// The mean of each figure that every round has.
   std::vector<std::pair<std::string, double>> means(u32 rounds) const {
     std::vector<std::pair<std::string, double>> made;
     for (auto const& sum : sums_)
@@ -72,7 +73,7 @@ class figure_sums {
   std::vector<sum> sums_;
 };
 
-/// The rounds of one share left on one heap, and the rows that come of them.
+/// The rounds of one share left on one heap, and their rows.
 template <class Allocator>
 class survivor_rounds {
  public:
@@ -88,8 +89,8 @@ class survivor_rounds {
   /// How many blocks are asked for to fill the pool.
   u64 blocks() const { return blocks_; }
 
-  /// The rows of `repeat` rounds, or until one has a fault, which all rows say: that of `free`, and
-  /// one for each of `large`, bytes.
+  /// The rows of `repeat` rounds, fewer if one has a fault, which then stands in all rows: the row
+  /// of `free`, and one for each size of `large`, in bytes.
   std::vector<result> measure(u32 repeat, u64 seed, result const& row, std::vector<u64> const& large) {
     rows_.clear();
     rows_.push_back({row, 0, {}});
@@ -145,8 +146,8 @@ class survivor_rounds {
       if (blocks[i]) held_.push_back({blocks[i], wanted[i]});
   }
 
-  /// Frees all but a share of the blocks. Which ones is a matter of the seed and of the order of
-  /// calls, whatever their addresses.
+  /// Frees all but a share of the blocks. The seed and the order of calls decide which ones, and
+  /// addresses do not.
   void free_some(u64 seed, summed_row& to) {
     to.sums.add("filled_share", share_of_pool(bytes_of(held_)));
     to.row.failures = blocks_ - held_.size();
@@ -165,7 +166,7 @@ class survivor_rounds {
   }
 
   /// One thread asks for large blocks until it is refused, or has one more than there can be, and
-  /// gives them back. What was wrong with them, if anything.
+  /// frees them. Returns what was wrong with them, if anything.
   std::string ask_for_large(summed_row& to) {
     u64 const at_best = (pool_bytes_ - std::min(bytes_of(held_), pool_bytes_)) / to.bytes;
     device_buffer<u64> const wanted(std::vector<u64>{to.bytes});
@@ -183,7 +184,7 @@ class survivor_rounds {
     to.row.operations += static_cast<double>(got.size());
     to.row.times_us.push_back(time);
     to.sums.add("at_best", static_cast<double>(at_best));
-    // What has no limit was stopped by us, and says nothing.
+    // An allocator without a limit was stopped by us, so its count says nothing.
     if (refused) to.sums.add("got", static_cast<double>(got.size()));
     if (refused && at_best) to.sums.add("got_share", static_cast<double>(got.size()) / static_cast<double>(at_best));
 

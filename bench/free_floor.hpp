@@ -1,16 +1,16 @@
-// The chain that no free can avoid in the protocol of slab_bitmap, without an allocator: what a
-// free costs can be read against it. Another protocol may have a shorter one.
+// The chain of dependent operations that no free can avoid in the protocol of slab_bitmap, without
+// an allocator: a floor for the cost of a free. Another protocol may have a shorter chain.
 //
 //   thread   its stored pointer -> the role of the pointer's slab, a byte of a small table that
-//            nobody changes
+//            never changes
 //   warp     sync_warp of all lanes
 //   leader   fetch_and (release) on a bitmap word of the warp's own -> what it cleared, fetch_sub
 //            on the slab's counter -> whether that was the slab's last
 //
-// An arrow is a dependency. Pointers are offsets into 8 GiB: those of a warp 64 bytes apart, as
-// blocks of 64 bytes in a row are, the warps spread evenly and in order. Nothing is read or written
-// there. A slab has 256 KiB; the 8,192 counters lie 128 bytes apart and serve 1 MiB each, so that
-// with 2^20 threads four warps in a row share one.
+// An arrow is a dependency. Pointers are offsets into 8 GiB: those of a warp lie 64 bytes apart, as
+// consecutive blocks of 64 bytes do; the warps are spread evenly and in order. Nothing is read or
+// written there. A slab has 256 KiB. The 8,192 counters lie 128 bytes apart and serve 1 MiB each,
+// so with 2^20 threads four consecutive warps share one.
 #pragma once
 
 #include "blocks.hpp"
@@ -35,8 +35,8 @@ struct free_chain {
   u8* roles;
   u64* words;
   u64* counts;
-  /// pointers of slabs without a role, and frees of more than there was: none, but no compiler
-  /// knows
+  /// pointers of slabs without a role, and frees of more than there was: there are none, but the
+  /// compiler cannot know that
   u64* strays;
 };
 

@@ -1,20 +1,23 @@
-// head_replacement: what it costs halloc that a row goes over to another slab. Every thread asks
-// once, for blocks of `sizes`; together for so many that each row takes four heads (`threads` says
-// otherwise).
+// head_replacement: what it costs halloc to replace a row's head slab. Every thread asks once for a
+// block of `sizes`. There are as many threads as make each row take four heads, unless `threads`
+// says otherwise.
 //
-//   first_burst, burst    one kernel; on a fresh heap, whose slabs come from TBuddy, and on one where they are free
-//   first_waves, waves    kernels of a quarter of a head's blocks for each row, all of which are kept
-//   waves_in_place        the same kernels, but each wave is given back before the next: no head is ever replaced
+//   first_burst, burst    one kernel; on a fresh heap, whose slabs come from TBuddy, and on a heap
+//                         that has free slabs
+//   first_waves, waves    kernels of a quarter of a head's blocks for each row; all of them are
+//                         kept
+//   waves_in_place        the same kernels, but each wave is given back before the next: no head is
+//                         ever replaced
 //
-// So the two kinds of waves make the same calls in the same kernels, and what one takes longer than
-// the other is the price that the crowd pays: `ratio`, the median over rounds. What who replaces a
-// head sees is counted by a heap that `counts_work`, in rounds of their own, since counting takes
-// time: replacements, and the time of each from when the lane has the row until the row is in
-// service again (`replacing`), and until the next heads are found as well (`caching`).
+// The two kinds of waves make the same calls in the same kernels. The difference in time is what
+// replacements cost the crowd; `ratio` is the median of one time over the other. A heap that
+// `counts_work` counts the replacements, and times each from when the lane has the row until the
+// row is in service again (`replacing`), and until the next heads are found as well (`caching`).
+// That happens in rounds of their own, since counting takes time.
 //
-// Cycles of a multiprocessor are what is counted, since the clock in nanoseconds that all of a GPU
-// share ticks in steps that may be as long as what is measured; how many make a microsecond is
-// measured beside them.
+// Times are counted in cycles of a multiprocessor, since the nanosecond clock of the whole GPU
+// ticks in steps that may be as long as what is measured. The cycles of a microsecond are measured
+// too.
 // Source: Adinetz and Pleiter 2014, "Head replacement". There, 64 us until a slab is consumed, and
 // O(10 us) for a replacement.
 #pragma once
@@ -45,7 +48,7 @@ inline constexpr std::array<replacement_way, 5> replacement_ways = {{{"first_bur
 /// Small, so that a wave comes to all multiprocessors and no row gets the part of several.
 inline constexpr u32 wave_thread_block = 64;
 
-/// How many ask at a time.
+/// How many threads ask at a time.
 struct replacement_plan {
   u64 bytes, rows, blocks_of_head, threads, wave;
 
@@ -87,7 +90,7 @@ class head_replacement_at {
     return time;
   }
 
-  /// Everybody asks, and what they got is looked at.
+  /// Every thread asks, and the blocks are checked.
   findings look() {
     launch(shape_for(plan_.threads), allocate_once{}, heap_.ref(), draw_, blocks_.data(), plan_.threads);
     auto const found = examine<Allocator>(blocks_, draw_);
@@ -108,7 +111,7 @@ class head_replacement_at {
   lap_watch watch_;
 };
 
-/// Kernel of one lane: lets so many cycles pass, and says how many it were.
+/// Kernel of one lane: waits until `cycles` have passed, and says how many did.
 struct spend_cycles {
   WARPHEAP_DEVICE void operator()(u64 cycles, u64* spent) const {
     u64 const began = simt::clock();
@@ -120,8 +123,8 @@ struct spend_cycles {
 inline double cycles_per_microsecond() {
   device_buffer<u64> const spent(1);
   stopwatch watch;
-  // The first one is there to load the kernel; some milliseconds, beside which a launch takes no
-  // time.
+  // The first launch loads the kernel. The second takes some milliseconds, beside which the time of
+  // a launch does not count.
   for (u64 const cycles : {u64{1}, u64{1} << 23}) {
     auto const time = watch.microseconds([&] { launch({1, 1}, spend_cycles{}, cycles, spent.data()); });
     if (cycles != 1) return static_cast<double>(spent[0]) / std::max(time, 1e-3);
@@ -129,11 +132,11 @@ inline double cycles_per_microsecond() {
   return 1;
 }
 
-/// What is wrong with what was counted in so many rounds; empty if nothing is.
+/// What is wrong with the counts of `rounds` rounds; empty if nothing is.
 inline std::string fault_of_counts(replacement_way how, replacement_plan plan, creation::halloc_work const& work,
                                    u64 rounds) {
-  // Each row begins with a head, if not on a fresh heap; what it does not hold, others must, or a
-  // search found it.
+  // Each row begins with a head, unless the heap is fresh. Other heads must hold the blocks that it
+  // does not, unless a search found room for them.
   u64 const heads = plan.threads / plan.blocks_of_head, least = rounds * (heads > plan.rows ? heads - plan.rows : 0);
   if (how.keeps && work.searches == 0 && work.replacements < least)
     return std::to_string(work.replacements) + " heads replaced, and not " + std::to_string(least) + " or more";
@@ -142,7 +145,8 @@ inline std::string fault_of_counts(replacement_way how, replacement_plan plan, c
   return {};
 }
 
-/// Figures of each way, means over rounds, and of what takes longest the most; and what was wrong.
+/// Adds the figures of each way, means over rounds and the longest of each duration, to its row.
+/// Returns what was wrong.
 template <class Allocator = counting_halloc_allocator>
 std::string count_replacements(request const& asked, u64 bytes, std::vector<result>& rows) {
   basic_heap<Allocator> heap{asked.pool_bytes};
@@ -225,7 +229,7 @@ std::vector<result> head_replacement_of(contender<Allocator> const& who, request
   return rows;
 }
 
-/// `Counting` counts what it does, but is otherwise the same.
+/// `Counting` is the same allocator, but counts its work.
 template <class Allocator = halloc_allocator, class Counting = counting_halloc_allocator>
 std::vector<result> head_replacement(contender<Allocator> const& who, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 64, 256, 1024, 3072} : asked.sizes;

@@ -1,5 +1,5 @@
-// init: how long it takes to make a heap of the pool's size, the device's own allocation of the
-// memory included, by the wall's clock; and to reset one, which frees everything at once.
+// init: how long it takes to make a heap of the pool's size, including the device's allocation of
+// the memory, by the wall's clock; and to reset one, which frees everything at once.
 #pragma once
 
 #include "measure.hpp"

@@ -1,5 +1,5 @@
-// Checks of large blocks. examine() has one thread for each block, which would write a gigabyte
-// alone. Here a thread looks after a piece of 64 KiB. And because large blocks are few, the host
+// Checks of large blocks. examine() has one thread for each block, which alone would write up to a
+// gigabyte. Here each thread checks a piece of 64 KiB. And because large blocks are few, the host
 // can compare their addresses. That is exact, touches no block, and is quick enough to be done
 // after every kernel.
 #pragma once
@@ -24,7 +24,7 @@ inline u64 failures_among(std::vector<asked_block> const& list) {
   return static_cast<u64>(std::count_if(list.begin(), list.end(), [](auto const& each) { return !each.block; }));
 }
 
-/// Blocks that begin before one below them ends.
+/// How many blocks begin before one below them ends.
 inline u64 overlapping_among(std::vector<asked_block> const& list) {
   std::vector<std::pair<u64, u64>> ranges;
   for (auto const& [block, bytes] : list) {
@@ -43,7 +43,7 @@ inline u64 overlapping_among(std::vector<asked_block> const& list) {
 /// A part of a block that one thread looks after. Of a list of blocks, thread i has piece
 /// `i % pieces_a_block` of block `i / pieces_a_block`.
 struct block_piece {
-  /// A multiple of every granule, so that stamps of blocks that overlap meet.
+  /// A multiple of every granule, so that stamps of overlapping blocks are compared.
   static constexpr u64 most_bytes = u64{64} << 10;
 
   void* start = nullptr;  ///< null: there is none

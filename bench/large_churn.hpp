@@ -2,9 +2,9 @@
 // half of the pool. Sizes are drawn evenly over six doublings: 256 KiB to 16 MiB, or less in a
 // small pool, where the largest is a sixteenth of it. In every round a quarter of the threads,
 // chosen at random, free their block in one kernel and ask for one of another size in the next.
-// After `rounds` rounds one thread asks for blocks of the largest size until it is refused. What it
-// got, over the bytes that nobody holds, is `large_share`: the rest was taken by rounding and by
-// holes between live blocks.
+// After `rounds` rounds one thread asks for blocks of the largest size until it is refused.
+// `large_share` is what it got, over the bytes that no block holds: the rest was taken by rounding
+// and by holes between live blocks.
 //
 // The time of a run is that of all these kernels; a run that took over 100 ms is the last one.
 // After each round the addresses of all blocks are compared. At the end of a run all blocks are
@@ -72,7 +72,7 @@ class large_churn {
       draw_.seed = mix(draw_.seed + 1);
     }
     row_.figures = {{"live_share", live / runs}};
-    // What has no limit was stopped by us, and says nothing.
+    // An allocator without a limit was stopped by us, so its share says nothing.
     if (refused == runs) row_.figures.emplace_back("large_share", had / runs);
   }
 
@@ -95,8 +95,8 @@ class large_churn {
     row_.times_us.push_back(time);
   }
 
-  /// One thread in four frees its block, and asks for another. So does, without the free, each
-  /// thread that was refused before. In the first round everyone asks, and nothing counts.
+  /// One thread in four frees its block and asks for another. Each thread that was refused before
+  /// asks again. In the first round every thread asks, and nothing counts.
   double turn_over(u32 round) {
     std::vector<u64> threads, wanted;
     std::vector<void*> leaving;

@@ -1,4 +1,4 @@
-// latency: one lane alone, so what a call costs is the chain of its dependent memory operations.
+// latency: one lane alone, so the cost of a call is its chain of dependent memory operations.
 // Cycles are read around every single call, and the figure is their median; the time is that of the
 // whole kernel. Sizes: `sizes`.
 #pragma once

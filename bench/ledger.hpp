@@ -1,7 +1,7 @@
-// A written record of every block that a crowd of threads holds, for kernels that fill a heap to
-// the last block and give part of it back. Entry n·threads + t is thread t's n-th block, or null.
-// Threads have room for equal shares of what the pool can hold, so an allocator without a limit
-// stops there.
+// A record of every block that a crowd of threads holds, for kernels that fill a heap to the last
+// block and give part of it back. Entry n·threads + t is thread t's n-th block, or null. Threads
+// have room for equal shares of what the pool can hold, so an allocator without a limit stops
+// there.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct ledger_view {
   u32 room;  ///< entries of a thread
 };
 
-/// Kernel: every thread fills its empty entries until it gets nullptr or, if `stop` is given,
-/// anybody does.
+/// Kernel: every thread fills its empty entries until it gets nullptr or, if `stop` is given, until
+/// any thread does.
 struct take_all {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, size_draw draw, ledger_view ledger, u32* stop) const {
@@ -35,7 +35,7 @@ struct take_all {
       void* const block = heap.malloc(draw.of(entry));
       if (!block) {
         count(*ledger.failures);
-        // relaxed: it says only that somebody got nullptr
+        // relaxed: it says only that a thread got nullptr
         if (stop) atomic_ref<u32>{*stop}.store(1, order::relaxed);
         break;
       }
@@ -49,7 +49,7 @@ struct take_all {
   WARPHEAP_DEVICE static bool stopped(u32* stop) { return stop && atomic_ref<u32>{*stop}.load(order::relaxed); }
 };
 
-/// Kernel: every thread empties every `step`-th entry of the thread `shift` places on.
+/// Kernel: every thread empties every `step`-th entry of the thread `shift` places after it.
 struct give_back {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, ledger_view ledger, u32 step, u64 shift) const {
@@ -73,7 +73,7 @@ struct ledger_change {
   u64 failures = 0;
 };
 
-/// The blocks that a crowd holds of one heap.
+/// The blocks of one heap that a crowd holds.
 template <class Allocator>
 class ledger {
  public:
@@ -89,7 +89,7 @@ class ledger {
 
   u64 threads() const { return threads_; }
 
-  /// Fills the heap until the first nullptr that anybody gets.
+  /// Fills the heap until any thread gets nullptr.
   ledger_change take_until_first_null() {
     device_buffer<u32> stop(1);
     return run([&](launch_shape shape) { launch(shape, take_all{}, heap_.ref(), draw_, view(), stop.data()); });
@@ -123,7 +123,8 @@ class ledger {
     return pool_bytes / std::max<u64>(draw.mean(), Allocator::alignment_type::bytes);
   }
 
-  /// So few threads that the blocks in their hands when one sees nullptr are a thousandth of all.
+  /// Few enough threads that the blocks in their hands at the first nullptr are a thousandth of
+  /// all.
   static u64 crowd(u64 blocks, u64 most) {
     u64 const few = blocks / 1024;
     return few < warp_lanes ? warp_lanes : few < most ? few : most;

@@ -1,7 +1,6 @@
-// Sizes drawn log-uniformly: every octave of a range is as likely as every other, as many small
-// blocks as large ones by their logarithm. In whole numbers alone, so a GPU and a CPU draw the same
-// sizes: 2^f for f in [0, 1) is taken as 1 + f - c f (1 - f), within 0.4% of the true value, and
-// with the true mean.
+// Sizes drawn log-uniformly: every octave of a range is as likely as every other. Only integers are
+// used, so a GPU and a CPU draw the same sizes: 2^f for f in [0, 1) is taken as 1 + f - c f (1 -
+// f), within 0.4% of the true value, and with the true mean.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +37,7 @@ struct log_uniform_draw {
   double mean() const {
     if (least == most) return static_cast<double>(least);
     auto const span = static_cast<double>(most - least);
-    // Sizes are rounded down, by a half in the mean.
+    // Sizes are rounded down, by a half on average.
     return std::max(static_cast<double>(least), span / std::log(static_cast<double>(most) / least) - 0.5);
   }
 };

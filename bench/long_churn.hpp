@@ -1,10 +1,10 @@
-// long_churn: whether a heap stays as fast as it was. The constant load of fill_level at one level,
-// for so many seconds of device time or so many steps, and how fast each tenth of that was. A time
-// is that of both kernels of a step. Slots: `threads`; sizes: the first of `ranges`; level: the
-// first of `levels`; `kernels`, or else `seconds`.
+// long_churn: whether a heap stays as fast as it was. It runs the constant load of fill_level at
+// one level for `kernels` steps, or else for `seconds` of device time, and tells how fast each
+// tenth of that was. A time is that of both kernels of a step. Slots: `threads`; sizes: the first
+// of `ranges`; level: the first of `levels`.
 //
-// What is compared is a part of the run with the first part: a minute, or a tenth of the run if
-// that is shorter. Blocks of the first steps are checked before; at the end those that live are
+// Each part of the run is compared with the first part: a minute, or a tenth of the run if that is
+// shorter. Blocks of a few first steps are checked before the run. At the end the live blocks are
 // looked at, all are freed, and the heap must be whole.
 #pragma once
 
@@ -26,7 +26,7 @@ struct run_length {
 
 /// A stretch of a run.
 struct stretch {
-  std::vector<double> times_us;  ///< of steps: of both steps together
+  std::vector<double> times_us;  ///< of each step: of both its kernels together
   double seconds = 0;            ///< their sum
   u64 calls = 0;                 ///< that were served, and frees of blocks
   u64 refused = 0;
@@ -56,7 +56,7 @@ class long_run {
   long_run(basic_heap<Allocator>& heap, slot_load const& load, run_length length, result blueprint)
       : heap_{heap}, load_{load}, length_{length}, slots_{heap, load.slots()}, blueprint_{std::move(blueprint)} {}
 
-  /// A row for each tenth; those that are finished, if `proceed(done, total)` ends the run.
+  /// A row for each tenth; only the finished ones if `proceed(done, total)` ends the run.
   template <class Proceed>
   std::vector<result> measure(Proceed proceed) {
     slots_.play(load_.filling());
@@ -101,8 +101,8 @@ class long_run {
     return made;
   }
 
-  /// As many as are left of the part, but no more than take a moment, since a run can be ended only
-  /// between them.
+  /// All steps that are left of the part, but no more than take a moment, since a run can be ended
+  /// only between such batches.
   u64 steps_at_once(u64 part, stretch const& so_far) const {
     u64 left = most_at_once;
     if (length_.steps) left = length_.steps_until(part) - steps_;

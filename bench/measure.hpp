@@ -1,5 +1,5 @@
-// What all scenarios share on a backend: a stopwatch for device work, what a contender is, and the
-// checks of a heap from which everything was freed. On a GPU times are those between two CUDA
+// What all scenarios share on a backend: a stopwatch for device work, the type of a contender, and
+// the checks of a heap from which everything was freed. On a GPU times are those between two CUDA
 // events around the launch; on the host backend, of a monotonic clock around it.
 #pragma once
 
@@ -20,8 +20,8 @@ inline constexpr bool on_gpu = true;
 inline constexpr bool on_gpu = false;
 #endif
 
-/// What the backend takes where the request leaves it open: as much as keeps a GPU busy, or what a
-/// CPU does in a moment.
+/// `asked`, or the backend's default where that is 0: as much as keeps a GPU busy, or what a CPU
+/// does in a moment.
 constexpr u64 either(u64 asked, u64 gpu, u64 cpu) { return asked ? asked : on_gpu ? gpu : cpu; }
 
 /// One allocator in a scenario.

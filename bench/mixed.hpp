@@ -1,6 +1,6 @@
 // mixed: every thread asks once for a size of its own, uniform in a range, then frees. A warp's
-// requests fall into many size classes, so what an allocator gains by serving a warp together
-// shrinks. Ranges: `ranges`; threads: `threads`.
+// requests fall into many size classes, so an allocator gains less by serving a warp together.
+// Ranges: `ranges`; threads: `threads`.
 #pragma once
 
 #include "one_call.hpp"

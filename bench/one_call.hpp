@@ -1,6 +1,6 @@
 // A crowd that calls at the same instant: every thread asks once and stores its pointer, later
-// every thread frees it. The two kernels are timed apart, warm. Rounds in which the blocks are
-// examined in between come before and after the timed ones: examining writes all the blocks, which
+// every thread frees it. The two kernels are timed apart, warm. Rounds that examine the blocks
+// between the two come before and after the timed ones: examining writes all the blocks, which
 // would leave nothing of the heap in the caches. Where the heap can be reset, the first burst of a
 // fresh heap is timed too: then no slab has a class yet, and all are made at once.
 #pragma once
@@ -32,7 +32,7 @@ struct free_once {
   }
 };
 
-/// Kernel: what the floor is, a pointer stored by every thread and no allocator.
+/// Kernel: the floor. Every thread stores a pointer, without an allocator.
 struct store_once {
   WARPHEAP_DEVICE void operator()(void** blocks, u64 threads) const {
     u64 const i = global_thread_index();
@@ -84,8 +84,8 @@ class one_call {
     return watch_.microseconds([&] { launch(shape_, free_once{}, heap_.ref(), blocks_.data(), blocks_.size()); });
   }
 
-  /// Everyone asks, the blocks are examined, everyone frees; nothing, if something was wrong
-  /// before. Counts the calls that returned nullptr. Time of the asking.
+  /// Every thread asks, the blocks are examined, every thread frees; nothing, if something was
+  /// wrong before. Counts the calls that returned nullptr. Returns the time of the asking.
   double examined_round(u64& failures) {
     if (!sound()) return 0;
     auto const asking = ask();
@@ -104,11 +104,11 @@ class one_call {
   one_call_times times_;
 };
 
-/// Calls that were served of `calls`: a rate counts these alone.
+/// The calls of `calls` that were served: a rate counts these alone.
 constexpr double served(u64 calls, u64 failures) { return static_cast<double>(calls - failures); }
 
-/// The three results that one set of times makes. `blueprint` has scenario, allocator and
-/// parameters, and in `bytes` what one malloc hands out, where a rate of bytes is told.
+/// The three results of one set of times. `blueprint` has scenario, allocator and parameters; its
+/// `bytes` is what one malloc hands out, where a rate of bytes is told.
 inline void append_results(std::vector<result>& results, result blueprint, one_call_times const& times, u64 threads) {
   blueprint.fault = times.fault;
   double const bytes_of_call = blueprint.bytes;

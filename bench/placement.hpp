@@ -9,8 +9,8 @@
 //
 // A packed array of as many blocks is touched in turn with the heap's; ratio_to_packed is the
 // median of one time over the other. Rows of `packed` are of that array alone. With `rounds` 0 the
-// heap is fresh, if it can be reset. Else it went through that many rounds of churn, after which
-// everything was freed. Sizes: `sizes`; numbers of blocks and of threads in the churn: `threads`,
+// heap is fresh, if it can be reset. Otherwise that many rounds of churn come first, after which
+// everything is freed. Sizes: `sizes`; numbers of blocks and of threads in the churn: `threads`,
 // but no more blocks than half of the pool has bytes for; sizes of the churn: first of `ranges`.
 //
 // Checked: the burst's blocks do not overlap and are aligned, and readers find what was written.
@@ -22,7 +22,7 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// The blocks that the threads of a kernel touch: thread i that of call i, or of call i ^ 1.
+/// The blocks that the threads of a kernel touch: thread i the block of call i, or of call i ^ 1.
 struct touched_blocks {
   void* const* blocks;
   u64 bytes;
@@ -48,7 +48,7 @@ struct write_blocks {
   }
 };
 
-/// Kernel: reads them, and counts blocks in which something else stands.
+/// Kernel: reads the blocks, and counts those that hold anything else.
 struct read_blocks {
   WARPHEAP_DEVICE void operator()(touched_blocks touched, u64* damaged) const {
     u64 const i = global_thread_index();
@@ -76,7 +76,7 @@ inline constexpr touch all_touches[] = {{"write own", false, false},
                                         {"write neighbour", false, true},
                                         {"read neighbour", true, true}};
 
-/// Blocks in a row, without gaps but those that make each a multiple of a word long.
+/// Blocks in a row, with no gaps but the padding of each to whole words.
 class packed_array {
  public:
   /// A block for every entry of `like` that is not null.

@@ -1,5 +1,5 @@
-// What a scenario is asked and what it answers. Plain data without a word of the device, so that
-// the program around the scenarios is compiled once, and without a GPU compiler.
+// A scenario's request and its results. Plain data without device code, so that the program around
+// the scenarios is compiled once, and without a GPU compiler.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace warpheap::bench {
 
-/// Told now and then how far the work is. Called from the host thread that does it, between
+/// Called now and then with the progress of the work, from the host thread that does it, between
 /// kernels.
 using progress = std::function<void(std::string const& task, u64 done, u64 total)>;
 
-/// Told before each measurement how far the work is. False: end here, with the rows that are
-/// finished.
+/// Called before each measurement with the progress of the work. False: stop here, and keep the
+/// rows that are finished.
 using checkpoint = std::function<bool(std::string const& task, u64 done, u64 total)>;
 
 /// Sizes drawn uniformly from [least, most], bytes.
@@ -28,10 +28,10 @@ struct size_range {
   u64 most = 16;
 };
 
-/// Threads that draw one random number together, and so do the same.
+/// Groups of threads that draw one random number together, and so do the same.
 enum class divergence { per_thread, per_warp, per_thread_block };
 
-/// A value of 0 and an empty list mean what the scenario takes on its backend.
+/// A value of 0 or an empty list means the scenario's default on its backend.
 struct request {
   u64 pool_bytes = 0;
   u64 seed = 1;
@@ -43,7 +43,7 @@ struct request {
   std::vector<u64> workers;
   std::vector<u64> thread_blocks;       ///< threads of a thread block, of exhaust and primitives
   u32 batch = 512;                      ///< units that a maker makes
-  u32 batch_ns = 0;                     ///< and what that takes it, beside one atomic
+  u32 batch_ns = 0;                     ///< how long making a batch takes, beside one atomic
   std::vector<u64> readers_per_writer;  ///< of rcu_delegation
   std::vector<divergence> divergences;  ///< of two_phase
   /// Of two_phase: how likely a thread allocates, or frees, in an even step and in an odd one.
@@ -57,8 +57,8 @@ struct request {
 };
 
 /// One operation measured `times_us.size()` times. A result carries its own check: `fault` says
-/// what was wrong with the blocks that the operation gave or took, and a result with a fault has no
-/// times.
+/// what was wrong with the blocks that the operation returned or freed, and a result with a fault
+/// has no times.
 struct result {
   std::string scenario = {};
   std::string allocator = {};

@@ -4,10 +4,10 @@
 // of the machine meets both; `ratio` is the median of composed over direct within a round. Sizes:
 // `sizes` and `ranges`; threads: `threads`.
 //
-// A launch takes tens of microseconds, of which one is an event's grain: each of a round's times is
-// the mean of several. What is left of noise is a few percent, and so the rows `direct_churn` and
-// `churn` compare what takes longer: a round of churn (churn.hpp; its rounds and threads), which is
-// milliseconds of nothing but calls.
+// A launch takes tens of microseconds, and an event resolves one. So each of a round's times is the
+// mean of several. A few percent of noise are left. So the rows `direct_churn` and `churn` compare
+// something longer: a round of churn (churn.hpp; its rounds and threads), which is milliseconds of
+// nothing but calls.
 #pragma once
 
 #include "churn.hpp"
@@ -33,7 +33,7 @@ class policy_overhead_at {
     for (u32 round = 0; round < 1 + repeat && sound(); ++round) {
       times composed, direct;
       for (u32 turn = 0; turn < turns; ++turn) {
-        // Who is first alternates too.
+        // The order of the two alternates too.
         if (turn % 2 == 0) run(heap_.ref(), composed);
         run(direct_calls<Allocator>{heap_.ref()}, direct);
         if (turn % 2 == 1) run(heap_.ref(), composed);

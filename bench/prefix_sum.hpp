@@ -1,9 +1,9 @@
-// prefix_sum: what people do who have no malloc on the device. Every thread wants a size of its
-// own; a kernel writes all sizes, an exclusive scan makes places of them, the host allocates the
-// sum as one piece, and a second kernel takes its pointers from there. Beside it, each thread calls
-// malloc and there is one kernel. Both end when every thread has its pointer, by the wall's clock,
-// since a part of the first happens on the host; `free` gives everything back: one piece, or a call
-// a thread. Ranges of sizes: `ranges`; threads: `workers`.
+// prefix_sum: what programs do without a malloc on the device. Every thread wants a size of its
+// own. A kernel writes all sizes, an exclusive scan turns them into offsets, the host allocates the
+// sum as one piece, and a second kernel takes its pointers from there. The alternative is one
+// kernel in which each thread calls malloc. Both end when every thread has its pointer, by the
+// wall's clock, since a part of the first happens on the host. `free` gives everything back: one
+// piece, or a call a thread. Ranges of sizes: `ranges`; threads: `workers`.
 // Source: Adinetz and Pleiter 2014, "Halloc vs Prefix Sum + cudaMalloc()".
 #pragma once
 
@@ -13,13 +13,13 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// What the pieces of the one allocation promise.
+/// What the one allocation promises of its pieces.
 struct one_piece {
   static constexpr allocator_traits traits{.alignment = 16};
   WARPHEAP_HOST_DEVICE static constexpr u64 pad(u64 bytes) { return (bytes + 15) / 16 * 16; }
 };
 
-/// Kernel: what thread i needs.
+/// Kernel: the bytes that thread i needs.
 struct count_bytes {
   WARPHEAP_DEVICE void operator()(size_draw draw, u64* bytes, u64 threads) const {
     u64 const i = global_thread_index();
@@ -27,7 +27,7 @@ struct count_bytes {
   }
 };
 
-/// Kernel: where that is.
+/// Kernel: the pointer of thread i.
 struct take_places {
   WARPHEAP_DEVICE void operator()(u8* piece, u64 const* places, void** blocks, u64 threads) const {
     u64 const i = global_thread_index();
@@ -62,8 +62,8 @@ void for_each_prefix_sum(request const& asked, std::string const& name, Measure 
     }
 }
 
-/// Appends rows of malloc and free. `ask()` and `give_back()` return when it is done; `check()`
-/// looks at the blocks in between, in the round that is not kept, and says what is wrong.
+/// Appends rows of malloc and free. `ask()` and `give_back()` return when the work is done.
+/// `check()` looks at the blocks in between, in the round that is not kept, and says what is wrong.
 template <class Ask, class GiveBack, class Check>
 bool time_both(std::vector<result>& rows, result row, u32 repeat, Ask ask, GiveBack give_back, Check check) {
   wall_clock wall;

@@ -1,6 +1,6 @@
-// What the scenarios of primitives share: contenders that take turns, so that a drift of the
-// machine meets all, and times that are means over sizes of thread blocks, as Gelado and Garland
-// 2019 (section 5) takes them from 1 to 1,024.
+// What the scenarios of primitives share. Contenders take turns, so that a drift of the machine
+// affects all of them. Times are means over sizes of thread blocks, from 1 to 1,024 as in Gelado
+// and Garland 2019 (section 5).
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// The shapes in which `threads` threads are launched; thread blocks larger than that say nothing
-/// new.
+/// The shapes in which `threads` threads are launched. Thread blocks larger than that are left out:
+/// they would show nothing new.
 inline std::vector<launch_shape> shapes_of(u64 threads, request const& asked) {
   std::vector<launch_shape> shapes;
   for (u64 const size : asked.thread_blocks)
@@ -68,17 +68,17 @@ std::array<lap, sizeof...(Runs)> take_turns(std::vector<launch_shape> const& sha
   return laps;
 }
 
-/// The median, over rounds, of the first's time over the second's: how many times as fast the
-/// second is.
+/// The median, over rounds, of the first's time over the second's: the speed of the second over the
+/// first's.
 inline double speedup(lap const& first, lap const& second) {
   std::vector<double> ratios;
   for (size_t i = 0; i < first.times_us.size(); ++i) ratios.push_back(first.times_us[i] / second.times_us[i]);
   return median(ratios);
 }
 
-/// Appends a row for each of the contenders that took turns: `who` has a row for each, with names,
-/// parameters and operations; `figure` names what they measured beside. All but the first have
-/// `ratio`, too. False if any was at fault.
+/// Appends the rows of the contenders that took turns, which come with names, parameters and
+/// operations. `figure` names what they measured beside the time. All but the first have `ratio`,
+/// too. False if any was at fault.
 template <size_t N>
 bool append_laps(std::vector<result>& rows, std::array<result, N> who, char const* figure,
                  std::array<lap, N> const& laps) {

@@ -1,14 +1,14 @@
-// random_walk: how many steps a page takes, and how long, as free pages become few: RW, RW-BM,
+// random_walk: the steps and the time that taking a page needs as free pages become few: RW, RW-BM,
 // CoRW, and a queue of the free pages behind one counter. A share of the pages of 256 bytes is
-// free, at random; every thread of a kernel takes one, and nothing is given back meanwhile. TAS is
-// the mean of the threads' steps, WAS the mean over warps of the most that a lane took; each stands
+// free, at random. Every thread of a kernel takes one, and nothing is given back meanwhile. TAS is
+// the mean of the threads' steps, WAS the mean over warps of the most that a lane took. Each stands
 // beside what theory says (util/walk_theory.hpp). The last row of each primitive has the
 // correlation of both with the time, over all of its rows. Pages: `pool`; shares: `page_shares`,
-// half, a tenth, 1%, 0.7% and 0.5% by default; threads: `workers`, those of them that leave nobody
+// half, a tenth, 1%, 0.7% and 0.5% by default; threads: those of `workers` that leave no thread
 // without a page.
 //
-// Checked: everybody got a page, no page twice, and as many are taken as there should be. Times are
-// of kernels that count no steps.
+// Checked: every thread got a page, no page twice, and as many are taken as there should be. Times
+// are of kernels that count no steps.
 // Source: Pham et al. 2022, figures 4, 7 and 8, and section 3.2. Differs: a pool of any size; the
 // queue gives a warp's lanes their places by one addition.
 #pragma once
@@ -34,7 +34,7 @@ inline constexpr creation::random_walk_config walked_config{
     .kind = Kind, .page_bytes = walked_page_bytes, .walk_steps = endless_walk, .counts_steps = Counts};
 template <creation::walk_kind Kind, bool Counts>
 using walked = creation::random_walk<walked_config<Kind, Counts>>;
-/// By which pages are occupied: page by page, so that all are as likely.
+/// The walk that occupies pages: one page at a time, so that all pages are equally likely.
 using occupier = walked<creation::walk_kind::plain, false>;
 
 /// Kernel: takes `count` pages.
@@ -69,8 +69,8 @@ struct free_pages {
   }
 };
 
-/// The queue: a list of the free pages behind a counter. A thread's steps are its place in the row
-/// of those that meet there, where the lanes of a warp stand together: one addition is made for all
+/// The queue: a list of the free pages behind a counter. A thread's steps are its place in the line
+/// of threads that contend there. The lanes of a warp have one place: one addition is made for all
 /// of them.
 struct page_queue {
   void** pages;
@@ -84,14 +84,14 @@ struct dequeue_one_page {
     u64 const i = global_thread_index();
     u32 const together = simt::ballot(get_one_page::lanes_of_warp(), i < threads);
     if (i >= threads) return;
-    // A plain fetch_add would be the same on a GPU: nvcc makes one addition of those of a warp.
+    // A plain fetch_add would behave the same on a GPU: nvcc combines the additions of a warp.
     u64 const ticket = aggregated_fetch_add(group_of(together), *queue.head);
     pages[i] = queue.pages[ticket];
     if (queue.steps) count_steps(queue.steps, together, static_cast<u32>(ticket) + 1);
   }
 };
 
-/// One pool of pages, occupied more and more.
+/// One pool of pages, which is occupied further and further.
 class walked_pool {
  public:
   explicit walked_pool(u64 pool_bytes)
@@ -108,13 +108,13 @@ class walked_pool {
   occupier const& heap() const { return heap_; }
   u8* memory() const { return memory_.data(); }
 
-  /// The same pages by another walk.
+  /// A handle on the same pages that takes them by another walk.
   template <creation::walk_kind Kind, bool Counts>
   walked<Kind, Counts> as() const {
     return walked<Kind, Counts>::place(const_cast<u8*>(memory_.data()), pool_bytes_);
   }
 
-  /// Leaves so many pages free; false if that went wrong.
+  /// Occupies pages until `free` are left free; false if that went wrong.
   bool occupy_all_but(u64 free) {
     device_buffer<u32> failures(1);
     launch(shape_for(either(0, u64{1} << 18, 256)), occupy_pages{}, heap_, free_ - free, failures.data());
@@ -173,7 +173,8 @@ walk_outcome walk_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
   return seen;
 }
 
-/// The same from a queue of the free pages.
+/// `repeat` kernels that take a page a thread from a queue of the free pages, and one that counts
+/// the steps.
 inline walk_outcome queue_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
   walk_outcome seen;
   std::vector<bool> taken(pool.pages());
@@ -183,7 +184,7 @@ inline walk_outcome queue_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
     taken[static_cast<u64>(static_cast<u8*>(page) - first) / walked_page_bytes] = true;
   });
   if (!first) first = pool.memory();  // none is taken
-  // of so many numbers as pages are free: what lies there does not matter to the queue
+  // One entry for each page that is taken from the queue: what lies in the pages does not matter.
   std::vector<void*> list;
   for (u64 i = 0; i < pool.pages() && list.size() < threads; ++i)
     if (!taken[i]) list.push_back(first + i * walked_page_bytes);
@@ -246,8 +247,8 @@ inline double figure_of(result const& row, std::string const& name) {
   return 0;
 }
 
-/// Adds to the last row of each primitive how far its steps and its median time rise together, over
-/// all rows of the primitive; nothing where that cannot be said.
+/// Adds to the last row of each primitive the correlation of its steps with its median time, over
+/// all rows of the primitive; nothing where there is no coefficient.
 inline void add_correlations(std::vector<result>& rows) {
   std::map<std::string, result*> last;
   for (auto& row : rows) last[row.primitive] = &row;
@@ -273,7 +274,7 @@ inline std::vector<result> walked_rows(request const& asked) {
   walked_pool pool{asked.pool_bytes / walked_page_bytes * walked_page_bytes};
   std::vector<result> rows;
   auto shares = asked.page_shares.empty() ? std::vector{0.5, 0.1, 0.01, 0.007, 0.005} : asked.page_shares;
-  // pages are occupied, and none is given back
+  // pages are only occupied, and none is given back
   std::sort(shares.begin(), shares.end(), std::greater{});
   for (double const share : shares) {
     bool const occupied = pool.occupy_all_but(static_cast<u64>(static_cast<double>(pool.pages()) * share + 1e-6));

@@ -1,16 +1,16 @@
-// rcu_delegation: what it is worth that a lane which must wait for readers may leave that to
-// another one. Threads search a doubly linked list for a tag each, inside a read section of SRCU.
-// The thread that finds its tag removes the element, under the mutexes of it and its neighbour, so
-// that removals do not wait in line before the barrier is even asked. Then it retires the element.
-// It either waits for the readers itself (`barrier`), as classical RCU has it, or leaves when
-// somebody else is on the way to do so (`conditional_barrier`); or does as the latter and never
-// leaves (`undelegated_barrier`). Every tag of the list is searched for by one thread, so there are
-// as many writers as elements, and the other threads only read. Threads: `workers`; one in
-// `readers_per_writer` threads is a writer.
+// rcu_delegation: what is gained when a lane that must wait for readers may leave that to another
+// lane. Threads search a doubly linked list for a tag each, inside a read section of SRCU. The
+// thread that finds its tag removes the element, under the mutexes of the element and its
+// neighbour, so that removals do not queue before the barrier is even asked. Then it retires the
+// element. It waits for the readers itself (`barrier`), as classical RCU has it; or it leaves when
+// another thread is about to wait (`conditional_barrier`); or it calls the conditional barrier but
+// never leaves (`undelegated_barrier`). Every tag of the list is searched for by one thread, so
+// there are as many writers as elements, and the other threads only read. Threads: `workers`; one
+// in `readers_per_writer` threads is a writer.
 //
-// What a callback does is to poison the element, so that a reader which is still there would find
-// out. Checked: nobody met a poisoned element, every element was removed and reclaimed once, the
-// list is empty and SRCU at rest.
+// A callback poisons the element, so that a reader which is still there would find out. Checked: no
+// thread met a poisoned element, every element was removed and reclaimed once, the list is empty
+// and SRCU at rest.
 // Source: Gelado and Garland 2019, section 5.2 and figure 6.
 #pragma once
 
@@ -35,7 +35,7 @@ struct tagged_element {
   static constexpr u32 poison = ~0u;
 };
 
-/// What the threads share. Element `elements`, one past the last, is the head of the circle.
+/// What the threads share. Element `size`, one past the last, is the head of the circle.
 struct tagged_list {
   srcu_state state;
   u32 late;  // looks at a poisoned element
@@ -46,7 +46,8 @@ struct tagged_list {
 /// What became of a thread.
 enum class errand : u32 { not_run, found_nothing, waited, delegated };
 
-/// Ways to wait for the readers: whether we did, or left it to somebody else.
+/// Ways to wait for the readers. wait() tells whether the caller waited, or left it to another
+/// thread.
 struct classical_barrier {
   static constexpr char const* name = "barrier";
   template <class Reclaim>
@@ -55,8 +56,8 @@ struct classical_barrier {
     return true;
   }
 };
-/// What the delegated one does, by every thread for itself. They differ in delegation alone, while
-/// the classical one also waits for the batches of others.
+/// The delegated barrier, but every thread waits for itself. The two differ in delegation alone,
+/// while the classical barrier also waits for the batches of others.
 struct undelegated_barrier {
   static constexpr char const* name = "undelegated_barrier";
   template <class Reclaim>
@@ -91,7 +92,7 @@ struct search_and_remove {
     srcu const guard{list->state};
     u32 const section = guard.read_lock();
     u32 const found = find(list, wanted[i]);
-    // In the section, too: a neighbour whose mutex we wait for may have been removed by then.
+    // Inside the section: a neighbour whose mutex we wait for may have been removed by then.
     if (found < list->size) unlink(list, found);
     guard.read_unlock(section);
     auto became = errand::found_nothing;
@@ -120,8 +121,8 @@ struct search_and_remove {
     }
   }
 
-  /// Removes an element, which nobody else does. Mutexes are taken in the list's order, from the
-  /// head on, so nobody waits in a circle.
+  /// Removes an element that no other thread removes. Mutexes are taken in the list's order, from
+  /// the head on, so no threads wait in a circle.
   WARPHEAP_DEVICE static void unlink(tagged_list* list, u32 element) {
     auto const previous_of = [&](u32 of) { return atomic_ref<u32>{list->elements[of].previous}; };
     auto const next_of = [&](u32 of) { return atomic_ref<u32>{list->elements[of].next}; };
@@ -182,7 +183,8 @@ inline std::string fault_of(tagged_list const& list, std::vector<tagged_element>
   return {};
 }
 
-/// One launch, and its check. The figure is the share of writers that left their wait to another.
+/// One launch, and its check. The figure is the share of writers that left the wait to another
+/// thread.
 template <class Barrier>
 run_outcome run_removal_once(launch_shape shape, u64 threads, u32 writers, u64 seed) {
   device_buffer<tagged_element> const elements{random_list(writers, seed)};
@@ -200,8 +202,7 @@ run_outcome run_removal_once(launch_shape shape, u64 threads, u32 writers, u64 s
   return made;
 }
 
-/// Rows of three kinds of barrier; the others' have `ratio`, how many times as fast as the first
-/// they are.
+/// Rows of three kinds of barrier. The second and third have `ratio`, their speed over the first's.
 template <class First = classical_barrier, class Second = undelegated_barrier, class Third = delegated_barrier>
 std::vector<result> rcu_delegation(request const& asked) {
   auto numbers = asked.workers;

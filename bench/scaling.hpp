@@ -1,7 +1,7 @@
 // scaling: the rate of malloc and of free by the number of threads that call once and together,
-// from one warp to more than a GPU runs at a time. Few threads show what a call costs, many what
-// the allocator's hottest words let through, and the most what happens as the pool fills up. Sizes:
-// `sizes`; threads: `workers`.
+// from one warp to more than a GPU runs at a time. Few threads show what a call costs; many show
+// the throughput of the allocator's hottest words; the most show what happens as the pool fills up.
+// Sizes: `sizes`; threads: `workers`.
 // Source: Adinetz and Pleiter 2014, "Scalability": 16 and 256 bytes, a pool of 512 MiB.
 #pragma once
 
@@ -25,7 +25,7 @@ std::vector<result> scaling(contender<Allocator> const& who, request const& aske
       blueprint.parameters = {{"bytes", bytes}, {"threads", number}, {"pool_bytes", asked.pool_bytes}};
       if (skip(results, blueprint, refusal_of(who, bytes))) continue;
       blueprint.bytes = static_cast<double>(bytes);
-      // Not from a fresh heap, whatever it can: all rows are of a heap in use.
+      // Never from a fresh heap, even if it can be reset: all rows are of a heap in use.
       auto const times = one_call<Allocator>{heap, size_draw{bytes}, number}.measure(asked.repeat, false);
       append_results(results, blueprint, times, number);
       if (!times.fault.empty()) return results;  // what a broken heap says next means nothing

@@ -1,10 +1,10 @@
 // semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one
-// unit from a semaphore that has none, and a thread that is told to make a batch makes it: by one
-// atomic addition, and a pause where one is asked for. A counting semaphore makes one batch at a
-// time, a bulk semaphore as many as are needed, so this is the upper limit of what an allocator
-// that stands on either can do. Each is asked once for the lanes of a warp: the counting semaphore
-// by a leader that wants as many units; the bulk semaphore by wait_with_company, by a leader with
-// wait, which compares and swaps as the counting semaphore does and as TBuddy asks, and by a leader
+// unit from a semaphore that has none. A thread that is told to make a batch does so by one atomic
+// addition, and a pause where one is asked for. A counting semaphore makes one batch at a time, a
+// bulk semaphore as many as are needed, so this is the upper limit of an allocator that is built on
+// either. Each is asked once for the lanes of a warp. A leader asks the counting semaphore for as
+// many units as there are lanes. The bulk semaphore is asked by wait_with_company; by a leader with
+// wait, which compares and swaps as the counting semaphore does and as TBuddy asks; and by a leader
 // with wait_for_some, which adds, as UAlloc asks. Batch: `batch`, `batch_ns`; threads: `workers`;
 // `thread_blocks`.
 //
@@ -41,8 +41,8 @@ struct batch_maker {
   }
 };
 
-/// One lane asks for all lanes that are here, for a batch at most each time: get(units) takes that
-/// many or fewer, and tells how many.
+/// One lane asks for all active lanes, for a batch at most each time: get(units) takes that many or
+/// fewer, and tells how many.
 template <class Get>
 WARPHEAP_DEVICE void get_units_of_lanes(u32 batch, Get get) {
   lane_group const group = group_of(simt::active_mask());
@@ -138,8 +138,7 @@ run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& a
   return made;
 }
 
-/// Rows of all contenders; all but the first have `ratio`, how many times as fast as the first they
-/// are.
+/// Rows of all contenders. All but the first have `ratio`, their speed over the first's.
 template <class... Contenders>
 std::vector<result> semaphore_of(request const& asked) {
   auto numbers = asked.workers;

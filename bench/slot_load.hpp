@@ -1,18 +1,18 @@
-// A load of blocks that live across kernels: slots that hold a block each. In every step a quarter
-// of them is freed by one kernel, and another asks for new blocks of other sizes. What a step does
-// is a pure function of the seed, its number and the slot, so the same load can be played with
-// checks, by the clock, or by the stopwatch, on every allocator.
+// A load of blocks that live across kernels, in slots that hold a block each. In every step one
+// kernel frees a quarter of them, and another asks for new blocks of other sizes. What a step does
+// is a pure function of the seed, its number and the slot. So the same load can be run with checks,
+// by the clock, or by the stopwatch, on every allocator.
 //
 //   constant   sizes are drawn from the whole range, and all slots are in use
 //   drifting   sizes are drawn from two octaves, which move from the least of the range to the most
 //              and back; as they grow, fewer slots are in use
 //
-// L1  Slots are as many as blocks of the range's mean size make up the level, a share of the pool.
-//     A level above 1 asks for more than there is.
-// L2  The bytes asked for stay at the level or below it in the mean: a step leaves as many slots in
-//     use as blocks of its mean size make up the level. Slots that it does not choose keep blocks
-//     of earlier steps, of which that is true too.
-// L3  Of four neighbouring slots a step chooses one, by a hash: that of call i, which thread i
+// L1  The number of slots is that of blocks of the range's mean size that make up the level, a
+//     share of the pool. A level above 1 asks for more than there is.
+// L2  The bytes asked for stay at or below the level on average: a step leaves as many slots in use
+//     as blocks of its mean size make up the level. Slots that it does not choose keep blocks of
+//     earlier steps, of which the same is true.
+// L3  Of four neighbouring slots a step chooses one, by a hash: the slot of call i, which thread i
 //     makes. So all lanes of a warp call, and the calls of a step are known beforehand.
 #pragma once
 
@@ -63,13 +63,13 @@ class slot_load {
 
   u64 slots() const { return slots_; }
 
-  /// What fills the empty slots, before the first step.
+  /// The step that fills the empty slots, before the first step.
   slot_step filling() const {
     auto first = step(0);
     first.every_slot = true;
     return first;
   }
-  /// What frees all blocks.
+  /// The step that frees all blocks.
   static slot_step emptying() { return {.key = 0, .used = 0, .sizes = {}, .every_slot = true}; }
 
   /// Step `number`, from 1.
@@ -105,7 +105,7 @@ class slot_load {
   u64 seed_;
 };
 
-/// The pool of which blocks of mean size in `slots` slots make up the level, but at least
+/// The pool whose share `level` is filled by blocks of mean size in `slots` slots, but at least
 /// `least_bytes` and at most `most_bytes`. Rounded up to a multiple of a power of two that is less
 /// than a hundredth of it, so that allocators that cut a pool into slabs leave nothing over.
 inline u64 pool_for_level(u64 slots, double mean_bytes, double level, u64 least_bytes, u64 most_bytes) {

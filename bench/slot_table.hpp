@@ -1,7 +1,7 @@
-// The slots of a load in device memory, and how its steps are played. A kernel without a heap lists
-// the calls of a step, the kernels of listed_calls.hpp make them, and another without a heap puts
-// the blocks that came into their slots. So blocks can be stamped when they come and looked at when
-// they go, or the cycles of calls be read, and the allocator's kernels, those that are timed, are
+// The slots of a load in device memory, and how its steps are run. A kernel without a heap lists
+// the calls of a step, the kernels of listed_calls.hpp make them, and another kernel without a heap
+// puts the new blocks into their slots. So blocks can be stamped when they are taken and looked at
+// when they are freed, or the cycles of calls be read, while the timed kernels of the allocator are
 // always the same two.
 #pragma once
 
@@ -72,7 +72,7 @@ struct stamp_came {
   }
 };
 
-/// Kernel: stamps what the slots hold, whoever wrote there before.
+/// Kernel: stamps every block in a slot, whatever stands in it.
 struct stamp_held {
   WARPHEAP_DEVICE void operator()(block_promise promise, slot_view slots, u64 size) const {
     u64 const slot = global_thread_index();
@@ -151,7 +151,7 @@ class slot_table {
     return times;
   }
 
-  /// One step by the clock, whose calls' cycles are appended.
+  /// One step by the clock. Appends the cycles of its calls.
   void clock(slot_step const& step, call_cycles& cycles) {
     u64 const calls = step.calls(size());
     device_buffer<u64> const of_malloc(calls), of_free(calls);
@@ -165,13 +165,13 @@ class slot_table {
         if (each) to->push_back(each);
   }
 
-  /// Looks at every block that is held, and frees all; what is wrong, if anything, also in the
-  /// checked steps before.
+  /// Stamps every block that is held, checks and frees all. Returns what is wrong, if anything,
+  /// also in the checked steps before.
   std::string fault_of_emptying() {
     launch(shape_for(size()), stamp_held{}, promise, view(), size());
     return fault_of_checked_emptying();
   }
-  /// The same where checked steps have stamped the blocks.
+  /// fault_of_emptying() where checked steps have stamped the blocks already.
   std::string fault_of_checked_emptying() {
     play_checked(slot_load::emptying());
     synchronize();
@@ -227,8 +227,8 @@ class slot_table {
   lap_watch watch_{3 * steps_in_flight};
 };
 
-/// What is wrong with blocks of the load: it is filled, goes through `steps` steps, and is emptied,
-/// all checked. Leaves the heap without a block, and fresh if it can be reset.
+/// Runs the load with checks: fills the slots, makes `steps` steps, and empties them. Returns what
+/// is wrong. Leaves the heap without a block, and fresh if it can be reset.
 template <class Allocator>
 std::string fault_of_load(basic_heap<Allocator>& heap, slot_load const& load, u64 steps, bool resets) {
   slot_table<Allocator> slots{heap, load.slots()};

@@ -1,9 +1,9 @@
 // One call a thread by the multiprocessor's clock: each thread's cycles are read around its malloc
 // or free.
 //
-// A multiprocessor's clock says nothing about another's, so cycles are differences on one. They
-// count what a thread waits, not what the device does: of two allocators with the same cycles one
-// may take longer for all.
+// Clocks of two multiprocessors are unrelated, so cycles are differences on one. They count what a
+// thread waits, not what the device does: of two allocators with the same cycles one may take
+// longer for all threads.
 #pragma once
 
 #include "blocks.hpp"
@@ -11,7 +11,7 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// What thread i asks for: its entry of a list, or the same as all others if there is none.
+/// What thread i asks for: its entry of a list, or the same as all other threads if there is none.
 struct wanted_bytes {
   u64 all = 0;
   u64 const* list = nullptr;
@@ -55,8 +55,8 @@ struct free_timed {
   }
 };
 
-/// Calls by the clock of each entry of `blocks`, by `heap` or what has its names; those of malloc
-/// ask for `wanted`.
+/// Calls by the clock for each entry of `blocks`, on `heap`, which is a heap or has the same calls;
+/// those of malloc ask for `wanted`.
 template <class Heap>
 void launch_timed_asking(Heap heap, launch_shape shape, wanted_bytes wanted, void** blocks,
                          device_buffer<u64> const& cycles) {

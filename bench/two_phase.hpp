@@ -1,17 +1,17 @@
-// two_phase: threads that hold one block or none, and that would rather allocate in even steps and
-// rather free in odd ones. Most of the heap comes and goes all the time, in waves. Two ways to run
-// the same steps: `spree`, a kernel a step, and `private`, all steps in one kernel. Sizes: `sizes`,
-// and `ranges`, from which each malloc draws its own; threads: `threads`; steps: two for each of
-// `rounds`. `divergences` says who draws a random number: a thread, a warp or a thread block, whose
-// threads then all do the same.
+// two_phase: threads that hold one block or none, and that are more likely to allocate in even
+// steps and to free in odd ones. Most of the heap is taken and freed all the time, in waves. Two
+// ways to run the same steps: `spree`, a kernel a step, and `private`, all steps in one kernel.
+// Sizes: `sizes`, and `ranges`, from which each malloc draws its own; threads: `threads`; steps:
+// two for each of `rounds`. `divergences` says which threads draw one random number together and
+// then do the same: a thread alone, a warp, or a thread block.
 //
 // A thread without a block asks for one with a probability of 0.95 in even steps and 0.55 in odd
-// ones; one with a block frees it with 0.55 and 0.95. Operations are mallocs that came back with a
-// block: those per second are what is compared.
+// ones; a thread with a block frees it with 0.55 and 0.95. Operations are mallocs that returned a
+// block: the figure is their number per second.
 //
-// The timed kernels touch no block. The same steps run once more with blocks stamped when they come
-// and looked at when they go. Source: Adinetz and Pleiter 2014, the evaluation. Differs: both ways
-// make the same draws.
+// The timed kernels touch no block. The same steps run once more with blocks stamped when they are
+// taken and looked at when they are freed. Source: Adinetz and Pleiter 2014, the evaluation.
+// Differs: both ways make the same draws.
 #pragma once
 
 #include <cmath>
@@ -104,7 +104,7 @@ class two_phase_at {
   /// A kernel a step, or one for all.
   enum class way { spree, in_one };
 
-  /// Times of one way, and what was wrong, appended as a row.
+  /// Appends a row with the times of one way, and what was wrong.
   void measure(way by, u32 repeat, result row) {
     row.operation = by == way::spree ? "spree" : "private";
     if (sound()) play<true>(by);  // to warm up, too

@@ -30,7 +30,7 @@ result utilisation_of(request const& asked, size_draw draw, result row) {
     held.give_back_every(1);
     if (row.checked()) row.fault = fault_of_emptied(heap);
   }
-  // What has no limit was stopped by us, and says nothing.
+  // An allocator without a limit was stopped by us, so its fill says nothing.
   if (full == asked.repeat) row.figures = {{"utilisation", sum / asked.repeat}, {"least_utilisation", least}};
   return row;
 }

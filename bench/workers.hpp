@@ -1,9 +1,9 @@
-// workers: what one call costs a thread while others make it too, in cycles, by the number of
-// threads, from 2 to 16,384. The host draws random numbers; by each it launches a kernel in which
+// workers: what one call costs a thread in cycles while others make it too, by the number of
+// threads, from 2 to 16,384. The host draws random numbers. For each it launches a kernel in which
 // every worker allocates a block, or one in which every worker frees one, both with a probability
 // of 75%. After a while the heap is in a used state; then every call's cycles are read around it.
-// The figure is their mean; the times are those of whole launches. Then the same is played with the
-// creation policy alone (`direct_malloc`, `direct_free`). Sizes: `sizes`; workers: `workers`.
+// The figure is their mean; the times are those of whole launches. Then the same is repeated with
+// the creation policy alone (`direct_malloc`, `direct_free`). Sizes: `sizes`; workers: `workers`.
 //
 // Source: Eckert 2014, section 5.1 and appendix B. Differs: there are at most `most_held`
 // generations of blocks, and which one is freed is drawn, so that the heap's fill stays within
@@ -19,7 +19,8 @@
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
 
-/// One size and number of workers, which call `Calls`: a handle on the heap, or what has its names.
+/// One size and number of workers, which call `Calls`: a handle on the heap, or a type with its
+/// calls.
 template <class Allocator, class Calls>
 class crowd_of_workers {
  public:
@@ -42,7 +43,7 @@ class crowd_of_workers {
   void measure(u32 repeat) {
     play(warm_up_launches);
     examine();
-    play(warm_up_launches / 4);  // examining left the blocks in the caches, and not the heap
+    play(warm_up_launches / 4);  // examining left only the blocks in the caches
     asking_ = freeing_ = {};
     for (u32 round = 0; round < repeat && sound(); ++round) {
       play(launches_of_a_time);
@@ -90,7 +91,7 @@ class crowd_of_workers {
     double mean_cycles() const { return calls ? cycles / static_cast<double>(calls) : 0; }
   };
 
-  /// Launches kernels by chance, until either ran at least `launches` times.
+  /// Launches kernels by chance, until each of the two ran at least `launches` times.
   void play(u32 launches) {
     u64 const asked = asking_.launches + launches, freed = freeing_.launches + launches;
     while (sound() && (asking_.launches < asked || freeing_.launches < freed)) {

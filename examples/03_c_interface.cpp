@@ -1,6 +1,6 @@
-// A heap for code that does not know C++: a number says which heap, and functions with plain names
-// do the rest. A JIT compiler or another language declares them, and links with a module compiled
-// from this header.
+// A heap for code that does not know C++: a number identifies the heap, and functions with plain
+// names work on it. A JIT compiler or another language declares them, and links with a module
+// compiled from this header.
 #include <warpheap/heap/c_interface.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>

@@ -1,7 +1,7 @@
 // Lists that grow by pages: every thread collects the divisors of its numbers in a chain of pages
-// of one size, of which it takes another when the last is full, and gives them all back. Pages are
-// found by random walks: no thread waits for another, whoever else takes pages, and nobody has to
-// say beforehand how many there will be.
+// of one size. It takes another page when the last is full, and gives them all back. Pages are
+// found by random walks: no thread waits for another, and the number of pages need not be known
+// beforehand.
 #include <warpheap/warpheap.hpp>
 
 #include <cstdio>

@@ -57,7 +57,7 @@ def faults_of_page(text):
         if line.lstrip().startswith("```"):
             code = not code
         elif not code:
-            for fault in faults_of_words(re.sub(r"`[^`]*`", "", line)):
+            for fault in faults_of_words(re.sub(r'`[^`]*`|"[^"]*"', "", line)):
                 yield number, fault
 
 

@@ -22,7 +22,7 @@ __device__ unsigned scatter(unsigned x) {
   return x ^ (x >> 16);
 }
 
-/// A text of 4 to 67 letters, owned by whoever holds it.
+/// A text of 4 to 67 letters that its holder owns.
 class word {
  public:
   __device__ explicit word(unsigned number) : length_{4 + scatter(number) % 64} {

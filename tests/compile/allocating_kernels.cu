@@ -1,10 +1,11 @@
-// Kernels that do nothing but call the default allocator: what it costs a kernel in registers,
-// stack and machine code. Read by scripts/check_registers.py, which limits what each may take.
+// Kernels that do nothing but call the default allocator. They show what it costs a kernel in
+// registers, stack and machine code. Read by scripts/check_registers.py, which limits each of
+// these.
 #include <warpheap/warpheap.hpp>
 
 namespace {
 
-// A block in place of another, as a list that grows takes one.
+// Takes a block in place of another, as a list that grows does.
 __device__ void replace(warpheap::heap_ref heap, void*& block, unsigned long long bytes) {
   void* const fresh = heap.malloc(bytes);
   heap.free(block);

@@ -1,5 +1,5 @@
-// A program as it was written for Adinetz and Pleiter's library, but for its include, and tuned as
-// they have it. Read by scripts/check_architectures.py.
+// A program as written for Adinetz and Pleiter's library, except for its include, and tuned as
+// they do it. Read by scripts/check_architectures.py.
 #include <warpheap/heap/halloc_interface_config.hpp>
 
 template <>

@@ -1,8 +1,8 @@
 // Compiles with NVRTC, for the architectures named on the command line, the public header alone and
-// a kernel that calls malloc and free, and prints how much processor time each took. NVRTC has no
-// standard headers: what slips into the core fails here. A kernel with a tight launch bound is
-// compiled as relocatable machine code, for the first and the last of them: there ptxas looks
-// whether all that it calls fits the bound.
+// a kernel that calls malloc and free, and prints the processor time of each. NVRTC has no standard
+// headers, so a use of one in the core fails here. A kernel with a tight launch bound is compiled
+// as relocatable machine code, for the first and the last architecture: there ptxas checks that all
+// functions it calls fit the bound.
 //
 //   nvrtc INCLUDE_FOLDER ARCHITECTURE...      e.g. nvrtc include 75 90
 //
@@ -16,7 +16,7 @@
 
 namespace {
 
-/// What is compiled, and the processor time that it may take, so that a busy machine does not fail.
+/// What is compiled, and its limit: in processor time, so that a busy machine does not fail.
 struct sample {
   char const* name;
   char const* source;
@@ -83,8 +83,7 @@ int main(int argc, char** argv) {
   }
   for (int i = 2; i < argc; ++i)
     for (auto const& what : samples)
-      if (!compile(what, argv[1], argv[i]))
-        return 1;  // what one architecture refuses, the next refuses in the same words
+      if (!compile(what, argv[1], argv[i])) return 1;  // the next architecture would say the same
   for (int const i : {2, argc - 1})
     if (!compile(bounded, argv[1], argv[i])) return 1;
   return 0;

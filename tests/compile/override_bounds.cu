@@ -1,6 +1,6 @@
-// Kernels that know Warpheap, with the bounds that kernels have, in a unit that replaces device
-// malloc too. Compiled with -rdc=true and read by scripts/check_override.py: ptxas refuses a kernel
-// that calls a function of more registers.
+// Kernels that know Warpheap, with launch bounds as kernels have them, in a unit that replaces
+// device malloc too. Compiled with -rdc=true and read by scripts/check_override.py: ptxas refuses a
+// kernel that calls a function of more registers.
 #include <warpheap/heap/override.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -11,7 +11,7 @@ __device__ void call_all(warpheap::heap_ref heap, void** results) {
   results[threadIdx.x] = malloc(16 + threadIdx.x);
 }
 
-// As many thread blocks as a multiprocessor of 2,048 threads has room for, or as this one has.
+// As many thread blocks as fit on a multiprocessor of 2,048 threads, or on this one.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 8 || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
 #define RESIDENT(threads) 2048 / threads
 #else

@@ -1,5 +1,5 @@
-// A check that cannot fail checks nothing: each fault that the suite is there for is planted, and
-// found by the check that should find it, in so many words.
+// A check that cannot fail checks nothing. So each fault that the suite is there for is planted,
+// and the check that should find it must name it.
 #include <gmock/gmock.h>
 
 #include "broken_twins.hpp"

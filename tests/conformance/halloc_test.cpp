@@ -1,5 +1,5 @@
-// Halloc as it is, and with several rows, short probes and slabs that are soon sparse, so that
-// slabs change hands.
+// Halloc with its defaults, and with several rows, short probes and slabs that are soon sparse, so
+// that slabs change hands.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

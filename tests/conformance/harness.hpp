@@ -35,16 +35,15 @@ class harness {
 
   explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
 
-  /// In a small scenario, a heap of which one block leaves but a few slabs: they run out, come back
-  /// and change their class after few steps. Where no block is that large because blocks are
-  /// limited, as many blocks as leave two a lane, next to each other; because the pool lies in two
-  /// pieces, as many as leave the end of one and the start of the other. The ballast is nobody's
-  /// business: it stays, and quiet() does not count it.
+  /// In a small scenario, a heap in which one block leaves only a few slabs: they run out, come
+  /// back and change their class after few steps. Where blocks are limited, so that none is that
+  /// large, as many blocks as leave two a lane, next to each other; where the pool lies in two
+  /// pieces, as many as leave the end of one and the start of the other. This ballast stays, and
+  /// quiet() does not count it.
   static harness cramped(scenario const& with) {
     harness made{with};
     if constexpr (limited && traits.exact_out_of_memory) {
-      // The room is in one piece: blocks that others hold would keep what lies between them from
-      // other sizes.
+      // The room is in one piece: blocks between its parts would keep other sizes out.
       auto blocks = made.fill(traits.largest_bytes);
       std::sort(blocks.begin(), blocks.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
       u64 const left = std::min<u64>(blocks.size(), 2 * with.lanes() + 16);
@@ -65,11 +64,11 @@ class harness {
     return made;
   }
 
-  /// `bytes`, or what the allocator serves at most.
+  /// `bytes`, or the most that the allocator serves if that is less.
   static constexpr u64 capped(u64 bytes) { return std::min<u64>(bytes, traits.largest_bytes); }
 
-  /// Blocks of `bytes` that an empty heap of this size holds: of an allocator of limited blocks,
-  /// which may be much larger than what is asked for, it says so itself.
+  /// How many blocks of `bytes` an empty heap of this size holds. An allocator of limited blocks,
+  /// which may be much larger than the request, is asked.
   u64 room_for(u64 bytes) const {
     if constexpr (limited && traits.exact_out_of_memory) return heap_.available_slots(bytes);
     else return with_.pool_bytes / bytes;
@@ -104,7 +103,7 @@ class harness {
   /// Asks for every entry at once.
   holdings ask(holdings const& requests) { return transform(allocate_each{}, requests); }
 
-  /// Frees every entry, by another thread than asked for it.
+  /// Frees every entry, by another thread than the one that asked for it.
   void free(holdings const& list) {
     if (!list.empty()) transform(free_each{}, list, static_cast<u64>(list.size() / 3));
   }
@@ -199,7 +198,7 @@ inline verdict apart_and_aligned(holdings blocks, allocator_traits const& traits
   return found;
 }
 
-/// These are the live blocks, all of them, and apart; given back, they leave the heap empty.
+/// Checks that these are all the live blocks, and apart; frees them, which leaves the heap empty.
 template <class Allocator>
 verdict accounts_for(harness<Allocator>& bench, holdings const& blocks) {
   auto found = apart_and_aligned(blocks, bench.traits);

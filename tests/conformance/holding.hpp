@@ -1,6 +1,6 @@
-// What a test holds: blocks of memory with the sizes that were asked for, and the pattern that its
-// holder writes over all of one. A pattern is derived from who holds the block, so a block that two
-// hold cannot keep both.
+// What a test holds: blocks of memory with the sizes that were asked for, and the pattern that the
+// holder writes over all of its block. A pattern is derived from the holder, so a block with two
+// holders cannot keep both patterns.
 #pragma once
 
 #include <vector>

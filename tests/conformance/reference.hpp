@@ -23,13 +23,13 @@ enum class fault {
   misaligns,       ///< results are 8 bytes off
   loses_blocks,    ///< every eighth free leaves the block owned by nobody
   gives_up,        ///< nullptr when the lock is busy
-  believes_frees,  ///< whatever is freed counts as a live block
-  starts_again,    ///< looks again as long as something came free since the last look
+  believes_frees,  ///< any address that is freed counts as a live block
+  starts_again,    ///< looks again as long as a block was freed since the last look
   stays_full,      ///< once full, full for ever
   unordered,       ///< the lock excludes, but orders no memory
   loses_refreed,   ///< a free block that is freed again belongs to nobody
   stays_locked,    ///< a free block that is freed again leaves the lock taken, at times
-  looks_unlocked,  ///< who frees looks at the block without the lock, and believes it
+  looks_unlocked,  ///< a free looks at the block without the lock, and believes what it saw
 };
 
 template <fault Fault = fault::none>
@@ -139,7 +139,7 @@ class first_fit {
   /// The fault that hands out odd addresses takes them back.
   static constexpr bool forgives = Fault == fault::misaligns;
 
-  /// Header, owners, and what it takes to start the pages at a multiple of 4 KiB.
+  /// Bytes of the header, the owners, and the padding that aligns the pages to 4 KiB.
   static size_t metadata(u64 pages) { return sizeof(header) + pages * sizeof(u32) + 4096; }
 
   WARPHEAP_HOST_DEVICE u32* owners() const { return reinterpret_cast<u32*>(head_ + 1); }

@@ -1,6 +1,6 @@
-// Runs of units: on the CPU, where every word that a search looks at costs a lane's step, of so
-// large units that the pools of the suite have few, and in groups of few words; on a GPU of 16
-// bytes, as they are by default. Everywhere also with windows of four words a lane.
+// Runs of units. On the CPU every word that a search looks at costs a lane's step, so units are
+// large enough that the suite's pools have few, in groups of few words. On a GPU they have 16
+// bytes, the default. On both, also with windows of four words a lane.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -1,4 +1,4 @@
-// ScatterAlloc, which promises all but that sizes are aligned to themselves.
+// ScatterAlloc, which promises everything but that sizes are aligned to themselves.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

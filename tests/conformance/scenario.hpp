@@ -1,6 +1,6 @@
-// In what circumstances a claim is tested: how many lanes, in which grid, on how large a pool. Few
-// lanes on the smallest pool under hundreds of seeded schedules on the host backend, thousands of
-// lanes there in parallel, and as many as the field's benchmarks use on a GPU.
+// The circumstances in which a claim is tested: how many lanes, in which grid, on how large a pool.
+// On the host backend, few lanes on the smallest pool under hundreds of seeded schedules, and
+// thousands of lanes in parallel; on a GPU, as many as the field's benchmarks use.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,13 +25,13 @@ struct scenario {
   scenario with_shape(launch_shape other) const { return {other, pool_bytes, seed, small}; }
   scenario with_pool(size_t bytes) const { return {shape, bytes, seed, small}; }
 
-  /// The same with no more lanes than a heap that is full all the time can be expected to answer
-  /// soon.
+  /// This scenario with at most as many lanes as a heap that is always full can be expected to
+  /// answer soon.
   scenario less_crowded() const;
 
-  /// The same for an allocator that may serve no more than some ten thousand calls a second: a
-  /// sixteenth of the lanes. And a quarter of the pool, so that the sizes that checks derive from
-  /// both stay small, where such allocators are faster.
+  /// This scenario for an allocator that may serve no more than some ten thousand calls a second: a
+  /// sixteenth of the lanes and a quarter of the pool. The smaller pool keeps the sizes that checks
+  /// derive from lanes and pool small, where such allocators are faster.
   scenario sparse() const { return {{std::max(shape.blocks / 16, 1u), shape.threads}, pool_bytes / 4, seed, small}; }
 };
 
@@ -45,9 +45,9 @@ inline scenario scenario::less_crowded() const {
 /// Blocks a lane that checks want to have room for.
 inline constexpr u64 roomy_blocks_a_lane = 8;
 
-/// `with`, for an allocator that serves no more than `largest` bytes and may take as much for every
-/// block: a pool with room for the lanes' blocks, up to sixteen times as large, and no more lanes
-/// than that serves.
+/// `with`, for an allocator that serves no more than `largest` bytes and may take that much for
+/// every block: a pool with room for the lanes' blocks, up to sixteen times as large, and no more
+/// lanes than that pool serves.
 inline scenario fitted(scenario const& with, size_t largest) {
   if (largest == ~size_t{0}) return with;
   u64 const most = 16 * with.pool_bytes, a_lane = roomy_blocks_a_lane * largest;
@@ -63,8 +63,8 @@ inline scenario small_scenario(u64 seed) {
   return {shapes[mix(seed) % (sizeof shapes / sizeof shapes[0])], mebibyte, seed, true};
 }
 
-/// Scheduling points after which a kernel of a small scenario counts as hung; those here take a
-/// hundredth of it.
+/// Scheduling points after which a kernel of a small scenario counts as hung; those of this suite
+/// take a hundredth of it.
 inline constexpr u64 hung_after_steps = 50'000'000;
 
 /// How many lanes an allocator meets on a GPU: those of the scenario, or of scenario::sparse().

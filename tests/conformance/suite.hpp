@@ -1,6 +1,6 @@
 // The contract of docs/design/heap.md as tests: WARPHEAP_CONFORMANCE(name, allocator) puts an
 // allocator through every claim that its traits and its members promise, as tests `name.Claim`.
-// What it does not promise is not registered, so that a test that passes has tested something.
+// Claims that it does not promise are not registered, so a test that passes has tested something.
 #pragma once
 
 #include "checks/blocks.hpp"
@@ -44,12 +44,12 @@ class claim_test : public testing::Test {
   size_t largest_;  ///< bytes of a request that may be served
 };
 
-/// Registers the claims about one allocator, so many deterministic schedules each: hundreds for the
-/// central ones.
+/// Registers the claims about one allocator. Each claim runs under its own number of deterministic
+/// schedules: hundreds for the central ones.
 template <class Allocator>
 class suite {
  public:
-  /// With `fewer`, so many times fewer schedules: for an allocator whose own tests run as many on
+  /// `fewer` divides the number of schedules: for an allocator whose own tests run as many on
   /// smaller pools.
   explicit suite(char const* name, crowd on_gpu = crowd::full, u32 fewer = 1)
       : name_{name}, on_gpu_{on_gpu}, fewer_{fewer} {
@@ -63,7 +63,7 @@ class suite {
  private:
   static constexpr allocator_traits traits = Allocator::traits;
   using heap = basic_heap<Allocator>;
-  /// One heap behind another: two that refuse each at an instant do not refuse at one.
+  /// One heap behind another. Each refuses at an instant of its own, which need not be the same.
   static constexpr bool asks_two = requires(Allocator both) { both.oom(); };
 
   void claim(char const* what, u32 seeds, check check) {
@@ -119,7 +119,7 @@ class suite {
 #endif
   }
 
-  /// Of an allocator that promises to detect it. Of CUDA's own a double free is undefined, and
+  /// For allocators that promise to detect misuse. With CUDA's own a double free is undefined, and
   /// warp_coalesce, whose words lie in the pool beside its parts, reads what the next owner wrote
   /// there.
   void claim_that_misuse_is_harmless() {
@@ -168,7 +168,7 @@ class suite {
 }  // namespace conformance
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 
-/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`; a
-/// `crowd` may follow, and how many times fewer schedules.
+/// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`.
+/// Optional arguments: a `crowd`, and the divisor of the number of schedules.
 #define WARPHEAP_CONFORMANCE(name, Allocator, ...) \
   static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name __VA_OPT__(, ) __VA_ARGS__ }

@@ -1,6 +1,6 @@
-// TBuddy, with pages so small that the pools of the suite hold blocks enough for every lane: what
-// is asked for is rounded up to a page at least. A heap that serves so many lanes from so few
-// semaphores meets fewer of them on a GPU.
+// TBuddy, with pages small enough that the pools of the suite hold blocks for every lane: TBuddy
+// rounds a request up to at least a page. A heap that serves this many lanes from a few semaphores
+// meets fewer lanes on a GPU.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -1,5 +1,5 @@
-// UAlloc and TBuddy as one: as it is, and with wide bins, pages of 2 KiB and little that is empty
-// kept, so that memory moves between the two.
+// UAlloc and TBuddy as one: with the defaults, and with wide bins, pages of 2 KiB and few empty
+// bins kept, so that memory moves between the two.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -1,6 +1,6 @@
-// A warp's small requests as one block, over the default allocator and over the toolkit's: every
-// creation policy will do. With fewer lanes on a GPU: what a million of them hold back in blocks
-// that wait for their last part is more than the pool.
+// A warp's small requests as one block, over the default allocator and over the toolkit's: any
+// creation policy will do. With fewer lanes on a GPU: a million lanes would hold more than the pool
+// in blocks that wait for their last part.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -1,4 +1,5 @@
-// Five policies composed: which of them go together, what each is asked, and in what order.
+// Five policies composed: which combinations are allowed, what each policy is asked, and in what
+// order.
 #include "warpheap/heap/allocator.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace allocator_test {
 
 using namespace warpheap;
 
-/// Hands out addresses that say what was asked: the bytes above 2^32, which no one may touch.
+/// Hands out addresses that encode the request: the bytes above 2^32, which must not be touched.
 struct echo {
   static constexpr char const* name = "echo";
   static constexpr allocator_traits traits{.alignment = 16};
@@ -66,7 +67,7 @@ struct paged : echo {
 struct barely_aligned : echo {
   static constexpr allocator_traits traits{.alignment = 8};
 };
-/// Policies that have something against one another.
+/// Policies that refuse one another.
 struct wary : echo {
   template <class Other>
   static constexpr bool goes_with = !same_type<Other, oom::trap>;
@@ -95,8 +96,9 @@ static_assert(!composes<barely_aligned, distribution::warp_coalesce, oom::return
 static_assert(composes<barely_aligned, distribution::none, oom::return_null, alignment::shrink<8>>);
 static_assert(!composes<creation::slab_bitmap<>, distribution::warp_coalesce, oom::return_null, alignment::shrink<32>>,
               "parts are aligned to 16, whatever the creation policy does");
-/// Sizes may be padded to what the creation policy aligns multiples of it to, be its blocks
-/// otherwise aligned to less. Behind a first heap the second has to keep that too.
+/// Sizes may be padded to the alignment that the creation policy gives to multiples of it, even if
+/// its other blocks are aligned to less. A second heap behind the first must keep that alignment
+/// too.
 template <class Creation, size_t Bytes, class Oom = oom::return_null>
 constexpr bool pads_to = composes<Creation, distribution::none, Oom, alignment::shrink<Bytes>>;
 constexpr creation::scatter_config exact_chunks{.page_bytes = 2048, .waste_factor = 1};
@@ -118,13 +120,13 @@ static_assert(pads_to<creation::ring_buffer<odd_frames>, 64> && !pads_to<creatio
 static_assert(pads_to<creation::rw_malloc<large_units>, 256> && !pads_to<creation::rw_malloc<>, 32>);
 static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<halloc_allocator>> &&
               !pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_allocator>>);
-/// A second heap may be asked for other sizes too: scatter keeps an alignment only if it pads by
+/// A second heap may be asked for unpadded sizes too: scatter keeps an alignment only if it pads by
 /// itself.
 using scatter_in_lines = allocator<creation::scatter<>, distribution::none, oom::return_null,
                                    reserve_pool::device_memory, alignment::shrink<128>>;
 static_assert(pads_to<creation::slab_bitmap<>, 128, oom::overflow_to<scatter_in_lines>> &&
               !pads_to<creation::slab_bitmap<>, 256, oom::overflow_to<scatter_in_lines>>);
-/// And the blocks are then aligned so, all of them.
+/// All of its blocks are then aligned to the padding.
 static_assert(scatter_in_lines::traits.alignment == 128 && scatter_allocator::traits.alignment == 16);
 static_assert(allocator<creation::scatter<>, distribution::none, oom::overflow_to<scatter_in_lines>,
                         reserve_pool::device_memory, alignment::shrink<128>>::traits.alignment == 128);
@@ -144,7 +146,7 @@ static_assert(!composes<mixes_heaps, distribution::none, oom::overflow_to<defaul
               "lanes that ask the first heap would be served with those that ask the second");
 static_assert(composes<creation::slab_bitmap<>, distribution::none, oom::overflow_to<default_allocator>, shrink_16>);
 
-/// What each policy leaves of the promises behind it.
+/// Which of the promises behind it each policy keeps.
 using coalesced = allocator<creation::slab_bitmap<>, distribution::warp_coalesce, oom::return_null,
                             reserve_pool::device_memory, alignment::shrink<16>>;
 static_assert(default_allocator::traits.self_aligned_up_to == 4096 && default_allocator::traits.whole_pool);
@@ -166,8 +168,8 @@ static_assert(offers_what_only_some_can<default_allocator>);
 static_assert(offers_what_only_some_can<coalesced>);
 static_assert(!offers_what_only_some_can<plain_allocator<echo>>);
 
-/// Over any creation policy, parts know their size, and a warp can ask at once; a heap that has no
-/// pool to look at cannot say whose a pointer is.
+/// Over any creation policy, parts know their size, and a warp can ask at once. A heap without a
+/// pool to look at cannot tell its own pointers from foreign ones.
 template <class Allocator>
 constexpr bool knows_sizes = requires(Allocator heap, void* memory) {
   heap.usable_size(memory);
@@ -182,7 +184,8 @@ using coalesced_echo =
     allocator<echo, distribution::warp_coalesce, oom::return_null, reserve_pool::device_memory, shrink_16>;
 static_assert(knows_sizes<coalesced_echo> && !knows_owners<coalesced_echo>);
 static_assert(!knows_sizes<plain_allocator<echo>>);
-/// What hands out other addresses than were created, and does not say which, has none of that.
+/// A distribution that hands out other addresses than were created, and does not say which, has
+/// none of these.
 using halves_of_slabs =
     allocator<creation::slab_bitmap<>, second_half, oom::return_null, reserve_pool::device_memory, shrink_16>;
 static_assert(!knows_sizes<halves_of_slabs> && !knows_owners<halves_of_slabs>);

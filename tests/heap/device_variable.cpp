@@ -1,13 +1,13 @@
-// References to heaps in variables that kernels find by name: every named allocator can be one, and
-// is initialised when the program is loaded, by no code.
+// References to heaps in variables that kernels find by name. Every named allocator can be one, and
+// is initialised when the program is loaded, without code.
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
-// Where a variable lives on a GPU. The host has one place for all, and says here that no code runs
-// to initialise it.
+// Where a variable lives on a GPU. The host has one place for all, and checks here that no code
+// runs to initialise it.
 #if defined(__CUDACC__)
 #define TEST_DEVICE __device__
 #define TEST_CONSTANT __constant__
@@ -44,7 +44,7 @@ TEST_CONSTANT ualloc_allocator ualloc;
 TEST_MANAGED throughput_allocator throughput;
 TEST_MANAGED overflowing overflow;
 
-/// Allocates by each variable, and frees by the next.
+/// Allocates through each variable, and frees through the next.
 struct allocate_by_name {
   WARPHEAP_DEVICE void operator()(u32* faults) const {
     auto const me = static_cast<u32>(global_thread_index());

@@ -20,10 +20,10 @@ static_assert(sizeof(forgiving_allocator) == sizeof(default_allocator));
 
 /// What the threads of a kernel found, added up.
 struct tally {
-  u64 blocks = 0;     ///< that came
+  u64 blocks = 0;     ///< that were served
   u64 bytes = 0;      ///< asked for in them
   u64 nonzero = 0;    ///< bytes of them that were not zero
-  u64 misplaced = 0;  ///< blocks that share a sector with what is beside them
+  u64 misplaced = 0;  ///< blocks that share a sector with a neighbour
 };
 
 /// Kernel: every thread asks for blocks of random sizes until it has `most` or gets nullptr, looks
@@ -66,7 +66,7 @@ tally look(basic_heap<Allocator> const& heap, u64 seed, u64 largest) {
 /// Takes the memory that a later heap is made of, and more, and writes all of it.
 void dirty(u64 pool_bytes) {
 #if !defined(__CUDACC__)
-  // So that the C library keeps what is freed, and gives it to whoever asks next.
+  // So that the C library keeps what is freed, and gives it to the next caller.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif
@@ -77,7 +77,7 @@ void dirty(u64 pool_bytes) {
 TEST(ForgivingHeap, HandsOutZerosWhereNoBlockWas) {
   constexpr u64 pool = 4_MiB;
   dirty(pool);
-// CUDA and the sanitizers do with freed memory as they like.
+// CUDA and the sanitizers may change freed memory.
 #if !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_GT(look(heap{pool}, 2, 4096).nonzero, 0u) << "the memory is as others left it";
 #endif
@@ -99,7 +99,7 @@ TEST(ForgivingHeap, GivesEveryBlockSectorsOfItsOwn) {
   EXPECT_GT(look(heap{4_MiB}, 1, 16).misplaced, 0u) << "the default does not";
 }
 
-/// Kernel: the same bytes again, and what is zero of them.
+/// Kernel: one lane writes to a block, frees it, and keeps what it finds when it gets it again.
 struct write_free_and_look_again {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64* kept) const {
@@ -114,7 +114,7 @@ struct write_free_and_look_again {
   }
 };
 
-// The promise ends where CUDA's heap's does.
+// The promise ends where that of CUDA's heap does.
 TEST(ForgivingHeap, LeavesInFreedMemoryWhatWasWrittenThere) {
   forgiving_heap const heap{1_MiB};
   device_buffer<u64> const kept(1);

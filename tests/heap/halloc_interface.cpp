@@ -66,7 +66,7 @@ std::string message_of_init(halloc_opts_t const& options) {
   return "nothing thrown";
 }
 
-/// Takes the heap away whatever a test found.
+/// Shuts the heap down even if a test fails.
 class shut_down_at_end : public testing::Test {
  protected:
   void TearDown() override { ha_shutdown(); }

@@ -163,7 +163,7 @@ template <class Distribution, class Oom>
 using slabs_with = basic_heap<
     allocator<creation::slab_bitmap<>, Distribution, Oom, reserve_pool::device_memory, alignment::shrink<16>>>;
 
-// With sizes that all have in common, so that it is not these that tell them apart.
+// All these heaps have the sizes in common, so sizes cannot be what distinguishes them.
 TEST(Heap, TellsHeapsOfDifferentConfigurationsApart) {
   std::vector<std::string> const texts{
       warpheap::heap{2_MiB}.info(),

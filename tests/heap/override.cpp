@@ -1,6 +1,6 @@
 // The heap behind device code's malloc, free, new and delete: what its functions answer bound and
-// unbound, in one unit and in two. That kernels' own calls reach them is tests/override's claim,
-// which needs nvcc.
+// unbound, in one unit and in two. tests/override checks that kernels' own calls reach them, which
+// needs nvcc.
 #include "warpheap/heap/override.hpp"
 
 #include <gmock/gmock.h>
@@ -166,7 +166,8 @@ TEST(OverrideHeap, IsOneAtATime) {
   EXPECT_THAT(ask(), Each(testing::NotNull()));
 }
 
-/// A unit of this program's allocator that keeps what it was told, or refuses to be told anything.
+/// A unit of this program's allocator that records what it was told, or refuses to be told
+/// anything.
 struct pretended_unit {
   using binding_type = bound_heap<default_allocator>;
   static inline binding_type told{};
@@ -261,7 +262,7 @@ TEST(OverrideHeap, SaysWhenAskedWhyAUnitThatCameLaterIsNotBound) {
   EXPECT_TRUE(pretended_unit::is_bound());
 }
 
-/// Whether `memory` lies in memory that the backend gave somebody.
+/// Whether `memory` lies in memory that the backend has allocated.
 bool is_allocated(void const* memory) {
 #if defined(__CUDACC__)
   cudaPointerAttributes found{};

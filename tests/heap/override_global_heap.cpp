@@ -1,6 +1,6 @@
 // The process's heap by functions of ours, beside the malloc that device code has anyway: what they
-// answer with a heap and without, what may be asked of blocks, and that it is one heap with
-// override.hpp's.
+// answer with a heap and without, what may be asked of blocks, and that the heap is the one of
+// override.hpp.
 #include "warpheap/heap/global_heap.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using warpheap::u64;
 
 constexpr u64 mebibyte = u64{1} << 20;
 
-/// What device code is told of a block of 4 KiB, of what is none, and of the rest.
+/// What device code is told of a block of 4 KiB, of an address that is no block, and of the rest.
 struct answers {
   u64 usable = 99, usable_inside = 99, usable_freed = 99;
   u32 owned = 99, owned_inside = 99, owned_freed = 99;
@@ -116,7 +116,7 @@ TEST(GlobalHeap, ServesEveryFunctionAndOtherUnitsFreeWhatItServed) {
   EXPECT_EQ(counts.live_blocks + counts.double_frees + counts.foreign_frees, 0u);
 }
 
-/// A block of the malloc that device code has without us, on a GPU CUDA's.
+/// A block of device code's own malloc, on a GPU CUDA's.
 struct allocate_beside {
   WARPHEAP_DEVICE void operator()(u32* faults) const {
     auto* const theirs = static_cast<u32*>(::malloc(64));
@@ -153,7 +153,7 @@ TEST(GlobalHeap, IsOneWithTheOverrideHeap) {
   EXPECT_THROW(global_heap{mebibyte}, std::logic_error);
 }
 
-/// What the allocator cannot tell is not there.
+/// An allocator that cannot answer some questions has no function for them.
 struct barely {
   static constexpr warpheap::allocator_traits traits{.alignment = 16};
   WARPHEAP_DEVICE void* create(size_t) const { return nullptr; }

@@ -1,6 +1,6 @@
-// Sizes padded to cache lines: with every creation policy that aligns multiples of 128 bytes to
-// 128, all blocks are, however they were asked for, also when a heap is nearly full and blocks come
-// and go.
+// Sizes padded to cache lines. With every creation policy that aligns multiples of 128 bytes to
+// 128, all blocks are aligned so, by whatever function they were allocated, and also when a heap is
+// nearly full and blocks come and go.
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"

@@ -1,6 +1,6 @@
-// How many blocks of a size a heap has room for: one lane that looks at all, the lanes of a warp,
-// some of them, lanes of several sizes, and the host's grid say the same, and as many can be
-// allocated.
+// How many blocks of a size a heap has room for. One lane that looks at all, the lanes of a warp,
+// some of them, lanes of several sizes, and the host's grid all count the same, and as many blocks
+// can be allocated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace slot_survey_test {
 using namespace warpheap;
 using namespace warpheap::literals;
 
-// Rows across every border of parts: each pattern of 12 places, in every number of parts, is
-// counted as by one loop.
+// Rows across every border of parts: each pattern of 12 places, in every number of parts, gives the
+// count of a single loop.
 TEST(SlotSurvey, FindsRowsAcrossPartsAsWithinThem) {
   constexpr u32 places = 12;
   for (u32 free = 0; free < 1u << places; ++free)
@@ -106,7 +106,7 @@ void expect_one_answer(basic_heap<Allocator> const& heap, u64 bytes, u64 other) 
   }
 }
 
-/// `largest`: of what is allocated first, and about the largest that is asked for.
+/// `largest`: of the blocks that are allocated first, and about the largest that is asked for.
 template <class Allocator>
 void expect_same_slots(u64 largest, unsigned seeds = 3) {
   test::for_each_schedule(seeds, [=] {
@@ -119,7 +119,7 @@ void expect_same_slots(u64 largest, unsigned seeds = 3) {
     std::vector<u64> sizes{1, 24, 100, 1000, 4096, 5000, 40000, 300000, heap.pool_bytes(), ~u64{0}, 0};
     for (u64 const bytes : sizes) expect_one_answer(heap, std::min(bytes, largest), bytes);
     EXPECT_LT(slots_alone(heap, largest), all) << "what is in use is not counted";
-    // And that is what there is.
+    // And as many can be allocated.
     device_buffer<u64> const blocks(1);
     u64 const promised = heap.available_slots(largest);
     launch({1, 1}, allocate_all{}, heap.ref(), largest, blocks.data());
@@ -162,7 +162,7 @@ TEST(SlotSurvey, OfRingBuffer) { expect_same_slots<ring_buffer_allocator>(8192);
 TEST(SlotSurvey, OfSlabsBehindCombinedRequests) { expect_same_slots<coalesced>(9000); }
 TEST(SlotSurvey, OfTwoHeaps) { expect_same_slots<overflowing>(9000); }
 
-/// Counted through what a program gives as its own policy only if that can be counted in parts.
+/// Slots are counted through a program's own policy only if it can be counted in parts.
 struct counts_alone : creation::toolkit {
   WARPHEAP_DEVICE u64 available_slots(size_t) const { return 7; }
 };

@@ -1,4 +1,4 @@
-// Copies shared by the lanes that are there: every lane's own bytes arrive, and none beside them is
+// Copies shared by the active lanes: every lane's own bytes arrive, and no neighbouring byte is
 // touched.
 #include "warpheap/heap/warp_copy.hpp"
 

@@ -1,6 +1,5 @@
 // Compiled several times, each time with another NUMBER: a unit with the header and a constant of
-// its own, all zero like that of each other unit. nvlink stores equal constants of several units
-// once.
+// its own, which is all zero in every unit. nvlink stores equal constants of several units once.
 #include <cstdlib>
 
 #include "kernels.hpp"

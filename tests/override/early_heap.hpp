@@ -4,7 +4,7 @@
 
 namespace override_test {
 
-/// What came of a heap that was made before CUDA knew the program's device code.
+/// The result of making a heap before CUDA knew the program's device code.
 extern std::string const early_answer;
 
 }  // namespace override_test

@@ -26,7 +26,7 @@ __device__ void call(held_call what, void*& memory, unsigned seed) {
   }
 }
 
-/// One call a kernel, so that each call has the values around it, whatever becomes of the others.
+/// One call a kernel, so that each call has the values around it, whatever happens to other calls.
 template <held_call What>
 __global__ void hold(unsigned threads, unsigned const* in, void** memory, tally* counts) {
   unsigned const me = blockIdx.x * blockDim.x + threadIdx.x;

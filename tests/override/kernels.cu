@@ -66,7 +66,7 @@ class polygon : public shape {
   unsigned* x_;
 };
 
-/// Counts itself; an array of it has a count of elements before the first.
+/// Counts its objects; an array of them has the number of elements before the first.
 struct counted {
   __device__ counted() : number{7} {}
   __device__ ~counted() { atomicAdd(&counts->destroyed, 1); }
@@ -77,7 +77,7 @@ struct counted {
 __global__ void use_shapes(unsigned threads, tally* counts) {
   unsigned const me = rank_in_grid();
   if (me >= threads) return;
-  // Neighbours take different ways, so the lanes of a warp are apart.
+  // Neighbours take different branches, so the lanes of a warp diverge.
   shape* const made = me % 2 ? static_cast<shape*>(new square{counts, me % 10}) : new polygon{counts, me % 10};
   unsigned const side = me % 10, area = me % 2 ? side * side : side * (side - 1) / 2;
   if (made->area() != area) atomicAdd(&counts->wrong, 1);

@@ -34,7 +34,7 @@ cudaError_t delete_null(unsigned threads);
 cudaError_t exhaust(unsigned threads, std::size_t bytes, tally* counts);
 /// A function for host and device that calls new and delete, called on the device.
 cudaError_t sum_on_device(unsigned threads, unsigned numbers, unsigned* sums);
-/// The same function called on the host.
+/// That function, called on the host.
 unsigned sum_on_host(unsigned numbers);
 /// malloc and new[] of this unit's host code.
 void* host_malloc(std::size_t bytes);

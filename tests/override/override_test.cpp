@@ -1,7 +1,7 @@
-// Kernels of units that know nothing of Warpheap get their memory from our heap. Built twice: with
-// every unit a device program of its own, each compiled with override.hpp; and with -rdc=true,
-// where this unit and kernels.cu are, with an allocator of the program's choice, and other_unit.cu
-// is served by the linker.
+// Kernels of units that know nothing of Warpheap get their memory from our heap. Built twice. In
+// one build every unit is a device program of its own, compiled with override.hpp. The other uses
+// -rdc=true: this unit and kernels.cu have an allocator of the program's choice, and the linker
+// serves other_unit.cu.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -25,7 +25,7 @@ using testing::IsEmpty;
 
 constexpr u32 threads = 1000;  // the last warp is partial
 
-/// A heap from which everything was freed, and to which nothing else came.
+/// A heap from which everything was freed, and that saw no double or foreign free.
 void expect_clean(override_heap const& made) {
   auto const now = made.heap().statistics();
   EXPECT_EQ(now.live_blocks, 0u);
@@ -160,7 +160,7 @@ TEST(DropIn, LeavesTheHostsMallocAndNewAlone) {
   expect_clean(made);
 }
 
-/// What only device code that is compiled with override.hpp can call, and new with an alignment.
+/// Calls what only device code compiled with override.hpp can call, and new with an alignment.
 __global__ void call_what_cuda_has_not(u32* wrong, int const* foreign) {
   auto const expect = [&](bool holds) { atomicAdd(wrong, !holds); };
   auto* const zeros = static_cast<u32*>(calloc(100, sizeof(u32)));
@@ -199,7 +199,7 @@ TEST(DropIn, AddsNamesThatCudaHasNot) {
   EXPECT_EQ(now.foreign_frees, 100u) << "a pointer of the host's cudaMalloc is counted and ignored";
 }
 
-/// The device for what follows, and the one before at the end.
+/// Makes a device current, and restores the one before at the end.
 class on_device {
  public:
   explicit on_device(int device) { EXPECT_EQ(cudaSetDevice(device), cudaSuccess); }
@@ -239,7 +239,7 @@ TEST(DropIn, ServesTheDeviceOnWhichItWasMade) {
   EXPECT_THAT(lists.to_host(), testing::Each(nullptr)) << "unbound by its end, though another device was current";
 }
 
-// The last one: it takes back what anybody holds on the device.
+// The last test: a reset frees all memory on the device.
 TEST(DropIn, OutlivesAResetOfTheDeviceAndFreesNothingThen) {
   auto made = std::make_unique<override_heap>(64_MiB);
   {

@@ -1,7 +1,7 @@
-// A heap that is a static object of this file. Built twice: as the first file of a program whose
-// files are device programs of their own, so that static objects of the others, which tell of their
-// device code, are made later; and with -rdc=true as the last file, beside files that know nothing
-// of it.
+// A heap that is a static object of this file. Built twice. In one build this is the first file of
+// a program whose files are device programs of their own, so the static objects of the others,
+// which register their device code, are made later. In the other, with -rdc=true, it is the last
+// file, beside files that know nothing of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ TEST(StaticHeap, EndsTheProgramWithItsReasonWhenItCannotBeMade) {
       testing::KilledBySignal(SIGABRT), "heap of 1 bytes: the least is 1048576");
 }
 
-// The last one: what others hold on the device is lost. The heap is destroyed when the program
+// The last test: a reset frees all memory on the device. The heap is destroyed when the program
 // ends.
 TEST(StaticHeap, OutlivesAResetOfTheDevice) {
   {

@@ -270,8 +270,8 @@ struct build_list {
     own->value = static_cast<u32>(own - nodes) + 1000 * static_cast<u32>(other - nodes);
     atomic_ref<list_node*> const top{*head};
     own->next = top.load(order::relaxed);
-    // release: the node's contents happen before whoever walks over it; here that is the host,
-    // after the kernel
+    // release: the node's contents happen before any walk over it; here that is the host's, after
+    // the kernel
     while (!top.compare_exchange(own->next, own, order::release, order::relaxed)) {
     }
   }

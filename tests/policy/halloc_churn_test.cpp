@@ -1,5 +1,5 @@
-// Lanes that come and go in a pool of a few slabs: what they wrote is there, nobody is refused
-// while some block stays free, and all of it is free in the end.
+// Lanes that take and free blocks in a pool of a few slabs: what they wrote is there, no lane is
+// refused while some block stays free, and all of it is free in the end.
 #include "halloc_pool.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 constexpr halloc_sizes lengths_of_384{.least = 384, .doublings = 3};
 constexpr u32 whole_blocks = 5;
 
-// The others take eight blocks in all, and wherever they are, each spoils one of ten places for a
+// The others take eight blocks in all. Wherever these are, each spoils one of ten places for a
 // block of eight chunks.
 TEST(HallocChurn, NobodyIsRefusedWhileSomeBlockStaysFree) {
   constexpr launch_shape shapes[] = {{5, 1}, {1, 5}};
@@ -29,8 +29,8 @@ TEST(HallocChurn, NobodyIsRefusedWhileSomeBlockStaysFree) {
   EXPECT_GT(served, 0u);
 }
 
-// The others take six blocks in all, each of any kind or as large as a slab, so one slab of seven
-// is nobody's all the time.
+// The others take six blocks in all, each of any kind or as large as a slab, so at any time one
+// slab of seven has no owner.
 TEST(HallocChurn, NobodyIsRefusedWhileSomeSlabStaysFree) {
   constexpr launch_shape shapes[] = {{2, 2}, {4, 1}, {1, 4}};
   u64 which = 0;
@@ -76,7 +76,7 @@ TEST(HallocChurn, SurvivesAChurnOfSmallBlocks) {
         auto const report = churned(pool, shape, body);
         EXPECT_GT(report.served, 0u);
         EXPECT_EQ(report.broken, 0u);
-        // Of two kinds, a block in each slab is enough to keep the other one out.
+        // With two kinds, a block in each slab is enough to keep the other kind out.
         if (!two_kinds) {
           EXPECT_EQ(report.refused, 0u) << "384 blocks spoil no more than three slabs for blocks of eight";
         }
@@ -121,8 +121,8 @@ TEST(HallocChurn, RefusesACrowdWithoutReadingTheWordsAgain) {
     ASSERT_EQ(blocks.size(), 10u);
     creation::halloc_work before;
     for (u32 round = 0; round < 4; ++round) {
-      // The first of a crowd may still be promised chunks of heads, and outdate notes when they
-      // give them back.
+      // The first lanes of a crowd may still be promised chunks of heads, and outdate notes when
+      // they give them back.
       if (round == 1) before = pool.allocator().work();
       auto const more = allocate(pool, {4, 40}, 3072);
       EXPECT_EQ(std::count(more.begin(), more.end(), nullptr), 160);
@@ -140,8 +140,8 @@ TEST(HallocChurn, RefusesACrowdWithoutReadingTheWordsAgain) {
 
 #if !defined(__CUDACC__)
 
-/// Sixty-four warps at once at a full heap: they draw numbers, and most go by a search that
-/// somebody else began later.
+/// Sixty-four warps at once at a full heap: they draw numbers, and most rely on a search that
+/// another warp began later.
 TEST(HallocChurn, ABurstOfRefusedCallsSharesSearches) {
   constexpr static creation::halloc_config counting{.slab_bytes = 16384, .counts_work = true};
   constexpr u64 bursts = 6, warps = 64, slabs = 256;

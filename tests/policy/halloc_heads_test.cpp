@@ -1,6 +1,6 @@
-// How rows come by their heads: one ahead of a quiet row and more of one that ran dry, many slabs
-// at a time from TBuddy while there are plenty, all of them back when a large block needs them; and
-// what is counted of that.
+// How rows get their heads: one ahead for a quiet row and more for one that ran dry, many slabs at
+// a time from TBuddy while there are plenty, and all of them back when a large block needs them;
+// and the counts of that.
 #include "halloc_pool.hpp"
 
 #include <algorithm>
@@ -96,7 +96,8 @@ TEST(HallocHeads, SlabsComeByTheDozenWhileThereArePlenty) {
   }
 }
 
-// Taken ahead only down to a quarter: then by who needs one, one at a time.
+// Slabs are taken ahead only until a quarter of them is left. From then on a lane takes one when it
+// needs one, one at a time.
 TEST(HallocHeads, TheLastSlabsComeOneAtATime) {
   halloc_pool<counting_halloc<>> const pool{256};
   u64 blocks = 0, steps = 0;
@@ -113,7 +114,7 @@ TEST(HallocHeads, TheLastSlabsComeOneAtATime) {
   pool.expect_quiet(blocks);
 }
 
-/// What a crowd leaves: work, and next heads of its size.
+/// The outcome of a crowd: work, and next heads of its size.
 struct crowd_outcome {
   u64 dry = 0, ahead = 0;
   bool sound = false;
@@ -146,7 +147,7 @@ TEST(HallocHeads, ARowThatRanDryHasMoreAhead) {
 
 #if !defined(__CUDACC__)
 
-/// Several pools' worth of crowds: nobody searches a heap that has free slabs, as long as a row's
+/// Crowds of several pools' worth: no lane searches a heap that has free slabs, as long as a row's
 /// head is on its way.
 TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
   constexpr u64 bursts = 6;
@@ -170,7 +171,7 @@ TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
   EXPECT_LE(searches, bursts);  // of 8,192 calls each
 }
 
-// P3 left out: who found a next head puts it where another one is, which then is nobody's.
+// P3 left out: a lane that found a next head stores it over another one, which then nobody owns.
 struct overwrites_next_heads : chunks::careful_steps {
   static constexpr bool gives_to_empty_places = false;
 };

@@ -1,5 +1,5 @@
-// Halloc under misuse: frees of blocks that were freed before, while others ask and free, and
-// pointers that reach the lane that frees them by ways that order nothing.
+// Halloc under misuse: second frees of blocks while others ask and free, and pointers that reach
+// the lane that frees them in ways that order nothing.
 #include <algorithm>
 
 #include "halloc_pool.hpp"
@@ -26,7 +26,8 @@ TEST(HallocMisuse, SeedsAtWhichADoubleFreeLeftJoinedBitsWithoutABlock) {
   replay({31, 71, 142, 186}, slabs(2), {{6, 1}, {16, 3072}});
 }
 
-// A free of a large block that was freed meanwhile ended the slab that TBuddy's memory had become.
+// A free of a large block that was freed meanwhile ended the slab for which TBuddy had given its
+// memory.
 TEST(HallocMisuse, SeedsAtWhichADoubleFreeOfALargeBlockEndedASlab) {
   replay({54, 59, 92, 107, 232, 255, 287}, slabs(4), {{4, 2}, {512, 2 * slab_bytes}});
 }
@@ -56,7 +57,7 @@ TEST(HallocMisuse, WarpsThatFreeTheSameBlocksTogetherLeaveTheHeapWhole) {
 
 TEST(HallocMisuse, TheSecondFreesOfAWarpAreCountedOneByOne) { expect_counts_second_frees(50, slabs(2)); }
 
-/// What is full of blocks of 48 bytes, then of 384.
+/// A pool that is full of blocks of 48 bytes, then of 384.
 TEST(HallocMisuse, AnOldPointerFreesNothingOfAnotherKind) {
   halloc_pool<> const pool{2};
   auto const old = allocate(pool, {8, 32}, 48);

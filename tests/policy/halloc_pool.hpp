@@ -22,8 +22,8 @@ class halloc_pool : public quiet_pool<Allocator> {
   halloc_pool(u64 bytes, int) : quiet_pool<Allocator>{bytes} {}
 };
 
-/// Bytes of a request, drawn: of one kind of chunks, or of any size; with large ones among them, if
-/// wished.
+/// Draws the bytes of a request: of one kind of chunks, or of any size, with large ones among them
+/// if asked.
 struct halloc_sizes {
   u32 least, doublings;
   u32 large_bytes = 0;  ///< of every fourth request, if not 0

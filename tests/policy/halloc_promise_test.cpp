@@ -1,6 +1,6 @@
-// nullptr means that no suitable block was free during the whole call. So a block that nobody else
-// can take is found, whatever others do beside the search; and a search ends, whatever others do.
-// Each claim is tested on twins that break it, too.
+// nullptr means that no suitable block was free during the whole call. So a block that no other
+// lane can take is found, whatever others do beside the search; and a search ends, whatever others
+// do. Each claim is tested on twins that break it, too.
 #include "halloc_pool.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using chunks::careful_steps;
 
-/// How thread 0 asks: like everybody, or by a search at once, which heads and sets could spare it.
+/// How thread 0 asks: like the others, or by a search at once, which heads and sets could spare it.
 enum class way : u32 { create, search };
 
 /// Thread 0 asks once. All others ask for sizes of their own, and give back what they get.
@@ -62,8 +62,8 @@ void* ask_beside(halloc_pool<Allocator> const& pool, launch_shape shape, ask_bes
 template <class Steps = careful_steps>
 using few = creation::halloc<few_slabs, Steps>;
 
-/// A heap of 16-byte blocks with holes of one block each, which no longer block fits into. Others
-/// ask for those in vain, and the chunks that they are promised are as many as there are.
+/// A heap of 16-byte blocks with holes of one block each, into which no longer block fits. Others
+/// ask for longer ones in vain, and are promised as many chunks as there are.
 template <class Steps>
 bool finds_a_hole(u32 holes, launch_shape shape, way how) {
   halloc_pool<few<Steps>> const pool{2};
@@ -87,7 +87,7 @@ TEST(HallocPromise, AHoleThatNobodyElseFitsIntoIsFound) {
 }
 
 /// Others take three blocks in all, of any kind or as large as a slab, and ask in vain for more
-/// than there is: so one slab of four is nobody's all the time, though it may be on its way between
+/// than there is. So at any time one slab of four has no owner, though it may be on its way between
 /// sets and TBuddy.
 template <class Steps>
 bool finds_a_slab(u64 bytes, way how) {
@@ -106,7 +106,7 @@ TEST(HallocPromise, ASlabThatNobodyElseTakesIsFound) {
     });
 }
 
-/// One slab is nobody's, of which others want two: they bring it back to TBuddy again and again,
+/// One slab has no owner. Others ask for two slabs: they bring it back to TBuddy again and again,
 /// and all rows take it from there.
 template <class Steps>
 bool finds_a_slab_on_its_way(u64 bytes, way how) {
@@ -159,8 +159,8 @@ TEST(HallocPromise, ASlabThatWasMovedBehindASearchIsFound) {
   for_each_schedule(1000, [] { EXPECT_TRUE(finds_what_was_moved<careful_steps>()); });
 }
 
-/// Others take two chunks of the only slab, give them back, and so leave it empty and free now and
-/// then; three of its five places for the largest block are nobody's all the time.
+/// Others take two chunks of the only slab and give them back, and so leave it empty and free now
+/// and then. Three of its five places for the largest block never have an owner.
 template <class Steps>
 bool finds_a_place(launch_shape shape, way how) {
   halloc_pool<few<Steps>> const pool{1};
@@ -174,8 +174,8 @@ TEST(HallocPromise, APlaceInASlabThatIsJustLeftEmptyIsFound) {
   });
 }
 
-/// Of four pairs of slabs one block and the two that others take spoil three for a block of two
-/// slabs. Others also ask in vain for the whole pool.
+/// There are four pairs of slabs. One block and the two that others take spoil three of them for a
+/// block of two slabs. Others also ask in vain for the whole pool.
 template <class Steps>
 bool finds_a_pair(way how) {
   constexpr launch_shape shapes[] = {{3, 1}, {1, 3}};
@@ -193,7 +193,7 @@ TEST(HallocPromise, APairOfSlabsThatNobodyElseTakesIsFound) {
   });
 }
 
-/// A full heap says so, is told of a free, and then serves.
+/// A full heap refuses, then a block is freed, then the heap serves.
 template <class Steps>
 bool serves_after_a_free(u64 bytes, u64 blocks_there) {
   halloc_pool<few<Steps>> const pool{1};
@@ -216,9 +216,9 @@ TEST(HallocPromise, AFullHeapServesWhatIsFreed) {
   });
 }
 
-/// Thread 0 searches for more chunks in a row than there are. Until it is told, the others give
-/// back one chunk each of a full heap and take one again, so that there is always a slab that has
-/// to be looked at.
+/// Thread 0 searches for more chunks in a row than there are. Until it has its answer, the others
+/// give back one chunk each of a full heap and take one again, so that there is always a slab to be
+/// looked at.
 struct search_beside_churn {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, void** blocks, u32* ended, void** got) const {
@@ -240,7 +240,7 @@ struct search_beside_churn {
   }
 };
 
-/// And none looks at a slab more than twice.
+/// And no search looks at a slab more than twice.
 template <class Steps>
 bool ends_beside_churn(launch_shape shape) {
   constexpr u32 slabs = 3, words = 32;
@@ -271,7 +271,7 @@ TEST(HallocPromise, ASearchEndsWhileOthersChurnOnAFullHeap) {
 
 #if !defined(__CUDACC__)
 
-/// After which a twin that hangs is stopped.
+/// Steps after which a twin that hangs is stopped.
 constexpr u64 hung = 2'000'000;
 
 struct slow_search : careful_steps {
@@ -322,7 +322,7 @@ TEST(HallocPromise, ATwinThatPassesLockedSlabsIsCaught) {
       hung));
 }
 
-// N3 left out: what came from TBuddy behind the search's back is missed.
+// N3 left out: slabs that came from TBuddy behind the search are missed.
 struct ignores_moves : slow_search {
   static constexpr bool heeds_moves = false;
 };
@@ -331,7 +331,7 @@ TEST(HallocPromise, ATwinThatIgnoresMovesIsCaught) {
       600, [] { return finds_what_was_moved<ignores_moves>(); }, hung));
 }
 
-// The numbers of searches left out: any that ever failed is believed.
+// The numbers of searches left out: any search that ever failed is believed.
 struct believes_old_searches : careful_steps {
   static constexpr bool compares_numbers = false;
 };
@@ -349,7 +349,7 @@ TEST(HallocPromise, ATwinThatBelievesOldNotesIsCaught) {
       10, [] { return serves_after_a_free<believes_old_notes>(3072, 5); }, hung));
 }
 
-// A search begins again when it lost.
+// A search begins again when it lost a race.
 struct begins_again : careful_steps {
   static constexpr bool goes_on = false;
 };

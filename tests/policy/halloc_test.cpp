@@ -93,7 +93,7 @@ TEST(Halloc, FindsTheOneHoleThatIsLargeEnough) {
     auto small = allocate(pool, {33, 63}, 16);
     std::erase(small, nullptr);
     ASSERT_EQ(small.size(), 2048u);
-    // All but one of each eight are freed, and of one eight all.
+    // All blocks but one of each eight are freed, and of one eight all.
     std::sort(small.begin(), small.end());
     std::vector<void*> freed, kept;
     for (size_t i = 0; i < small.size(); ++i) (i % 8 != 3 || i / 8 == 77 ? freed : kept).push_back(small[i]);

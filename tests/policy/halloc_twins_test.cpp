@@ -17,18 +17,19 @@ struct locks_what_is_not_empty : careful_steps {
   static bool may_lock(slab_state seen) { return seen.used() <= 8; }
 };
 
-// A8 left out: who found a free slab in the set makes it his, be it locked by then or not.
+// A8 left out: a lane that found a free slab in the set takes it, whether it is locked by then or
+// not.
 struct takes_free_slabs_unlocked : careful_steps {
   static constexpr bool locks_free_slabs = false;
 };
 
-// A row's head is replaced by who has seen it full once, though another one has been put in its
+// A lane that once saw a row's head full replaces the head, though another head has been put in its
 // place.
 struct replaces_any_head : careful_steps {
   static constexpr bool rechecks_head = false;
 };
 
-// Slow where others have time to come between.
+// Slow where other lanes need time to interfere.
 struct slow_steps : careful_steps {
   static void linger_in_search() { wait(6); }
   static void linger_in_free() { wait(200); }
@@ -51,7 +52,7 @@ struct ignores_lengths : careful_steps {
 template <class Steps>
 using twin = creation::halloc<few_slabs, Steps>;
 
-/// After which who hangs is stopped.
+/// Steps after which a lane that hangs is stopped.
 constexpr u64 few_steps = 2'000'000;
 
 /// Blocks of all kinds in a few slabs, which change their kind all the time.
@@ -84,8 +85,8 @@ bool replaces_a_head_once() {
   return pool.allocator().work().replacements == before + 1 && pool.is_quiet(1) && blocks[0];
 }
 
-/// The first thread frees a block of a full slab, the others ask for one; what they did not get is
-/// there afterwards.
+/// The first thread frees a block of a full slab, and the others ask for one. The block is there
+/// afterwards if they did not get it.
 struct free_or_ask {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, void* block, void** got) const {
@@ -130,8 +131,7 @@ TEST(HallocTwins, ACountLoweredBeforeItsBitsAreClearedIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       300, [] { return finds_what_was_freed<subtracts_first>(); }, few_steps));
 }
-// The slab has another life when the bits are cleared, and its words say that they are of two
-// kinds.
+// When the bits are cleared, the slab has another life, and its words mark it as of two kinds.
 TEST(HallocTwins, ALateClearIntoARecycledSlabIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return survives_changes<subtracts_first>(); }, few_steps));

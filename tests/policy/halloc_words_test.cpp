@@ -1,5 +1,5 @@
-// The pure functions of halloc: sizes, words of chunks, states of slabs, and what a plan makes of a
-// pool.
+// The pure functions of halloc: sizes, words of chunks, states of slabs, and the division of a pool
+// by a plan.
 #include <gtest/gtest.h>
 
 #include "warpheap/policy/creation/halloc/inspection.hpp"

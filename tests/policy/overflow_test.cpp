@@ -114,8 +114,7 @@ TEST(Overflow, ResetsAndMovesBoth) {
   EXPECT_EQ(ask(heap, 16384, 128)[127] != nullptr, true);
 }
 
-/// Grows a block from thread to thread's own sizes; what it held is there whichever heap it lies
-/// in.
+/// Every thread grows a block by sizes of its own; its contents stay, whichever heap it lies in.
 struct grow {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 rounds, u64* broken, u64* moves) const {
@@ -187,8 +186,8 @@ TEST(Overflow, LeadsToTheToolkitsHeap) {
   EXPECT_EQ(live_in_first(heap), 0u);
 }
 
-/// With as many blocks as lanes that hold one each at most, whoever asks again is served in the
-/// end, wherever the free blocks are.
+/// With as many blocks as lanes that hold at most one each, a lane that keeps asking is served in
+/// the end, wherever the free blocks are.
 struct take_turns {
   WARPHEAP_DEVICE void operator()(overflowing heap, u64 rounds, u64 bytes, u64* served) const {
     for (u64 round = 0; round < rounds; ++round) {

@@ -1,6 +1,6 @@
-// What tests of creation policies do to all of them: a heap in memory of its own that is looked at
-// when all is quiet, kernels that ask and free, and a churn in which a block that two lanes have is
-// noticed. Pools are small: a few lanes can fill one, empty it and fight over it, so what a heap of
+// What tests of all creation policies share: a heap in memory of its own that is checked when all
+// is quiet, kernels that ask and free, and a churn that notices a block with two owners. Pools are
+// small enough that a few lanes can fill one, empty it and contend for it. So faults that a heap of
 // a mebibyte or more shows rarely, they show in every schedule.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace warpheap::test {
 template <class Allocator>
 class quiet_pool {
  public:
-  /// A heap of `bytes` that starts `offset` bytes after its memory does, so seldom at a round
+  /// A heap of `bytes` that starts `offset` bytes after its memory, so rarely at an aligned
   /// address.
   explicit quiet_pool(u64 bytes, u64 offset = 24)
       : memory_{Allocator::required_bytes(bytes) + offset},
@@ -29,8 +29,7 @@ class quiet_pool {
 
   Allocator const& allocator() const { return allocator_; }
 
-  /// Whether every invariant holds, `live` blocks are there, and so many frees were ignored as are
-  /// known of.
+  /// Whether every invariant holds, `live` blocks are there, and the heap ignored `ignored` frees.
   bool is_quiet(u64 live, u64 ignored = 0) const {
     auto const counts = allocator_.statistics();
     return allocator_.check_invariants().empty() && counts.live_blocks == live &&
@@ -64,7 +63,7 @@ struct destroy_each {
   }
 };
 
-/// What the threads got that asked once each for `bytes`, nullptr for those refused.
+/// What the threads that asked once each for `bytes` got, nullptr for those refused.
 template <class Allocator>
 std::vector<void*> allocate(quiet_pool<Allocator> const& pool, launch_shape shape, u64 bytes) {
   device_buffer<void*> const blocks(u64{shape.blocks} * shape.threads);
@@ -79,13 +78,13 @@ void release(quiet_pool<Allocator> const& pool, std::vector<void*> const& blocks
   launch(shape, destroy_each{}, pool.allocator(), list.data());
   synchronize();
 }
-/// By one thread block.
+/// One thread block asks.
 template <class Allocator>
 void release(quiet_pool<Allocator> const& pool, std::vector<void*> const& blocks) {
   if (!blocks.empty()) release(pool, blocks, {1, static_cast<u32>(blocks.size())});
 }
 
-/// A block as one thread got it, and how many of its bytes are its own.
+/// A block that a thread got, and how many of its bytes are its own.
 struct placed_block {
   u64 address, usable;
 };
@@ -135,7 +134,7 @@ void free_addresses(quiet_pool<Allocator> const& pool, std::vector<u64> const& a
 struct lanes_report {
   u32 served = 0;
   u32 refused = 0;
-  u32 broken = 0;  ///< blocks in which somebody else wrote
+  u32 broken = 0;  ///< blocks in which another lane wrote
 };
 
 /// Pauses this many times.
@@ -177,7 +176,7 @@ struct tagged_churn {
         heap.destroy(held[slot]);
       }
       held[slot] = nullptr;
-      // Who may hold several sometimes holds fewer.
+      // A lane that may hold several blocks sometimes holds fewer.
       if (round >= rounds || (held_max > 1 && random.below(4) == 0)) continue;
       u32 const bytes = sizes.draw(random);
       words[slot] = bytes / 4;
@@ -199,8 +198,8 @@ lanes_report report_of(quiet_pool<Allocator> const& pool, launch_shape shape, Bo
   return report[0];
 }
 
-/// A churn in the pools of `make_pool()` under many schedules, in which lanes are served and meet
-/// nobody in their blocks; `expect_after(pool)` says what must hold then.
+/// A churn in the pools of `make_pool()` under many schedules. Lanes are served and find no other
+/// lane's writes in their blocks; `expect_after(pool)` says what must hold then.
 template <class MakePool, class Sizes, class ExpectAfter>
 void expect_clean_churn(unsigned seeds, MakePool make_pool, launch_shape shape, u32 rounds, Sizes sizes,
                         ExpectAfter expect_after) {

@@ -90,7 +90,7 @@ TEST(RandomWalk, CountsTheStepsOfThreadsAndWarps) {
   });
 }
 
-/// Collisions of all schedules of lanes that take all pages of a few words but two.
+/// Sums collisions over all schedules, of lanes that take all but two of the pages of a few words.
 template <class Walk>
 u64 collisions_of(launch_shape shape, u32 pages) {
   u64 collisions = 0;
@@ -128,8 +128,8 @@ TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {
   EXPECT_EQ(taken.thread_steps, 32 * taken.warp_steps) << "TAS and WAS are one";
 }
 
-/// More lanes than pages, each alone, come and go in a pool of `words` words of a page: nobody
-/// looks at a word twice in a search.
+/// More lanes than pages, each alone, take and free pages in a pool of `words` words of a page: no
+/// lane looks at a word twice in a search.
 template <class Walk>
 void expect_few_looks(u32 words) {
   for_each_schedule(100, [&] {

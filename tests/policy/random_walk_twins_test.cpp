@@ -24,8 +24,8 @@ bool serves_each_page_once(u32 pages, launch_shape shape) {
   return pool.is_quiet(0);
 }
 
-/// Whether lanes that hold a page each at most find what they wrote, are served or refused, and
-/// leave nothing.
+/// Whether lanes that hold at most a page each find what they wrote, are served or refused, and
+/// leave no page taken.
 template <class Walk>
 bool keeps_pages_apart(launch_shape shape, u32 rounds) {
   u32 const lanes = shape.blocks * shape.threads;
@@ -37,7 +37,7 @@ bool keeps_pages_apart(launch_shape shape, u32 rounds) {
   return seen.broken == 0 && seen.served != 0 && seen.served + seen.refused == lanes * rounds && pool.is_quiet(0);
 }
 
-/// Whether nobody is refused while one of `pages` pages is nobody's, in a pool of which `others`
+/// Whether no lane is refused while one of `pages` pages has no owner, in a pool of which `others`
 /// more are taken all the time.
 template <class Walk>
 bool finds_what_stays_free(u32 pages, launch_shape shape, u32 rounds, u32 others = 0, u64* refused = nullptr) {
@@ -129,12 +129,12 @@ struct gives_up : careful_walk {
   static constexpr bool searches = false;
 };
 
-// A word in somebody's hands counts as full.
+// A word that another lane has locked counts as full.
 struct counts_locked_as_full : careful_walk {
   static constexpr bool waits_for_locks = false;
 };
 
-// What anybody found, at any time, answers a search.
+// The outcome of any pass, however old, answers a search.
 struct shares_older_passes : careful_walk {
   template <class Pass>
   WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64, pass_size size = {}) {
@@ -144,7 +144,7 @@ struct shares_older_passes : careful_walk {
 
 template <class Walk>
 bool all_hold() {
-  // Lanes alone look at one word after the other: much happens behind them.
+  // Lanes that are alone look at one word after the other, so much happens behind them.
   return serves_each_page_once<Walk>(7, {2, 7}) && keeps_pages_apart<Walk>({2, 7}, 4) &&
          keeps_pages_apart<Walk>({8, 1}, 12) && finds_what_stays_free<Walk>(7, {8, 1}, 12) &&
          finds_what_stays_free<Walk>(7, {4, 2}, 12);
@@ -155,7 +155,7 @@ std::optional<u64> caught(u32 seeds = 1500) {
   return find_failing_schedule(seeds, [] { return all_hold<Walk>(); });
 }
 
-/// With so many words that a search asks for others' answers on its way.
+/// With enough words that a search asks for other searches' answers on its way.
 template <class Walk>
 std::optional<u64> shares_too_much() {
   return find_failing_schedule(1500, [] { return finds_what_stays_free<Walk>(4, {8, 1}, 12, 150); });

@@ -1,4 +1,4 @@
-// Where pools come from: memory of others that starts anywhere, pinned memory of the host, and
+// Where pools come from: the caller's memory that starts anywhere, pinned memory of the host, and
 // memory resources of both spellings, by reference and by value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(ExternalPool, SaysHowMuchItNeeds) {
   using heap = heap_in<reserve_pool::external>;
   auto const message = refusal_of([&] { heap{memory.data(), 1_MiB}; });
   EXPECT_THAT(message, HasSubstr(std::to_string(1_MiB)));
-  // What it names is enough, from any start; a byte less than that may not be.
+  // The size that the message names is enough, from any start; a byte less may not be.
   auto const least = std::stoull(message.substr(message.rfind(' ') + 1));
   EXPECT_GE((heap{memory.data() + 1, least}.pool_bytes()), heap::minimum_bytes);
   EXPECT_THAT(refusal_of([&] { heap{memory.data(), 0}; }), HasSubstr("0 bytes"));
@@ -124,7 +124,7 @@ struct sync_resource {
   }
 };
 
-/// The same by the spelling of CCCL 3.0, and neither copied nor moved.
+/// Memory of the device, by the spelling of CCCL 3.0; neither copied nor moved.
 struct plain_resource {
   int held = 0;
   plain_resource() = default;

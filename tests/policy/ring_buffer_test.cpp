@@ -1,4 +1,4 @@
-// ring_buffer over a handful of frames: a full buffer is reported to everybody who meets it, a
+// ring_buffer over a handful of frames: a full buffer is reported to every lane that meets it, a
 // frame has one owner at a time whatever is freed, and geometries at their limits.
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ struct free_each {
   }
 };
 
-// The buffer of the original told only the next worker that it was full.
+// The original's buffer told only the next worker that it was full.
 TEST(RingBuffer, TellsEveryWorkerThatItIsFull) {
   for_each_schedule(300, [&] {
     for (u32 const frames : {1u, 20u, 63u, 64u, 65u, 95u}) {
@@ -93,7 +93,7 @@ struct free_by_all {
 TEST(RingBuffer, PutsAFrameThatAWholeWarpFreesIntoTheRingOnce) {
   constexpr u32 rounds = 4, warps = 3;
   for_each_schedule(200, [&] {
-    // So many frames that none is handed out again while it is still being freed.
+    // Enough frames that none is handed out again while it is still being freed.
     tiny_ring<frames_of_64, 64> const made{warps * rounds};
     device_buffer<void*> shared(warps);
     launch({1, 32 * warps}, free_by_all{}, made.ring(), rounds, shared.data());

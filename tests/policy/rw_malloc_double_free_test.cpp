@@ -32,7 +32,7 @@ TEST(RwMallocDoubleFree, OfBlocksOfTwoWords) {
 TEST(RwMallocDoubleFree, OfBlocksInAFullPool) { expect_whole_after<frees_twice>(200, tiny(64), {{3, 8}, {16, 512}}); }
 TEST(RwMallocDoubleFree, OfBlocksOfManyWords) { expect_whole_after<frees_twice>(60, tiny(512), {{3, 8}, {16, 2000}}); }
 
-// Both marks are one operation.
+// Both marks are set by one operation.
 TEST(RwMallocDoubleFree, OfBlocksOfOneUnit) { expect_whole_after<frees_twice>(100, tiny(64), {{3, 8}, {16, 16}}); }
 
 TEST(RwMallocDoubleFree, OfAnyUnitByWholeWarps) {
@@ -53,7 +53,7 @@ struct marks_the_start_first : careful_runs {
   }
 };
 
-// The start mark hands nothing over.
+// The start mark is set without release.
 struct marks_without_order : careful_runs {
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     last.fetch_or(end_bit, order::relaxed);
@@ -61,7 +61,7 @@ struct marks_without_order : careful_runs {
   }
 };
 
-// What the start mark hands over is not received.
+// The start mark is read without acquire.
 struct receives_no_ends : careful_runs {
   WARPHEAP_DEVICE static void receive_ends(atomic_ref<u64>) {}
 };

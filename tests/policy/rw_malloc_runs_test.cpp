@@ -1,6 +1,6 @@
-// rw_malloc over a handful of words, against what a list of the blocks says: runs are found
-// wherever they are, joined across words and windows, whatever their length and alignment; nullptr
-// comes only where there is none; and parts, ends and extents are as they should be.
+// rw_malloc over a handful of words, compared with a list of the blocks. Runs are found wherever
+// they are, joined across words and windows, whatever their length and alignment; nullptr comes
+// only where there is none; and parts, ends and extents are as they should be.
 #include "rw_malloc_pool.hpp"
 
 namespace warpheap::test {
@@ -60,8 +60,8 @@ void expect_runs_found(u64 schedules) {
     for (auto* const block : blocks)
       if (block && random.below(2)) gone.push_back(block);
     release(pool, gone);
-    // What is as long as the longest run is served, and nothing longer is, by a lane alone and by a
-    // warp.
+    // A request as long as the longest run is served, and no longer one is, by a lane alone and by
+    // a warp.
     for (u32 const lanes : {1u, 32u}) {
       u64 const longest = longest_free_run(pool, units);
       if (longest == 0) return;
@@ -208,7 +208,7 @@ TEST(RwMalloc, LooksAtEachGroupOnceHoweverOthersChurn) {
   EXPECT_GT(looks, 3 * calls) << "hardly anybody searched";
 }
 
-/// Windows that a warp looks at whose lanes want `units` units each, in an empty pool.
+/// Windows that a warp whose lanes want `units` units each looks at, in an empty pool.
 template <u32 WordsPerLane>
 u64 windows_for(u64 units) {
   using heap = creation::rw_malloc<creation::rw_malloc_config{.words_per_lane = WordsPerLane, .counts_steps = true}>;

@@ -8,8 +8,8 @@ namespace {
 
 using creation::rw_malloc;
 
-/// Whether lanes that hold a block of `units` units each at most, where there are as many, find
-/// what they wrote, are served or refused, and leave nothing.
+/// Whether lanes that hold at most a block of `units` units each, in a pool with room for as many,
+/// find what they wrote, are served or refused, and leave nothing taken.
 template <class Heap>
 bool keeps_blocks_apart(launch_shape shape, u32 rounds, u32 units, bool varies, u64 seed) {
   u32 const lanes = shape.blocks * shape.threads;
@@ -22,8 +22,8 @@ bool keeps_blocks_apart(launch_shape shape, u32 rounds, u32 units, bool varies, 
          pool.allocator().statistics().double_frees == 0;
 }
 
-/// Whether nobody is refused while one of `blocks` places for `units` units is nobody's, in a pool
-/// of which `others` more are taken all the time.
+/// Whether no lane is refused while one of `blocks` places for `units` units has no owner, in a
+/// pool of which `others` more are taken all the time.
 template <class Heap>
 bool finds_what_stays_free(u32 blocks, u64 units, launch_shape shape, u32 rounds, u32 others = 0,
                            u64* refused = nullptr) {
@@ -52,8 +52,8 @@ bool serves_all_there_is(launch_shape shape, u64 blocks, u64 units) {
 template <class Heap>
 bool all_hold(u64* refused = nullptr) {
   u64 const seed = schedule_seed();
-  // Lanes alone, and blocks so long that a lane looks many times before it has seen all words: much
-  // happens behind it.
+  // Lanes that are alone, and blocks so long that a lane looks many times before it has seen all
+  // words: much happens behind it.
   return serves_all_there_is<Heap>({2, 12}, 17, 5) && serves_all_there_is<Heap>({1, 33}, 9, 40) &&
          keeps_blocks_apart<Heap>({2, 7}, 4, 6, false, seed) && keeps_blocks_apart<Heap>({6, 1}, 6, 160, false, seed) &&
          keeps_blocks_apart<Heap>({1, 32}, 2, 3, true, seed) && keeps_blocks_apart<Heap>({3, 5}, 4, 40, true, seed) &&
@@ -75,13 +75,13 @@ TEST(RwMalloc, GivesEachUnitOfAWideWindowToOneLane) {
 }
 
 /// Whether blocks of one length, of several words, lie at multiples of it, though there is room for
-/// no more than as many.
+/// no more blocks.
 template <class Heap>
 bool keeps_four_places(u64 seed) {
   return keeps_blocks_apart<Heap>({2, 2}, 30, 96, false, seed) &&
          keeps_blocks_apart<Heap>({4, 1}, 30, 160, false, seed);
 }
-/// Whether a refusal is true of notes that are made and taken back all the time.
+/// Whether refusals are true while notes are made and taken back all the time.
 template <class Heap>
 bool finds_one_of_five_places() {
   return finds_what_stays_free<Heap>(5, 224, {7, 1}, 24);
@@ -97,7 +97,7 @@ TEST(RwMalloc, RefusesNobodyAPlaceOfWhichNotesComeAndGo) {
   for_each_schedule(300, [] { EXPECT_TRUE(finds_one_of_five_places<rw_malloc<tiny_units>>()); });
 }
 
-// K2 left out: the lock is open before the bits are there.
+// random_walk K2 left out: the lock is open before the bits are there.
 struct opens_first : careful_runs {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
@@ -118,12 +118,12 @@ struct looks_nowhere : careful_runs {
   static constexpr bool searches = false;
 };
 
-// A word in somebody's hands counts as full.
+// A word that another lane has locked counts as full.
 struct skips_locked_words : careful_runs {
   static constexpr bool waits_for_locks = false;
 };
 
-// What anybody found, at any time, answers a search.
+// The outcome of any pass, however old, answers a search.
 struct believes_older_passes : careful_runs {
   template <class Pass>
   WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64, pass_size size = {}) {
@@ -131,22 +131,23 @@ struct believes_older_passes : careful_runs {
   }
 };
 
-// What is noted of a group stays, although units of it came free.
+// A group's note stays although units of it were freed.
 struct forgets_the_groups : careful_runs {
   WARPHEAP_DEVICE static void disturb(atomic_ref<u64>) {}
 };
 
-// What was seen of a group is noted whatever came free since.
+// What was seen of a group is noted although units were freed since.
 struct notes_too_late : careful_runs {
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64, u64 now) { group.store(now, order::relaxed); }
 };
 
-// What is noted is read without what came free before it was.
+// Notes are read without acquiring the frees that came before them.
 struct reads_notes_carelessly : careful_runs {
   WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) { return group_word{group.load(order::relaxed)}; }
 };
 
-// A run that shows because a block before it is being freed serves at its beginning.
+// A run that is visible only because the block before it is being freed is served from its
+// beginning.
 struct begins_anywhere : careful_runs {
   static constexpr bool looks_for_ends = false;
 };

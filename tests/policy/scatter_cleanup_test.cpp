@@ -1,6 +1,6 @@
-// Clean-up of pages against their set-up: whoever gives back a page's last chunk makes it free in
-// that step, while others take chunks of the same page or of another size there. The thesis tells
-// of chunks lost exactly here.
+// Clean-up of pages against their set-up: the lane that gives back a page's last chunk frees the
+// page in that step, while other lanes take chunks of the same page, or of another size there. The
+// thesis tells of chunks lost exactly here.
 #include <algorithm>
 
 #include "scatter_pool.hpp"
@@ -46,9 +46,9 @@ TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_churn<large_scatter>
 using kept_scatter = scatter<keeping_sizes>;
 TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<kept_scatter>({4, 2, 33, 8, 16, 600}, 200); }
 
-/// Every lane takes and gives back one chunk of the only page, again and again; sizes by lane, so
-/// that the page changes its size whenever all chunks are back. Nobody holds more than one, so who
-/// is refused was refused in favour of another size.
+/// Every lane takes and gives back one chunk of the only page, again and again. Sizes go by lane,
+/// so the page changes its size whenever all chunks are back. No lane holds more than one chunk, so
+/// a refused lane was refused in favour of another size.
 struct take_and_give_back {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 least, u32 sizes, u32* owners,
@@ -101,8 +101,8 @@ struct take_a_page_and_give_it_back {
   }
 };
 
-/// With as many pages as lanes, each of which holds one at most, nobody is ever refused, whatever
-/// page is being cleaned up.
+/// With as many pages as lanes, each of which holds at most one page, no lane is ever refused,
+/// whatever page is being cleaned up.
 TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
   for_each_schedule(500, [&] {
     scatter_pool<scatter<>> const pool{6};
@@ -114,10 +114,10 @@ TEST(ScatterCleanup, NobodyIsRefusedWhileAPageIsFree) {
   });
 }
 
-/// Thread block 0 searches for a page, the others are full or, of two, one is free at every
-/// instant: thread block 1 frees the one that it holds and then takes the other. The search passes
-/// by both, again and again, in the moments when they are held. Thread block 1 rests at times: a
-/// search that is in step with it would neither meet a free page nor an instant of quiet.
+/// Thread block 0 searches for a page. The others are full except for two, of which one is free at
+/// every instant: thread block 1 frees the one that it holds and then takes the other. The search
+/// passes by both, again and again, in the moments when they are held. Thread block 1 rests at
+/// times: a search in step with it would meet neither a free page nor an instant of quiet.
 struct search_while_the_free_page_moves {
   WARPHEAP_DEVICE void operator()(scatter<> heap, u32 last, u32 searches, u32* done, u32* misses) const {
     auto const& table = heap.table();
@@ -147,7 +147,7 @@ TEST(ScatterCleanup, ASearchIsNotBelievedWhileTheFreePageMoves) {
     scatter_pool<scatter<>> const pool{pages};
     auto fillers = allocate(pool, {1, pages}, 4096);
     std::sort(fillers.begin(), fillers.end());
-    // A search that found nothing, before: it speaks for nobody who comes now.
+    // An earlier search that found nothing: its answer must not serve later callers.
     EXPECT_EQ(allocate(pool, {1, 1}, 4096), std::vector<void*>{nullptr});
     release(pool, {fillers.back()});
     device_buffer<u32> done(1), misses(1);
@@ -160,8 +160,8 @@ TEST(ScatterCleanup, ASearchIsNotBelievedWhileTheFreePageMoves) {
 }
 
 /// Every lane takes blocks of 16 to 16 << sizes - 1 bytes, and adds 1 to a word for each 16 bytes
-/// that it owns, without a read-modify-write: who does not see what the last owner did, of a block
-/// of this size or of another, loses a count.
+/// that it owns, without a read-modify-write. A lane that does not see what the last owner did, of
+/// a block of this size or of another, loses a count.
 struct count_ownerships {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u32 least, u32 sizes, u32* words, u32* owned) const {

@@ -11,8 +11,8 @@ namespace {
 
 using creation::scatter_config;
 
-// The defaults but for the regions, which neither layout nor hash know: nvcc has no name for a
-// value that a default has.
+// The defaults except for the regions, which neither layout nor hash uses: nvcc has no name for a
+// value that equals a default.
 constexpr scatter_config defaults{.region_pages = 32}, largest{.page_bytes = 262144};
 using default_layout = page_layout<defaults>;
 using search = page_search<defaults>;

@@ -1,5 +1,5 @@
-// Which pages serve whom: all access blocks, the last partial one too; sizes within the waste
-// factor; pages that are reset when they are emptied, or keep their size.
+// Which pages serve which requests: all access blocks, the last partial one too; sizes within the
+// waste factor; pages that are reset when they are emptied, or keep their size.
 #include <algorithm>
 #include <set>
 
@@ -112,7 +112,8 @@ TEST(ScatterPages, WithResetAnEmptiedPageServesAnySize) {
   }
 }
 
-/// Chunks of one page, freed together with a pointer into its middle and one twice.
+/// Chunks of one page, freed together with a pointer into the page's middle and with one chunk
+/// twice.
 TEST(ScatterPages, MisuseOfOnePageIsCountedApart) {
   scatter_pool<scatter<>> const pool{1};
   auto const blocks = allocate(pool, {1, 8}, 512);

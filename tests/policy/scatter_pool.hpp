@@ -1,4 +1,4 @@
-// A scatter heap of a few pages, and what it is when nothing is live.
+// A scatter heap of a few pages, and its state when nothing is live.
 #pragma once
 
 #include "quiet_pool.hpp"

@@ -98,7 +98,7 @@ TEST(ScatterRuns, AndChunksShareAPool) {
     });
 }
 
-/// Two lanes want two pages each of three, of which both may hold one: one of them is to be served.
+/// Two lanes want two pages each of three, and each may hold one: one lane must be served.
 TEST(ScatterRuns, OneOfTwoIsServedWhereOneFits) {
   for_each_schedule(300, [] {
     scatter_pool<scatter<>> const pool{3};

@@ -1,6 +1,6 @@
 // Pointers that reach the lane that frees them by a shuffle or a relaxed mailbox, which orders
-// nothing: that lane's first look at a slab may be older than the block. Only a model with stale
-// reads shows it, as the host backend's.
+// nothing. So that lane's first look at a slab may be older than the block. Only a model with stale
+// reads, as the host backend's, shows it.
 #include <warpheap/util/random.hpp>
 
 #include "tiny_pool.hpp"
@@ -63,8 +63,8 @@ TEST(SlabBitmapHandover, FreesWhatCameByAShuffle) { expect_arrives({1, 2}, by_sh
 TEST(SlabBitmapHandover, FreesWhatCameByARelaxedMailbox) { expect_arrives({2, 2}, by_mailbox{}); }
 
 /// The only slab changes class from 64 to 256 bytes for the first eight lanes, and the ninth frees
-/// the block at `place`: by the old class that would be another one. An owner frees its own block
-/// at the same time.
+/// the block at `place`: by the old class that would be another block. At the same time an owner
+/// frees its own block.
 struct by_shuffle_from_a_recycled_slab {
   static constexpr u32 owners = 8;
 

@@ -10,8 +10,8 @@ namespace slab_bitmap_opening_test {
 using namespace warpheap;
 using test::tiny_pool;
 
-/// A crowd that is there at once: on the host every lane takes one step in turn, so that all decide
-/// by what was before any of them acted. On a GPU it is the hardware's.
+/// A crowd that is active at once. On the host every lane takes one step in turn, so all decide by
+/// the state before any of them acted. On a GPU the hardware schedules it.
 template <class Body>
 void with_a_crowd(Body body) {
 #if !defined(__CUDACC__)
@@ -32,7 +32,7 @@ struct burst {
     u32 const key = one_size_a_warp ? thread / 32 : thread;
     return least + scale_below(mix32(key * 2'654'435'761u + 77), most - least + 1);
   }
-  /// What the blocks take, as large as their classes.
+  /// The bytes of all blocks, each as large as its class.
   u64 asked() const {
     u64 bytes = 0;
     for (u32 thread = 0; thread < threads; ++thread) bytes += class_bytes(size_class_of(bytes_of(thread)));
@@ -88,8 +88,8 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
   });
 }
 
-/// Every thread tries `slabs` slabs, each once, a slab of its own unless it is alone: unless that
-/// leaves too few, it takes them.
+/// Every thread tries `slabs` slabs, each once, and starts at a slab of its own. It takes a slab
+/// unless that leaves too few.
 struct take_unless_spared {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 spare, u32 slabs, u32* taken) const {
     for (u32 i = 0; i < slabs; ++i) {
@@ -117,8 +117,8 @@ TEST(SlabBitmapOpening, WhoSparesSlabsLeavesThemHoweverManyComeAtOnce) {
     test::for_each_schedule(60, [&] {
       EXPECT_EQ(taken_by({1, 1}, spare, 64), 64 - spare);
       EXPECT_LE(taken_by({2, 32}, spare, 1), 64 - spare);
-      // Where many want one slab, who finds it gone may for a moment seem to leave it, and each
-      // such moment lets one more by.
+      // Where many lanes want one slab, a lane that finds it gone may for a moment make it look
+      // free, and each such moment lets one more lane by.
       EXPECT_GE(taken_by({2, 33}, spare, 5), spare < 64 ? 1u : 0u);
     });
   }

@@ -1,6 +1,6 @@
-// nullptr means that no suitable block was free during the whole call (N1). So a block that nobody
-// touches is found, whatever others do beside the search, and on a heap at rest the answer is
-// exact.
+// nullptr means that no suitable block was free during the whole call (N1). So a block that no
+// other lane touches is found, whatever others do beside the search, and on a heap at rest the
+// answer is exact.
 #include <algorithm>
 #include <vector>
 
@@ -52,7 +52,7 @@ struct ask_beside_churn {
   }
 };
 
-/// Thread blocks and threads as the seed says, the first `shapes_used` of some.
+/// Thread blocks and threads by the seed, from the first `shapes_used` shapes.
 void* ask_beside(test::tiny_pool const& pool, u64 bytes, u64 others, u32 shapes_used = 5) {
   constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 4}, {2, 33}, {1, 31}};
   device_buffer<void*> const got(1);
@@ -62,7 +62,7 @@ void* ask_beside(test::tiny_pool const& pool, u64 bytes, u64 others, u32 shapes_
   return got[0];
 }
 
-// Those who churn are refused, and make transients at the full slabs that their hints name.
+// The churning lanes are refused, and make transients at the full slabs that their hints name.
 TEST(SlabBitmapPromise, TheOneFreeBlockIsFoundBesideThoseWhoAreRefused) {
   for (u64 const others : {64u, 1024u, 40000u}) {
     test::for_each_schedule(400, [&] {
@@ -75,7 +75,7 @@ TEST(SlabBitmapPromise, TheOneFreeBlockIsFoundBesideThoseWhoAreRefused) {
   }
 }
 
-// Those who churn have a slab of their own, with room for ten times as many.
+// The churning lanes have a slab of their own, with room for ten times as many.
 TEST(SlabBitmapPromise, TheOneFreeSlabIsFoundBesideChurn) {
   for (u64 const bytes : {u64{64}, u64{1000}, u64{slab_bytes}}) {
     test::for_each_schedule(400, [&] {
@@ -112,7 +112,7 @@ TEST(SlabBitmapPromise, AtRestTheAnswerIsExact) {
   }
 }
 
-/// Asks once while `promised` blocks of the slab of `block` are promised to nobody.
+/// Asks once while `promised` blocks of the slab of `block` are reserved without an owner.
 struct ask_behind_promises {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, void* block, u32 promised, void** got) const {
     u32 const slab = static_cast<u32>((static_cast<u8*>(block) - heap.table().pool()) >> heap.geometry().slab_log2());
@@ -139,9 +139,9 @@ TEST(SlabBitmapPromise, AFreeBlockBehindPromisesIsFound) {
     }
 }
 
-// Lanes of a group look at words of their own. Those that are served leave, and what was theirs to
-// look at must be seen. A slab of which one block of sixteen is free is in no list: only the search
-// finds it.
+// Lanes of a group look at words of their own. Lanes that are served leave, and the words that were
+// theirs must still be looked at. A slab of which one block of sixteen is free is in no list: only
+// the search finds it.
 TEST(SlabBitmapPromise, AGroupFindsBlocksThatLieInManyWordsOfTheIndex) {
   constexpr u32 slabs = 640, blocks_a_slab = 16;
   for (u32 const lanes : {2u, 5u, 31u, 32u}) {
@@ -201,8 +201,8 @@ struct churn_at_the_brim {
   }
 };
 
-// A slab that is marked full, unmarked, and marked again, with as many blocks promised each time: a
-// free that saw the first mark must not lift the second one, from which its bit in the index was
+// A slab is marked full, unmarked, and marked again, with as many blocks promised each time. A free
+// that saw the first mark must not lift the second one, for which the slab's bit in the index was
 // cleared (D5, I1).
 TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
   test::for_each_schedule(300, [&] {
@@ -213,7 +213,8 @@ TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
   });
 }
 
-/// Promises blocks of slab 0 to nobody, or gives them back, and lets its class's hint name it.
+/// Reserves blocks of slab 0 without an owner, or gives them back, and makes its class's hint name
+/// it.
 struct hold_promises {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 size_class, u32 blocks, bool gives_back) const {
     if (gives_back) return heap.table().give_back(0, blocks);
@@ -222,8 +223,9 @@ struct hold_promises {
   }
 };
 
-/// Two lanes of the first warp ask together. One of the second looks at the slab as a search does
-/// that sees it full by count, only longer: it marks the slab full if it has seen each bit set.
+/// Two lanes of the first warp ask together. A lane of the second looks at the slab as a search
+/// does that sees it full by count, only for longer: it marks the slab full if it has seen each bit
+/// set.
 struct ask_for_two_beside_a_long_look {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, void** got) const {
     if (simt::block_index() == 0) {
@@ -241,7 +243,7 @@ struct ask_for_two_beside_a_long_look {
 };
 
 // A group found one block where it wanted two, gave that one back, and took two others. A thread
-// that looked meanwhile saw each block of the slab taken, of which one was free all the time but
+// that looked meanwhile saw each block of the slab taken, although one was free all the time except
 // for a moment. Now the group keeps what it has claimed.
 TEST(SlabBitmapPromise, ABlockThatWasTakenForAMomentIsNoReasonToMarkItsSlabFull) {
   u64 const bytes = 64;

@@ -1,5 +1,5 @@
-// What happens to an empty slab whose bitmap is not zero after all: it is left as it is, whoever
-// asks.
+// What happens to an empty slab whose bitmap is not zero after all: it is left as it is, whatever
+// is asked for.
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {
@@ -58,7 +58,7 @@ struct recycle_an_unsettled_slab {
   }
 };
 
-// A settler that meets the lock leaves the slab to whoever holds it.
+// A settler that meets the lock leaves the slab to the lane that holds it.
 TEST(SlabBitmapRecycling, ListsAnUnsettledSlabThatItLeaves) {
   for (u64 const stray : {0x100, 0}) {
     tiny_pool const pool{1};

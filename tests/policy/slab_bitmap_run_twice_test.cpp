@@ -1,6 +1,6 @@
 // Runs of slabs that are freed twice: by several lanes at once, half way through the first free,
-// and as the slabs are handed out again. A run that has a new owner by then is lost to him, which
-// nothing can tell; the slabs stay sound.
+// and as the slabs are handed out again. A run that has a new owner by then is lost to that owner,
+// which no check can tell; the slabs stay sound.
 #include <warpheap/util/random.hpp>
 
 #include "tiny_pool.hpp"
@@ -12,8 +12,8 @@ using test::tiny_pool;
 
 constexpr u64 two_slabs = 2 * tiny_pool::slab_bytes;
 
-/// The first lane frees what starts at the first slab, again and again; the second asks for a run
-/// of both slabs and frees it, and the others do so with small blocks.
+/// The first lane frees any block at the start of the first slab, again and again. The second asks
+/// for a run of both slabs and frees it, and the others do so with small blocks.
 struct free_as_it_is_handed_out {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u32* served) const {
     u32 const me = static_cast<u32>(global_thread_index());
@@ -80,7 +80,8 @@ void expect_stays_sound(unsigned seeds, u32 slabs, launch_shape shape, u32 round
     launch(shape, free_again{}, pool.allocator(), rounds, test::schedule_seed());
     synchronize();
     for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
-    // Nothing is live: whoever held a block has freed it. So all of it is there in one piece.
+    // Nothing is live: every lane that held a block has freed it. So all of the pool is there in
+    // one piece.
     EXPECT_EQ(pool.allocator().statistics().live_blocks, 0u);
     EXPECT_NE(test::allocate(pool, {1, 1}, slabs * tiny_pool::slab_bytes)[0], nullptr);
   });

@@ -1,6 +1,6 @@
 // A crowd that allocates and frees blocks of one size for a while: no slab may get lost on the way
-// between live, full, empty and listed. What is empty at the end must be in the index of its class,
-// or nobody finds it again.
+// between live, full, empty and listed. A slab that is empty at the end must be in the index of its
+// class, or no search finds it again.
 #include "tiny_pool.hpp"
 
 namespace warpheap::test {

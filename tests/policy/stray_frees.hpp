@@ -1,8 +1,7 @@
-// What misuse does to a heap: lanes that free blocks a second time while others ask and free, warps
-// that free together what is no longer theirs, and thread blocks that free whatever may start in
-// the pool. A block that was handed out again in between is lost to its owner, which nothing can
-// tell; but every count, index and lock stays right, no call waits for ever, and all memory comes
-// back.
+// What misuse does to a heap: lanes free blocks a second time while others ask and free, warps free
+// together what is no longer theirs, and thread blocks free any address where a block may start. A
+// block that was handed out again in between is lost to its owner, which no check can tell; but
+// every count, index and lock stays right, no call waits for ever, and all memory comes back.
 #pragma once
 
 #include <initializer_list>
@@ -20,8 +19,8 @@ struct misuse {
   u32 apart = 16;  ///< bytes between the places at which `frees_anything` frees
 };
 
-/// Kernel: lanes ask and free, and after every free they free one of their last four blocks once
-/// more, most of which are somebody else's by now.
+/// Kernel: lanes ask and free. After every free they free one of their last four blocks once more;
+/// most of these have another owner by now.
 struct frees_twice {
   misuse of;
   u64 seed;
@@ -79,8 +78,9 @@ struct warps_free_twice {
   }
 };
 
-/// Kernel: every other thread block frees whatever may start in the pool, its lanes together at one
-/// place or each at its own. The lanes of the others ask, and free what they got before.
+/// Kernel: every other thread block frees any address where a block may start, its lanes together
+/// at one place or each at its own. Lanes of the other thread blocks ask, and free what they got
+/// before.
 template <bool Together>
 struct frees_anything {
   misuse of;
@@ -120,8 +120,8 @@ struct drain {
   }
 };
 
-/// What is wrong as all that is left is taken in blocks of `bytes`: an invariant, or that the
-/// blocks and what the heap says do not add up. Empty: nothing.
+/// Takes all that is left in blocks of `bytes`. Returns what is wrong: an invariant, or a sum of
+/// blocks that contradicts the heap's counts; empty if nothing is.
 template <class Allocator>
 std::string fault_of_draining(quiet_pool<Allocator> const& pool, u64 bytes) {
   if (auto const lines = pool.allocator().check_invariants(); !lines.empty()) return lines[0];
@@ -138,7 +138,7 @@ std::string fault_of_draining(quiet_pool<Allocator> const& pool, u64 bytes) {
   return {};
 }
 
-/// What is wrong as all that is live is freed, each block once. Empty: nothing.
+/// Frees all that is live, each block once. Returns what is wrong; empty if nothing is.
 template <class Allocator>
 std::string fault_of_emptying(quiet_pool<Allocator> const& pool) {
   std::vector<u64> blocks;
@@ -161,7 +161,7 @@ u64 largest_left(quiet_pool<Allocator> const& pool) {
   return bytes;
 }
 
-/// What is wrong with a heap of `make_pool()` after the misuse that Kernel is. Empty: nothing.
+/// What is wrong with a heap of `make_pool()` after the misuse by Kernel; empty if nothing is.
 template <class Kernel, class MakePool>
 std::string fault_after(MakePool make_pool, misuse const& of) {
   auto const pool = make_pool();
@@ -174,7 +174,7 @@ std::string fault_after(MakePool make_pool, misuse const& of) {
   return fault_of_draining(pool, largest);
 }
 
-/// A heap of `make_pool()` is whole after the misuse that Kernel is.
+/// Expects that a heap of `make_pool()` is whole after the misuse by Kernel.
 template <class Kernel, class MakePool>
 void expect_whole_after(unsigned seeds, MakePool make_pool, misuse const& of) {
   for_each_schedule(seeds, [&] { EXPECT_EQ(fault_after<Kernel>(make_pool, of), ""); });
@@ -182,7 +182,7 @@ void expect_whole_after(unsigned seeds, MakePool make_pool, misuse const& of) {
 
 #if !defined(__CUDACC__)
 
-/// The heap is whole after lanes freed twice under the schedules of seeds at which it once was not.
+/// Expects that the heap is whole after lanes freed twice, under seeds at which it once was not.
 template <class MakePool>
 void replay(std::initializer_list<u64> seeds, MakePool make_pool, misuse const& of) {
   for (u64 const seed : seeds) {

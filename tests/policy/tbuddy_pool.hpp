@@ -1,4 +1,4 @@
-// A tbuddy heap of a few small pages, and what it is when it is as new.
+// A tbuddy heap of a few small pages, and how it looks when it is as new.
 #pragma once
 
 #include "quiet_pool.hpp"

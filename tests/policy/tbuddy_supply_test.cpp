@@ -1,6 +1,6 @@
-// How tbuddy gets blocks from semaphores and tree: nobody is refused a block that nobody has,
-// whatever is merged and cut meanwhile, and all is one block again in the end. Without any one of
-// the steps that see to that, some schedule shows it.
+// How tbuddy gets blocks from semaphores and tree: no lane is refused a block that has no owner,
+// whatever is merged and split meanwhile, and all is one block again in the end. Without any one of
+// the steps that ensure this, some schedule shows it.
 #include "tbuddy_pool.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TEST(TbuddySupply, NeverRefusesAPageThatNobodyHas) {
                       [&] { EXPECT_TRUE(serves<supply>(with, 6)) << with.pages << " pages, order " << with.first; });
 }
 
-/// Pages to a lane that is slow from one semaphore to the next, so that much happens while it goes
+/// Pages for a lane that is slow from one semaphore to the next, so that much happens while it goes
 /// up and down.
 struct slow_pages : pages_type {
   WARPHEAP_DEVICE explicit slow_pages(pages_type const& pages) : pages_type{pages} {}
@@ -76,9 +76,9 @@ struct slow_pages : pages_type {
   }
 };
 
-/// Of three pages, thread 0 has page 2 or the two others in turn, and gives back what it has before
-/// it takes what it is to have. So at each instant something is free; but first of one order and
-/// then of the other. Thread 1 asks for a page.
+/// There are three pages. Thread 0 holds page 2 or the two others in turn, and gives back the one
+/// before it takes the other. So at each instant some page is free, first of one order and then of
+/// the other. Thread 1 asks for a page.
 template <class Supply, class SlowSupply>
 struct ask_while_room_moves {
   WARPHEAP_DEVICE void operator()(pages_type pages, u32 rounds, u32* done, supply_report* report) const {
@@ -148,7 +148,7 @@ TEST(TbuddySupply, MakesOneBlockOfAllThatIsGivenBack) {
     });
 }
 
-/// Every lane asks once; who is served keeps the block.
+/// Every lane asks once; a lane that is served keeps the block.
 struct take_once {
   WARPHEAP_DEVICE void operator()(pages_type pages, u32 of, supply_report* report) const {
     bool const served = supply{pages}.take(of) != supply::none;
@@ -171,7 +171,8 @@ TEST(TbuddySupply, ServesExactlyWhatIsThere) {
     }
 }
 
-/// Asks a full heap, alone, `calls` times; the semaphores' words are as they were, whoever asks.
+/// Asks a full heap `calls` times, by one lane alone. That leaves the semaphores' words as they
+/// were.
 struct ask_in_vain {
   WARPHEAP_DEVICE void operator()(pages_type pages, u32 calls, supply_report* report) const {
     for (u32 call = 0; call < calls; ++call)
@@ -202,7 +203,7 @@ TEST(TbuddySupply, LeavesACertificateThatTheNextRoomEnds) {
 
 #if !defined(__CUDACC__)
 
-/// Whether a crowd gets its answers from a full pool in so many steps.
+/// Whether a crowd gets its answers from a full pool in at most `steps` steps.
 bool answers_within(tbuddy_pool const& pool, u64 steps) {
   host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .step_cap = steps}};
   try {
@@ -213,7 +214,7 @@ bool answers_within(tbuddy_pool const& pool, u64 steps) {
   }
 }
 
-// Up and down the 13 orders takes a lane some forty steps at least.
+// A lane needs some forty steps at least to go up and down the 13 orders.
 TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheCertificate) {
   tbuddy_pool const pool{4096};
   EXPECT_NE(allocate(pool, {1, 1}, 4096 * tbuddy_pool::page_bytes)[0], nullptr);
@@ -221,7 +222,7 @@ TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheCertificate) {
   EXPECT_TRUE(answers_within(pool, 1024 * 12));
 }
 
-/// Takes the buddy's unit before the order above is told of what will be.
+/// Takes the buddy's unit before it promises one to the order above.
 struct supply_without_promise : supply {
   using supply::supply;
 
@@ -238,13 +239,13 @@ struct supply_without_promise : supply {
   }
 };
 
-/// Believes what one way up and down has shown.
+/// Relies on a single pass up and down.
 struct supply_that_looks_once : block_supply<slow_pages> {
   using block_supply::block_supply;
   u32 take(u32 order) const { return climb(order); }
 };
 
-/// Does not tell of what is given back.
+/// Does not announce freed blocks.
 struct supply_that_frees_in_silence : supply {
   using supply::supply;
 

@@ -1,5 +1,5 @@
-// tbuddy over a handful of pages: sizes, places and alignments of blocks, warps served with blocks
-// they share, what frees of the wrong address do, and pools of every size.
+// tbuddy over a handful of pages: sizes, places and alignments of blocks, warps served with shared
+// blocks, what frees of wrong addresses do, and pools of every size.
 #include "tbuddy_pool.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST(Tbuddy, UsesEveryPageOfAPoolOfAnySize) {
     pool.expect_quiet(pages);
     release(pool, blocks);
     EXPECT_TRUE(pool.is_as_new()) << pages;
-    // The largest blocks that so many pages make.
+    // The largest blocks that this many pages make.
     for (u32 order = 0; pages >> order != 0; ++order) {
       bool const served = pages >> order & 1 && ask(pool, {page_bytes << order})[0].address != 0;
       EXPECT_EQ(served, pages >> order & 1) << pages;
@@ -143,8 +143,8 @@ TEST(Tbuddy, SurvivesAChurnThatRunsOut) {
   EXPECT_GT(refused, 0u);
 }
 
-/// Every lane has a page, and in each round gives it back and asks for one: with the others, if
-/// they are there.
+/// Every lane has a page, and in each round gives it back and asks for one, with the other active
+/// lanes.
 struct change_pages {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, u32 rounds, u32* refused) const {
     void* page = heap.create(page_bytes);
@@ -169,13 +169,13 @@ TEST(Tbuddy, GivesAPageBackBeforeAnyOfTheLanesThatFreeTogetherReturns) {
     });
 }
 
-/// The pool is full, and known to be. Lane 0 of warp 1 frees a page and says so to lane 1 of warp
-/// 0, which asks with lane 0 for one page each.
+/// The pool is full, and marked as such. Lane 0 of warp 1 frees a page and says so to lane 1 of
+/// warp 0, which then asks with lane 0 for one page each.
 struct ask_as_three {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, void* page, u32* freed, void** got) const {
     if (simt::warp_id() == 0 && simt::lane_id() > 1) return;
     if (simt::warp_id() == 1) {
-      // Lane 0 of warp 0 has seen how the full heap was before.
+      // By now lane 0 of warp 0 has seen the full heap.
       simt::pause(1000);
       heap.destroy_alone(page);
       // release: pairs with the acquire below.
@@ -280,8 +280,8 @@ TEST(Tbuddy, HasRoomForAllOfALargeGpu) {
 
 #if !defined(__CUDACC__)
 
-/// Takes the order of a freed block for the smallest whose node at its address is busy, as the tree
-/// alone suggests.
+/// Takes the order of a freed block to be the smallest whose node at its address is busy, as the
+/// tree alone suggests.
 TEST(Tbuddy, AFreeThatIgnoresTheOrderByteIsCaught) {
   tbuddy_pool const pool{16};
   auto const pages = pool.allocator().pages();

@@ -1,5 +1,5 @@
-// UAlloc and TBuddy as one: memory moves between them, whoever has it, and each frees what is its
-// own.
+// UAlloc and TBuddy as one: memory moves between the two, whichever has it, and each frees its own
+// blocks.
 #include <algorithm>
 
 #include "ualloc_pool.hpp"
@@ -20,7 +20,7 @@ TEST(Throughput, APoolThatIsNoPowerOfTwo) { expect_clean_churn<tight_throughput>
 TEST(Throughput, WideBins) { expect_clean_churn<wide_throughput>({8, 2, 17, 6, 256, 8}, 100); }
 TEST(Throughput, IdleBinsAreBroughtBack) { expect_clean_churn<keeping_throughput>({2, 2, 17, 8, 64, 9}, 100); }
 
-// As many pieces as large as chunks as lanes.
+// As many chunk-sized pieces as lanes.
 TEST(Throughput, NobodyIsRefusedWhileAChunkIsFree) { expect_no_refusal<tight_throughput>(8, {8, 1}, 64, 3, 4, 300); }
 TEST(Throughput, NobodyIsRefusedWhileTwoTakeTurns) { expect_no_refusal<tight_throughput>(2, {2, 1}, 1024, 5, 2, 400); }
 TEST(Throughput, NobodyIsRefusedWhileAChunkIsKept) { expect_no_refusal<keeping_throughput>(8, {2, 4}, 64, 3, 4, 100); }
@@ -70,7 +70,7 @@ TEST(Throughput, TheAddressSaysWhoseABlockIs) {
   });
 }
 
-/// The start of a chunk is a live block of TBuddy, and nobody's to free.
+/// The start of a chunk is a live block of TBuddy, and no caller may free it.
 TEST(Throughput, FreeingAChunkIsCountedAndIgnored) {
   bin_pool<tight_throughput> const pool{4 * small_chunk};
   device_buffer<void*> block(1);

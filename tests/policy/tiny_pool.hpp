@@ -14,7 +14,7 @@ class tiny_pool : public quiet_pool<slab_allocator> {
 
   explicit tiny_pool(u32 slabs) : quiet_pool{slabs * slab_bytes}, slabs_{slabs} {}
 
-  /// Nothing is live, and every slab is there for whoever wants it.
+  /// Nothing is live, and every slab is there for any request.
   void expect_empty() const {
     expect_quiet(0);
     EXPECT_EQ(allocator().available_slots_on_host(slab_bytes), slabs_);

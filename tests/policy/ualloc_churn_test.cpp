@@ -1,5 +1,5 @@
 // Bins that are made, listed, exhausted, emptied and reclaimed by a few lanes over a few pages, in
-// one arena and in several; and nobody is refused what nobody holds.
+// one arena and in several. No lane is refused a block that has no owner.
 #include "ualloc_pool.hpp"
 
 namespace warpheap::test {
@@ -56,7 +56,7 @@ TEST(UallocChurn, WhatWasOneSizeIsAnother) {
   });
 }
 
-/// Even and odd lanes of a warp hold different heaps, and call at one place.
+/// Even and odd lanes of a warp use different heaps, and call at one place.
 struct call_two_heaps {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator even, Allocator odd, void** blocks) const {
@@ -78,8 +78,7 @@ TEST(UallocChurn, LanesOfAWarpMayHoldDifferentHeaps) {
   });
 }
 
-/// Kernel of one lane: makes every page of the first chunk look like a bin that was there before,
-/// of 1 KiB blocks.
+/// Kernel of one lane: makes every page of the first chunk look like an old bin of 1 KiB blocks.
 struct write_bins_of_before {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap) const {

@@ -1,6 +1,5 @@
-// UAlloc, TBuddy and throughput, which is both, under misuse: frees of blocks that were freed
-// before, while others ask and free, and pointers that reach the lane that frees them by ways that
-// order nothing.
+// UAlloc, TBuddy and throughput, which is both, under misuse: second frees of blocks while others
+// ask and free, and pointers that reach the lane that frees them in ways that order nothing.
 #include "stray_frees.hpp"
 #include "tbuddy_pool.hpp"
 #include "ualloc_pool.hpp"
@@ -22,8 +21,8 @@ auto pages(u32 count) {
 
 #if !defined(__CUDACC__)
 
-// A free that found its block in a bin which became another class's before it counted it: units
-// without blocks, lanes that wait for a clear bit for ever.
+// A free found its block in a bin that changed its class before the free counted it. The result was
+// units without blocks, and lanes that waited for a clear bit for ever.
 TEST(UallocMisuse, SeedsAtWhichADoubleFreeCountedForAnotherBin) {
   replay({2, 5, 11, 14, 23}, chunks<ualloc<tight>>(2), {{3, 8}, {16, 512}});
   replay({65, 85, 111, 143}, chunks<ualloc<tight>>(2), {{3, 2}, {16, 512}});

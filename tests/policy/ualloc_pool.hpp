@@ -1,4 +1,4 @@
-// A heap of bins over a handful of chunks, and what lanes do in one that come and go.
+// A heap of bins over a handful of chunks, and lanes that take and free blocks in it.
 #pragma once
 
 #include "quiet_pool.hpp"
@@ -57,8 +57,9 @@ struct take_one_and_give_it_back {
   }
 };
 
-/// Room for as many as there are lanes, each of which holds one block at most: whatever arena
-/// memory is of, whatever class it was, and wherever on its way back it is, nobody is ever refused.
+/// There is room for as many blocks as there are lanes, each of which holds at most one. So no lane
+/// is ever refused, whatever arena the memory belongs to, whatever class it had, and wherever on
+/// its way back it is.
 template <class Allocator>
 void expect_no_refusal(u32 chunks, launch_shape shape, u64 least, u32 step_log2, u32 sizes, unsigned seeds) {
   for_each_schedule(seeds, [&] {

@@ -12,12 +12,12 @@ using layout = bins::layout<tight>;
 
 #if !defined(__CUDACC__)
 
-// Y2 left out: a bin is reclaimed on the strength of units that others hold.
+// Y2 left out: a bin is reclaimed although other lanes hold some of its units.
 struct takes_no_units : bins::careful_steps {
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore, u32) { return true; }
 };
 
-// The barrier left out: a bin is somebody else's while readers stand on it.
+// The barrier left out: a bin gets another use while readers stand on it.
 struct waits_for_no_reader : bins::careful_steps {
   template <class Reclaim>
   WARPHEAP_DEVICE static void retire(srcu const&, srcu_node& node, Reclaim reclaim) {
@@ -25,7 +25,7 @@ struct waits_for_no_reader : bins::careful_steps {
   }
 };
 
-// Tails by turns: what lies in the tail of one bin is given back to its neighbour.
+// Tails in turn: what lies in the tail of one bin is given back to its neighbour.
 struct mistaken_tails : layout {
   WARPHEAP_HOST_DEVICE static constexpr bins::place place_of(bins::chunk_shape chunk, u32 offset) {
     auto const at = chunk.place_of(offset);
@@ -36,7 +36,7 @@ struct mistaken_tails : layout {
   }
 };
 
-// W1 left out where units that a search has missed are there again.
+// W1 left out where units that a search has missed reappear.
 struct tells_of_no_units : bins::careful_steps {
   WARPHEAP_DEVICE static void tell_of_units(room_watch const&) {}
 };
@@ -65,7 +65,7 @@ bool survives_tails() {
   return survives_churn<Allocator>(1, {2, 33}, {.rounds = 6, .sizes = {64, 1}, .seed = 7});
 }
 
-/// The first thread walks a list again and again and stays long; what it stands on is to be a bin
+/// The first thread walks a list again and again and stays long. The bin that it stands on must be
 /// of that list's class all the time. The others come and go.
 struct stand_on_bins {
   tagged_churn<doubled_sizes> churn;
@@ -117,7 +117,7 @@ struct miss_units {
     auto semaphore = table.semaphore(0, size_class);
     if (!semaphore.try_wait(2)) return;
     semaphore.signal(1, 0);
-    // Nobody was watching, so nobody needs to be told of that one.
+    // No search was watching, so none need be told of that unit.
     u64 const blocks = table.class_watch(size_class).watch();
     bool const none = semaphore.available_newest() == 0;
     u64 const pages = table.pages_watch().look();
@@ -138,8 +138,8 @@ struct look_at_certificate {
   }
 };
 
-/// Whether each refusal was for want of units, and no certificate says that there are none where
-/// there are some.
+/// Whether each refusal was because there were no units, and no certificate says that there are
+/// none while there are some.
 template <class Allocator>
 bool tells_of_units() {
   bin_pool<Allocator> const pool{small_chunk};
@@ -164,7 +164,7 @@ TEST(UallocTwins, TheAllocatorItselfSurvives) {
   for_each_schedule(100, [] { EXPECT_TRUE(stays_what_readers_stand_on<ualloc<tight>>()); });
 }
 
-/// Lanes with as many blocks as there are between them: each lowers the count, claims a bit and
+/// Lanes with as many blocks between them as they want. Each lowers the count, claims a bit and
 /// gives both back.
 struct claim_and_give_back {
   bool counts_first;
@@ -174,7 +174,8 @@ struct claim_and_give_back {
     for (u32 round = 0; round < rounds; ++round) {
       bool exhausted = false;
       if (counts_first && bin.try_take(1, exhausted) == 0) continue;
-      // N1: there is a bit for who lowered the count, though others may be faster a few times.
+      // N1: there is a bit for a lane that lowered the count, though others may be faster a few
+      // times.
       u64 mine = 0;
       for (u32 turn = 0; turn < 64 && mine == 0; ++turn) mine = bin.claim(0, 1, 0b111, turn);
       if (mine == 0) {
@@ -190,14 +191,15 @@ struct claim_and_give_back {
       bin.give_back(0, mine);
       bin.life().fetch_add(bins::bin_life::one_block, order::relaxed);
       atomic_ref<u32>{report->served}.fetch_add(1, order::relaxed);
-      // N1 as everybody may check it at any time: not more bits set than blocks that are not free.
+      // N1 as any lane may check it at any time: no more bits set than blocks that are not free.
       u32 const free = bins::bin_life::free_blocks(bin.life().load(order::relaxed));
       if (free > 3) atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
     }
   }
 };
 
-/// Whether who lowered the count always found a bit, and the count never exceeded the blocks.
+/// Whether a lane that lowered the count always found a bit, and the count never exceeded the
+/// blocks.
 bool finds_what_was_counted(bool counts_first) {
   device_buffer<bins::bin_header> const bin(1);
   bins::bin_header empty{};
@@ -217,7 +219,7 @@ TEST(UallocTwins, WhoLoweredTheCountFindsABit) {
 }
 
 #if !defined(__CUDACC__)
-/// After which who hangs is stopped.
+/// Steps after which a lane that hangs is stopped.
 constexpr u64 few_steps = 400'000;
 
 TEST(UallocTwins, ABinReclaimedWithoutItsUnitsIsNoticed) {

@@ -1,4 +1,4 @@
-// Pointers that reach the lane that frees them by ways that order nothing, and by one that does.
+// Pointers that reach the lane that frees them in ways that order nothing, and in one that does.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct frees_what_another_got {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u64* mailbox, u64* usable) const {
     u32 const lane = simt::lane_id();
-    // The more lanes there are, the older is what a lane may read.
+    // The more lanes there are, the older the values that a lane may read.
     if (lane > 1) return pause_for(300);
     if (how == hand_over::by_shuffle || how == hand_over::by_shuffle_and_barrier) {
       void* block = lane == 0 ? heap.create(bytes) : nullptr;
@@ -31,7 +31,7 @@ struct frees_what_another_got {
     bool const ordered = how == hand_over::by_release_and_acquire;
     atomic_ref<u64> const box{*mailbox};
     if (lane != 0) return;
-    // release, acquire: each other's partner; relaxed: what this is about.
+    // release, acquire: pair with each other; relaxed: the case under test.
     if (simt::block_index() == 0)
       return box.store(reinterpret_cast<u64>(heap.create(bytes)), ordered ? order::release : order::relaxed);
     u64 block;
@@ -46,8 +46,8 @@ struct frees_what_another_got {
   }
 };
 
-/// Blocks of `bytes` that another lane got are known by their size and freed, whichever way they
-/// came.
+/// Expects that the size of blocks of `bytes` that another lane got is known, and that they can be
+/// freed, whichever way they came.
 template <class MakePool>
 void expect_frees_what_came(unsigned seeds, MakePool make_pool, u64 bytes) {
   for (auto const how : {hand_over::by_shuffle, hand_over::by_shuffle_and_barrier, hand_over::by_relaxed_mailbox,

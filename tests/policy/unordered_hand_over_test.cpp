@@ -1,6 +1,6 @@
-// A lane that learned of a block by a way that orders nothing, a shuffle or a relaxed word, may
+// A lane that learned of a block in a way that orders nothing, by a shuffle or a relaxed word, may
 // read older words of the heap than the lane that asked for it. It frees the block all the same,
-// and the heap says that it is one.
+// and the heap recognises the block.
 #include "random_walk_pool.hpp"
 #include "rw_malloc_pool.hpp"
 #include "scatter_pool.hpp"
@@ -8,13 +8,13 @@
 namespace warpheap::test {
 namespace {
 
-/// How often lanes were served, and how often a block was called none of the heap's.
+/// How often lanes were served, and how often owns() denied a block.
 struct passing_report {
   u32 served = 0;
   u32 refused = 0;
 };
 
-/// What the lane above has of the lanes that are here; the highest has what the lowest passes.
+/// The pointer of the next active lane above; the highest lane gets that of the lowest.
 WARPHEAP_DEVICE void* shuffle_up(void* pointer) {
   u32 const company = simt::active_mask(), above = company & ~low_mask32(simt::lane_id() + 1);
   return simt::shuffle(company, pointer, lowest_bit(above != 0 ? above : company));
@@ -36,7 +36,7 @@ struct pass_on {
       void* block = heap.create(sizes.draw(random));
       if (block) atomic_ref<u32>{report->served}.fetch_add(1, order::relaxed);
       if (by_shuffle) block = shuffle_up(block);
-      // relaxed: that nothing orders it is what is tested.
+      // relaxed: the case under test is that nothing orders it.
       else
         block = reinterpret_cast<void*>(
             atomic_ref<u64>{boxes[random.below(lanes)]}.exchange(reinterpret_cast<u64>(block), order::relaxed));

@@ -1,6 +1,6 @@
-// What the conformance suite cannot say of warp_coalesce: that requests are combined, when a block
-// comes back, what happens when there is room for parts but not for all together, what misuse it
-// notices, and what its memory costs.
+// What the conformance suite does not cover of warp_coalesce: that requests are combined, when a
+// block comes back, what happens when there is room for parts but not for all together, what misuse
+// it notices, and what its memory costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ struct ask_as_a_warp {
   }
 };
 
-/// Threads [first, last) free their block; they are together as they happen to be.
+/// Threads [first, last) free their block, in whatever groups they are active.
 struct free_range {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, void* const* blocks, u64 first, u64 last) const {
@@ -142,7 +142,7 @@ TEST(WarpCoalesce, ServesEachAloneWhenThereIsNoRoomForAll) {
   });
 }
 
-/// What one thread finds out about blocks that were freed, and about what never was one.
+/// What one thread finds out about freed blocks, and about addresses that never were one.
 struct misuse {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, void* const* blocks, u64* seen) const {
@@ -235,8 +235,8 @@ TEST(WarpCoalesce, ListsPartsWhereverTheyStartInTheirBlock) {
   });
 }
 
-/// In rounds: takes a part, looks whether the word that belongs to its place is as the last owner
-/// left it, and goes.
+/// In rounds: takes a part, checks that the word that belongs to its place is as the last owner
+/// left it, and frees the part.
 struct pass_on {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 rounds, u64 bytes, u64* words, u64 count, u64* raised) const {

@@ -1,4 +1,4 @@
-// Lanes claim and release the blocks of a few words at once: nobody gets a block that another has.
+// Lanes claim and release the blocks of a few words at once: no block ever has two owners.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -83,7 +83,7 @@ TEST(Bitmap, ADoubleFreeIsSeenByAllButOne) {
   });
 }
 
-/// Owners count in their block without atomicity: a second owner, or a stale view of the block,
+/// Owners count in their block without atomics, so a second owner, or a stale view of the block,
 /// loses a count.
 template <class Bitmap>
 struct count_in_owned_blocks {

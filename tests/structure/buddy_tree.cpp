@@ -1,6 +1,6 @@
-// The tree alone: what a fresh one of any size says, that blocks taken and given back by many lanes
-// are never two's, that no two buddies are ever free, and that everything given back is one block
-// again.
+// The tree alone: what a fresh tree of any size says, that blocks taken and given back by many
+// lanes never have two owners, that no two buddies are ever free, and that everything given back is
+// one block again.
 #include <gtest/gtest.h>
 
 #include "buddy_tree_crowd.hpp"
@@ -111,7 +111,7 @@ TEST(BuddyTree, NeverHasTwoBuddiesAvailable) {
   });
 }
 
-/// All units are promised to others. Counts how often it is asked, under the record's lock.
+/// All units are promised to others. Counts its calls, under the record's lock.
 struct refusing_claims {
   u32* asked;
 
@@ -139,8 +139,8 @@ struct take_the_buddy_late {
   }
 };
 
-// Naps of a GPU's threads end in step: one that locked the record for each look found it free each
-// time, and the thread that was to take the buddy never did.
+// Naps of a GPU's threads end in step. A release that locked the record for each look found it free
+// each time, and the thread that was to take the buddy never did.
 TEST(BuddyTree, AReleaseThatWaitsForItsBuddyLeavesTheRecordUnlocked) {
   for_each_schedule(50, [] {
     owned_tree const tree{2};
@@ -152,8 +152,8 @@ TEST(BuddyTree, AReleaseThatWaitsForItsBuddyLeavesTheRecordUnlocked) {
   });
 }
 
-/// Says that a block is free without a look at its buddy once it may not take that: two that are
-/// given back at once stay two.
+/// Says that a block is free without a second look at its buddy once it may not take that. So two
+/// buddies that are given back at once stay two.
 struct tree_without_second_look : buddy_tree {
   using buddy_tree::buddy_tree;
 
@@ -181,8 +181,8 @@ struct tree_without_second_look : buddy_tree {
   }
 };
 
-/// Unlocks a record before the one above says what follows from it, so that two who follow each
-/// other may overtake.
+/// Unlocks a record before the one above says what follows from it, so that of two lanes that
+/// follow each other one may overtake.
 struct tree_that_unlocks_early : buddy_tree {
   using buddy_tree::buddy_tree;
 
@@ -230,7 +230,7 @@ struct tree_that_unlocks_early : buddy_tree {
   }
 };
 
-/// Passes blocks on without a word about what was done to them.
+/// Passes blocks on without ordering what was done to them.
 struct tree_that_releases_relaxed : buddy_tree {
   using buddy_tree::buddy_tree;
 
@@ -270,7 +270,7 @@ TEST(BuddyTree, ATreeThatUnlocksEarlyIsCaught) { EXPECT_TRUE((is_caught<tree_tha
 
 TEST(BuddyTree, ASoundTreeIsNot) { EXPECT_FALSE((is_caught<buddy_tree>(60, 8, {2, 5}))); }
 
-/// Lanes hand a page on; who takes it looks for what the last owner wrote.
+/// Lanes hand a page on; the lane that takes it looks for what the last owner wrote.
 template <class Tree>
 struct pass_on {
   WARPHEAP_DEVICE void operator()(u64* records, u64* units, u32* marks, u32* stale) const {

@@ -1,5 +1,5 @@
-// A buddy tree in memory of its own, and lanes that come and go on it: what the tree's tests run
-// sound trees and broken twins through.
+// A buddy tree in memory of its own, and lanes that take and give back its blocks. The tree's tests
+// run sound trees and broken twins through this.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace warpheap::test {
 
-/// What does not hold in a quiet tree, whose available nodes hold `free_pages` pages together.
+/// What is wrong with a quiet tree, whose available nodes hold `free_pages` pages together.
 inline std::string fault_of(std::vector<u64> const& records, u32 pages, u64 free_pages) {
   buddy_tree const tree{nullptr, pages};
   auto const orders_at = [&](u32 node) { return buddy_record::orders_of(records[node / 2], node); };
@@ -32,8 +32,8 @@ inline std::string fault_of(std::vector<u64> const& records, u32 pages, u64 free
   return seen == free_pages ? "" : std::to_string(seen) + " pages are free in place of " + std::to_string(free_pages);
 }
 
-/// A tree in memory of its own, all of it free, and beside it how many available nodes of each
-/// order nobody is promised.
+/// A tree in memory of its own, all of it free, and beside it, for each order, how many available
+/// nodes are promised to no lane.
 class owned_tree {
  public:
   explicit owned_tree(u32 pages) : pages_{pages}, records_(fresh(pages)), units_(units_of(pages)) {}
@@ -61,7 +61,7 @@ class owned_tree {
   device_buffer<u64> records_, units_;
 };
 
-/// Units of orders, as plain as can be.
+/// Units of orders, in the simplest form.
 struct unit_counts {
   u64* units;
 
@@ -79,7 +79,7 @@ struct unit_counts {
 
 struct tree_report {
   u32 taken;
-  u32 broken;  ///< pages that somebody else wrote to while they were ours
+  u32 broken;  ///< pages that another lane wrote to while they were ours
 };
 
 /// Every lane takes blocks of random orders, from larger ones where there are no others, keeps some
@@ -129,7 +129,7 @@ struct come_and_go {
     claims.add(tree.order_of(free));
   }
 
-  /// relaxed: what the tree orders must do.
+  /// relaxed: the order must come from the tree.
   WARPHEAP_DEVICE static void mark(Tree const& tree, u32 node, u32* marks, u32 was, u32 is, tree_report* report) {
     u32 const first = tree.first_page(node);
     for (u32 page = first; page < first + (1u << tree.order_of(node)); ++page) {

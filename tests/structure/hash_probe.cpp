@@ -83,7 +83,7 @@ TEST(HashProbe, VisitsEveryPlaceSoonerOrLater) {
   EXPECT_LE(most_turns, 40u);
 }
 
-/// Powers of two for N and s, which the slides do not exclude: a part of the places is never
+/// N and s both powers of two, which the slides do not exclude: a part of the places is never
 /// visited.
 TEST(HashProbe, UnfitParametersAreNoticed) {
   hash_probe const unfit{256, 3, 11, 5u << 16 | 16, fast_divider{256}};

@@ -1,5 +1,5 @@
-// The ring queue under many lanes: every item has one owner at a time, none is lost, `none` is said
-// to everybody when it is true and to nobody when it is not, and the indices may wrap.
+// The ring queue under many lanes: every item has one owner at a time, none is lost, every lane
+// gets `none` when the queue is empty and no lane when it is not, and the indices may wrap.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ struct report {
   u32 stale = 0;   ///< items whose last owner's word was not seen
 };
 
-/// One item: who has it, and a word that its owner changes without a read-modify-write.
+/// One item: its number of owners, and a word that its owner changes without a read-modify-write.
 struct item_state {
   u32 owners;
   u32 word;
@@ -184,7 +184,7 @@ TEST(RingQueue, GivesEveryItemOnceAndTellsEverybodyElseThatItIsEmpty) {
       auto const after = second.to_host();
       got.insert(got.end(), after.begin(), after.end());
       std::sort(got.begin(), got.end());
-      // All items in order, then those who got none.
+      // All items in order, then `none` for the lanes that got no item.
       for (u32 i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], i < items ? i : ring_queue::none) << items << " items";
       made.expect_sound(items);
       launch({3, 32}, give_back_once{}, made.view(), static_cast<u32 const*>(first.data()));
@@ -208,7 +208,7 @@ struct ask_after_the_owner {
   }
 };
 
-// The leader asks for a lane that knows more than it does itself.
+// The leader asks for a lane that knows more than the leader does.
 TEST(RingQueue, ServesAGroupOfWhomOneKnowsThatAnItemIsThere) {
   for_each_schedule(1000, [&] {
     queue const made{1};

@@ -1,4 +1,5 @@
-// Sets of slabs: what is put in can be found and is taken out once, whatever others do meanwhile.
+// Sets of slabs: a slab that is put in can be found and is taken out once, whatever others do
+// meanwhile.
 #include "warpheap/structure/slab_set.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +44,8 @@ TEST(SlabSet, FindsTheNextOneAround) {
           ASSERT_EQ(answer, slab_set::none);
           continue;
         }
-        // In the start's own word it is the next one; behind it any word's first.
+        // Within the start's own word the answer is the next slab; in later words it is any word's
+        // first.
         ASSERT_TRUE(std::binary_search(in.begin(), in.end(), answer)) << slabs << " slabs from " << start;
         auto const next = std::lower_bound(in.begin(), in.end(), start);
         bool const here = next != in.end() && *next / 64 == start / 64;

@@ -1,10 +1,10 @@
 // Whether refusals are true: nullptr says that no suitable block was free during the whole call.
-// Lanes that take blocks of one size and give them back, in a heap with fewer than there are lanes,
-// write down when they did; afterwards a call that was refused while a place was nobody's from its
-// begin to its end stands there.
+// Lanes take blocks of one size and give them back, in a heap with fewer blocks than lanes, and
+// record the times. The record then shows a call that was refused while some place had no owner
+// from the call's begin to its end.
 //
-// Times are drawn from one counter by read-modify-writes that acquire and release. So what is
-// earlier there also happens before, as the promise asks: a call that begins after a free has
+// Times are drawn from one counter by read-modify-writes that acquire and release. So an earlier
+// time also happens before a later one, as the promise asks: a call that begins after a free has
 // returned knows of it.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace warpheap::test {
 
-/// From the begin of a call to its end, if that was refused; else to the end of the call that freed
+/// From the begin of a call to its end, if it was refused; else to the end of the call that freed
 /// the block.
 struct diary_entry {
   u64 from = 0, to = 0;
@@ -60,7 +60,7 @@ struct keep_a_diary {
   }
 };
 
-/// What came of it.
+/// The outcome of the diaries.
 struct refusals {
   u64 served = 0;
   u64 refused = 0;
@@ -91,7 +91,7 @@ inline refusals judge(std::vector<diary_entry> const& diary, std::vector<u64> pl
     for (; place != places.end() && *place < entry.address + bytes; ++place)
       owned[static_cast<size_t>(place - places.begin())].emplace_back(entry.from, entry.to);
   }
-  std::vector<std::pair<u64, u64>> gaps;  // when some place was nobody's
+  std::vector<std::pair<u64, u64>> gaps;  // when some place had no owner
   for (auto& intervals : owned) {
     std::sort(intervals.begin(), intervals.end());
     u64 end = 0;

@@ -41,8 +41,8 @@ void run_guarded(Body& body) {
 
 }  // namespace detail
 
-/// Whether bodies run on a GPU, where nobody chooses the schedule: what a test counts there is less
-/// sure.
+/// Whether bodies run on a GPU, where no test can choose the schedule: its counts are less certain
+/// there.
 #if defined(__CUDACC__)
 inline constexpr bool on_gpu = true;
 #else
@@ -73,8 +73,8 @@ inline host::execution schedule_of(u64 seed) {
   return run;
 }
 
-/// The seed of the schedule that a body runs under, for what else it draws: a replay then draws the
-/// same.
+/// The seed of the schedule that a body runs under, for the body's own random numbers: a replay
+/// then draws the same.
 inline u64 schedule_seed() { return host::current_execution().seed; }
 
 /// Runs `body` under `seeds` deterministic schedules, then once in parallel. Stops at the first

@@ -43,7 +43,8 @@ struct take_one {
   }
 };
 
-/// The same by lanes that wait with those who are there.
+/// A semaphore on which a lane that wants one unit waits together with the lanes that are active
+/// there.
 template <class Semaphore>
 struct with_company : Semaphore {
   using Semaphore::Semaphore;
@@ -86,7 +87,7 @@ TEST(BulkSemaphore, MakesAsManyBatchesAsNeededAndNoMore) {
   expect_no_batch_too_many<by_additions<bulk_semaphore>>();
 }
 
-/// Whether nobody got units of a batch without seeing what its maker wrote before.
+/// Whether no lane got units of a batch without seeing what its maker wrote before.
 template <class Semaphore>
 bool shows_contents() {
   device_buffer<u64> word(1);
@@ -227,16 +228,16 @@ TEST(BulkSemaphore, ConservesUnitsThatAreTakenInParts) {
     for_each_schedule(200, [&] { EXPECT_TRUE(conserves_parts<bulk_semaphore>(supply)) << supply << " batches"; });
 }
 
-/// What lanes of see_none know of a semaphore: how often somebody made units appear, and how often
-/// as of when one saw none.
+/// What lanes of see_none know of a semaphore: how often units reappeared, and that number when a
+/// lane saw none.
 struct none_seen {
   u64 epoch;
   u64 certificate;
 };
 
 /// Three lanes and two units. The first wants both and takes what it gets; the second takes one and
-/// gives it back; the third notes whether at one instant there were none for it. Who makes units
-/// appear raises the epoch.
+/// gives it back; the third notes whether at one instant there were none for it. A lane that makes
+/// units appear raises the epoch.
 template <class Semaphore>
 struct see_none {
   WARPHEAP_DEVICE void operator()(u64* word, none_seen* seen) const {
@@ -262,7 +263,7 @@ struct see_none {
   }
 };
 
-/// Whether there are no units in the end where one saw none and has not been told of any.
+/// Whether there are no units in the end if a lane saw none and has not been told of any since.
 template <class Semaphore>
 bool tells_of_units() {
   device_buffer<u64> word(std::vector<u64>{2});
@@ -304,8 +305,8 @@ TEST(BulkSemaphore, AFailedBatchWakesEverySleeper) {
   expect_all_are_refused<by_additions<bulk_semaphore>>();
 }
 
-/// As many lanes as there are units, and lanes that are told to make what nobody can: not one of
-/// them may leave without.
+/// As many lanes as there are units, and lanes that are told to make a batch that cannot be made:
+/// none of them may leave without a unit.
 template <class Semaphore>
 struct share_what_is_there {
   WARPHEAP_DEVICE void operator()(u64* word, u32 rounds, tally* total) const {
@@ -318,7 +319,7 @@ struct share_what_is_there {
   }
 };
 
-/// Whether nobody is refused a unit that nobody has, and none is lost.
+/// Whether no lane is refused a unit that no lane has, and none is lost.
 template <class Semaphore>
 bool shares_all() {
   constexpr launch_shape shape{2, 5};
@@ -335,8 +336,8 @@ TEST(BulkSemaphore, NobodyIsRefusedAUnitThatNobodyHas) {
   for_each_schedule(400, [] { EXPECT_TRUE(shares_all<by_additions<bulk_semaphore>>()); });
 }
 
-/// The first thread promises a unit before anybody asks and delivers it, or takes the promise back;
-/// the others wait.
+/// The first thread promises a unit before any lane asks and delivers it, or takes the promise
+/// back; the others wait.
 struct wait_for_promise {
   WARPHEAP_DEVICE void operator()(u64* word, bool keeps, u32* promised, tally* total) const {
     bulk_semaphore semaphore{*word};
@@ -364,8 +365,8 @@ TEST(BulkSemaphore, APromiseIsWaitedForAndABrokenOneIsNot) {
       device_buffer<tally> total(1);
       launch({2, 2}, wait_for_promise{}, word.data(), keeps, promised.data(), total.data());
       synchronize();
-      // One unit was promised: one waiter counts on it, and the two others, whom it does not cover,
-      // make their own.
+      // One unit was promised: one waiter counts on it. The promise does not cover the two others,
+      // which make their own.
       EXPECT_EQ(total[0].acquired, keeps ? 1u : 0u);
       EXPECT_EQ(total[0].made, keeps ? 2u : 3u);
       EXPECT_EQ(word[0], 0u);
@@ -377,13 +378,13 @@ TEST(BulkSemaphore, APromiseIsWaitedForAndABrokenOneIsNot) {
 
 using test::find_failing_schedule;
 
-/// A failed batch that nobody hears of.
+/// A failed batch that is not withdrawn.
 struct semaphore_without_withdraw : bulk_semaphore {
   using bulk_semaphore::bulk_semaphore;
   bool withdraw(u32, u32) { return false; }
 };
 
-/// Sleepers whom R does not count, so that makers' units are promised twice.
+/// Sleepers that R does not count, so that makers' units are promised twice.
 class semaphore_with_uncounted_sleepers : public bulk_semaphore {
  public:
   explicit semaphore_with_uncounted_sleepers(u64& word) : bulk_semaphore{word}, raw_{word} {}
@@ -413,16 +414,16 @@ class semaphore_that_forgets_a_promise : public bulk_semaphore {
   bool withdraw(u32 n, u32) { return try_wait(n); }
 };
 
-/// Units that come while their promise stays open: a sleeper whom they do not cover waits for a
-/// batch that nobody makes.
+/// Units that come while their promise stays open: a sleeper that they do not cover waits for a
+/// batch that no lane makes.
 class semaphore_that_forgets_sleepers : public bulk_semaphore {
  public:
   explicit semaphore_that_forgets_sleepers(u64& word) : bulk_semaphore{word} {}
   void signal(u32 n, u32) { bulk_semaphore::signal(n, 0); }
 };
 
-/// A lane that sleeps first and is counted in R after its nap: what it counted on may be taken, or
-/// promised to others.
+/// A lane that sleeps first and is counted in R after its nap. The units that it relied on may be
+/// taken, or promised to others.
 class semaphore_that_reserves_after_sleep : public bulk_semaphore {
  public:
   explicit semaphore_that_reserves_after_sleep(u64& word) : bulk_semaphore{word}, raw_{word} {}
@@ -434,8 +435,8 @@ class semaphore_that_reserves_after_sleep : public bulk_semaphore {
       if (decided.what == state::step::keep_sleeping) continue;
       if (decided.what == state::step::sleep) {
         simt::pause(100);
-        raw_.fetch_sub(state::change(0, n), order::relaxed);  // whatever has come in between
-        // Counted now, and sure of its units: waits for them and decides nothing again.
+        raw_.fetch_sub(state::change(0, n), order::relaxed);  // takes n whatever came in between
+        // Counted now, and sure of its units: waits for them and does not decide again.
         for (;; simt::pause(20)) {
           seen = raw_.load(order::relaxed);
           if (state::available(seen) < n) continue;
@@ -466,7 +467,7 @@ class semaphore_with_relaxed_signal : public bulk_semaphore {
 enum class slip {
   none,
   keeps_what_is_beyond,    // what was taken beyond the units there stays taken
-  reserves_nothing,        // sleepers whom R does not count
+  reserves_nothing,        // sleepers that R does not count
   makes_one_too_many,      // a maker more than is missing
   forgets_that_it_sleeps,  // a maker stays counted in R
   relaxed_take,            // contents may be seen late
@@ -521,8 +522,8 @@ class sloppy_semaphore : public bulk_semaphore {
 enum class lapse {
   none,
   keeps_what_is_beyond,  // what was taken beyond the units there stays taken
-  reserves_nothing,      // sleepers whom R does not count
-  stays_reserved,        // who takes units stays counted in R
+  reserves_nothing,      // sleepers that R does not count
+  stays_reserved,        // a lane that takes units stays counted in R
   relaxed_take,          // contents may be seen late
   tells_nothing          // of units that others missed
 };

@@ -1,5 +1,5 @@
-// The semaphore's decisions without threads: against the paper's three counts kept apart, and in
-// every interleaving of a few lanes.
+// The semaphore's decisions without threads: compared with the paper's three separate counts, and
+// in every interleaving of a few lanes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 using namespace warpheap;
 using namespace warpheap::bulk_semaphore_state;
 
-/// Available, expected, reserved: what the word abbreviates.
+/// Available, expected, reserved: the counts that the word encodes.
 struct counts {
   i64 available, expected, reserved;
   u64 word() const { return change(available, expected - reserved); }
@@ -77,7 +77,7 @@ TEST(BulkSemaphoreState, SleepersMakeTheBatchesThatAreMissingAndNoMore) {
       for (i64 c = -3; c <= 3; ++c) {
         for (i64 x = -9; x <= 3; ++x) {
           u32 const makers = makers_among(change(c, x - c), sleepers, batch);
-          // Enough, unless all of us make one; and with one less there would be too few.
+          // Enough, unless every sleeper is a maker; one maker less would be too few.
           EXPECT_TRUE(x + i64{makers} * batch >= 0 || makers == sleepers);
           EXPECT_TRUE(makers == 0 || x + (i64{makers} - 1) * batch < 0);
         }
@@ -99,7 +99,7 @@ TEST(BulkSemaphoreState, WithdrawTakesThePromiseBackAndUnitsThatAreThere) {
   }
 }
 
-// --- every interleaving ---------------------------------------------------------------------------------------------
+// --- every interleaving ---
 
 constexpr u32 batch_units = 3;
 constexpr u32 model_lanes = 4;

@@ -1,5 +1,5 @@
-// The collective mutex between real lanes: one group inside at a time, until its last member has
-// left, whoever leaves when.
+// The collective mutex between real lanes: one group is inside at a time, until its last member has
+// left, in whatever order members leave.
 #include <gtest/gtest.h>
 
 #include <warpheap/platform/device_buffer.hpp>
@@ -44,11 +44,11 @@ WARPHEAP_DEVICE void work(protected_state* state, u32 name, u32 members) {
   count.store(before + members, order::relaxed);
 }
 
-/// How the members of a group go out.
+/// How the members of a group leave.
 enum class way_out { together, one_by_one, by_halves };
 
-/// Lanes meet whom they find, lock together, work by one of them, look around by all, and leave one
-/// way or another.
+/// Active lanes lock together, one of them works, all look around, and they leave one way or
+/// another.
 template <class Mutex>
 struct meet_inside {
   WARPHEAP_DEVICE void operator()(protected_state* states, u32 mutexes, u32 rounds, way_out how) const {
@@ -57,8 +57,8 @@ struct meet_inside {
       auto& state = states[(simt::lane_id() + round) % mutexes];
       Mutex const mutex{state.word};
       auto const group = mutex.lock_with_company();
-      // The last member works: what it does must get to the next group though the first one locked.
-      // Lanes of a group may be in different rounds: the leader's names it.
+      // The last member works, so that its writes must reach the next group though the first member
+      // locked. Lanes of a group may be in different rounds: the leader's round names the group.
       u32 const name = broadcast(group, 1 + round + rounds * static_cast<u32>(global_thread_index()));
       if (group.rank + 1 == group.size) work(&state, name, group.size);
       simt::sync_warp(group.mask);
@@ -153,7 +153,7 @@ struct meet_as_blocks {
         simt::pause(random.below(200));
         look(state, name);
         mutex.unlock();
-        simt::sync_block();  // who locks as a whole has nobody inside
+        simt::sync_block();  // a block that locks as a whole has no thread inside
       }
     }
   }
@@ -193,7 +193,7 @@ struct part_inside {
       mutex.unlock();
     } else {
       simt::pause(100);
-      // Those who are inside see that nobody else has come.
+      // The lanes inside see that no other lane has come.
       if (mutex.members() == 0) atomic_ref<u32>{state->intruders}.fetch_add(1, order::relaxed);
       mutex.unlock();
     }
@@ -256,8 +256,8 @@ struct shared_units {
   u32 made, taken, blind;
 };
 
-/// A group waits for as many units as it has lanes, by one call of one lane; what it takes is seen
-/// by all.
+/// A group waits for as many units as it has lanes, by one call of one lane; all of them see the
+/// contents.
 struct acquire_units_together {
   WARPHEAP_DEVICE void operator()(shared_units* shared, u32 batch) const {
     bulk_semaphore semaphore{shared->word};
@@ -300,8 +300,8 @@ using test::find_failing_schedule;
 enum class fault {
   none,
   first_opens,   // the first member that leaves opens the mutex
-  two_admitted,  // a group looks whether somebody is inside, and goes in later
-  nobody_waits,  // members go in though the one who locks has not
+  two_admitted,  // a group looks whether another is inside, and goes in later
+  nobody_waits,  // members go in though the lane that locks has not
   relaxed_admission,
   relaxed_leave
 };

@@ -232,7 +232,8 @@ class broken_semaphore : public counting_semaphore {
   }
 
   void signal(u32 n) const {
-    // Adds to what it read before: what came meanwhile is gone, and a sleeper may wait for it.
+    // Adds to the value that it read before: changes in between are lost, and a sleeper may wait
+    // for them.
     if constexpr (Fault == fault::signal_forgets_sleepers) raw_.store(raw_.load(order::relaxed) + n, order::release);
     else counting_semaphore::signal(n);
   }

@@ -1,4 +1,4 @@
-// Passes that are shared: what an outcome covers, and for whom.
+// Passes that are shared: what an outcome covers, and for which searches.
 #include <gtest/gtest.h>
 
 #include <warpheap/platform/device_buffer.hpp>
@@ -27,7 +27,7 @@ TEST(PassSize, SaysWhatAnOutcomeCovers) {
   }
 }
 
-/// One lane: what a pass says, asked by those who began before and after it, of sizes below and
+/// One lane: the answers of a pass to searches that began before and after it, for sizes below and
 /// above.
 struct ask_around {
   WARPHEAP_DEVICE void operator()(u64* words, u32* answers) const {
@@ -52,8 +52,8 @@ TEST(SharedPass, AnswersThoseWhoBeganBeforeIt) {
 }
 
 /// Even lanes clear a word each, by a relaxed operation, tell nobody, and begin a pass. Odd lanes
-/// begin a pass and look at all words. Whoever drew a larger number than a lane that cleared its
-/// word before it drew, sees the word cleared.
+/// begin a pass and look at all words. A lane sees a word cleared if the lane that cleared it drew
+/// a smaller number afterwards.
 struct clear_and_look {
   WARPHEAP_DEVICE void operator()(u64* words, u32* rooms, u64* numbers, u32* unseen) const {
     u32 const me = static_cast<u32>(global_thread_index()), lanes = simt::grid_dim() * simt::block_dim();

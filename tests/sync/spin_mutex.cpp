@@ -22,7 +22,7 @@ struct protected_state {
   u32 word;
   u32 count;    // sections
   u32 inside;   // lanes
-  u32 crowded;  // sections in which somebody else was inside
+  u32 crowded;  // sections in which another lane was inside
   u32 refused;  // try_lock
 };
 

@@ -29,14 +29,14 @@ struct tally {
   u32 late;       // looks at a record that had been reclaimed
   u32 retired;    // records
   u32 reclaimed;  // by callbacks
-  u32 delegated;  // barriers that somebody else ran
+  u32 delegated;  // barriers that another lane ran
   u32 kept;       // own records that a full barrier's caller found not reclaimed
   u32 visits;     // that callbacks found in their records
 };
 
 WARPHEAP_DEVICE void count(u32& total, u32 more = 1) { atomic_ref<u32>{total}.fetch_add(more, order::relaxed); }
 
-/// What callbacks do: the record is another's from here on.
+/// The callback: the record is another lane's from here on.
 struct reclaim_record {
   tally* total;
 
@@ -51,7 +51,7 @@ struct reclaim_record {
   }
 };
 
-/// What everybody shares: `places` pointers to records, and records to put there.
+/// What all lanes share: `places` pointers to records, and records to put there.
 struct arena {
   srcu_state state;
   u64 places[2];  // index of the record there
@@ -129,7 +129,7 @@ bool is_sound(launch_shape shape, u32 rounds, u32 readers_a_writer, use how, tal
     sound = sound && all[i].reclaimed == (retired ? 1 : 0);
     visits += retired ? 0 : all[i].visits;
   }
-  // U3: nobody reads what is being reclaimed, and all reads are over by then
+  // U3: no lane reads what is being reclaimed, and all reads are over by then
   sound = sound && visits == done.read;
   sum.read += done.read;
   sum.retired += done.retired;
@@ -187,8 +187,8 @@ TEST(Srcu, SectionsMayNestAcrossEpochs) {
   });
 }
 
-/// A reader that stays while writers come and go: all but the one who waits for it are told to
-/// leave at once.
+/// A reader that stays while writers come and go: all writers but the one that waits for the reader
+/// are told to leave at once.
 struct wait_for_one_reader {
   WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, u32* steps, tally* total) const {
     srcu const guard{*state};
@@ -242,7 +242,7 @@ enum class fault {
   relaxed_read_unlock,
   relaxed_flip,
   relaxed_retire,
-  hasty_walk  // the end of a batch is where a link is not written yet
+  hasty_walk  // takes a link that is not written yet for the end of a batch
 };
 
 template <fault Fault>

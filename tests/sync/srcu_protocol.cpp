@@ -1,5 +1,5 @@
-// SRCU's protocol in every interleaving of a few lanes: readers that look at what is behind a
-// pointer, and writers that replace it, retire what was there and ask for a barrier. A twin is the
+// SRCU's protocol in every interleaving of a few lanes: readers that look at the node behind a
+// pointer, and writers that replace it, retire the old node and ask for a barrier. A twin is the
 // same list of steps in another order.
 #include <gtest/gtest.h>
 
@@ -50,21 +50,21 @@ enum class op : u8 {
   enter,
   enter_blind,   // be counted there, whatever the epoch is by now
   switch_side,   // to the other counter, and the same question
-  look,          // hold what is behind the pointer
-  leave,         // let go and be counted no more
+  look,          // hold the node behind the pointer
+  leave,         // let go and be no longer counted
   unlink,        // put a node of our own there
-  push,          // queue what was there
+  push,          // queue the old node
   announce,      // set pending; a conditional barrier ends here if it was set
   lock,          // blocks while another holds the mutex
   clear,         // pending
   detach,        // the queue
   flip,          // the epoch
   wait,          // blocks while the old epoch has readers
-  wait_batches,  // blocks while somebody is reclaiming
+  wait_batches,  // blocks while another lane is reclaiming
   start,         // count our batch as running
   unlock,
   reclaim,
-  finish  // and no longer
+  finish  // count it no longer
 };
 using program = std::vector<op>;
 
@@ -78,7 +78,7 @@ constexpr u32 most_lanes = 5;
 
 struct lane_step {
   u8 at = 0;     // step
-  u8 side = 0;   // of a reader; of a barrier the one it waits for
+  u8 side = 0;   // of a reader; of a barrier: the side it waits for
   u8 node = 0;   // held by a reader, unlinked by a writer; 0 is none
   u8 batch = 0;  // nodes that we detached, a bit each
   u8 idle = 0;   // a barrier that found no batch, and need not wait

@@ -1,4 +1,4 @@
-// Groups of lanes agree on who they are, and a counter gives every lane its own number.
+// Lanes agree on the members of their group, and a counter gives every lane its own number.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -39,7 +39,8 @@ WARPHEAP_DEVICE member member_of(lane_group const& group, u32 key) {
           broadcast(group, lane)};
 }
 
-/// Lanes diverge by `key`, meet whom they find, and tell the leader's lane number round.
+/// Lanes diverge by `key`, form groups with the active lanes, and broadcast the leader's lane
+/// number.
 struct meet_by_branch {
   WARPHEAP_DEVICE void operator()(u32 keys, member* members) const {
     auto const key = simt::lane_id() % keys;
@@ -145,8 +146,8 @@ TEST(WarpAggregate, LanesWithDifferentCountersDoNotMix) {
   expect_every_number_drawn_once<u64>(7);
 }
 
-/// Every lane has bits of its own, and bits that others of its group have too; the leader tells of
-/// all.
+/// Every lane has bits of its own, and bits that others of its group have too; the leader has the
+/// union.
 template <class Bits>
 struct unite_bits {
   WARPHEAP_HOST_DEVICE static Bits bits_of(u32 lane) {

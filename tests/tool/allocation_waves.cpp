@@ -1,6 +1,5 @@
-// two_phase, scaling and prefix_sum on the host backend: what they count is what they did, and none
-// calls a broken allocator
-// sound.
+// two_phase, scaling and prefix_sum on the host backend: their counts are right, and none calls a
+// broken allocator sound.
 #include <gmock/gmock.h>
 
 #include "backend/backend.hpp"
@@ -31,7 +30,7 @@ bench::request small_request() {
   return asked;
 }
 
-/// Of a size, and of no range.
+/// With a size, and without a range.
 bench::request request_of_two_phase() {
   auto asked = small_request();
   asked.ranges.clear();
@@ -43,7 +42,7 @@ std::vector<bench::result> run(char const* scenario, bench::request const& asked
   return make_host_backend()->bench(scenario, allocator, asked);
 }
 
-/// What two_phase must come to, if no call fails: every step of every thread, one after the other.
+/// The expected mallocs of two_phase, if no call fails: every step of every thread in turn.
 u64 mallocs_of(bench::request const& asked, divergence kind) {
   u64 mallocs = 0;
   auto const share = [](double part) { return static_cast<u64>(part * 4294967296.0); };
@@ -82,9 +81,9 @@ TEST(TwoPhase, MakesTheSameCallsInOneKernelAndInAKernelAStep) {
   }
 }
 
-// With the paper's shares p = 0.95 and q = 0.55, and h who hold a block: h' = h (1 - q) + (1 - h) p
-// in even steps, and p and q exchanged in odd ones. That tends to 0.9 after an even step, and 0.1
-// after an odd one.
+// With the paper's shares p = 0.95 and q = 0.55, and h the share of threads that hold a block: h' =
+// h (1 - q) + (1 - h) p in even steps, and p and q exchanged in odd ones. That tends to 0.9 after
+// an even step, and 0.1 after an odd one.
 TEST(TwoPhase, AllocatesInWaves) {
   auto asked = request_of_two_phase();
   asked.threads = 1 << 14;
@@ -118,7 +117,7 @@ TEST(TwoPhase, DrawsAlikeWithinAUnitAndApartBetweenUnits) {
 TEST(TwoPhase, TakesSharesOfItsOwn) {
   auto asked = request_of_two_phase();
   asked.allocate_shares = {1, 0};
-  asked.free_shares = {0, 1};  // everybody in step: a malloc in even steps, a free in odd ones
+  asked.free_shares = {0, 1};  // all in step: a malloc in even steps, a free in odd ones
   auto const rows = run("two_phase", asked);
   for (auto const& row : rows) {
     EXPECT_EQ(row.operations, 700 * 8);
@@ -141,14 +140,14 @@ TEST(TwoPhase, CountsWhatFailed) {
   }
 }
 
-// Each malloc draws its size from the range, apart from all others, and evenly: the sum of what
-// they get is that of their draws.
+// Each malloc draws its size from the range, independently and evenly: the bytes that threads get
+// are the sum of their draws.
 TEST(TwoPhase, DrawsASizeForEachMallocOfARange) {
   auto asked = small_request();
   asked.sizes = {};
   asked.ranges = {{100, 400}};
   asked.allocate_shares = {1, 0};
-  asked.free_shares = {0, 1};  // everybody in step: thread i's call c in step 2 c
+  asked.free_shares = {0, 1};  // all in step: thread i's call c in step 2 c
   bench::size_draw const draw{100, 301, asked.seed};
   double bytes = 0;
   u32 least = 400, most = 100;

@@ -1,4 +1,4 @@
-// What the names of allocators stand for that are more than the name of a creation policy.
+// The meaning of allocators' names that are more than the name of a creation policy.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -18,7 +18,7 @@ std::vector<std::string> policies_of(std::string const& name) {
   });
 }
 
-/// The share of the pool that blocks of `bytes` get, by the time of the first nullptr.
+/// The share of the pool in blocks of `bytes` at the first nullptr.
 double utilisation_of(std::string const& name, u64 bytes, u64 pool_bytes = u64{1} << 20) {
   bench::request asked;
   asked.pool_bytes = pool_bytes;
@@ -67,8 +67,8 @@ TEST(AllocatorNames, OfBlocksOf8BytesLoseNoHalfOfThem) {
   EXPECT_GT(utilisation_of("throughput_8", 8), 0.9);
 }
 
-// One of 16 blocks of 2 KiB is the bin's header; where bins end at 1 KiB, 2 KiB are a page of
-// TBuddy's.
+// One of 16 blocks of 2 KiB is the bin's header. Where bins end at 1 KiB, a block of 2 KiB is a
+// page of TBuddy's.
 TEST(AllocatorNames, OfWideBinsTo2048BytesPayForAHeader) {
   EXPECT_DOUBLE_EQ(utilisation_of("throughput_wide", 2048), 1);
   double const with_headers = utilisation_of("throughput_wide_2048", 2048, u64{32} << 20);

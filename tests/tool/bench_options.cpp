@@ -22,7 +22,7 @@ bench_option const& option_called(std::string const& name) {
   throw std::out_of_range{name};
 }
 
-/// A moment's work for the scenario, of which every option that it uses shows in its rows.
+/// A short request for the scenario, whose rows show every option that it uses.
 bench::request request_of(std::string const& scenario) {
   bench::request asked;
   asked.pool_bytes = u64{2} << 20;
@@ -40,7 +40,7 @@ bench::request request_of(std::string const& scenario) {
   asked.left_shares = {0.5};
   asked.page_shares = {0.5};
   asked.kernels = 16;  // as many as fill_level makes without
-  // So many that the pool is as large as it may be.
+  // Enough that the pool is as large as it may be.
   if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn") asked.threads = 4000;
   return asked;
 }
@@ -83,7 +83,7 @@ std::map<std::string, change> const changes{
 
 using shape = std::vector<std::tuple<std::string, std::vector<std::pair<std::string, u64>>, size_t>>;
 
-/// What rows say besides the measurements: operations, parameters, and how many times there are.
+/// The rows without the measurements: operations, parameters, and how many times there are.
 shape shape_of(backend const& on, std::string const& scenario, bench::request const& asked) {
   auto rows = on.bench_floor(scenario, asked);
   for (auto const& row : on.bench(scenario, scenario == "head_replacement" ? "halloc" : "slab_bitmap", asked))

@@ -1,4 +1,4 @@
-// Ratios of what allocators take for one job, and the first thing that is wrong.
+// Ratios of allocators' times for one job, and the first thing that is wrong.
 #include "comparison.hpp"
 
 #include <gmock/gmock.h>

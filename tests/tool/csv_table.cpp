@@ -1,4 +1,4 @@
-// The reader of tables: what it accepts, and the one line it says of what it does not.
+// The reader of tables: what it accepts, and its one line about what it refuses.
 #include "csv_table.hpp"
 
 #include <gmock/gmock.h>

@@ -14,8 +14,8 @@ using testing::IsEmpty;
 
 constexpr u64 mebibyte = u64{1} << 20;
 
-/// Edges from a few hubs to everyone, and a ring: lists that a lane serves next to lists that take
-/// a warp.
+/// Edges from a few hubs to all vertices, and a ring: lists that a lane serves next to lists that
+/// take a warp.
 edge_list hubs_and_ring(u32 vertices) {
   edge_list graph{vertices, false, {}};
   for (u32 hub = 0; hub < 3; ++hub)
@@ -29,7 +29,7 @@ graph_outcome build(edge_list const& graph, graph_settings const& settings) {
                      keys_of(graph), settings, [](std::string const&, u64, u64) {});
 }
 
-/// Those that serve blocks of so many bytes.
+/// Names of the allocators that serve blocks of `bytes`.
 std::vector<std::string> allocators_of(u64 bytes) {
   std::vector<std::string> names;
   for (auto const& each : make_host_backend()->allocators())
@@ -100,7 +100,7 @@ TEST(DynamicGraph, ShrinksListsThatEmptyAndFreesEmptyOnes) {
   EXPECT_THAT(graph->fault(), IsEmpty());
 }
 
-/// A graph that is sound, but for what a test breaks.
+/// A sound graph except for the fault that a test adds.
 class breaking_graph : public dynamic_graph {
  public:
   explicit breaking_graph(u32 vertices)
@@ -116,7 +116,7 @@ class breaking_graph : public dynamic_graph {
   std::unique_ptr<dynamic_graph> sound_;
 };
 
-/// The groups, or lists, without the last edge of the last.
+/// The groups, or lists, without the last edge of the last one.
 template <class Groups>
 Groups without_the_last(Groups from) {
   from.targets.pop_back();
@@ -124,7 +124,7 @@ Groups without_the_last(Groups from) {
   return from;
 }
 
-/// What is said of a graph of the class `Broken`.
+/// The fault reported of a graph of the class `Broken`.
 template <class Broken>
 std::string fault_of(u32 rounds = 1) {
   auto const graph = hubs_and_ring(400);
@@ -136,7 +136,7 @@ std::string fault_of(u32 rounds = 1) {
 
 TEST(DynamicGraph, ThatIsBrokenIsFoundOut) {
   EXPECT_THAT(fault_of<breaking_graph>(), IsEmpty());
-  // Of two entries of the last vertex's list one overwrote the other.
+  // Of two entries of the last vertex's list one overwrites the other.
   struct swaps_targets : breaking_graph {
     using breaking_graph::breaking_graph;
     adjacency_lists read() const override {

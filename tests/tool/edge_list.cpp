@@ -1,5 +1,5 @@
-// Batches of edges, the graph that is made where none is given, and the reference that a dynamic
-// graph is compared with.
+// Batches of edges, the graph that is made if none is given, and the reference that a dynamic graph
+// is compared with.
 #include "edge_list.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// head_replacement on the host backend: where heads must be replaced they are, where blocks fit
-// into the heads none is, and a broken allocator is not called sound.
+// head_replacement on the host backend: heads are replaced where they must be, none is where blocks
+// fit into the heads, and a broken allocator is not called sound.
 #include "bench/head_replacement.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,4 @@
-// Ctrl-C and its kin: what was finished is shown, what was there stays, and the parent sees the
-// signal.
+// Ctrl-C and the like: finished rows are shown, old files stay, and the parent sees the signal.
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -54,7 +53,7 @@ class running {
     close(terminal_);
   }
 
-  /// Whether `text` appeared on the terminal before the program ended, or a minute was over.
+  /// Whether `text` appeared on the terminal before the program ended or a minute was over.
   bool shows(std::string const& text) {
     while (seen_.find(text) == std::string::npos)
       if (!read_some()) return false;
@@ -80,7 +79,7 @@ class running {
     pollfd wanted{terminal_, POLLIN, 0};
     if (poll(&wanted, 1, 60'000) <= 0) return false;
     char text[1024];
-    // an error: nobody has the other end any more
+    // an error: the other end is closed
     auto const size = read(terminal_, text, sizeof text);
     if (size > 0) seen_.append(text, static_cast<size_t>(size));
     return size > 0;

@@ -1,6 +1,6 @@
-// The join on the host backend: the tuples that a nested loop finds, whatever the tables, the
-// pages, the partitions, the allocator and the schedule; what is wrong is noticed, and a pool that
-// runs out does no harm.
+// The join on the host backend finds the tuples of a nested loop, whatever the tables, the pages,
+// the partitions, the allocator and the schedule. Faults are noticed, and a pool that runs out does
+// no harm.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -299,7 +299,7 @@ TEST(Join, RefusesPagesThatAnAllocatorDoesNotServe) {
   EXPECT_THROW(run(table, table, "nobody"), usage_error);
 }
 
-/// Hands out a block that it has handed out before, now and then.
+/// Now and then hands out a block that it has handed out before.
 class doubling : public creation::slab_bitmap<> {
  public:
   doubling() = default;
@@ -344,7 +344,7 @@ TEST(Join, NoticesAResultThatIsNotTheReferences) {
   EXPECT_THAT(fault(0, 1), HasSubstr("checksums differ"));
 }
 
-// What a checksum must tell apart, of results of the same number of tuples.
+// Results of the same number of tuples that a checksum must tell apart.
 TEST(Join, ChecksumsTellResultsApart) {
   auto const build = random_table(60, 10, 1), probe = random_table(60, 10, 2);
   auto const right = pairs_of(build, probe);

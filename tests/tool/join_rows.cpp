@@ -1,5 +1,5 @@
-// Rows of a join on their way to the host: each once, whatever the windows they are copied in, and
-// by any kind of chain.
+// Rows of a join on their way to the host: each once, for windows of any size and any kind of
+// chain.
 #include <gmock/gmock.h>
 
 #include <map>

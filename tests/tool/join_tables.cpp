@@ -1,4 +1,4 @@
-// Tables made of a seed: as many tuples, partners and repetitions as were asked for.
+// Tables made from a seed: as many tuples, partners and repetitions as were asked for.
 #include "join_tables.hpp"
 
 #include <gmock/gmock.h>

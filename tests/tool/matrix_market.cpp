@@ -1,4 +1,4 @@
-// The reader of Matrix Market files: what it accepts, and the one line it says of what it does not.
+// The reader of Matrix Market files: what it accepts, and its one line about what it refuses.
 #include "matrix_market.hpp"
 
 #include <gmock/gmock.h>
@@ -118,8 +118,8 @@ TEST(MatrixMarket, ReadsLongFilesInPieces) {
 }
 
 TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
-  // Two lines more are behind every fifth entry: of those before line 300,000, where it would be
-  // without, 59,999.
+  // Two more lines follow every fifth entry. 59,999 such pairs come before the entry that would be
+  // in line 300,000 without them.
   u64 const entries = 400'000, line = 300'000, there = line + 2 * (line / 5);
   auto const bad = [&](u64 promised, std::string const& odd) {
     return fault_of(long_text(entries, promised, line + 1, odd));

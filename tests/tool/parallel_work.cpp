@@ -1,5 +1,5 @@
 // Work on all cores: every task once, the same results by any number of threads, and the results
-// that one thread would have come to by the plainest way.
+// that one thread would reach in the plainest way.
 #include "parallel_work.hpp"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST_P(ParallelWork, ThrowsWhatATaskThrewAndStartsNoMore) {
   auto const fail_in_third = [&](u64 task) {
     ++done;
     if (task == 2) throw std::runtime_error{"third"};
-    // So that a thread that fails is long done before the others are through, whenever it runs.
+    // So a thread that fails is done long before the others, whenever it runs.
     if (task > 2) std::this_thread::sleep_for(std::chrono::microseconds{100});
   };
   EXPECT_THROW(parallel_work{}.pass(1'000'000, fail_in_third), std::runtime_error);

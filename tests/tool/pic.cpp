@@ -1,6 +1,6 @@
-// The plasma on the host backend: nothing is lost while frames come and go, physics is what it
-// should be and the same for every allocator, what is wrong is noticed, and a pool that runs out
-// does no harm.
+// The plasma on the host backend: nothing is lost while frames are taken and freed, physics is
+// right and the same for every allocator, faults are noticed, and a pool that runs out does no
+// harm.
 #include <gmock/gmock.h>
 
 #include "backend/pic/simulation.hpp"
@@ -49,7 +49,7 @@ TEST(Pic, KeepsParticlesEnergyAndMomentumWithEveryAllocator) {
     EXPECT_NEAR(figure(move, "mallocs_a_step"), 16, 1) << allocator.name;
     EXPECT_NEAR(figure(move, "frees_a_step"), 16, 1) << allocator.name;
     EXPECT_GT(figure(move, "moved_share"), 0.02);
-    // Not about the same: the same, to the last bit of every particle.
+    // Not approximately: equal to the last bit of every particle.
     EXPECT_TRUE(state == 0 || state == made.state) << allocator.name;
     state = made.state;
   }
@@ -89,8 +89,8 @@ TEST(Pic, RunsWithAnyNumberOfSpeciesAndSizeOfFrames) {
     }
 }
 
-// A hole behind the last particle of a list's own frames was filled twice, once it had more holes
-// than movers in a row.
+// A hole behind the last particle of a list's own frames was filled twice, once the list had more
+// holes than movers in a row.
 TEST(Pic, FillsEachHoleOnce) {
   auto settings = small_plasma();
   settings.cells_y = 16;
@@ -110,7 +110,7 @@ TEST(Pic, StreamsThroughEachOtherMakeWaves) {
   EXPECT_GT(figure(made.results[0], "field_growth"), 10);
 }
 
-/// Forces twice as strong in one direction: no field makes that good.
+/// Forces twice as strong in one direction: no field compensates that.
 struct one_sided_pusher {
   static pic::vector accelerate(pic::vector velocity, pic::vector field, float time) {
     float const twice = field.x > 0 ? 2 : 1;
@@ -127,7 +127,7 @@ struct heating_pusher {
   }
 };
 
-/// Velocities that are no numbers.
+/// Velocities that are NaN.
 struct dividing_pusher {
   static pic::vector accelerate(pic::vector velocity, pic::vector field, float time) {
     return {velocity.x + 0 / (time - time), field.y};
@@ -175,7 +175,7 @@ TEST(Pic, SaysWhatFoundNoMemoryAndLosesNothing) {
   auto settings = small_plasma();
   settings.species = 8;
   settings.particles_per_cell = 2;
-  // 128 frames: 64 lists of one frame, and as many again for those who arrive
+  // 128 frames: 64 lists of one frame, and as many again for arrivals
   settings.pool_bytes = mebibyte;
   auto const enough = make_host_backend()->pic("slab_bitmap", settings);
   EXPECT_THAT(enough.results[0].fault, IsEmpty());
@@ -183,7 +183,7 @@ TEST(Pic, SaysWhatFoundNoMemoryAndLosesNothing) {
   auto const made = make_host_backend()->pic("slab_bitmap", settings);
   EXPECT_THAT(made.results[0].fault, HasSubstr("times a particle found no memory in its new super cell"));
   EXPECT_GT(made.results[0].failures, 0u);
-  // Where particles are listed changes nothing else.
+  // Which list a particle is in changes nothing else.
   settings.pool_bytes = 8 * mebibyte;
   auto const roomy = make_host_backend()->pic("slab_bitmap", settings);
   EXPECT_THAT(roomy.results[0].fault, IsEmpty());

@@ -1,5 +1,5 @@
-// The program as a process: what it is given, and what comes out. WARPHEAP_TOOL names it; without
-// that, tests are skipped.
+// The program as a process: its input, and its output. WARPHEAP_TOOL names it; without that, tests
+// are skipped.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -41,14 +41,14 @@ class program_test : public testing::Test {
     program = path;
   }
 
-  /// What a shell makes of `command`.
+  /// The outcome of `command` in a shell.
   outcome run_shell(std::string const& command) const {
     auto const out = folder / "out", err = folder / "err";
     int const status = std::system((command + " >'" + out.string() + "' 2>'" + err.string() + "'").c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
   }
 
-  /// The program's; `arguments` may end with what a shell redirects.
+  /// The program's outcome; `arguments` may end with a shell's redirections.
   outcome run(std::string const& arguments) const { return run_shell("'" + program + "' " + arguments); }
 
   std::string write(std::string const& name, std::string const& text) const {

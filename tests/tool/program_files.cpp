@@ -1,5 +1,5 @@
 // Files that the program reads and writes: standard input, compressed files, quoted tables, and
-// rows that were joined.
+// joined rows.
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

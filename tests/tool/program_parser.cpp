@@ -1,5 +1,5 @@
-// What the program says of its options: help, what was typed wrong, a shell's completion, and the
-// manual page.
+// What the program says of its options: help, typing errors, a shell's completion, and the manual
+// page.
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -79,8 +79,8 @@ TEST_F(ProgramParser, HelpFitsATerminalAndNamesTheCommand) {
   }
 }
 
-// What help said of the default, of files beside made tables, and of a pool that runs out
-// contradicted what join did.
+// Help contradicted what join did: about the default, files beside made tables, and a pool that
+// runs out.
 TEST_F(ProgramParser, HelpOfJoinDoesNotContradictItself) {
   auto const text = std::regex_replace(run("join --help").out, std::regex{"\\s+"}, " ");
   EXPECT_THAT(text, HasSubstr("(default direct,slab_bitmap)"));

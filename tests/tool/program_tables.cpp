@@ -18,7 +18,7 @@ using ProgramTables = program_test;
 
 constexpr size_t widest = 120;
 
-/// Lines of `text` that are wider than a terminal is taken to be.
+/// Lines of `text` that are wider than a terminal's assumed width.
 std::string too_wide(std::string const& text) {
   std::istringstream lines{text};
   std::string found;
@@ -27,7 +27,7 @@ std::string too_wide(std::string const& text) {
   return found;
 }
 
-/// Options of `scenario`, all that it uses of some.
+/// Those of some options that `scenario` uses.
 std::string options_of(std::string const& scenario) {
   bool const is_of_slots = scenario == "fill_level" || scenario == "long_churn";
   std::map<std::string, std::string> const values{{"--allocator", "slab_bitmap,halloc,ring_buffer"},

@@ -118,7 +118,7 @@ TEST(Scenarios, ExhaustAsksForExactlyThePool) {
     EXPECT_EQ(results[i].operations, static_cast<double>(threads - results[i].failures));
     EXPECT_THAT(results[i].parameters, testing::Contains(std::pair{std::string{"pool_bytes"}, pools[i]}));
   }
-  // A page for what is smaller than one; and nothing is lost from there on.
+  // A page for each block smaller than one; from there on nothing is lost.
   EXPECT_EQ(results[0].failures, pools[0] / 64 - pools[0] / 4096);
   EXPECT_EQ(results[1].failures, pools[1] / 4096);
   EXPECT_THAT(results[1].figures, testing::Contains(testing::Pair("failed_share", 0.5)));
@@ -237,7 +237,7 @@ TEST(Scenarios, SemaphoreMeasuresEveryWaitByEveryNumberOfThreads) {
     EXPECT_EQ(rows[i].operations, threads);
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("shapes", threads == 1 ? 1u : 2u)));
-    // A leader that was served in part may have others make a batch early.
+    // A leader that was served in part may make other lanes begin a batch early.
     u64 const needed = (threads + 6) / 7;
     auto const batches = static_cast<double>(needed);
     if (i % 4 == 3) {
@@ -319,14 +319,14 @@ TEST(Scenarios, RcuDelegationMeasuresThreeBarriersByThreadsAndReaders) {
   }
 }
 
-/// Gives everybody a unit and makes none.
+/// Gives every lane a unit and makes none.
 struct generous_semaphore {
   static constexpr char const* name = "generous";
   static constexpr char const* operation = "wait";
   static constexpr bool makes_no_more = true;
   static void take_unit(u64&, u32, bench::batch_maker) {}
 };
-/// Makes a batch for everybody.
+/// Makes a batch for every lane.
 struct wasteful_semaphore {
   static constexpr char const* name = "wasteful";
   static constexpr char const* operation = "wait";
@@ -336,7 +336,7 @@ struct wasteful_semaphore {
     bulk_semaphore{word}.signal(batch - 1, 0);
   }
 };
-/// Loses what its makers keep for others.
+/// Loses the units that its makers keep for others.
 struct losing_semaphore {
   static constexpr char const* name = "losing";
   static constexpr char const* operation = "wait";
@@ -356,7 +356,7 @@ TEST(Scenarios, SemaphoreFindsBrokenOnes) {
   EXPECT_EQ(fault_of(bench::semaphore_of<losing_semaphore, sound>(asked)), "units were lost");
 }
 
-/// Lets everybody in, and has what is read before written after a pause.
+/// Lets every lane in, and makes each write a value that it read before a pause.
 struct open_mutex {
   static constexpr char const* name = "open";
   template <class Work>
@@ -378,7 +378,7 @@ struct lazy_group {
     mutex.unlock(group.mask);
   }
 };
-/// Keeps the mutex for good.
+/// Never unlocks the mutex.
 struct kept_mutex {
   static constexpr char const* name = "kept";
   template <class Work>
@@ -400,7 +400,7 @@ TEST(Scenarios, CollectiveMutexFindsBrokenOnes) {
   EXPECT_EQ(fault_of(bench::mutexes<kept_mutex, sound>(asked)), "the mutex is locked when all have left");
 }
 
-/// Adds one for all lanes, and gives each of them what should be one lane's.
+/// Adds one for all lanes, and gives each of them the number of a single lane.
 struct adding_once : bench::by_each_lane {
   static constexpr char const* name = "once";
   static u32 add(u32 lanes, u32& word) {
@@ -504,7 +504,8 @@ TEST(Scenarios, PolicyOverheadGoesAroundThePoliciesForEveryOtherLaunch) {
   EXPECT_EQ(results.front().fault, "");
   u64 const timed = (1 + asked.repeat) * bench::policy_overhead_at<counted>::turns;
   u64 const burst_calls = (bench::warm_up_rounds + timed + 1) * asked.threads;
-  // A round of churn has at most that many calls of malloc, one checked, the others timed.
+  // A round of churn makes at most this many calls of malloc; one round is checked, the others
+  // timed.
   u64 const churn_calls = counting_distribution::calls - burst_calls;
   EXPECT_GT(churn_calls, (2 + asked.repeat) * asked.threads);
   EXPECT_EQ(churn_calls % (2 + asked.repeat), 0u);

@@ -48,7 +48,8 @@ TEST(Crowd, MeasuresWhatFitsInNineTenthsOfThePool) {
     char const* operation;
     u64 bytes, threads;
   };
-  // 16 of 256 KiB are the whole pool, but of a mixed crowd four ask for so much; 33 would be nine.
+  // 16 of 256 KiB are the whole pool, but in a mixed crowd only four threads ask for that; of 33,
+  // nine would.
   std::vector<expected> const wanted = {
       {"malloc", 64 * kib, 1},         {"free", 64 * kib, 1},          {"malloc", 64 * kib, 16},
       {"free", 64 * kib, 16},          {"mixed malloc", 64 * kib, 16}, {"mixed free", 64 * kib, 16},

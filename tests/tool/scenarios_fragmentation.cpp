@@ -1,5 +1,5 @@
 // fragmentation: what it counts is what is held and what is left to be had, the seed alone decides
-// who survives, and no broken allocator is called sound.
+// which blocks survive, and no broken allocator is called sound.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -108,7 +108,7 @@ TEST(Fragmentation, SeesPairsOfPagesThatSurvivorsKeepApart) {
   asked.levels = {1};
   auto const rows = make_host_backend()->bench("fragmentation", "tbuddy", asked);
   ASSERT_THAT(rows, SizeIs(3));
-  // Of 512 pairs of pages a quarter lost both.
+  // Of 512 pairs of pages, a quarter lost both pages.
   EXPECT_EQ(figures_of_row(rows[1])["at_best"], 256);
   EXPECT_NEAR(figures_of_row(rows[1])["got"], 128, 30);
   EXPECT_EQ(figures_of_row(rows[2])["got"], 0);

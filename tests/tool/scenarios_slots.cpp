@@ -1,5 +1,5 @@
-// fill_level and long_churn, and the load that both play: sizes and levels are what they say, what
-// is counted is what was done, and no broken allocator is called sound.
+// fill_level and long_churn, and the load that both run: sizes and levels are as stated, counts are
+// right, and no broken allocator is called sound.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -229,7 +229,7 @@ TEST(FillLevel, AsksForMoreThanThereIs) {
     EXPECT_EQ(figures["unfilled"], one_mib / 256);
     EXPECT_GT(figures["held_share"], 0.95) << "the pool is full";
     EXPECT_LE(figures["held_share"], 1);
-    // A quarter of the slots asks, of which about half gave a block back just before.
+    // A quarter of the slots asks; about half of these gave a block back just before.
     EXPECT_NEAR(figures["failed_share"], 0.5, 0.1);
   }
 }
@@ -385,7 +385,7 @@ TEST(BrokenAllocators, AreCaughtByBlocksThatLiveAcrossKernels) {
   expect_fault(bench::long_churn(broken<leaking>(), asked), "blocks lost");
 }
 
-/// What goes wrong after the checked steps is found when the slots are emptied.
+/// Faults after the checked steps are found when the slots are emptied.
 template <class Creation>
 std::string fault_after_timed_steps() {
   using allocator_type =

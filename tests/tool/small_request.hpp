@@ -1,4 +1,4 @@
-// What a scenario is asked where a moment must do.
+// A request of a scenario that must be done in a moment.
 #pragma once
 
 #include "bench/plain.hpp"

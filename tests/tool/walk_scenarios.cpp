@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 std::map<std::string, double> figures_of(bench::result const& row) { return {row.figures.begin(), row.figures.end()}; }
 
-/// Within what 320 threads' steps vary by: their mean by a seventeenth, and five times that is
-/// allowed.
+/// The tolerance is the spread of 320 threads' steps: their mean varies by a seventeenth, and five
+/// times that is allowed.
 TEST(WalkScenarios, RandomWalkTakesTheStepsOfTheTheory) {
   bench::request asked;
   asked.pool_bytes = u64{32} << 20;  // 131,072 pages
@@ -70,7 +70,7 @@ TEST(WalkScenarios, RandomWalkCorrelatesStepsAndTimesInTheLastRowOfEachKind) {
   ASSERT_THAT(corw, testing::SizeIs(10));
   EXPECT_DOUBLE_EQ(figures_of(rows[38])["was_time_correlation"], bench::correlation_of(corw)->coefficient);
   asked.workers = {64};
-  // As many threads have the same places in a queue, whatever is free: nothing rises there.
+  // Whatever is free, the threads have the same places in a queue: steps do not rise there.
   EXPECT_EQ(figures_of(bench::random_walk(asked).back()).count("tas_time_correlation"), 0u);
 }
 

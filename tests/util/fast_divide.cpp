@@ -1,5 +1,5 @@
-// Where division by multiplication could go wrong: at the multiples of the divisor and just below,
-// near the bound.
+// Where division by multiplication could go wrong: at the multiples of the divisor and just below
+// them, near the bound.
 #include <gtest/gtest.h>
 
 #include <vector>

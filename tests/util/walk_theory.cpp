@@ -1,4 +1,4 @@
-// The closed forms of random walks against walks: threads one after the other on a random
+// The closed forms of random walks against simulated walks: threads one after the other on a random
 // occupancy, with no allocator.
 #include "warpheap/util/walk_theory.hpp"
 
@@ -120,7 +120,7 @@ TEST(WalkTheory, SaysHowManyWordsAreLookedAt) {
     EXPECT_NEAR(seen.tas / theory::word_thread_steps(of), 1, 0.04) << percent;
     EXPECT_LT(seen.was, 1.05 * theory::word_warp_steps(of)) << percent;
   }
-  // Where all that is free is taken, words that were emptied make it more.
+  // When all that is free is taken, words that were emptied make it more.
   theory::pages const all{total, 1024, 1024};
   auto const seen = walk(total, 1024, 1024, [](auto& pages) { return pages.word_steps(32); });
   EXPECT_GT(seen.tas, 0.95 * theory::word_thread_steps(all));

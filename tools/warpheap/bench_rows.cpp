@@ -54,7 +54,7 @@ namespace {
 
 using named_values = std::vector<std::string>;
 
-/// Adds the names that are not there yet.
+/// Adds the names that are missing.
 template <class Pairs>
 void add_names(named_values& names, Pairs const& pairs) {
   for (auto const& [name, value] : pairs)

@@ -13,7 +13,7 @@ double operations_per_second(bench::result const& made);
 
 nlohmann::ordered_json json_of(bench::result const& made, std::string const& backend);
 
-/// A table for each scenario, in the order in which they are first there.
+/// A table for each scenario, in the order in which scenarios first occur.
 std::string tables_of(std::vector<bench::result> const& results);
 
 }  // namespace warpheap::tool

@@ -19,29 +19,29 @@ struct choices {
   bool deterministic = false;
 };
 
-/// Throws usage_error for a backend that is not there, an allocator that nobody knows, and a pool
-/// that does not fit. `host_pool_bytes` is the default on the host backend; on a GPU it is 8 GiB,
-/// or half of the free memory if that is less. `others` are names that --allocator takes beside
-/// those of the backend's allocators.
+/// Throws usage_error for a backend that the program or the machine lacks, for an unknown
+/// allocator, and for a pool that does not fit. `host_pool_bytes` is the default on the host
+/// backend; on a GPU it is 8 GiB, or half of the free memory if that is less. `others` are names
+/// that --allocator takes beside those of the backend's allocators.
 choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others = {});
 
 /// Makes a backend; null if the machine has no device that it can use.
 using backend_maker = std::unique_ptr<backend> (*)();
 
-/// Gives the program a CUDA backend, which it has not otherwise. Before anything is chosen.
+/// Gives the program a CUDA backend; without this call it has none. Call it before choose().
 void add_cuda_backend(backend_maker make);
 
-/// The backend that `name` means; where it is empty, CUDA if there is a device, else the host.
+/// The backend called `name`; if that is empty, CUDA if there is a device, else the host.
 std::unique_ptr<backend> choose_backend(std::string const& name);
 
 /// Names of the backends that this program has.
 std::vector<std::string> backend_names();
 
-/// Sizes of calls and ranges of them as typed, of at most `most` bytes; empty lists if nothing was.
+/// Sizes of calls and ranges of them as typed, of at most `most` bytes; empty lists for empty text.
 std::vector<u64> parse_sizes(std::string const& text, u64 most);
 std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most);
 
-/// An option by its name, and what was typed for it: nothing, if it was not given.
+/// An option by its name, and the text typed for it: empty if it was not given.
 using typed_option = std::pair<char const*, std::string>;
 
 /// Throws usage_error if one of the options was given; `reason` says why none may be.

@@ -20,22 +20,22 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr u64 bench_host_pool = u64{256} << 20;
-/// Filling a heap takes time in proportion, so a pool that nobody asked for is small.
+/// The time to fill a heap grows with the pool, so the default pool is small.
 constexpr u64 host_pool_to_fill = u64{8} << 20;
 /// Has as many slabs as there are large blocks to be had.
 constexpr u64 host_pool_to_fragment = u64{32} << 20;
-/// The papers': that of exhaust, from which up fewer threads ask, and of scaling; and of
-/// fragmentation.
+/// The pool of the papers: for exhaust, where larger blocks make fewer threads ask; for scaling;
+/// and for fragmentation.
 constexpr u64 paper_pool = u64{512} << 20;
 
-/// Sixteen blocks of each live at a time.
+/// Each worker has sixteen blocks that live at a time.
 constexpr u64 most_workers = u64{1} << 22;
 
 constexpr u64 most_batch = u64{1} << 20;
 /// The longest pause that a GPU makes.
 constexpr u64 most_batch_ns = 1'000'000;
 
-/// Each has a time in the results.
+/// Each kernel has a time in the results.
 constexpr u64 most_kernels = 10'000'000;
 /// A day.
 constexpr double most_seconds = 86'400;
@@ -59,7 +59,7 @@ std::vector<bench::divergence> parse_divergences(std::string const& typed) {
   return kinds;
 }
 
-/// `EVEN,ODD`.
+/// Parses `EVEN,ODD`.
 std::vector<double> parse_shares(char const* flag, std::string const& typed) {
   std::vector<double> shares;
   for (auto const& part : split_list(flag, typed)) shares.push_back(parse_real(flag, part, 0, 1));
@@ -67,7 +67,7 @@ std::vector<double> parse_shares(char const* flag, std::string const& typed) {
   return shares;
 }
 
-/// Shares of a pool, of at least a thousandth. More than 1 asks for more than there is.
+/// Parses shares of a pool, of at least a thousandth. More than 1 asks for more than there is.
 std::vector<double> parse_levels(std::string const& typed) {
   std::vector<double> levels;
   if (typed.empty()) return levels;
@@ -75,8 +75,8 @@ std::vector<double> parse_levels(std::string const& typed) {
   return levels;
 }
 
-/// Shares of the blocks that are left: none, or at least a thousandth, which is how results name
-/// them.
+/// Parses shares of the blocks that are left: 0, or at least a thousandth, since results name
+/// shares in thousandths.
 std::vector<double> parse_left_shares(std::string const& typed) {
   std::vector<double> shares;
   if (typed.empty()) return shares;
@@ -89,7 +89,7 @@ std::vector<double> parse_left_shares(std::string const& typed) {
   return shares;
 }
 
-/// Shares of the pages that are free.
+/// Parses shares of the pages that are free.
 std::vector<double> parse_page_shares(std::string const& typed) {
   std::vector<double> shares;
   if (typed.empty()) return shares;
@@ -98,14 +98,14 @@ std::vector<double> parse_page_shares(std::string const& typed) {
   return shares;
 }
 
-/// Refuses options that none of these scenarios uses, and two that exclude each other.
+/// Refuses options that none of these scenarios uses, and pairs that exclude each other.
 void refuse_options(bench_flags const& flags, std::vector<std::string> const& scenarios) {
   refuse_unused(flags, scenarios);
   if (!flags.kernels.empty())
     refuse_typed({{"--seconds", flags.seconds}}, "long_churn ends after --kernels, which is given");
 }
 
-/// Empty means all.
+/// The scenarios that were typed; all of them if none was.
 std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
   auto const known = on.scenarios();
   for (auto const& name : typed)
@@ -140,7 +140,7 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   return asked;
 }
 
-/// The pool of a scenario, unless one was typed.
+/// The pool of a scenario if none was typed.
 u64 default_pool(choices const& chosen, std::string const& scenario) {
   bool const on_host = chosen.on->name() == "host";
   if (on_host && (scenario == "fill" || scenario == "exhaust" || scenario == "utilisation")) return host_pool_to_fill;
@@ -149,7 +149,7 @@ u64 default_pool(choices const& chosen, std::string const& scenario) {
   return is_papers ? paper_pool : chosen.pool_bytes;
 }
 
-/// What was measured: all of it, or the rows that were finished when a signal came.
+/// The measured rows: all of them, or those that were finished when a signal came.
 struct measured {
   std::vector<bench::result> rows;
   int signal = 0;
@@ -179,7 +179,7 @@ measured measure(choices const& chosen, std::vector<std::string> const& scenario
 }
 
 /// Ends the program by the signal that came. The finished rows go to standard output alone: in a
-/// file they would take the place of an older result, and pass for all that was asked for.
+/// file they would replace an older result, and pass for the complete one.
 [[noreturn]] void end_early(int signal, size_t rows, std::string const& path, json_output const& output,
                             json const& document) {
   if (output.owns_standard_output()) output.write(document);

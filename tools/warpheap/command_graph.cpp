@@ -32,7 +32,7 @@ struct source {
   u64 duplicates = 0;
 };
 
-/// A graph so large that making it would take all of the machine is refused at once.
+/// Refuses at once a graph that would take all of the machine's memory.
 void check_memory(std::string const& name, u64 vertices, u64 edges, backend const& on) {
   u64 const needed = 64 * (vertices + edges);
   if (needed > on.memory_bytes())
@@ -75,7 +75,7 @@ source read_source(graph_flags const& flags, choices const& chosen, bench::progr
   return made;
 }
 
-/// A vertex's neighbours are one block: they must not be more than an allocator serves.
+/// A vertex's neighbours are one block, which must not be larger than an allocator serves.
 void check_degrees(source const& input, choices const& chosen) {
   auto const is_chosen = [&](std::string const& name) {
     return std::find(chosen.allocators.begin(), chosen.allocators.end(), name) != chosen.allocators.end();

@@ -28,7 +28,8 @@ constexpr u64 join_host_pool = u64{256} << 20;
 constexpr u64 most_tuples = u64{1} << 30;
 constexpr u64 most_page_bytes = u64{1} << 24;
 constexpr u32 most_partition_bits = 16;
-/// Tuples of the build table that a partition has, about, up to so many partitions.
+/// Tuples of the build table in a partition, about; but a table has at most
+/// 2^most_default_partition_bits partitions.
 constexpr u64 tuples_of_a_partition = 4096;
 constexpr u32 most_default_partition_bits = 12;
 
@@ -70,7 +71,7 @@ class row_output {
   std::string text_ = "key,build_payload,probe_payload\n";
 };
 
-/// Tables of so many tuples take memory of this machine and of the backend.
+/// Refuses tables of these sizes if the machine or the backend lacks the memory for them.
 void check_memory(u64 build_tuples, u64 probe_tuples, backend const& on) {
   u64 const needed = 64 * (build_tuples + probe_tuples);
   if (needed > on.memory_bytes())
@@ -78,8 +79,7 @@ void check_memory(u64 build_tuples, u64 probe_tuples, backend const& on) {
                                   probe_tuples, needed, on.memory_bytes())};
 }
 
-/// A join whose result cannot be there is not begun: all pairs of a key that everybody has are very
-/// many.
+/// Refuses a join whose result cannot fit: a key that every tuple has makes very many pairs.
 void check_result(std::string const& name, u64 tuples, u64 pool_bytes) {
   if (tuples > pool_bytes / join_tuple_bytes)
     throw usage_error{fmt::format("--pool: the result of {} has {} tuples of {} bytes, and the pool has {} bytes", name,
@@ -162,7 +162,7 @@ std::vector<u32> parse_chains(std::string const& typed) {
   return lanes;
 }
 
-/// What is said of `operation` with each allocator, as a part of what it takes with the first.
+/// A line for each allocator: its time for `operation` as a part of the first allocator's.
 std::vector<std::string> lines_of(comparison const& all, std::string const& operation, std::string const& subject) {
   std::vector<std::string> lines;
   for (auto const& [made, first, of_first] : ratios(all.results, operation)) {
@@ -191,7 +191,7 @@ void join(input& from, choices const& chosen, join_settings settings, std::vecto
     settings.lanes_a_chain = lanes;
     for (auto const& allocator : chosen.allocators) {
       all.add(chosen.on->join(allocator, settings));
-      settings.take_rows = {};  // all have the same rows
+      settings.take_rows = {};  // all allocators have the same rows
     }
   }
 }

@@ -29,7 +29,7 @@ namespace {
 constexpr int bad_result = 1;
 constexpr int bad_usage = 2;
 
-/// An option whose value is text of at least one character: an empty one is a script's unset
+/// An option whose value is text of at least one character: an empty value is a script's unset
 /// variable.
 CLI::Option* add_text(CLI::App& to, char const* name, std::string& value, std::string const& help, char const* type) {
   auto const is_there = [](std::string const& text) { return std::string{text.empty() ? "the value is empty" : ""}; };
@@ -224,7 +224,7 @@ void add_join(CLI::App& to, join_flags& flags) {
       ->capture_default_str();
 }
 
-/// Names that a shell completes, which are of the allocators and scenarios of every backend.
+/// Names that a shell completes: the allocators and scenarios of every backend.
 known_names names_to_complete() {
   auto const on = choose_backend("host");
   known_names known;
@@ -248,7 +248,7 @@ void add_files_of_installation(CLI::App& app, std::string& shell) {
   manual->callback([outline] { print_output("{}", man_page(outline())); });
 }
 
-/// Does what was typed. `command_name` becomes what it says the command is, for messages.
+/// Runs the command that was typed. `command_name` becomes its name, for messages.
 int dispatch(int count, char const* const* arguments, std::string& command_name) {
   CLI::App app{"Dynamic memory for GPU threads: programs that run on it, allocators measured and verified", "warpheap"};
   app.formatter(std::make_shared<help_formatter>());
@@ -273,7 +273,7 @@ int dispatch(int count, char const* const* arguments, std::string& command_name)
   add("verify", "Fill the heap, check every block, free all", add_verify, verify, run_verify);
   add("pic", "Simulate a plasma whose particles live in frames of the heap, and check it", add_pic, pic, run_pic);
   add("join", "Join two tables whose result goes to pages of the heap, and check it", add_join, join, run_join);
-  // Now that there are the commands, whose help it would end as well.
+  // Set after the commands are added, or their help would end with it as well.
   app.footer(
       "The exit status is 0 when all is well, 1 when a check of results failed, and 2 for bad usage, bad input, or "
       "output "
@@ -297,8 +297,8 @@ int dispatch(int count, char const* const* arguments, std::string& command_name)
   return status;
 }
 
-/// The exit status of what was typed, whose command `command` becomes. Every error is one line on
-/// standard error.
+/// Runs what was typed and returns the exit status; `command` becomes the command's name. Every
+/// error is one line on standard error.
 int run_typed(int count, char const* const* arguments, std::string& command) {
   try {
     return dispatch(count, arguments, command);
@@ -317,8 +317,8 @@ int run_typed(int count, char const* const* arguments, std::string& command) {
   return bad_usage;
 }
 
-/// Descriptors 0, 1 and 2 that the parent closed: a file that is opened later must not be taken for
-/// standard output.
+/// Opens descriptors 0, 1 and 2 if the parent closed them: a file that is opened later must not be
+/// taken for standard output.
 void reserve_standard_descriptors() {
   int made = 0;
   while (made >= 0 && made <= STDERR_FILENO) made = open("/dev/null", O_RDONLY);

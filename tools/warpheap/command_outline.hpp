@@ -1,6 +1,5 @@
-// The commands and options of the program as plain data, read off the parser, so that what
-// describes them elsewhere, as a shell's completion or a manual page, is made of what the program
-// takes.
+// The commands and options of the program as plain data, read from the parser. A shell's completion
+// and the manual page are made from it, so they describe what the program takes.
 #pragma once
 
 #include <map>
@@ -13,13 +12,13 @@ class App;
 
 namespace warpheap::tool {
 
-/// An option, or the arguments of a command that are none.
+/// An option, or a command's positional arguments.
 struct option_outline {
   std::vector<std::string> names;  ///< with their dashes; empty for arguments
-  std::string type;                ///< what its value is called; empty if it takes none
+  std::string type;                ///< the name of its value; empty if it takes none
   std::string initial;             ///< the value if none is typed; empty if backends differ
   std::string text;
-  std::vector<std::string> values;  ///< all there are; empty if that is no question of names
+  std::vector<std::string> values;  ///< all possible values; empty if they are no set of names
   bool is_list = false;             ///< values are typed with commas between them
   bool is_file = false;
 };
@@ -32,12 +31,12 @@ struct command_outline {
 
 struct program_outline {
   std::string version;
-  command_outline program;  ///< what it takes before a command
+  command_outline program;  ///< what the program takes before a command
   std::vector<command_outline> commands;
 };
 
-/// Names that options take, by "command option" or by the option alone, and those of arguments by
-/// their name.
+/// Names that options and arguments take. The key is "command option", the option alone, or the
+/// argument's name.
 using known_names = std::map<std::string, std::vector<std::string>>;
 
 /// Every command that help lists. A type of "one|other" means values; "FILE" a file; one that ends

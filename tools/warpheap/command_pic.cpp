@@ -1,6 +1,5 @@
 // `warpheap pic`: the same plasma with every allocator that was chosen. All must end in the same
-// state, particle by
-// particle.
+// state, particle by particle.
 #include <fmt/format.h>
 
 #include "choices.hpp"
@@ -15,7 +14,7 @@ namespace {
 
 constexpr u64 pic_host_pool = u64{64} << 20;
 constexpr u64 most_cells_of_a_side = 4096, most_species = 64;
-/// What a frame's header and a warp's particles take.
+/// The least frame: its header and a warp's particles.
 constexpr u64 least_frame_bytes = 16 + 32 * 20;
 constexpr u64 most_frame_bytes = u64{1} << 24;
 

@@ -1,5 +1,5 @@
-// One job that is done with every allocator that was chosen: what was measured, whether all of it
-// is right, and how the others compare with the first.
+// One job that is done with every allocator that was chosen: its measurements, whether all of them
+// are right, and how the other allocators compare with the first.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,8 +16,8 @@ struct comparison {
   std::vector<bench::result> results;
   /// the first thing that is wrong
   std::string fault;
-  nlohmann::ordered_json about = nlohmann::ordered_json::object();  ///< what else the document says
-  /// something else went there already
+  nlohmann::ordered_json about = nlohmann::ordered_json::object();  ///< more of the document
+  /// something else was written to standard output already
   bool takes_standard_output = false;
 
   void add(std::vector<bench::result> const& made);
@@ -30,11 +30,11 @@ struct ratio {
   double of_first;
 };
 
-/// Of all results of an operation, but the first of each set of parameters, and those that are
-/// wrong.
+/// The ratios of all results of an operation, except the first of each set of parameters and those
+/// that are wrong.
 std::vector<ratio> ratios(std::vector<bench::result> const& results, std::string const& operation);
 
-/// The table, with `lines` below it, and the document; returns the exit status, and says on
+/// Writes the table, with `lines` below it, and the document. Returns the exit status, and says on
 /// standard error why it is not 0.
 int report(char const* command, choices const& chosen, comparison const& all, json_output& output,
            std::vector<std::string> const& lines);

@@ -25,7 +25,7 @@ bool looks_like_a_number(std::string_view text) {
   return !text.empty() && ((text.front() >= '0' && text.front() <= '9') || text.front() == '-' || text.front() == '+');
 }
 
-/// One value of a record, without quotes around it and spaces.
+/// One value of a record, without its quotes and the spaces around it.
 struct csv_value {
   std::string text;
   u64 line;      ///< on which it starts
@@ -88,7 +88,7 @@ class csv_reader {
     return made;
   }
 
-  /// From behind the quote that opens, to behind the one that closes.
+  /// The text from behind the opening quote to behind the closing one.
   std::string quoted(u64 opened) {
     std::string made;
     for (; at_ < text_.size(); ++at_) {
@@ -113,7 +113,7 @@ class csv_reader {
   u64 line_ = 1;
 };
 
-/// Names in place of numbers. One number makes it a tuple with a fault.
+/// A header has names in place of numbers. A record with one number is a tuple with a fault.
 bool is_header(csv_value const& key, csv_value const& payload) {
   return !key.text.empty() && !payload.text.empty() && !looks_like_a_number(key.text) &&
          !looks_like_a_number(payload.text);

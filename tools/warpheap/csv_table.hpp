@@ -3,8 +3,8 @@
 // Everything else is an error that names file, line and fault.
 //
 // Values may be quoted: commas, line ends and doubled quotes are then part of them. Lines end with
-// LF or CRLF, and the last one need not end. Source: RFC 4180. Differs: a record that is blank is
-// none, and spaces around a value are not part of it.
+// LF or CRLF, and the last one need not end. Source: RFC 4180. Differs: a blank record is ignored,
+// and spaces around a value are not part of it.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace warpheap::tool {
 /// The table in `text`, the contents of file `name`. Throws usage_error.
 join_table parse_csv_table(std::string const& name, std::string_view text);
 
-/// The table in the file at `path`, or in standard input. Throws usage_error likewise, and if
+/// The table in the file at `path`, or in standard input. Throws usage_error likewise, and where
 /// read_text_file() does.
 join_table read_csv_table(std::string const& path, std::string const& piped);
 

@@ -10,14 +10,14 @@ namespace {
 
 constexpr u64 key_of(u64 from, u64 to) { return from << 32 | to; }
 
-/// Quadrants by cumulative weight in parts of 100: a, then b (right), then c (below), the rest d
-/// (both).
+/// Draws quadrants by cumulative weight in parts of 100: a, then b (right), then c (below), the
+/// rest d (both).
 edge draw_edge(u32 scale, random_sequence& random) {
   constexpr u32 a = 57, b = 19, c = 19;
   u32 from = 0, to = 0;
   for (u32 bit = 0; bit < scale; ++bit) {
     u32 const drawn = random.below(100);
-    // Not by branches, which no processor foresees.
+    // Without branches, which no processor could predict.
     u32 const below = drawn >= a + b;
     u32 const right = u32{drawn >= a} ^ below ^ u32 { drawn >= a + b + c };
     from = from << 1 | below;
@@ -84,7 +84,7 @@ edge_list make_rmat(u32 scale, u32 edge_factor, u64 seed, parallel_work work) {
   graph.edges.resize(u64{edge_factor} << scale);
   chunked const chunks{graph.edges.size(), usual_chunk};
   work.pass(chunks.count(), [&](u64 chunk) {
-    auto its_own = random;  // one sequence for all edges, of which each chunk has its part
+    auto its_own = random;  // one sequence for all edges, of which each chunk takes its part
     its_own.skip(chunks.first(chunk) * scale);
     for (u64 i = chunks.first(chunk); i < chunks.last(chunk); ++i) {
       auto const [from, to] = draw_edge(scale, its_own);

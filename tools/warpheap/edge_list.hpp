@@ -1,6 +1,5 @@
 // A graph as it is read or made: a list of edges, in any order, with duplicates if the source has
-// them. All that is done with it here is done on all cores, and comes out alike however many there
-// are.
+// them. Everything here runs on all cores, and its result does not depend on their number.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace warpheap::tool {
 
-/// From one vertex to another, both in [0, vertices). Not zero at first: see large_array.
+/// From one vertex to another, both in [0, vertices). Not zeroed at first: see large_array.
 struct edge {
   u32 from;
   u32 to;

@@ -58,7 +58,8 @@ class graph_job {
     }
   }
 
-  /// One round: a random sample of the edges goes, and comes back or makes room for others.
+  /// One round: erases a random sample of the edges, and inserts it again or other edges in its
+  /// place.
   void exchange_sample() {
     edge_list sample{graph_.vertices, graph_.directed, {}};
     {
@@ -72,7 +73,7 @@ class graph_job {
     insert(keys_of(sample));
   }
 
-  /// The reference's edges; an undirected one from the lower end to the higher.
+  /// The reference's edges; an undirected one goes from the lower end to the higher.
   edges_array edges_there() const {
     auto const& parts = reference_.parts();
     auto const is_edge = [&](u64 key) { return graph_.directed || key >> 32 <= static_cast<u32>(key); };
@@ -90,7 +91,7 @@ class graph_job {
     return there;
   }
 
-  /// Between two different vertices, if there are two.
+  /// An edge between two different vertices, if there are two.
   edge random_edge() {
     auto const from = static_cast<u32>(below(graph_.vertices));
     auto const to = u64{from} + (graph_.vertices > 1 ? 1 + below(graph_.vertices - 1) : 0);
@@ -133,7 +134,7 @@ class graph_job {
     note(dynamic_->fault());
   }
 
-  /// The first fault is the one to tell.
+  /// Keeps the first fault.
   void note(std::string const& fault) {
     if (outcome_.fault.empty()) outcome_.fault = fault;
   }

@@ -1,6 +1,6 @@
-// The work of `warpheap graph` for one allocator: all edges inserted in batches in a random order,
-// then rounds that erase a random sample of the edges and insert as many, then the comparison with
-// the reference, then everything freed.
+// The work of `warpheap graph` for one allocator: all edges are inserted in batches in a random
+// order; rounds follow that erase a random sample of the edges and insert as many; the graph is
+// compared with the reference; and everything is freed.
 #pragma once
 
 #include <string>

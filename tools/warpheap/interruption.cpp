@@ -12,17 +12,17 @@ namespace {
 
 constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// What the handler reads and writes. Lock-free, so it may interrupt any of our own code.
+// State that the handler reads and writes. Lock-free, so it may interrupt any of our own code.
 //
 // The default order, sequentially consistent, throughout: the handler may run in another thread
-// than the one that wrote these, and nothing here is worth a weaker one.
+// than the one that wrote these, and performance does not matter here.
 std::atomic<bool> is_deferring{false};
 std::atomic<int> noted{0};
 std::atomic<bool> is_line_drawn{false};
 std::atomic<char const*> unfinished{nullptr};
 static_assert(std::atomic<char const*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-/// Written before any handler is there.
+/// Written before any handler is installed.
 unsigned ignored_mask = 0;
 
 void write_to_terminal(std::string_view text) {
@@ -34,7 +34,7 @@ void tidy_up() {
   if (auto const* const path = unfinished.load()) unlink(path);
 }
 
-/// Calls nothing that is not safe in a signal handler.
+/// Calls only functions that are safe in a signal handler.
 void on_signal(int signal) {
   int none = 0;
   if (is_deferring && noted.compare_exchange_strong(none, signal)) {
@@ -79,7 +79,7 @@ void die_of(int signal) {
   sigaddset(&of_it, signal);
   sigprocmask(SIG_UNBLOCK, &of_it, nullptr);
   std::raise(signal);
-  _exit(128 + signal);  // only if it does not end a program
+  _exit(128 + signal);  // reached only if the signal does not end a program
 }
 
 unfinished_file::unfinished_file(std::string const& path) { unfinished = path.c_str(); }

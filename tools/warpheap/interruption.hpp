@@ -1,16 +1,17 @@
-// Ctrl-C and its kin: SIGINT, SIGTERM, SIGHUP. The program ends by the signal itself, as its parent
-// expects (a shell says 130 for SIGINT), with the terminal's last line and the folder of a
-// half-written file tidied up. A piece of work that has something to show when it ends early may
-// put the end off, once: a second signal is never put off.
+// Ctrl-C and the like: SIGINT, SIGTERM, SIGHUP. The program ends by the signal itself, as its
+// parent expects (a shell reports 130 for SIGINT), after it has wiped the terminal's last line and
+// removed a half-written file. Work that has something to show when it ends early may defer the
+// end, once: a second signal is never deferred.
 //
-// SIGPIPE and SIGXFSZ are ignored: a write that fails is an error, which is told at its place.
+// SIGPIPE and SIGXFSZ are ignored: a write that fails is an error, which is reported where it
+// occurs.
 #pragma once
 
 #include <string>
 
 namespace warpheap::tool {
 
-/// Once, before any thread is started. A signal that was ignored from outside, as by nohup, stays
+/// Call once, before any thread is started. A signal that the parent ignored, as nohup does, stays
 /// ignored.
 void handle_signals();
 

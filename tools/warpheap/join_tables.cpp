@@ -13,7 +13,7 @@ zipf_law::zipf_law(u64 ranks, double exponent)
       first_{integral(1.5) - 1},
       last_{integral(static_cast<double>(ranks) + 0.5)} {}
 
-/// Of x^-exponent, from 1 to `x`.
+/// The integral of x^-exponent from 1 to `x`.
 double zipf_law::integral(double x) const {
   double const power = 1 - exponent_, log = std::log(x);
   return std::abs(power * log) < 1e-8 ? log : std::expm1(power * log) / power;
@@ -62,8 +62,8 @@ join_tables make_join_tables(join_recipe const& recipe) {
     made.probe.keys[i] = key_of(index);
     made.probe.payloads[i] = random.next();
   }
-  // Those with a partner anywhere. A table's end is like its start for a join that partitions, not
-  // for one that does not.
+  // Shuffles, so that tuples with a partner lie anywhere. The order of a table does not matter to a
+  // join that partitions, but it does to one that does not.
   for (u64 i = recipe.probe_tuples; i > 1; --i)
     std::swap(made.probe.keys[i - 1], made.probe.keys[random.below(static_cast<u32>(i))]);
   return made;

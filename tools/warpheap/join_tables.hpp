@@ -1,5 +1,5 @@
-// Tables of a join made of a seed: the build table has a key once, as the table of a primary key;
-// each probe tuple has the key of some build tuple, or one that is not there.
+// Tables of a join made from a seed: the build table has each key once, as the table of a primary
+// key; each probe tuple has the key of some build tuple, or a key that no build tuple has.
 #pragma once
 
 #include "backend/backend.hpp"
@@ -13,8 +13,8 @@ struct join_recipe {
   u64 seed = 1;
 };
 
-/// The probe tuples that have a partner, each one: floor(match * probe_tuples), or none if nothing
-/// is built.
+/// The number of probe tuples that have a partner, exactly one each: floor(match * probe_tuples),
+/// or 0 if nothing is built.
 u64 partners_of(join_recipe const& recipe);
 
 struct join_tables {
@@ -23,12 +23,12 @@ struct join_tables {
 
 join_tables make_join_tables(join_recipe const& recipe);
 
-/// Ranks 1 … `ranks`, each with a probability in proportion to 1 / rank^exponent, out of uniform
-/// numbers in [0, 1).
+/// Draws ranks 1 … `ranks`, each with a probability in proportion to 1 / rank^exponent, from
+/// uniform numbers in [0, 1).
 ///
 /// Rejection-inversion: the bars of the histogram are covered by the area under a curve whose
-/// integral has an inverse, and a draw that falls beside its bar is drawn again; more than half of
-/// them hit, whatever the exponent.
+/// integral has an inverse. A draw that falls beside its bar is drawn again; more than half of them
+/// hit, whatever the exponent.
 /// Source: Hörmann and Derflinger, Rejection-inversion to generate variates from monotone discrete
 /// distributions, 1996.
 class zipf_law {

@@ -12,8 +12,8 @@ namespace warpheap::tool {
 
 namespace {
 
-/// Also by another name, like /dev/stdout: a file that standard output goes to must not be replaced
-/// under it.
+/// Recognises other names too, like /dev/stdout: a file that standard output goes to must not be
+/// replaced under it.
 bool is_standard_output(std::string const& path) {
   if (path == "-") return true;
   struct stat here = {}, there = {};

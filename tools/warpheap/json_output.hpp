@@ -1,6 +1,6 @@
 // Where `--json` goes: a file, or standard output, which then has nothing else on it. A file that
-// cannot be written is found out before the work is done, not after; until the document is
-// complete, the file is as it was.
+// cannot be written is detected before the work is done, not after. Until the document is complete,
+// the file is as it was.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

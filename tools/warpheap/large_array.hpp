@@ -1,7 +1,7 @@
-// A vector for arrays that many threads fill: its elements are not set to zero first, which one
-// thread would do, and a page is given by the system to the thread that writes it first. Large ones
-// ask for large pages: sorting writes to a thousand places in turn, more than the processor
-// remembers the addresses of small pages for.
+// A vector for arrays that many threads fill. Its elements are not set to zero first: one thread
+// would do that, and the system gives a page to the thread that writes it first. Large arrays ask
+// for large pages: sorting writes to a thousand places in turn, more than the address translation
+// of the processor holds with small pages.
 #pragma once
 
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ struct unset_allocator {
     if (bytes < large_page) return static_cast<T*>(::operator new(bytes));
     void* const memory = std::aligned_alloc(large_page, (bytes + large_page - 1) / large_page * large_page);
     if (!memory) throw std::bad_alloc{};
-    // a hint: without large pages it is slower, and no less right
+    // a hint: without large pages it is slower, but still right
     madvise(memory, bytes, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }

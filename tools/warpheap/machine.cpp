@@ -14,7 +14,7 @@ namespace warpheap::tool {
 
 namespace {
 
-/// The first group of the first line of `path` that has the pattern; empty if there is none.
+/// The first group of the first line of `path` that matches the pattern; empty if none does.
 std::string find_in_file(char const* path, char const* pattern) {
   std::ifstream file{path};
   std::regex const wanted{pattern};
@@ -28,7 +28,7 @@ nlohmann::ordered_json text_or_null(std::string const& text) {
   return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
 }
 
-/// The kernel driver's own version, or that of its interface where it does not say.
+/// The version of the kernel driver, or that of its interface if the driver's is not known.
 std::string driver_of(backend const& on) {
   auto const interface = on.driver_version();
   if (interface.empty()) return {};

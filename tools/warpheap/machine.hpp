@@ -1,5 +1,5 @@
-// Where a figure comes from: the machine, the driver and the commit, as every JSON document of the
-// tool says it.
+// Where a figure comes from: the machine, the driver and the commit, as in every JSON document of
+// the tool.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

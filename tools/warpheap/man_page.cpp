@@ -8,8 +8,8 @@ namespace warpheap::tool {
 
 namespace {
 
-/// Text as roff takes it: a dash is a minus sign, and neither a dot nor a quote at the start of a
-/// line is a request.
+/// Text for roff: a dash becomes a minus sign, and a dot or a quote at the start of a line is no
+/// request.
 std::string escaped(std::string const& text) {
   std::string made;
   for (char const c : text) {

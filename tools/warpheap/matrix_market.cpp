@@ -24,7 +24,7 @@ std::string lower(std::string_view text) {
 class line_reader {
  public:
   line_reader(std::string const& name, std::string_view text) : name_{name}, rest_{text} {}
-  /// The part of a file from `rest` on, the line before which is number `line`.
+  /// The part of a file from `rest` on; the line before it has number `line`.
   line_reader(line_reader const& file, std::string_view rest, u64 line)
       : name_{file.name_}, rest_{rest}, number_{line} {}
 
@@ -73,7 +73,7 @@ class line_reader {
   u64 number_ = 0;
 };
 
-/// What the banner says.
+/// The contents of the banner.
 struct banner {
   u32 values = 0;  ///< numbers after the two indices
   bool integers = false;
@@ -157,15 +157,15 @@ edge read_entry(line_reader& reader, banner const& said, u32 vertices) {
   return {row, column};
 }
 
-/// Lines that are read by one task. `first_line` and `first_entry` are the numbers of those before
-/// it.
+/// Lines that one task reads. `first_line` and `first_entry` are how many lines and entries come
+/// before.
 struct piece {
   std::string_view text;
   u64 first_line = 0;
   u64 first_entry = 0;
 };
 
-/// What is left of the file, in pieces; one more at the end has no text, and the numbers of all
+/// The rest of the file, in pieces. One more piece at the end has no text, and the numbers of all
 /// lines and entries.
 std::vector<piece> cut_at_lines(line_reader const& file, parallel_work& work) {
   constexpr size_t piece_bytes = size_t{1} << 20;
@@ -177,7 +177,7 @@ std::vector<piece> cut_at_lines(line_reader const& file, parallel_work& work) {
     rest.remove_prefix(bytes);
   }
   pieces.emplace_back();
-  // Each counts its own; then those before are added up.
+  // Each piece counts its own; then those before it are added.
   work.pass(pieces.size() - 1, [&](u64 i) {
     line_reader reader{file, pieces[i].text, 0};
     while (reader.next_data()) ++pieces[i + 1].first_entry;
@@ -191,7 +191,8 @@ std::vector<piece> cut_at_lines(line_reader const& file, parallel_work& work) {
   return pieces;
 }
 
-/// Reads all entries to their places. Of all faults the one in the first line is thrown.
+/// Reads all entries to their places. If there are several faults, the one in the first line is
+/// thrown.
 void read_pieces(line_reader const& file, banner const& said, u64 entries, std::vector<piece> const& pieces,
                  edge_list& graph, parallel_work& work) {
   std::vector<std::string> faults(pieces.size());
@@ -220,7 +221,7 @@ edge_list parse_matrix_market(std::string const& name, std::string_view text, pa
   u64 const entries = read_size_line(reader, graph);
   auto const pieces = cut_at_lines(reader, work);
   u64 const found = pieces.back().first_entry;
-  graph.edges.resize(std::min(entries, found));  // a promise alone takes no memory
+  graph.edges.resize(std::min(entries, found));  // a size line alone must not take memory
   read_pieces(reader, said, entries, pieces, graph, work);
   if (found < entries)
     line_reader{reader, {}, pieces.back().first_line}.fail(

@@ -14,7 +14,7 @@ namespace warpheap::tool {
 /// Throws usage_error: one line with the file, the line in it, and the fault.
 edge_list read_matrix_market(std::string const& path, parallel_work work = {});
 
-/// The same for text that is there already; `name` stands for the file in messages.
+/// Parses `text`; `name` stands for the file in messages. Throws usage_error likewise.
 edge_list parse_matrix_market(std::string const& name, std::string_view text, parallel_work work = {});
 
 }  // namespace warpheap::tool

@@ -31,7 +31,7 @@ constexpr unit units[] = {{"", 1},
                           {"TB", 1'000'000'000'000}};
 
 /// The digits at the start of `text`, and what follows them. `ok` is false if there are none,
-/// `fits` if they are too many.
+/// `fits` is false if there are too many.
 struct leading_number {
   u64 value = 0;
   std::string_view rest;
@@ -70,7 +70,7 @@ double parse_real(std::string_view what, std::string_view text, double least, do
   auto const [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc::invalid_argument || stop != end)
     throw usage_error{fmt::format("{}: '{}' is not a number", what, text)};
-  // Not value < least: "nan" is between nothing.
+  // Not value < least: every comparison with "nan" is false.
   if (error != std::errc{} || !(value >= least && value <= most))
     throw usage_error{fmt::format("{}: {} is not between {} and {}", what, text, least, most)};
   return value;

@@ -9,15 +9,15 @@
 
 namespace warpheap::tool {
 
-/// A whole number of nothing but digits. Throws usage_error, which names `what`, unless it is in
-/// [least, most].
+/// A whole number, of digits alone. Throws usage_error, which names `what`, unless it is in [least,
+/// most].
 u64 parse_count(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
 
 /// A number of bytes: digits, then nothing or B, a binary unit (K or KiB, M, G, T likewise) or a
 /// decimal one (KB, MB, GB, TB). Throws usage_error likewise.
 u64 parse_bytes(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
 
-/// One size, or those of `LEAST-MOST:STEP`: LEAST, LEAST + STEP and so on, up to MOST. At most
+/// One size, or the sizes of `LEAST-MOST:STEP`: LEAST, LEAST + STEP and so on, up to MOST. At most
 /// `most_stepped_sizes`. Throws usage_error likewise.
 std::vector<u64> parse_stepped_bytes(std::string_view what, std::string_view text, u64 least, u64 most);
 constexpr u64 most_stepped_sizes = 65536;

@@ -19,14 +19,14 @@ class pass_of_tasks {
   /// Takes tasks until there are none, or one has failed. `after` is called after each.
   template <class After>
   void take_tasks(After after) {
-    // relaxed: a task reads nothing that another wrote; that the caller sees it all is the threads'
-    // joining.
+    // relaxed: a task reads nothing that another wrote; joining the threads makes their results
+    // visible to the caller.
     for (u64 task; (task = next_.fetch_add(1, std::memory_order_relaxed)) < tasks_;) {
       try {
         work_(task);
       } catch (...) {
-        // relaxed: only the thread that comes first writes the exception, and it is read after
-        // joining.
+        // relaxed: only the thread that sets the flag first writes the exception, and it is read
+        // after joining.
         if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
         next_.store(tasks_, std::memory_order_relaxed);
       }
@@ -34,7 +34,7 @@ class pass_of_tasks {
     }
   }
 
-  /// When all threads are joined.
+  /// Call after all threads are joined.
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -47,7 +47,8 @@ class pass_of_tasks {
   std::exception_ptr failure_;
 };
 
-/// Threads beside the caller's, joined at the end. Where the system refuses one, there are fewer.
+/// Starts threads beside the caller's, to be joined at the end. Where the system refuses one, there
+/// are fewer.
 std::vector<std::thread> start_helpers(u64 wanted, std::function<void()> const& body) {
   std::vector<std::thread> helpers;
   helpers.reserve(wanted);
@@ -77,13 +78,13 @@ void parallel_work::pass(u64 tasks, std::function<void(u64 task)> const& work) {
 }
 
 void parallel_work::show(u64 done, u64 tasks) const {
-  constexpr u64 marks = 1000;  // of a pass
+  constexpr u64 marks = 1000;  // the bar's steps for a pass
   if (report_) report_(task_, passed_ * marks + done * marks / tasks, passes_ * marks);
 }
 
 chunked chunked::for_threads(u64 items, u64 least) {
-  // Four times as many as threads: the last to finish keeps the others waiting for a quarter of a
-  // share.
+  // Four times as many chunks as threads: the others wait for the last thread for a quarter of a
+  // thread's share.
   return {items, std::max(least, items / (4 * u64{host_threads()}) + 1)};
 }
 

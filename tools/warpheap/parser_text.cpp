@@ -44,7 +44,7 @@ std::string sentence_of_extra(std::string const& extra, std::string const& comma
   return fmt::format("nothing was expected where '{}' stands; {} says what is", extra, help);
 }
 
-/// The option, with whose name the parser's messages of values begin, not always with the dashes.
+/// The option whose name begins the parser's message about a value, not always with the dashes.
 std::string option_of(std::string const& said) {
   auto const name = said.substr(0, said.find_first_of(": "));
   return name.front() == '-' ? name : "--" + name;

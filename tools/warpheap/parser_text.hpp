@@ -1,5 +1,5 @@
-// What the option parser says, in our words: its help in lines that fit, and what was typed wrong
-// as a sentence.
+// Texts of the option parser, in our words: its help in lines that fit, and each mistake as a
+// sentence.
 #pragma once
 
 #include <CLI/CLI.hpp>

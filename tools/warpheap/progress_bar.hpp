@@ -1,5 +1,5 @@
-// How far the work is, on a terminal's last line. Nothing is drawn in the first second, nor where
-// standard error is no terminal, and the line is gone before anything else is written.
+// The progress of the work, on a terminal's last line. Nothing is drawn in the first second, nor if
+// standard error is no terminal, and the line is wiped before anything else is written.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class progress_bar {
   void show(std::string const& task, u64 done, u64 total);
   void clear();
 
-  /// For those who report without knowing to whom. Valid as long as the bar.
+  /// A function for code that does not know the bar. Valid as long as the bar.
   bench::progress reporter() {
     return [this](std::string const& task, u64 done, u64 total) { show(task, done, total); };
   }

@@ -9,7 +9,7 @@ namespace warpheap::tool {
 
 namespace {
 
-/// About as many items are in a bucket: 128 KiB.
+/// A bucket has about this many items: 128 KiB.
 constexpr u64 items_of_bucket = u64{1} << 14;
 constexpr u32 most_bucket_bits = 14;
 
@@ -22,7 +22,7 @@ class bucket_draw {
   u64 buckets() const { return u64{1} << bits_; }
   u64 operator()(u64 item) const { return bits_ ? mix(seed_ + item) >> (64 - bits_) : 0; }
 
-  /// What shuffles a bucket.
+  /// The sequence that shuffles a bucket.
   random_sequence sequence(u64 bucket) const { return random_sequence{~seed_ + bucket}; }
 
  private:
@@ -40,7 +40,7 @@ edges_array random_order(edges_array const& items, u64 size, u64 seed, parallel_
     for (u64 i = chunks.first(chunk); i < chunks.last(chunk); ++i) ++places[chunk][bucket_of(i)];
   });
 
-  // Buckets up to the one in which the last wanted item is.
+  // Buckets up to the one that has the last wanted item.
   std::vector<u64> firsts{0};
   while (firsts.back() < size) {
     u64 place = firsts.back();

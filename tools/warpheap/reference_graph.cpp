@@ -8,10 +8,10 @@ namespace warpheap::tool {
 
 namespace {
 
-/// Keys of a part, about; more where a vertex has more.
+/// About how many keys a part has; more where a vertex has more.
 constexpr u64 keys_of_part = u64{1} << 16;
 
-/// Where the keys of `vertex` and of those after it begin. There may be as many vertices as 2^32.
+/// Where the keys of `vertex` and of later vertices begin. There may be as many as 2^32 vertices.
 entry_keys::const_iterator lower_bound(entry_keys const& keys, u64 vertex) {
   if (vertex >> 32) return keys.end();
   return std::lower_bound(keys.begin(), keys.end(), vertex << 32);
@@ -34,7 +34,7 @@ u64 reference_graph::size() const {
   return sum;
 }
 
-/// While there are no keys: parts of which each will have about as many of `keys`.
+/// Called while there are no keys: cuts parts that will each have about as many of `keys`.
 void reference_graph::cut_like(entry_keys const& keys) {
   bounds_.assign(1, 0);
   for (u64 i = keys_of_part; i < keys.size(); i += keys_of_part)
@@ -59,13 +59,13 @@ std::string reference_graph::difference(adjacency_lists const& lists, parallel_w
   work.pass(parts_.size(), [&](u64 i) { found[i] = difference_of_part(i, lists); });
   for (auto const& first : found)
     if (!first.empty()) return first;
-  // All lists are right: whatever is left is of vertices that have none.
+  // All lists are right, so keys that are left are of vertices without a list.
   if (u64 const there = lists.first.empty() ? 0 : lists.first.back(); there != size())
     return fmt::format("{} adjacency entries are missing", size() - there);
   return {};
 }
 
-/// Of the vertices that both the part and the lists have.
+/// The difference among the vertices that both the part and the lists have.
 std::string reference_graph::difference_of_part(size_t part, adjacency_lists const& lists) const {
   auto const& keys = parts_[part];
   auto wanted = keys.begin();
@@ -75,7 +75,7 @@ std::string reference_graph::difference_of_part(size_t part, adjacency_lists con
     auto const first = lists.targets.begin() + static_cast<i64>(lists.first[vertex]),
                last = lists.targets.begin() + static_cast<i64>(lists.first[vertex + 1]);
     auto const end = std::upper_bound(wanted, keys.end(), vertex << 32 | 0xffff'ffffu);
-    if (!std::equal(wanted, end, first, last, is_target)) {  // as it is, or as a set
+    if (!std::equal(wanted, end, first, last, is_target)) {  // compares as they stand, or as sets
       sorted.assign(first, last);
       std::sort(sorted.begin(), sorted.end());
       if (!std::equal(wanted, end, sorted.begin(), sorted.end(), is_target))

@@ -1,6 +1,6 @@
 // The graph that a dynamic one must be equal to: sorted adjacency entries on the host, and no heap
-// of ours. They are cut into parts that are changed and compared at the same time; none is moved
-// for the sake of another.
+// of ours. They are cut into parts that are changed and compared at the same time; to change one
+// part moves no other.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ class reference_graph {
   /// All keys in order, part by part.
   std::vector<entry_keys> const& parts() const { return parts_; }
 
-  /// How `lists` differ: the first vertex whose neighbours, as a set, are not ours, or that has one
-  /// twice. Empty if all are the same.
+  /// How `lists` differ: names the first vertex whose neighbours, as a set, are not ours, or that
+  /// has a neighbour twice. Empty if all are the same.
   std::string difference(adjacency_lists const& lists, parallel_work work = {}) const;
 
  private:

@@ -1,5 +1,5 @@
-// What a join must come to, computed on the host and by another way: tuples of a key together, sums
-// of them multiplied.
+// The expected result of a join, computed on the host and by another method: tuples are grouped by
+// key, and their sums multiplied.
 #pragma once
 
 #include "backend/backend.hpp"

@@ -16,7 +16,7 @@ namespace warpheap::tool {
 
 namespace {
 
-/// As many as the kernel follows.
+/// As many links as the kernel follows.
 constexpr int most_links = 40;
 
 std::string follow_links(std::filesystem::path path) {
@@ -26,7 +26,7 @@ std::string follow_links(std::filesystem::path path) {
   return path;
 }
 
-/// A descriptor that is closed at the end; every call gives the error number, 0 if all is well.
+/// A descriptor that its destructor closes. Every call returns the error number, 0 if all is well.
 class descriptor {
  public:
   descriptor(std::string const& path, int flags) : number_{open(path.c_str(), flags | O_CLOEXEC, 0666)} {
@@ -52,7 +52,7 @@ class descriptor {
     if (!error_ && fsync(number_) != 0 && errno != EINVAL && errno != ENOTSUP) error_ = errno;
   }
 
-  /// Closes; some file systems tell only then that the disk is full.
+  /// Closes the file; some file systems report a full disk only then.
   void finish() {
     if (number_ >= 0 && close(number_) != 0 && !error_) error_ = errno;
     number_ = -1;
@@ -75,7 +75,7 @@ replaced_file::replaced_file(std::string what, std::string const& path)
   is_regular_ = !exists || S_ISREG(found.st_mode);
   if (!is_regular_) return;
   target_ = follow_links(path);
-  // Whether the folder takes a new file is found out by making one.
+  // Whether the folder takes a new file is found by making one.
   auto const trial = name_beside();
   unfinished_file const guard{trial};
   descriptor const made{trial, O_WRONLY | O_CREAT | O_EXCL};
@@ -101,8 +101,8 @@ void replaced_file::write_beside(std::string_view text) const {
   descriptor file{fresh, O_WRONLY | O_CREAT | O_EXCL};
   struct stat old = {};
   if (!file.error() && stat(target_.c_str(), &old) == 0) {
-    // Only root gives files to others: else it is ours now, and if it is of another group, that
-    // group cannot use it.
+    // Only root can give a file to another owner. Otherwise the file is ours now, and if its group
+    // is another too, that group gets no access.
     bool const same_owner = fchown(file.number(), old.st_uid, old.st_gid) == 0;
     bool const same_group = same_owner || fchown(file.number(), static_cast<uid_t>(-1), old.st_gid) == 0;
     fchmod(file.number(), old.st_mode & (same_group ? 0777 : 0707));
@@ -117,7 +117,7 @@ void replaced_file::write_beside(std::string_view text) const {
   fail(error);
 }
 
-/// One name for each process: two that write the same file do not meet.
+/// One name for each process, so two that write the same file do not collide.
 std::string replaced_file::name_beside() const {
   auto const folder = std::filesystem::path{target_}.parent_path();
   return folder / (".warpheap-" + std::to_string(getpid()) + ".part");

@@ -1,7 +1,7 @@
 // A file that is replaced as a whole or not at all: the text is written to a new file beside it,
-// which then takes its name. So a full disk, an error or a signal leaves the old contents as they
-// were, and nothing else in the folder. What is no regular file (a terminal, /dev/null, a FIFO) has
-// no contents to lose and is written to directly.
+// which is then renamed to it. So a full disk, an error or a signal leaves the old contents as they
+// were, and nothing else in the folder. A target that is no regular file (a terminal, /dev/null, a
+// FIFO) has no contents to lose and is written to directly.
 #pragma once
 
 #include <string>
@@ -11,13 +11,11 @@ namespace warpheap::tool {
 
 class replaced_file {
  public:
-  /// Throws usage_error, in words of `what`, if the file could not be written. Touches no file that
-  /// is there.
+  /// Throws usage_error, naming `what`, if the file could not be written. Touches no existing file.
   replaced_file(std::string what, std::string const& path);
 
-  /// Puts `text` in place of the contents. Links lead to the same file as before, and its
-  /// permissions stay; a new file has those that the process gives new files. Throws usage_error
-  /// likewise.
+  /// Replaces the contents by `text`. Links lead to the same file as before, and its permissions
+  /// stay; a new file has the process's default permissions. Throws usage_error likewise.
   void write(std::string_view text) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 std::string joined(std::vector<std::string> const& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
-/// Names of the options, and values of the arguments: what may stand where a word begins.
+/// Names of the options, and values of the arguments: the words that may begin here.
 std::vector<std::string> words_of(command_outline const& command) {
   std::vector<std::string> words;
   for (auto const& option : command.options) words.insert(words.end(), option.names.begin(), option.names.end());
@@ -41,7 +41,7 @@ std::string fish_quoted(std::string const& text) {
   return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
 }
 
-/// The first clause: what there is room for beside a name.
+/// The first clause: as much as fits beside a name.
 std::string brief(std::string const& text) { return text.substr(0, text.find_first_of(";(:")); }
 
 }  // namespace

@@ -11,7 +11,7 @@ std::string bash_completion(program_outline const& outline);
 std::string zsh_completion(program_outline const& outline);
 std::string fish_completion(program_outline const& outline);
 
-/// That of the shell called `shell`. Throws usage_error for one that is none of bash, zsh and fish.
+/// The script for the shell called `shell`. Throws usage_error unless that is bash, zsh or fish.
 std::string completion_for(std::string const& shell, program_outline const& outline);
 
 }  // namespace warpheap::tool

@@ -9,14 +9,15 @@ namespace warpheap::tool {
 
 namespace {
 
-/// So many places are written in turn; they fit the second-level cache and its address translation.
+/// A digit has at most 2^11 values. A pass writes to as many places in turn, which fit the
+/// second-level cache and its address translation.
 constexpr u32 most_digit_bits = 11;
 
 u32 bits_of(u64 limit) { return static_cast<u32>(std::bit_width(std::max<u64>(limit, 2) - 1)); }
 u32 digits_of_half(u64 limit) { return (bits_of(limit) + most_digit_bits - 1) / most_digit_bits; }
 
-/// Turns each chunk's counts into where its first item of each value goes: after those that are
-/// less, and after the equal ones of the chunks before.
+/// Turns each chunk's counts into the place of its first item of each value: after all smaller
+/// items, and after the equal ones of the chunks before.
 void counts_to_places(std::vector<std::vector<u64>>& counts) {
   u64 place = 0;
   for (size_t value = 0; value < counts.front().size(); ++value)
@@ -27,12 +28,12 @@ void counts_to_places(std::vector<std::vector<u64>>& counts) {
     }
 }
 
-/// Moves `from` to `to`, ordered by `bits` bits from `shift` up, equal ones as they were.
+/// Moves `from` to `to`, ordered by `bits` bits from `shift` up; equal ones keep their order.
 void sort_by_digit(entry_keys const& from, entry_keys& to, u32 shift, u32 bits, parallel_work& work) {
   auto const chunks = chunked::for_threads(from.size(), usual_chunk);
   u64 const mask = (u64{1} << bits) - 1;
   std::vector<std::vector<u64>> places(chunks.count(), std::vector<u64>(mask + 1));
-  // Plain pointers: through vectors the compiler loads them anew after every store.
+  // Plain pointers: through vectors the compiler reloads them after every store.
   u64 const* const keys = from.data();
   work.pass(chunks.count(), [&places, chunks, keys, shift, mask](u64 chunk) {
     u64* const counts = places[chunk].data();
@@ -46,7 +47,7 @@ void sort_by_digit(entry_keys const& from, entry_keys& to, u32 shift, u32 bits, 
   });
 }
 
-/// Moves the first of all equal keys of `from` to `to`, which becomes as long as is needed.
+/// Moves the first of all equal keys of `from` to `to`, which becomes as long as needed.
 void keep_first(entry_keys const& from, entry_keys& to, parallel_work& work) {
   chunked const chunks{from.size(), usual_chunk};
   auto const is_first = [&](u64 i) { return i == 0 || from[i] != from[i - 1]; };

@@ -1,6 +1,6 @@
 // Adjacency entries as sorted numbers, on all cores: a graph of a hundred million of them is sorted
-// twice, and std::sort takes 10 s a time on one. Radix sort, from the lowest digits up: how long it
-// takes depends on no order and no hub.
+// twice, and std::sort on one core takes 10 s each time. Radix sort, from the lowest digits up: its
+// time does not depend on the order of the keys or on hubs.
 #pragma once
 
 #include "large_array.hpp"
@@ -12,11 +12,11 @@ namespace warpheap::tool {
 /// and of the reference.
 using entry_keys = large_array<u64>;
 
-/// Sorts, and leaves one of those that are equal. Halves are below `limit`. Takes memory for as
-/// many keys again.
+/// Sorts, and keeps one of those that are equal. Halves are below `limit`. Takes memory for as many
+/// keys again.
 void sort_unique(entry_keys& keys, u64 limit, parallel_work& work);
 
-/// The passes of that, at most.
+/// The most passes that sort_unique() makes.
 u64 sort_passes(u64 limit);
 
 }  // namespace warpheap::tool

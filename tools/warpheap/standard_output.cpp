@@ -11,7 +11,7 @@ namespace warpheap::tool {
 
 namespace {
 
-/// Of the first write that failed.
+/// The error number of the first write that failed.
 int first_error = 0;
 
 void keep_error() {

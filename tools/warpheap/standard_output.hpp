@@ -1,6 +1,6 @@
-// Standard output, looked at: a full disk or a closed descriptor is an error that the exit status
-// tells. Text is buffered; what became of it is known when output_fault() has flushed it, which
-// every path of the program does at its end.
+// Standard output, with its errors: a full disk or a closed descriptor shows in the exit status.
+// Text is buffered, so write errors are known only after output_fault() has flushed it. Every path
+// of the program calls that at its end.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 namespace warpheap::tool {
 
-/// Appends text. A failure is kept for output_fault(), so that what is left to do, like a JSON
-/// file, is still done.
+/// Appends text. A failure is kept for output_fault(), so that remaining work, like a JSON file, is
+/// still done.
 void write_output(std::string_view text);
 
 template <class... Values>
@@ -20,8 +20,8 @@ void print_output(fmt::format_string<Values...> format, Values&&... values) {
   write_output(fmt::format(format, std::forward<Values>(values)...));
 }
 
-/// Flushes standard output, and says in one line what was not written; empty if all was. A reader
-/// that has closed the pipe ends the program by SIGPIPE, as it ends others, but only here.
+/// Flushes standard output, and says in one line what was not written; empty if all was. If the
+/// reader has closed the pipe, the program ends by SIGPIPE, as others do, but only here.
 std::string output_fault();
 
 }  // namespace warpheap::tool

@@ -1,5 +1,5 @@
-// Text files as readers of formats take them: the whole contents, and what of them may be shown in
-// a message.
+// Text files for the readers of formats: the whole contents, and excerpts that may be shown in a
+// message.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ inline constexpr char const* standard_input = "-";
 std::string input_name(std::string const& path);
 
 /// The contents of a file, or of standard input. Throws usage_error, which names the file, if it
-/// cannot be read or is compressed; then `piped`, the end of a command that reads standard input,
-/// is part of the remedy.
+/// cannot be read or is compressed. For a compressed file the remedy in the message ends with
+/// `piped`, the end of a command that reads standard input.
 std::string read_text_file(std::string const& path, std::string const& piped);
 
 /// The start of `text` as a message shows it: short, and without control characters.

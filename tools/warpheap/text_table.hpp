@@ -1,7 +1,7 @@
 // A table of text for people: columns as wide as their widest cell, numbers to the right, and no
 // line longer than `line_columns` unless a single column is.
 //
-// What is the same in every row is said once, above. Columns that do not fit beside the others come
+// A value that all rows share is said once, above. Columns that do not fit beside the others come
 // in further parts below, each of which begins with the columns that name a row.
 #pragma once
 
@@ -12,16 +12,16 @@ namespace warpheap::tool {
 
 class text_table {
  public:
-  /// Titles of the columns; one that starts with '>' has its cells to the right. The first `names`
-  /// of them name a row. They have a value in every row that they apply to, so a cell of theirs
-  /// that is empty is no other value.
+  /// Titles of the columns; the cells under one that starts with '>' are aligned right. The first
+  /// `names` of them name a row. They have a value in every row that they apply to, so an empty
+  /// cell of theirs is no other value.
   explicit text_table(std::vector<std::string> titles, size_t names = 1);
 
   /// One cell a column; missing ones are empty, which is shown as '-'.
   void add(std::vector<std::string> row);
-  /// A line below the table, once however often it is added.
+  /// A line below the table, written once however often it is added.
   void note(std::string const& text);
-  /// The table; what all rows have in common is in a line that begins with `title`.
+  /// The table; the values that all rows share are in a line that begins with `title`.
   std::string text(std::string const& title) const;
 
  private:
@@ -30,10 +30,10 @@ class text_table {
     bool right;
   };
 
-  /// What every row has in this column; empty if rows differ, or there is but one.
+  /// The value of every row in this column; empty if rows differ, or there is but one.
   std::string common_value(size_t column) const;
   size_t width(size_t column) const;
-  /// Columns that differ in parts, each as wide as a line.
+  /// The columns that differ, cut into parts, each as wide as a line.
   std::vector<std::vector<size_t>> parts(std::vector<size_t> const& shown) const;
   std::string line(std::vector<size_t> const& shown, std::vector<std::string> const& cells) const;
 

@@ -9,9 +9,9 @@ namespace warpheap::tool {
 /// Columns of a line of tables and of help.
 inline constexpr size_t line_columns = 120;
 
-/// `text` in lines that end at column `columns` at the latest, each but the first behind `indent`
-/// spaces, without a line's end after the last. `first` columns are taken where it begins. A word
-/// that is longer has a line of its own. Line ends in `text` stay.
+/// `text` in lines that end at column `columns` at the latest. Lines after the first begin with
+/// `indent` spaces, and the last has no line end. `first` columns are already taken on the first
+/// line. A word that is longer has a line of its own. Line ends in `text` stay.
 std::string wrapped(std::string_view text, size_t indent = 0, size_t first = 0, size_t columns = line_columns);
 
 }  // namespace warpheap::tool

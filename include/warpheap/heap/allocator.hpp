@@ -1,6 +1,6 @@
 // The five policies composed: how a block is created, how the requests of a warp are distributed,
-// what happens out of memory, where the pool comes from, and how requests are aligned. What a
-// kernel holds and calls.
+// what happens out of memory, where the pool comes from, and how requests are aligned. An allocator
+// is what a kernel holds and calls.
 // Source: Eckert 2014, chapter 3; the default creation policy serves a warp's requests together by
 // itself.
 #pragma once
@@ -12,8 +12,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// Device memory allocation for kernels, by value. Any thread may call any function at any time,
-/// converged or not, with no lock held; any thread may free what another allocated. What only some
-/// policies can serve is there where they can.
+/// converged or not, with no lock held; any thread may free what another allocated. A function that
+/// only some policies can serve exists where they can.
 template <creation_policy Creation, distribution_policy Distribution, oom_policy Oom, class ReservePool,
           alignment_policy Alignment>
   requires policies_go_together<Creation, Distribution, Oom, ReservePool, Alignment>
@@ -29,7 +29,7 @@ class allocator {
   using reserve_pool_type = ReservePool;
   using alignment_type = Alignment;
 
-  /// What the creation policy promises, as far as the others leave it.
+  /// The creation policy's promises, as far as the other policies keep them.
   static constexpr allocator_traits traits = left_by<Alignment>(left_by<Distribution>(source_type::traits));
 
   allocator() = default;
@@ -44,11 +44,11 @@ class allocator {
     else return distribution.distribute(source_.create(distribution.collect(padded)));
   }
 
-  /// Gives a block back. nullptr does nothing; what is no block of this heap, or was freed already,
-  /// is counted and ignored where the traits say so.
+  /// Gives a block back. nullptr does nothing. An address that is no block of this heap, or was
+  /// freed already, is counted and ignored where the traits say so.
   WARPHEAP_DEVICE void free(void* memory) const {
     if constexpr (frames && knows_its_pool<source_type>) {
-      // not ours, and not ours to read
+      // not in our pool, so we must not read it
       if (!source_.contains(memory)) return source_.destroy(memory);
       if (!may_be_part(memory)) return;
     }
@@ -64,10 +64,10 @@ class allocator {
     return memory;
   }
 
-  /// Changes the size of a block whose caller knows that it holds `old_bytes` bytes: in place if
-  /// usable_size() allows, else in a new block with the contents copied, by the lanes that are
-  /// there together. nullptr if there is no memory; the old block is then untouched. A null
-  /// `memory` allocates; 0 bytes free and return nullptr.
+  /// Changes the size of a block that the caller knows to hold `old_bytes` bytes: in place if
+  /// usable_size() allows, else in a new block, into which the lanes that are here together copy
+  /// the contents. nullptr if there is no memory; the old block is then untouched. A null `memory`
+  /// allocates; 0 bytes free and return nullptr.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
     void* moved = nullptr;
     bool const stays = memory && bytes && fits_in_place(memory, bytes);
@@ -79,14 +79,15 @@ class allocator {
     return stays ? memory : moved;
   }
 
-  /// The same for policies that know how large a block is.
+  /// Changes the size of a block without being told its old size: for policies that know how large
+  /// a block is.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const
       requires(frames || (as_created && knows_block_size<source_type>)) {
     return realloc(memory, memory ? usable_size(memory) : 0, bytes);
   }
 
-  /// At least `bytes` bytes at a multiple of `alignment`, a power of two; nullptr if it is none, or
-  /// out of memory.
+  /// At least `bytes` bytes at a multiple of `alignment`; nullptr if `alignment` is no power of
+  /// two, or if there is no memory.
   WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const
       requires((frames || as_created) && creates_aligned<source_type>) {
     if (alignment == 0 || (alignment & (alignment - 1))) return nullptr;
@@ -100,7 +101,7 @@ class allocator {
   }
 
   /// One call of a whole group: every lane of `mask` calls it with the same mask, each with its own
-  /// size, and gets its own block. Saves the search for company that malloc makes.
+  /// size, and gets its own block. Saves malloc's search for lanes that call at the same time.
   WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const
       requires(frames || (as_created && creates_by_warp<source_type>)) {
     size_t const padded = Alignment::pad(bytes);
@@ -112,8 +113,8 @@ class allocator {
     }
   }
 
-  /// Bytes a caller may use at `memory`, a live block of this heap; 0 for anything else, where
-  /// owns() is there too.
+  /// Bytes a caller may use at `memory`, a live block of this heap; 0 for any other address, if
+  /// owns() exists too.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const
       requires(frames || (as_created && knows_block_size<source_type>)) {
     if constexpr (frames) return may_be_part(memory) ? Distribution::usable_size(memory) : 0;
@@ -127,7 +128,7 @@ class allocator {
     else return source_.owns(memory);
   }
 
-  /// Whether `memory` lies in this heap's pool, be it a block or not.
+  /// Whether `memory` lies in this heap's pool, in a block or not.
   WARPHEAP_DEVICE bool contains(void const* memory) const requires knows_its_pool<source_type> {
     return source_.contains(memory);
   }
@@ -147,7 +148,7 @@ class allocator {
     return source_.available_slots_warp(mask, created_bytes(bytes));
   }
 
-  /// What the creation policy is asked for when a lane asks alone for `bytes` bytes.
+  /// Bytes that the creation policy is asked for when a lane asks alone for `bytes` bytes.
   WARPHEAP_HOST_DEVICE static constexpr size_t created_bytes(size_t bytes) {
     size_t const padded = Alignment::pad(bytes);
     if constexpr (frames) return Distribution::framed_bytes(padded, 1);
@@ -158,13 +159,13 @@ class allocator {
   WARPHEAP_HOST_DEVICE Oom const& oom() const { return source_.oom(); }
 
  private:
-  /// Of a mask of lanes that are here with it, those that call with this heap too.
+  /// A filter for masks of lanes that are here together: it keeps those that call with this heap.
   WARPHEAP_DEVICE auto same_heap() const {
     return [this](u32 mask) { return lanes_with_same(mask, creation()); };
   }
 
-  /// This lane's part of the `wanted` bytes that it asks for, for all of its group or for itself.
-  /// What is not there for all together may be there for each alone.
+  /// This lane's part of a block of `wanted` bytes, created for its whole group or for itself. If
+  /// there is no block for all together, there may be one for each alone.
   WARPHEAP_DEVICE void* share_out(Distribution& distribution, size_t wanted, size_t padded) const {
     bool const together = distribution.combined();
     void* const mine = distribution.distribute(together ? creation().create(wanted) : source_.create(wanted));

@@ -1,5 +1,6 @@
-// Where blocks come from, and go back to: a creation policy, and what is done when that has none.
-// The distribution policy stands before this, and each of its blocks may be anybody's.
+// A creation policy combined with an out-of-memory policy: where blocks come from and go back to.
+// `allocator` puts the distribution policy in front of it, so lanes other than the caller may use
+// parts of a block.
 #pragma once
 
 #include "../policy/creation/slot_survey.hpp"
@@ -39,8 +40,8 @@ concept creates_by_warp = requires(P policy, u32 mask, size_t bytes) {
 
 namespace detail {
 
-/// Slots counted by the lanes of `mask`, each with its size: those with one size and one heap share
-/// the work. All call.
+/// Slots counted by the lanes of `mask`, each for its own size. Lanes with the same size and heap
+/// share the work. All lanes of `mask` call.
 template <counts_slots_in_parts Creation>
 WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, u32 mask, size_t bytes) {
   return count_slots_together(heap, simt::match_any(lanes_with_same(mask, heap), u64{bytes}), bytes);
@@ -48,9 +49,9 @@ WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, u32 mask, size_t b
 
 }  // namespace detail
 
-/// With an out-of-memory policy that answers the caller. That is made anew for each answer, and
-/// takes no room: as a member with [[no_unique_address]] it moved the kernel's other parameters
-/// under nvcc 13.0.
+/// For an out-of-memory policy that answers the caller itself. The policy is constructed for each
+/// answer and takes no room: as a member with [[no_unique_address]] it moved the kernel's other
+/// parameters under nvcc 13.0.
 template <class Creation, class Oom>
 class block_source {
  public:
@@ -87,7 +88,7 @@ class block_source {
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return creation_; }
 
  private:
-  /// Written so, and not as one conditional expression, because it took fewer registers (nvcc 13.0,
+  /// An assignment, and not one conditional expression: this took fewer registers (nvcc 13.0,
   /// sm_90).
   WARPHEAP_DEVICE void* or_else(void* memory, size_t bytes) const {
     if (!memory) memory = bytes ? Oom{}.handle(bytes) : nullptr;
@@ -97,8 +98,8 @@ class block_source {
   Creation creation_;
 };
 
-/// With a second allocator. A block is the creation policy's if it lies in its pool, else the
-/// second's.
+/// For an out-of-memory policy with a second allocator. A block in the creation policy's pool is
+/// that policy's; any other is the second allocator's.
 template <class Creation, overflow_policy Oom>
 class block_source<Creation, Oom> {
   using second_type = typename Oom::second_type;

@@ -1,6 +1,6 @@
-// A heap that may be there or not, as device code's malloc sees it: what malloc, free, new and
-// their kin answer. Lives in the device's memory, where the host puts it; override_names.hpp gives
-// it to the names of C and C++, global_heap.hpp to names of ours.
+// An optional heap reference in device memory, written by the host: what malloc, free, new and
+// their kin answer in device code. override_names.hpp puts it behind the names of C and C++,
+// global_heap.hpp behind names of ours.
 #pragma once
 
 #include "../policy/creation/toolkit.hpp"
@@ -8,9 +8,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What device code knows of the heap that serves it, and what its names do. All zero, as memory of
-/// the device is before anybody writes it: unbound. Then nothing can be allocated, and what is
-/// freed is ignored.
+/// The heap that serves device code, or none. All bytes zero, as the device's memory is before the
+/// first write, mean unbound: then malloc returns nullptr and free does nothing.
 template <class Allocator>
 class bound_heap {
   static_assert(__is_trivially_copyable(Allocator), "override_allocator: what kernels take is copied bitwise");
@@ -33,7 +32,7 @@ class bound_heap {
     return is_bound() ? ref().calloc(count, size) : nullptr;
   }
 
-  /// Ends the kernel where the allocator cannot tell how much to copy.
+  /// Ends the kernel if the allocator does not know how much to copy.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const {
     if (!is_bound()) return nullptr;
     if constexpr (knows_block_size<typename Allocator::creation_type>) {
@@ -44,7 +43,7 @@ class bound_heap {
     }
   }
 
-  /// nullptr too for an alignment that the allocator cannot give.
+  /// Returns nullptr also for an alignment that the allocator cannot give.
   WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const {
     if (!is_bound()) return nullptr;
     // By its name: nvcc finds no member in an expression that uses `this`.
@@ -52,7 +51,7 @@ class bound_heap {
     else return alignment <= Allocator::traits.alignment ? ref().malloc(bytes) : nullptr;
   }
 
-  // Whether the allocator has what these tell. By their names: nvcc finds no member in an
+  // Whether the allocator has these functions. By their names: nvcc finds no member in an
   // expression that uses `this`.
   static constexpr bool knows_sizes = requires { &Allocator::usable_size; };
   static constexpr bool knows_owners = requires { &Allocator::owns; };
@@ -70,7 +69,7 @@ class bound_heap {
     return is_bound() ? ref().available_slots_warp(mask, bytes) : 0;
   }
 
-  /// What new asks for: an address of its own for an object of no bytes too.
+  /// For operator new: an object of no bytes gets an address of its own too.
   WARPHEAP_DEVICE void* make(size_t bytes) const { return malloc(bytes ? bytes : 1); }
   WARPHEAP_DEVICE void* make(size_t bytes, size_t alignment) const {
     return aligned_alloc(alignment, bytes ? bytes : 1);

@@ -1,14 +1,14 @@
-// The translation units whose device code calls a heap of the process by a name, so that the heap
-// can be bound in each of them: device malloc (override.hpp), and hamalloc (halloc_interface.hpp).
+// The list of translation units whose device code calls a heap of the process by name: device
+// malloc (override.hpp), and hamalloc (halloc_interface.hpp). It lets the heap be bound in each of
+// them.
 //
 // Without -rdc=true a unit's device code is a program of its own with variables of its own, which
 // only host code of the same unit can name. So each unit brings a function that writes its
-// variable, and puts it on a list of the process before main. With -rdc=true units work the same,
-// and need no case of their own.
+// variable, and puts it on a list of the process before main. Units with -rdc=true work the same
+// way, and need no case of their own.
 //
-// Units come one after the other: static objects of one are made before another's are, and
-// libraries are loaded later. A unit that comes while a heap is bound is bound to it there and
-// then.
+// Units register one after the other: static objects of one unit are made before another's, and
+// libraries are loaded later. A unit that registers while a heap is bound is bound to it at once.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -35,17 +35,17 @@ namespace detail {
 ///     static constexpr char const* second;  what is wrong with a second one
 ///   };
 ///
-/// Kinds have default visibility, as the lists have: one of each a process.
+/// Kinds have default visibility, as the lists do, so a process has one of each.
 
-/// How a unit's variable is reached: copies of a heap's binding, of the type that the unit's
-/// allocator names. Both throw what the backend says if they cannot.
+/// How a unit's variable is reached: both functions copy a heap's binding, of the type that the
+/// unit's allocator names. Both throw the backend's error if they cannot.
 struct unit_variable {
   void (*write)(void const* binding);
   void (*read)(void* binding);
 };
 
-/// What units are bound to: the `size` bytes at `bytes`, for one allocator and one device. It
-/// outlives its being bound.
+/// What units are bound to: the `size` bytes at `bytes`, for one allocator and one device. It must
+/// exist for as long as it is bound.
 struct unit_binding {
   std::string_view allocator;
   int device;
@@ -58,8 +58,8 @@ struct unit_binding {
 template <class Kind>
 class bound_unit {
  public:
-  /// Bound at once if a heap is, and this unit can be; else it stays unbound, and bind_all() says
-  /// why.
+  /// Binds the unit at once if a heap is bound and the unit can be; otherwise the unit stays
+  /// unbound, and bind_all() says why.
   bound_unit(char const* source, char const* allocator, unit_variable variable)
       : source_{source}, allocator_{allocator}, variable_{variable} {
     std::lock_guard const lock{mutex()};
@@ -77,29 +77,29 @@ class bound_unit {
     *link = next_;
   }
 
-  /// Binds all units, and those that come until unbind_all(). Throws std::logic_error if one was
-  /// compiled for another allocator, and backend_error with the unit's name if one cannot be bound;
-  /// then some are bound and some are not.
+  /// Binds all units, and those that register until unbind_all(). Throws std::logic_error if one
+  /// was compiled for another allocator, and backend_error with the unit's name if one cannot be
+  /// bound; then some are bound and some are not.
   static void bind_all(unit_binding const& to) {
     std::lock_guard const lock{mutex()};
     write_all(to);
     bound() = &to;
   }
 
-  /// Throws what bind_all() would: to know that before there is anything to bind.
+  /// Throws what bind_all() would, before there is a heap to bind.
   static void expect_all_bindable(unit_binding const& nothing) {
     std::lock_guard const lock{mutex()};
     write_all(nothing);
   }
 
-  /// Writes `nothing` to all units that can be reached, whatever becomes of the others.
+  /// Writes `nothing` to all units that can be reached, and ignores the errors of the others.
   static void unbind_all(unit_binding const& nothing) noexcept {
     std::lock_guard const lock{mutex()};
     bound() = nullptr;
     for (auto const* unit = first(); unit; unit = unit->next_) unit->try_write(nothing);
   }
 
-  /// Whether any unit holds this binding: false when the device was reset since, and the variables
+  /// Whether any unit holds this binding. False if the device was reset since: then the variables
   /// are as at the start.
   static bool any_holds(unit_binding const& to) noexcept {
     std::lock_guard const lock{mutex()};
@@ -110,7 +110,8 @@ class bound_unit {
 
  private:
   static void write_all(unit_binding const& to) {
-    for (auto const* unit = first(); unit; unit = unit->next_)  // O3, before any is written
+    // process_heap O3: checked before writing
+    for (auto const* unit = first(); unit; unit = unit->next_)
       if (to.allocator != unit->allocator_)
         throw std::logic_error{std::string{Kind::name} + ": " + unit->source_ +
                                " was compiled for another allocator, " + unit->allocator_ + ", not " +
@@ -147,7 +148,7 @@ class bound_unit {
     }
   }
 
-  // One list a process, also where libraries hide what is inline.
+  // One list a process, even if libraries hide inline functions.
   [[gnu::visibility("default")]] static bound_unit*& first() {
     static constinit bound_unit* list = nullptr;
     return list;
@@ -167,12 +168,12 @@ class bound_unit {
   bound_unit* next_ = nullptr;
 };
 
-/// Says that the process has a heap of this kind. Throws std::logic_error if it has one already.
+/// Claims the place of the process's one heap of this kind. Throws std::logic_error if it is taken.
 template <class Kind>
 class process_claim {
  public:
   process_claim() {
-    // relaxed, here and below: it guards no memory.
+    // relaxed, here and below: the flag guards no memory.
     if (taken().exchange(true, std::memory_order_relaxed))
       throw std::logic_error{std::string{Kind::name} + ": " + Kind::second};
   }

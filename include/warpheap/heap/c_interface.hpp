@@ -1,11 +1,11 @@
-// The default heap without C++: functions with plain names for code that a JIT compiler or another
-// language makes, and links with a module compiled from this header. They take the heap as the
+// The default heap without C++: functions with C names, for code that a JIT compiler or another
+// language generates and links with a module compiled from this header. They take the heap as the
 // 64-bit number that heap::handle() returns, and keep the promises of the members of the same
 // names.
 //
-// `used` puts them into every module that includes this, called or not; `inline` makes several
-// copies one. nvcc's host pass only declares them: its code for them is no code, and must not stand
-// in for that of the host backend.
+// `used` puts them into every module that includes this header, called or not; `inline` merges
+// several copies into one. nvcc's host pass only declares them: what it would compile is no working
+// code, and must not replace the host backend's functions.
 #pragma once
 
 #include "default_heap.hpp"
@@ -27,8 +27,8 @@ WARPHEAP_DEVICE inline heap_ref heap_of(u64 handle) { return *reinterpret_cast<h
 WARPHEAP_C_FUNCTION(void* warpheap_malloc(unsigned long long heap, unsigned long long bytes),
                     return warpheap::heap_of(heap).malloc(bytes);)
 
-/// Returns 0, always: Numba and others like it declare every function as one that returns
-/// something, and a PTX linker refuses a declaration that differs from the definition.
+/// Always returns 0: Numba and others like it declare every function as one that returns something,
+/// and a PTX linker refuses a declaration that differs from the definition.
 WARPHEAP_C_FUNCTION(int warpheap_free(unsigned long long heap, void* memory), warpheap::heap_of(heap).free(memory);
                     return 0;)
 

@@ -42,15 +42,15 @@ struct default_allocator : plain_allocator<creation::slab_bitmap<>> {
   using plain_allocator<creation::slab_bitmap<>>::plain_allocator;
 };
 
-/// The default one for programs that are right by what CUDA's heap happens to do: memory is zero
-/// until a block had it, and no two blocks share a sector of 32 bytes, the least that a cache
-/// holds.
+/// The default allocator for programs that rely on what CUDA's heap happens to do: memory is zero
+/// until a block first uses it, and no two blocks share a sector of 32 bytes, the smallest unit
+/// that a cache holds.
 using forgiving_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
                                       reserve_pool::zeroed_memory, alignment::shrink<32>>;
 
 using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,
                                     reserve_pool::toolkit_limit, alignment::shrink<16>>;
-/// Chunks of 24 bytes are aligned to 8 alone.
+/// For policies whose chunks of 24 bytes are aligned only to 8.
 template <class Creation>
 using finely_aligned_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<8>>;
@@ -68,7 +68,7 @@ using tbuddy_allocator = plain_allocator<creation::tbuddy<>>;
 using ualloc_allocator = plain_allocator<creation::ualloc<>>;
 using throughput_allocator = plain_allocator<creation::throughput<>>;
 
-/// What a kernel takes of the default heap: 16 bytes, trivially copyable.
+/// The default heap as a kernel takes it: 16 bytes, trivially copyable.
 using heap_ref = default_allocator;
 static_assert(sizeof(heap_ref) == 16);
 

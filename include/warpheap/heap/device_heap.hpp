@@ -1,6 +1,6 @@
-// The heap that a unit's device code finds by no parameter, and what may be asked of it: what
-// override.hpp puts behind malloc, and global_heap.hpp behind warpheap::malloc. The host binds it:
-// override_heap.hpp.
+// The heap that a unit's device code finds without a parameter, and the questions that device code
+// may ask it. override.hpp puts it behind malloc, global_heap.hpp behind warpheap::malloc. The host
+// binds it: override_heap.hpp.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -14,10 +14,10 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Where the unit's device code finds its heap: one variable a unit, `static`. With -rdc=true all
-/// of them are bound to the same heap, so it does not matter from which unit the linker takes
-/// malloc. There it is no constant: nvlink 13.0 stores constants of several units that begin alike
-/// once, but places their symbols as if it had not.
+/// The unit's heap: one `static` variable a unit. With -rdc=true all of them are bound to the same
+/// heap, so it does not matter from which unit the linker takes malloc. There the variable is no
+/// constant: nvlink 13.0 stores constants of several units that begin alike only once, but places
+/// their symbols as if each were stored.
 #if defined(__CUDACC_RDC__)
 static __device__ bound_heap<override_allocator<>::type> device_heap;
 #elif defined(__CUDACC__)
@@ -26,8 +26,8 @@ static __constant__ bound_heap<override_allocator<>::type> device_heap;
 static bound_heap<override_allocator<>::type> device_heap;
 #endif
 
-// Of internal linkage, since each unit has a variable of its own. Templates, so that what an
-// allocator cannot tell is not there.
+// Of internal linkage, since each unit has a variable of its own. Templates, so that a function
+// exists only if the allocator has it.
 
 /// Bytes that may be used at `memory`, a block of the process's heap; 0 for anything else, and
 /// where no heap is bound.

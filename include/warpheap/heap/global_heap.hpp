@@ -1,5 +1,5 @@
-// A heap for the whole process beside CUDA's own: device code calls warpheap::malloc, and is given
-// no heap. Its malloc, free, new and delete stay as they were.
+// A heap for the whole process beside CUDA's own: device code calls warpheap::malloc without naming
+// a heap. Device malloc, free, new and delete stay CUDA's.
 //
 //   warpheap::global_heap heap{4_GiB};            host: the heap, for as long as it lives
 //   void* p = warpheap::malloc(bytes);            device, in every unit that includes this
@@ -19,17 +19,17 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 using global_heap = override_heap;
 
 /// At least `bytes` bytes of the process's heap; nullptr for 0 bytes, when there is no memory, and
-/// where no heap is bound. What the members of heap_ref promise, these do.
+/// where no heap is bound. These functions promise what the members of heap_ref promise.
 WARPHEAP_DEVICE static inline void* malloc(size_t bytes) { return device_heap.malloc(bytes); }
 
-/// Gives a block back, whichever unit allocated it. A block of CUDA's heap is none of ours, and
-/// ours is none of CUDA's.
+/// Gives a block back, whichever unit allocated it. Blocks of CUDA's heap are not ours to free, nor
+/// ours CUDA's.
 WARPHEAP_DEVICE static inline void free(void* memory) { device_heap.free(memory); }
 
 /// `count` objects of `size` bytes, zeroed.
 WARPHEAP_DEVICE static inline void* calloc(size_t count, size_t size) { return device_heap.calloc(count, size); }
 
-/// Changes the size of a block. Ends the kernel where the allocator cannot tell how much to copy.
+/// Changes the size of a block. Ends the kernel if the allocator does not know how much to copy.
 WARPHEAP_DEVICE static inline void* realloc(void* memory, size_t bytes) { return device_heap.realloc(memory, bytes); }
 
 /// At least `bytes` bytes at a multiple of `alignment`.

@@ -10,8 +10,8 @@
 // the pool's size from its options, compares the others with halloc_interface_config, and refuses
 // those that differ. docs/guide/policies/halloc.md says how to port.
 //
-// The process's heap is as override.hpp has it, with a variable in each unit: process_heap.hpp.
-// Both may be in one program.
+// As with override.hpp, each unit has a variable that names the process's heap: process_heap.hpp. A
+// program may use both.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -39,12 +39,12 @@ struct halloc_opts_t {
   static constexpr creation::halloc_config compiled = halloc_interface_config<>::value;
 
   size_t memory;  ///< bytes of the pool; metadata comes on top
-  /// Of the pool for slabs alone. In a pool that slabs and large blocks share (split_percent of 0)
-  /// either kind can have any part of it, so there any fraction will do.
+  /// The part of the pool that only slabs use. In a pool that slabs and large blocks share
+  /// (split_percent of 0) either kind can have any part, so any fraction will do.
   double halloc_fraction = compiled.split_percent ? compiled.split_percent / 100.0 : 1.0;
-  double busy_fraction = compiled.replace_at / 1000.0;   ///< of a head, when replaced
-  double roomy_fraction = compiled.busy_above / 1000.0;  ///< of a slab, to be a head
-  /// of one that may change size
+  double busy_fraction = compiled.replace_at / 1000.0;   ///< of a head, when it is replaced
+  double roomy_fraction = compiled.busy_above / 1000.0;  ///< of a slab, at most, to be a head
+  /// of a slab, at most, for it to change its block length
   double sparse_fraction = compiled.sparse_up_to / 1000.0;
   int sb_sz_sh = static_cast<int>(log2_floor(compiled.slab_bytes));  ///< log2 of the slab size
 
@@ -61,7 +61,7 @@ struct [[gnu::visibility("default")]] halloc_kind {
 
 using halloc_process_heap = process_heap<halloc_interface_allocator, halloc_kind>;
 
-/// Where this unit's hamalloc finds the heap. See device_heap in override_names.hpp.
+/// Where this unit's hamalloc finds the heap. See device_heap in device_heap.hpp.
 #if defined(__CUDACC_RDC__)
 static __device__ bound_heap<halloc_interface_allocator> halloc_of_this_unit;
 #elif defined(__CUDACC__)
@@ -76,13 +76,14 @@ static bound_unit<halloc_kind> const halloc_unit{
     {[](void const* binding) { write_bound_heap(halloc_of_this_unit, binding); },
      [](void* binding) { read_bound_heap(halloc_of_this_unit, binding); }}};
 
-/// The process's heap, or null. Libraries that hide what is inline share it too.
+/// The process's heap, or null. Libraries that hide inline functions share it too.
 [[gnu::visibility("default")]] inline std::unique_ptr<halloc_process_heap>& halloc_of_process() {
   static std::unique_ptr<halloc_process_heap> heap;
   return heap;
 }
 
-/// Throws std::invalid_argument if a fraction is none, or not the one that was compiled for.
+/// Throws std::invalid_argument if `asked` is no fraction, or not the one that the program was
+/// compiled for.
 inline void expect_fraction(char const* option, double asked, char const* field, u32 compiled, u32 whole) {
   auto const text = "ha_init: " + std::string{option} + " is " + std::to_string(asked);
   if (!(asked >= 0 && asked <= 1)) throw std::invalid_argument{text + ", and fractions are 0 to 1"};
@@ -123,7 +124,7 @@ inline void ha_init(halloc_opts_t const& options = {}) {
 }
 
 /// Waits for the device's kernels and takes the heap away: hamalloc() gives nullptr from then on.
-/// Does nothing if there is none. A heap that is left goes with the process.
+/// Does nothing if there is no heap. A heap that is not shut down ends with the process.
 inline void ha_shutdown() { detail::halloc_of_process().reset(); }
 
 /// The process's heap: statistics, invariants, reset. Throws std::logic_error if there is none.
@@ -133,10 +134,12 @@ inline basic_heap<halloc_interface_allocator>& ha_heap() {
   return made->heap();
 }
 
-/// A block of at least `bytes` bytes, aligned to 8; nullptr if there is none, or no heap, or for 0.
+/// A block of at least `bytes` bytes, aligned to 8; nullptr for 0 bytes, if there is no memory, or
+/// if there is no heap.
 WARPHEAP_DEVICE inline void* hamalloc(size_t bytes) { return detail::halloc_of_this_unit.malloc(bytes); }
 
-/// Frees what hamalloc() gave, in any unit. Ignores null, and counts what is no live block.
+/// Frees a block that hamalloc() gave, in any unit. Ignores null; counts and ignores what is no
+/// live block.
 WARPHEAP_DEVICE inline void hafree(void* memory) { detail::halloc_of_this_unit.free(memory); }
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

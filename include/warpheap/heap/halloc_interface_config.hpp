@@ -1,6 +1,6 @@
-// How the halloc heap behind hamalloc is tuned: as creation::halloc is by default, unless a program
-// says otherwise by an explicit specialisation before it includes halloc_interface.hpp. Where that
-// comes too late, it does not compile. A header of the program's own is the place, in every unit:
+// The configuration of the halloc heap behind hamalloc: creation::halloc's defaults, unless the
+// program specialises this template before it includes halloc_interface.hpp. A specialisation after
+// that does not compile. It belongs in a header of the program's own that every unit includes:
 //
 //   #include <warpheap/heap/halloc_interface_config.hpp>
 //   template <>

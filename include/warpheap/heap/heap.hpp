@@ -1,5 +1,5 @@
-// The owner of a heap, on the host: makes it, resets it, asks about it, and gives kernels a
-// reference by value.
+// The owner of a heap, on the host: makes it, resets it, answers questions about it, and gives
+// kernels a reference by value.
 #pragma once
 
 #include "allocator.hpp"
@@ -24,7 +24,7 @@ class basic_heap;
 
 namespace detail {
 
-/// The heap behind a first one that overflows; nothing for any other.
+/// The type of the second heap behind one that overflows; an empty type for any other.
 template <class Oom>
 struct second_heap_of {
   struct type {};
@@ -36,8 +36,8 @@ struct second_heap_of<Oom> {
 
 }  // namespace detail
 
-/// What for_each_live() can be given. A type: nvcc 13.0 takes a lambda in a concept for a function
-/// that is not there.
+/// A visitor for for_each_live(). A class, because nvcc 13.0 takes a lambda in a concept for a
+/// function that does not exist.
 struct ignore_block {
   void operator()(void*, size_t) const {}
 };
@@ -65,8 +65,8 @@ concept counts_slots_on_host = requires(P const policy, size_t bytes) {
 
 namespace detail {
 
-/// A policy's name, with its configuration if that can be told: `describe(config)` beside its type.
-/// An alignment policy's is its bytes.
+/// A policy's name, with its configuration if `describe(config)` is declared beside the
+/// configuration's type. An alignment policy's configuration is its bytes.
 template <named_policy P>
 std::string name_of_policy() {
   std::string text = P::name;
@@ -77,7 +77,7 @@ std::string name_of_policy() {
 
 }  // namespace detail
 
-/// Owns a pool and the allocator that manages it. Movable. Outlives every kernel and every CUDA
+/// Owns a pool and the allocator that manages it. Movable. Must outlive every kernel and every CUDA
 /// graph that uses it. Host functions other than reset() wait for nothing: call them when no kernel
 /// that uses the heap is running.
 template <class Allocator>
@@ -105,22 +105,23 @@ class basic_heap {
   static constexpr size_t minimum_bytes = size_t{1} << 20;
 
   /// A heap whose blocks come from `bytes` bytes, rounded down to whole slabs; metadata comes on
-  /// top (info() says how much). With a second heap behind it, `bytes` are those of both. Throws
-  /// std::invalid_argument below minimum_bytes, out_of_memory if the device has not that much, and
+  /// top (info() says how much). With a second heap behind it, `bytes` counts both. Throws
+  /// std::invalid_argument below minimum_bytes, out_of_memory if the device lacks the memory, and
   /// cuda_error while a stream is being captured.
   explicit basic_heap(size_t bytes) requires(
       acquiring_pool<reserve_pool_type>&& std::default_initializable<reserve_pool_type>)
       : basic_heap{unchecked{}, checked(bytes)} {}
 
-  /// The same with a reserve pool made before: a memory_resource that holds its resource.
+  /// A heap of `bytes` bytes from a reserve pool that exists already: a memory_resource that holds
+  /// its resource. Throws as the constructor above.
   basic_heap(size_t bytes, reserve_pool_type reserve) requires(acquiring_pool<reserve_pool_type> && !overflows)
       : reserve_{std::move(reserve)} {
     build(checked(bytes));
   }
 
-  /// A heap in memory that is there already: of the `bytes` bytes at `memory`, what is left when
-  /// the start is aligned and the metadata has its place; pool_bytes() says how much. Throws
-  /// std::invalid_argument if that is below minimum_bytes.
+  /// A heap in the `bytes` bytes at `memory`. Its pool is what remains once the start is aligned
+  /// and the metadata has its place; pool_bytes() says how much. Throws std::invalid_argument if
+  /// that is below minimum_bytes.
   basic_heap(void* memory, size_t bytes) requires(given_pool<reserve_pool_type> && !overflows)
       : reserve_{memory, bytes} {
     build_in(reserve_.range());
@@ -131,7 +132,8 @@ class basic_heap {
       : second_{std::move(second)} {
     build(checked(bytes));
   }
-  /// The same in memory that is there already.
+  /// A heap in the `bytes` bytes at `memory` that takes blocks from `second` when its own are all
+  /// taken.
   basic_heap(void* memory, size_t bytes, second_heap_type second) requires(overflows&& given_pool<reserve_pool_type>)
       : second_{std::move(second)}, reserve_{memory, bytes} {
     build_in(reserve_.range());
@@ -151,7 +153,7 @@ class basic_heap {
     if constexpr (overflows) second_.reset(on);
   }
 
-  /// Bytes that blocks are made of, and those of everything beside it.
+  /// Bytes of the pool that blocks come from, and bytes of everything beside the pool.
   size_t pool_bytes() const {
     if constexpr (overflows) return ref_.creation().pool_bytes() + second_.pool_bytes();
     else return ref_.creation().pool_bytes();
@@ -216,7 +218,7 @@ class basic_heap {
   }
 
   /// The policies by name and configuration, and the sizes, with `separator` between them: heaps
-  /// that differ in either tell different texts. There if all five have a name.
+  /// that differ in either have different texts. Exists if all five policies have a name.
   std::string info(std::string const& separator = "; ") const
       requires(named_policy<creation_type>&& named_policy<distribution_type>&& named_policy<oom_type>&&
                    named_policy<reserve_pool_type>&& named_policy<alignment_type>) {
@@ -234,7 +236,7 @@ class basic_heap {
  private:
   struct unchecked {};
 
-  /// Blocks from `bytes` bytes, of both heaps if there are two, be it ever so few.
+  /// A heap of `bytes` bytes, which both heaps share if there are two, without a minimum.
   basic_heap(unchecked, size_t bytes) : second_{second_of(bytes)} { build(bytes - bytes_of_second(bytes)); }
 
   static size_t checked(size_t bytes) {
@@ -252,7 +254,7 @@ class basic_heap {
     else return {};
   }
 
-  /// What lies behind the creation policy's part: the out-of-memory policy's state, and a copy of
+  /// What lies after the creation policy's part: the out-of-memory policy's state, and a copy of
   /// ref().
   static constexpr size_t state_bytes() {
     if constexpr (overflows) return oom_type::state_bytes;
@@ -261,7 +263,7 @@ class basic_heap {
   static constexpr size_t tail_alignment = 128;
   static constexpr size_t tail_bytes = state_bytes() + sizeof(ref_type);
 
-  /// Bytes that a pool of `bytes` takes with all that goes with it, from an aligned start.
+  /// Bytes that a pool of `bytes` takes from an aligned start, with everything that belongs to it.
   static size_t whole_bytes(size_t bytes) { return creation_type::required_bytes(bytes) + tail_alignment + tail_bytes; }
 
   void build(size_t bytes) {
@@ -283,7 +285,7 @@ class basic_heap {
     place(memory.begin, fits);
   }
 
-  /// The heap at `memory`, which is nullptr if its blocks lie in no pool.
+  /// Makes the heap at `memory`, which is nullptr if the blocks lie in no pool.
   void place(void* memory, size_t bytes) {
     size_t const required = creation_type::required_bytes(bytes);
     auto const creation = creation_type::place(memory, bytes);
@@ -326,9 +328,9 @@ class basic_heap {
     }
   }
 
-  second_heap_type second_;  ///< goes last: our frees may still lead there
+  second_heap_type second_;  ///< destroyed last: our frees may still lead there
   reserve_pool_type reserve_;
-  reserve_pool::device_memory beside_;  ///< the copy of ref(), where there is no pool to keep it in
+  reserve_pool::device_memory beside_;  ///< holds the copy of ref() if there is no pool
   ref_type ref_;
   void* handle_ = nullptr;
 };

@@ -1,5 +1,5 @@
-// override.hpp, in its place, with forgiving_allocator behind the names: for programs that run on
-// CUDA's heap and not on ours because they read memory before they write it, or read what other
+// A replacement for override.hpp with forgiving_allocator behind the names. For programs that run
+// on CUDA's heap and fail on ours because they read memory before they write it, or read what other
 // threads write without a fence. docs/guide/drop_in_replacement.md says what it promises.
 #pragma once
 

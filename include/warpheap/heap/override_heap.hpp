@@ -1,6 +1,6 @@
-// The one heap of a process that device code finds by no parameter, as the host has it. Two headers
-// give it names: override.hpp, where malloc itself is ours, and global_heap.hpp, where
-// warpheap::malloc is beside CUDA's. process_heap.hpp says what it promises.
+// The host's side of the one heap of a process that device code finds without a parameter. Two
+// headers give it names: override.hpp replaces malloc itself, and global_heap.hpp adds
+// warpheap::malloc beside CUDA's malloc. process_heap.hpp says what it promises.
 #pragma once
 
 #include "device_heap.hpp"
@@ -24,7 +24,7 @@ static override_unit const this_unit{
 
 }  // namespace detail
 
-/// The heap that device code finds by a name, in all units of the process that include this header.
+/// The heap that device code calls by name, in all units of the process that include this header.
 template <class Allocator>
 using basic_override_heap = process_heap<Allocator, detail::override_kind>;
 using override_heap = basic_override_heap<override_allocator<>::type>;

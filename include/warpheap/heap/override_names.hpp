@@ -1,25 +1,25 @@
 // The names of C and C++ in device code, served by the heap that override_heap binds: malloc, free,
-// new, delete, and those that CUDA has not in device code: calloc, realloc, aligned_alloc, and new
+// new, delete, and those that CUDA lacks in device code: calloc, realloc, aligned_alloc, and new
 // with std::nothrow_t.
 //
-// nvcc takes a definition of such a name that only its device pass sees for that pass's own: device
-// code calls it, with -rdc=true also device code that was compiled without this header, and host
-// code is untouched. (Device code compiled without it and without -rdc=true still calls CUDA's.)
+// A definition of such a name that only nvcc's device pass sees serves device code alone, and host
+// code is untouched. With -rdc=true it also serves device code that was compiled without this
+// header. (Without -rdc=true such code still calls CUDA's function.)
 //
-// With -rdc=true a unit that does not know this header calls three names: malloc, free and
-// __cuda_syscall_aligned_malloc; nvcc makes calls of these of every new and delete. ptxas knows the
-// three for functions of CUDA's own:
+// With -rdc=true a unit compiled without this header calls three names: malloc, free and
+// __cuda_syscall_aligned_malloc. nvcc turns every new and delete into calls of these. ptxas takes
+// the three for functions of CUDA's own:
 //
-//   N1  From sm_80 on a caller keeps values across such a call in all of R32 and above. A call of
-//       any other function preserves of these R36-39, R44-47 and so on. Of R0-R31, of the uniform
-//       registers and of the convergence barriers both preserve the same ones: R16-19, R22-31, UR36
-//       and above, B6 and above.
-//   N2  So nothing that these names call, directly or not, may use a register above R31. ptxas sees
-//       to the others.
+//   N1  From sm_80 on, a caller keeps values across such a call in all of R32 and above. A call of
+//       any other function preserves only some of these: R36-39, R44-47 and so on. Of R0-R31, of
+//       the uniform registers and of the convergence barriers, both kinds of call preserve the same
+//       ones: R16-19, R22-31, UR36 and above, B6 and above.
+//   N2  So no function that these names call, directly or not, may use a register above R31. ptxas
+//       preserves the others.
 //
 // N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0, sm_75 to
-// sm_120). N2 is what WARPHEAP_DEVICE says of each function with -rdc=true;
-// scripts/check_override.py looks at linked programs.
+// sm_120). With -rdc=true WARPHEAP_DEVICE ensures N2 for each function; scripts/check_override.py
+// checks linked programs.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -43,8 +43,7 @@
 #if defined(__CUDA_ARCH__)
 
 #define WARPHEAP_DEVICE_NAME inline WARPHEAP_DEVICE
-// What device code calls that does not know this header: also there where its own unit has no
-// kernel.
+// What device code compiled without this header calls: emitted even if its own unit has no kernel.
 #if defined(__CUDACC_RDC__)
 #define WARPHEAP_DEVICE_SYSCALL inline __attribute__((used)) WARPHEAP_DEVICE
 #else
@@ -52,7 +51,7 @@
 #endif
 
 #pragma nv_diagnostic push
-// 2620: that they are inline. 20039: that calloc and its like become names of device code.
+// 2620 warns that they are inline, 20039 that calloc and its like become names of device code.
 #pragma nv_diag_suppress 2620, 20039
 
 WARPHEAP_DEVICE_SYSCALL void* malloc(std::size_t bytes) noexcept { return warpheap::device_heap.malloc(bytes); }
@@ -68,7 +67,7 @@ WARPHEAP_DEVICE_NAME void* aligned_alloc(std::size_t alignment, std::size_t byte
 }
 
 #if defined(__CUDACC_RDC__)
-// What nvcc makes of an aligned new, and of __nv_aligned_device_malloc, in units that do not know
+// What nvcc calls for an aligned new, and for __nv_aligned_device_malloc, in units compiled without
 // this header.
 extern "C" WARPHEAP_DEVICE_SYSCALL void* __cuda_syscall_aligned_malloc(std::size_t bytes, std::size_t alignment) {
   return warpheap::device_heap.make(bytes, alignment);

@@ -1,6 +1,6 @@
-// A heap that device code calls by a name, in all units of a process: made, it is bound in every
-// unit that has the name; destroyed, it is unbound. override.hpp and global_heap.hpp share one
-// behind malloc and warpheap::malloc, and halloc_interface.hpp has one behind hamalloc;
+// A heap that device code calls by name in all units of a process. Its constructor binds it in
+// every unit that has the name; its destructor unbinds it. override.hpp and global_heap.hpp share
+// one, behind malloc and warpheap::malloc. halloc_interface.hpp has one behind hamalloc.
 // docs/design/override.md has the reasons.
 #pragma once
 
@@ -18,21 +18,22 @@ namespace detail {
 template <auto Value>
 struct holds {};
 
-/// The configuration of a creation policy, where it has one.
+/// The configuration of a creation policy, if it has one.
 template <class Creation>
 constexpr auto config_of() {
   if constexpr (requires { holds<Creation::config>{}; }) return Creation::config;
   else return 0;
 }
 
-/// Different for different allocators, and the same in all units. With the configuration, which a
-/// build may have set for one unit and not for another.
+/// A text that differs between allocators and is the same in all units. It includes the
+/// configuration, which a build may have set for one unit and not for another.
 template <class Allocator, auto Config = config_of<typename Allocator::creation_type>()>
 constexpr char const* allocator_text() {
   return __PRETTY_FUNCTION__;
 }
 
-/// A unit's variable, for a bound_unit. Throws backend_error where CUDA does not know it yet.
+/// Writes a unit's variable, for a bound_unit. Throws backend_error if CUDA does not know the
+/// variable yet.
 template <class Allocator>
 void write_bound_heap(bound_heap<Allocator>& variable, void const* binding) {
 #if defined(__CUDACC__)
@@ -60,24 +61,26 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 
 }  // namespace detail
 
-/// The heap behind a name of device code, for the device that is current when it is made. Made, it
-/// is bound in all units of the process that are of its `Kind`; destroyed, it waits for the
-/// device's kernels and is unbound. Make and destroy it when no kernel runs that calls the name.
+/// The heap behind a name of device code, on the device that is current when it is made. Its
+/// constructor binds it in all units of the process that are of its `Kind`. Its destructor waits
+/// for the device's kernels and unbinds it. Make and destroy it while no kernel runs that calls the
+/// name.
 ///
-/// O1  All units are bound to the one that lives, or all are unbound. A unit that comes while it
-///     lives is bound as it comes; if it cannot be, it stays unbound, and bind() says why.
-/// O2  At most one lives: it claims that before it takes memory, and gives the claim back last.
-/// O3  All units are for one allocator when it is made, or none is bound.
-/// O4  A device that was reset has taken the pool back. Then no unit holds the binding any more,
-///     and the pool is not freed: its address may be another's by then.
+/// O1  All units are bound to the live heap, or all are unbound. A unit that registers while the
+///     heap lives is bound at once; if it cannot be, it stays unbound, and bind() says why.
+/// O2  At most one heap lives: it takes a claim before it takes memory, and gives the claim back
+///     last.
+/// O3  When the heap is made, all units are compiled for its allocator, or none is bound.
+/// O4  A device that was reset has taken the pool back. Then no unit holds the binding any more.
+///     The pool is not freed, because its address may belong to another allocation by then.
 template <class Allocator, class Kind>
 class process_heap {
   using units = detail::bound_unit<Kind>;
 
  public:
-  /// As basic_heap's. Throws std::logic_error too if there is a heap of this kind, or a unit was
-  /// compiled for another allocator; backend_error if the device cannot run a unit's code, or CUDA
-  /// does not know it yet.
+  /// As basic_heap's. Also throws std::logic_error if there is a heap of this kind already, or a
+  /// unit was compiled for another allocator; backend_error if the device cannot run a unit's code,
+  /// or CUDA does not know its variable yet.
   explicit process_heap(size_t bytes) {
     units::expect_all_bindable(nothing());  // before memory is taken
     heap_ = std::make_unique<basic_heap<Allocator>>(bytes);
@@ -95,16 +98,16 @@ class process_heap {
     backend::device_scope const there{binding_.device};
     try {
       synchronize();
-      // the runtime is unloading, or a kernel failed, which others are told
+      // the runtime is unloading, or a kernel failed, which other calls report
     } catch (std::exception const&) {
     }
     bool const reset = !units::any_holds(binding_);
     units::unbind_all(nothing());
-    if (reset) (void)heap_.release();  // O4: its own bytes are lost to the host, a few hundred
+    if (reset) (void)heap_.release();  // O4: leaks a few hundred bytes of host memory
   }
 
-  /// Binds once more. Throws what the constructor throws of units: so a program hears why a library
-  /// that was loaded since could not be bound.
+  /// Binds all units once more. Throws what the constructor throws about units, so that a program
+  /// learns why a library loaded since could not be bound.
   void bind() { units::bind_all(binding_); }
 
   /// The heap itself: statistics, invariants, reset, and its ref() for kernels that take one.

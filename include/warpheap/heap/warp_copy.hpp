@@ -1,7 +1,7 @@
 // Copies and fills made by the lanes that happen to be together: one lane alone moves 16 bytes an
-// instruction, a warp 512 in one coalesced access. The group is whoever arrives (`active_mask`), so
-// callers may be divergent. Both ends of a copy are aligned as the allocator's blocks are; where
-// that is to 8 bytes, it moves so many.
+// instruction, a warp 512 in one coalesced access. The group is the lanes that arrive together
+// (`active_mask`), so callers may be divergent. Both ends of a copy are aligned as the allocator's
+// blocks are; where that is to 8 bytes, a lane moves 8 bytes an instruction.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -18,7 +18,7 @@ struct alignas(16) quad {
   u64 low, high;
 };
 
-/// What moves at a time between addresses aligned to so many bytes.
+/// What a lane moves at a time between addresses that are multiples of `Alignment`.
 template <size_t Alignment>
 struct unit_of {
   using type = u8;
@@ -34,8 +34,8 @@ struct unit_of<Alignment> {
   using type = quad;
 };
 
-/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th unit, then of the bytes
-/// that are left.
+/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th unit, then every
+/// `lanes`-th of the bytes that are left.
 template <class Unit>
 struct copy_stripe {
   WARPHEAP_DEVICE static void run(void* to, void const* from, size_t bytes, u32 rank, u32 lanes) {
@@ -55,14 +55,15 @@ struct zero_stripe {
   }
 };
 
-/// Runs every lane's job, the large ones one after the other by all lanes that are here.
+/// Runs every lane's job: a small one by its lane alone, the large ones one after the other by all
+/// lanes that are here.
 template <class Stripe>
 WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
   if (bytes < warp_copy_threshold) return Stripe::run(to, from, bytes, 0, 1);
   u32 const mask = simt::active_mask();
   u32 const rank = popcount(mask & simt::lanes_below());
-  // What a lane wrote to its own block happens before the others read it; after the loop, the other
-  // way round.
+  // Orders memory: what a lane wrote to its own block happens before the others read it. After the
+  // loop: what the others wrote happens before the lane reads it.
   simt::sync_warp(mask);
   for (u32 rest = mask; rest; rest &= rest - 1) {
     u32 const lane = lowest_bit(rest);

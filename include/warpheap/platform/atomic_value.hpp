@@ -8,11 +8,11 @@
 //
 // Integers wrap around. compare_exchange compares bits: 0.0 differs from -0.0, and a NaN equals
 // itself. On a GPU fetch_add and fetch_sub of a float take subnormal numbers for zeros. Floats have
-// no fetch_min and fetch_max, because no instruction does it, and which of two zeros or NaNs is the
-// smaller is the caller's to say, in a loop of compare_exchange.
+// no fetch_min and fetch_max: no instruction does it, and the caller must say which of two zeros or
+// NaNs is the smaller, in a loop of compare_exchange.
 //
-// Every order and scope goes with every operation. A load has no release and a store no acquire:
-// one that names it gets an acquire load or a release store.
+// Every order and scope goes with every operation. A load has no release and a store no acquire: a
+// load that names it is an acquire load, a store that names it a release store.
 #pragma once
 
 #include "simt_backend.hpp"
@@ -36,7 +36,8 @@ concept atomic_value = atomic_integer<T> || atomic_float<T> || is_pointer_type<T
 
 namespace atomic_detail {
 
-/// What fetch_add adds, and by how many bytes or units of the word one of it counts.
+/// The type that fetch_add adds, and how many units of the word one step is: 1 for a number, the
+/// object's bytes for a pointer.
 template <class T>
 struct atomic_step {
   static_assert(atomic_value<T>,
@@ -79,7 +80,7 @@ WARPHEAP_HOST_DEVICE inline To same_bits(From from) {
 #endif
 }
 
-// What is refused has no word. The refusal is said once, below, and these say nothing.
+// A type that is refused has no word. Another function reports it, once; these report nothing.
 template <class T>
 WARPHEAP_HOST_DEVICE inline atomic_word<T> to_word([[maybe_unused]] T value) {
   if constexpr (atomic_value<T>) return same_bits<atomic_word<T>>(value);
@@ -91,7 +92,8 @@ WARPHEAP_HOST_DEVICE inline T from_word([[maybe_unused]] atomic_word<T> word) {
   else return {};
 }
 
-// Each is true, or one sentence for the user and false.
+// Each is true for a type that has the operations; for any other it gives the user one sentence,
+// and is false.
 template <class T>
 WARPHEAP_HOST_DEVICE constexpr bool counts() {
   static_assert(atomic_step<T>::counts, "fetch_add and fetch_sub take integers, floats and pointers to objects");

@@ -6,8 +6,8 @@
 
 namespace warpheap {
 
-/// The device or the host has not the memory that was asked for. The message has the bytes asked
-/// for and the limit.
+/// The device or the host lacks the memory that was asked for. The message has the bytes asked for
+/// and the limit.
 struct out_of_memory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,10 +1,11 @@
-// What Warpheap needs of the compiler, said in one line before anything that an older one would
-// trip over. types.hpp includes it first, so every header does. An #error alone would be followed
-// by a page about `concept`; compilers stop at an #include of a file that is not there.
+// What Warpheap needs of the compiler, checked before any code that an older one cannot parse, so
+// that the error is one line. types.hpp includes this file first, so every header does. After an
+// #error alone a compiler would go on to print a page about `concept`; it stops at an #include of a
+// file that does not exist.
 #pragma once
 
-// CUDA's version, 1208 for 12.8, where this is compiled as CUDA. Clang knows that of the toolkit it
-// found.
+// CUDA's version, 1208 for 12.8, where this is compiled as CUDA. Under Clang it is the version of
+// the toolkit that Clang found.
 #if defined(__CUDACC_VER_MAJOR__)
 #define WARPHEAP_CUDA_VERSION (__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__)
 #elif defined(__CUDACC__) && defined(CUDA_VERSION)

@@ -1,20 +1,23 @@
 // What one thread of a warp can do: the contract between the layers above and a backend. A backend
 // is a class of static functions; `simt.hpp` picks one and asserts this concept on it.
 //
-//   identity  thread_index() block_index() block_dim() grid_dim() linear, in threads and thread
-//             blocks
-//             lane_id() warp_id()                                  within the warp; within the thread block
-//             lanes_below()                                        mask of the lanes with a smaller
-//                                                                  lane_id()
-//             sm_id() sm_count()                                   multiprocessor we run on, in [0, sm_count()): a hint
-//             clock()                                              cycles of this multiprocessor
-//   warp      active_mask()            some set of lanes that are here with us, ourselves included; says nothing more
-//             ballot(mask, pred)       lanes of `mask` whose `pred` holds; all lanes of `mask` call and hold the result
+//   identity  thread_index() block_index() block_dim() grid_dim()
+//                                      linear, in threads and thread blocks
+//             lane_id() warp_id()      within the warp; within the thread block
+//             lanes_below()            mask of the lanes with a smaller lane_id()
+//             sm_id() sm_count()       multiprocessor we run on, in [0, sm_count()): a hint
+//             clock()                  cycles of this multiprocessor
+//   warp      active_mask()            some set of lanes that are here with us, ourselves included;
+//                                      says nothing more
+//             ballot(mask, pred)       lanes of `mask` whose `pred` holds; all lanes of `mask` call
+//                                      and hold the result
 //             match_any(mask, key)     lanes of `mask` with our key
-//             shuffle(mask, value, lane) `value` of lane `lane`, which must be in `mask`
+//             shuffle(mask, value, lane)
+//                                      `value` of lane `lane`, which must be in `mask`
 //             reduce_or(mask, value)   bitwise or over `mask`
 //             sync_warp(mask)          all lanes of `mask` arrive; orders memory among them
-//   block     sync_block()             all threads of the thread block arrive; orders memory among them
+//   block     sync_block()             all threads of the thread block arrive; orders memory among
+//                                      them
 //   waiting   pause(nanoseconds)       let others run; every wait loop calls it
 //   misuse    trap(reason)             ends the kernel with an error
 //

@@ -5,12 +5,12 @@
 
 #include "language.hpp"
 
-/// A device function off the common path: a call, so that its registers are not the caller's. Takes
-/// everything by value: a reference would put the caller's objects into local memory, for whose
-/// stores every release then waits.
+/// A device function off the common path: a call, so that its registers are not the caller's. It
+/// takes everything by value: a reference would put the caller's objects into local memory, and
+/// every release would wait for the stores there.
 #define WARPHEAP_COLD WARPHEAP_DEVICE WARPHEAP_NOINLINE
 
-/// Before a loop off the common path: copies of its body would only be longer to fetch.
+/// For a loop off the common path: unrolled copies of its body would only take longer to fetch.
 #if defined(__CUDA_ARCH__)
 #define WARPHEAP_NO_UNROLL _Pragma("unroll 1")
 #else
@@ -18,10 +18,10 @@
 #endif
 
 /// With -rdc=true the linker keeps one copy of a function for all units. ptxas cannot fit that copy
-/// to the bound of a kernel that calls it, and refuses a kernel with a lower one. So there each of
-/// our functions, if it is called at all and not inlined, uses 32 registers at most: no launch
-/// bound leaves fewer. Device malloc's callers need that too, see heap/override_names.hpp. Before
-/// CUDA 12.9 a function cannot say so; then none is kept from being inlined.
+/// to the register bound of a kernel that calls it, and refuses a kernel with a lower bound. So
+/// each of our functions that is called and not inlined uses 32 registers at most: no launch bound
+/// leaves fewer. Device malloc's callers need that too, see heap/override_names.hpp. Before CUDA
+/// 12.9 a function cannot declare this; then no function is kept from being inlined.
 #define WARPHEAP_NOINLINE __attribute__((noinline))
 #define WARPHEAP_FEW_REGISTERS
 #if defined(__CUDACC_RDC__)
@@ -63,8 +63,8 @@ inline constexpr u32 warp_lanes = 32;
 /// A mask with every lane of a warp.
 inline constexpr u32 full_mask = 0xffff'ffffu;
 
-/// `value`, of which the compiler knows nothing from here on. What is computed from it is computed
-/// where it is used: not ahead of a loop, to be kept in registers through all of it.
+/// `value`, opaque to the compiler from here on. What is computed from it is computed where it is
+/// used, and not ahead of a loop and then kept in registers.
 WARPHEAP_HOST_DEVICE inline u32 afresh(u32 value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("" : "+r"(value));
@@ -78,12 +78,13 @@ WARPHEAP_HOST_DEVICE inline u64 afresh(u64 value) {
   return value;
 }
 
-/// C++ memory orders; every atomic call names one. `fenced`: a release of what the calling thread's
-/// last release_fence() came after. Where one thread releases by several operations, that is one
-/// wait in place of several.
+/// C++ memory orders; every atomic call names one. `fenced` releases what came before the calling
+/// thread's last release_fence(). A thread that releases by several operations then waits once in
+/// place of several times.
 enum class order { relaxed, acquire, release, fenced, acq_rel, seq_cst };
 
-/// Who may take part in an atomic operation: the thread block, the device, or host and peers too.
+/// The threads that may take part in an atomic operation: the thread block's, the device's, or the
+/// host's and peers' too.
 enum class scope { block, device, system };
 
 /// Grid shape: `blocks` thread blocks of `threads` threads each. A thread block may hold 1 to 1,024

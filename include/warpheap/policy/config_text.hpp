@@ -9,8 +9,8 @@
 
 namespace warpheap {
 
-/// Collects the fields of a configuration: config_text{}("page_bytes", 4096)("waste_factor",
-/// 2).text.
+/// Collects the fields of a configuration:
+/// config_text{}("page_bytes", 4096)("waste_factor", 2).text.
 struct config_text {
   std::string text{};
 

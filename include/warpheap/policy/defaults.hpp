@@ -1,8 +1,8 @@
-// What the configurations of policies are where a program names nothing else. A build may set each
-// value for all heaps at once, to try others without an edit: -DWARPHEAP_SCATTER_PAGE_BYTES=8192.
-// All units of a program must agree: one type would be two, and nothing tells.
+// The default values of the policies' configurations. A build may set each value for all heaps at
+// once, to try others without an edit: -DWARPHEAP_SCATTER_PAGE_BYTES=8192. All translation units of
+// a program must agree: otherwise one type has two definitions, and nothing reports it.
 //
-// Used in the configuration structs alone, whose policies check what they get.
+// Only the configuration structs use these values, and the policies check them.
 // docs/guide/policies/defaults.md has the list.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A piece of memory by where it starts and how long it is: what a reserve pool hands to an
-// alignment policy, that to a creation policy, and what tells one pool's blocks from another's.
+// A piece of memory, given by its start and its length. A reserve pool hands one to an alignment
+// policy, and that one to a creation policy; it also tells one pool's blocks from another's.
 #pragma once
 
 #include "../platform/types.hpp"

@@ -2,7 +2,8 @@
 //
 // A read-modify-write that sets bits owns exactly those that were clear before, so any number of
 // lanes may claim and release without a lock, and one operation moves up to 64 blocks. Bits, not
-// counts, own blocks: whoever subtracts from a count subtracts the bits it really cleared.
+// counts, own blocks: a caller that subtracts from a count subtracts the bits that it really
+// cleared.
 //
 //   M1  a bit has at most one owner: the caller to whom claim or try_claim returned it, until
 //       release returns it.
@@ -11,8 +12,8 @@
 //       release to acquire.
 //
 // Orders: release in `release` pairs with acquire in `claim` and `try_claim` on the same word; what
-// the old owner wrote to a block happens before what the new one does. It covers the calling lane;
-// lanes it acts for meet it in sync_warp, before release and after claim.
+// the old owner wrote to a block happens before what the new one does. The pair covers the calling
+// lane; lanes it acts for meet it in sync_warp, before release and after claim.
 // Source: Pham et al. 2022, section 4.2, with words claimed by fetch_or in place of the lock map.
 #pragma once
 
@@ -35,8 +36,7 @@ struct bitmap {
   ///
   /// word    index of the word
   /// mask    blocks wanted
-  /// how     order::acquire for an owner who will use the blocks; order::relaxed for one who will
-  ///         not
+  /// how     order::acquire if the owner will use the blocks; else order::relaxed
   /// returns mask of the blocks now ours (M1)
   /// thread  any lane alone; one read-modify-write
   WARPHEAP_DEVICE u64 try_claim(u32 word, u64 mask, order how) const {
@@ -49,9 +49,8 @@ struct bitmap {
   /// wanted  blocks, 1..64
   /// valid   blocks of this word that exist (M2)
   /// returns mask of the blocks now ours (M1); 0 only if each block was seen taken during the call
-  /// thread  any lane alone; one load, and read-modify-writes until one brings a block: each but
-  ///         the last finds at least one block taken that had not been seen so, which makes at most
-  ///         64
+  /// thread  any lane alone; one load, then read-modify-writes until one brings a block. Each but
+  ///         the last finds at least one more block taken, so there are at most 64
   WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid) const {
     // relaxed: a hint; the fetch_or says what was free.
     u64 taken = load(word);
@@ -66,8 +65,8 @@ struct bitmap {
 
   /// Gives the blocks of `mask` back.
   ///
-  /// returns mask of the blocks that were really taken; fewer than asked: somebody freed a block
-  /// twice
+  /// returns mask of the blocks that were really taken; if it is less than `mask`, a block was
+  ///         freed twice
   /// thread  any lane alone; one read-modify-write
   WARPHEAP_DEVICE u64 release(u32 word, u64 mask) const {
     // release: what the owner did to the blocks happens before the next owner's use; pairs with the

@@ -1,28 +1,29 @@
 // Which blocks of a buddy system are free: a static binary tree over the pages of a pool. A block
-// of order k is 2^k pages that start at a multiple of 2^k, and a node of height k; its halves are
-// its children, each the other's buddy.
+// of order k is 2^k pages that start at a multiple of 2^k. It is a node of height k. Its children
+// are its halves, each the other's buddy.
 //
-// A node is available (free as a whole), busy (nothing below it is free) or partial. A record a
-// pair of children says so for both, under a lock of its own; what is partial says of which orders
-// there are available nodes below it, so that a search goes straight down to one.
+// A node is available (free as a whole), busy (nothing below it is free) or partial. Each pair of
+// children shares a record that says this of both, with a lock of its own. Of a partial node it
+// says of which orders there are available nodes below, so that a search goes straight down to one.
 //
 //   record of node p, the parent of 2p and 2p + 1
 //    63       62 61                    31 30                     0
-//   |locked|    |  orders below 2p + 1   |   orders below 2p      |   bit k: an available node of order k
+//   |locked|    |  orders below 2p + 1   |   orders below 2p      |
+//                          bit k of a field: an available node of order k
 //
-//   T1  no two buddies are available: who gives back a block whose buddy is available merges them,
-//       and until it may it keeps its own.
-//   T2  an available node has only busy nodes below it, and so has one that somebody owns.
-//   T3  while p's record is unlocked, its parent's says of p what p's says of both children; but
-//       for a p that somebody owns, of which the parent's may still say what it was before.
-//   T4  orders change in a locked record alone. Locks are taken upwards, child before parent, two
-//       at most.
+//   T1  no two buddies are available: a thread that gives back a block whose buddy is available
+//       merges the two, and keeps its own block until it may merge.
+//   T2  an available node has only busy nodes below it, and so has a node that a thread owns.
+//   T3  while p's record is unlocked, its parent's record says of p what p's record says of both
+//       children. If a thread owns p, the parent's record may still say what p was before.
+//   T4  orders change only in a locked record. Locks are taken upwards, child before parent, at
+//       most two at a time.
 //
-// What is beyond the last page is busy for ever, so a pool may have any number of pages. Record 0
-// holds the root, as the second child of nobody.
+// Nodes beyond the last page are busy for ever, so a pool may have any number of pages. Record 0
+// holds the root, as the second child of no node.
 //
-// Cost: 8 bytes for two pages, twice for all levels; 12 bytes a page at most. Taking or giving a
-// block locks two records at least, and as many more as change what they have below them.
+// Cost: 8 bytes for two pages, twice that for all levels; 12 bytes a page at most. Taking or giving
+// back a block locks at least two records, and one more for each further record that changes.
 // Source: Gelado and Garland 2019, section 4.1. Differs: docs/design/buddy_tree.md.
 #pragma once
 
@@ -57,7 +58,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 below(u64 record) { return orders_of(record, 
 
 inline namespace WARPHEAP_BACKEND {
 
-/// View of the tree of `pages` pages in records_for(pages) zeroed words that someone else owns; 16
+/// View of the tree of `pages` pages in records_for(pages) zeroed words, which it does not own; 16
 /// bytes, trivially copyable. Nodes are numbered from 1, the root, by levels.
 class buddy_tree {
  public:
@@ -83,21 +84,21 @@ class buddy_tree {
   /// The first page of a node; may be beyond the last one.
   WARPHEAP_HOST_DEVICE u32 first_page(u32 node) const { return (node << order_of(node)) - (1u << height()); }
 
-  /// Orders available in a node of a tree whose pages are all free: the fewest blocks that the
-  /// pages make.
+  /// Orders available in a node while all pages are free: those of the fewest blocks that make up
+  /// its pages.
   WARPHEAP_HOST_DEVICE u32 fresh_orders(u32 node) const {
     u32 const first = first_page(node), size = 1u << order_of(node), left = first < pages_ ? pages_ - first : 0;
     return left < size ? left : size;
   }
-  /// The record of a node in that tree. Only those of nodes that the last page ends in say
-  /// anything, and record 0.
+  /// The record of a node while all pages are free. Only record 0 and those of nodes that the last
+  /// page ends in are not zero.
   WARPHEAP_HOST_DEVICE u64 fresh_record(u32 node) const {
     if (node == 0) return buddy_record::with(0, 1, fresh_orders(1));
     if (fresh_orders(node) == 1u << order_of(node)) return 0;  // T2
     return buddy_record::with(buddy_record::with(0, 0, fresh_orders(2 * node)), 1, fresh_orders(2 * node + 1));
   }
 
-  /// Makes all pages free, by threads `thread` of `threads`; the words are zero.
+  /// Makes all pages free, as thread `thread` of `threads`; the words are zero before.
   WARPHEAP_DEVICE void fill(u32 thread, u32 threads) const {
     for (u32 level = thread; level <= height(); level += threads) {
       bool const ends_inside = pages_ & low_mask32(level);
@@ -106,8 +107,8 @@ class buddy_tree {
     }
   }
 
-  /// Takes an available node of the order and makes it busy: ours. The caller knows that there is
-  /// one for it (a unit of a semaphore says so); then this ends.
+  /// Takes an available node of the order and makes it busy: it is ours. Ends only if there is one
+  /// for the caller, which a unit of a semaphore guarantees.
   ///
   /// seed    where to look first
   /// thread  any lane alone
@@ -117,7 +118,7 @@ class buddy_tree {
       u32 const node = find(order, seed);
       if (node != 0 && try_take(node)) return node;
       seed = mix32(seed + 1);
-      // Others are on their way up, or took what we found.
+      // Other threads are on their way up, or took the node that we found.
       nap.pause();
     }
   }
@@ -127,8 +128,8 @@ class buddy_tree {
   WARPHEAP_DEVICE u32 split(u32 node, u32 levels) const {
     u32 order = order_of(node);
     u32 const least = order - levels;
-    // From the top: what a record says to be below is looked for there in vain until the next one
-    // is written (T3).
+    // From the top: a search that one record sends down finds nothing until the next record is
+    // written (T3).
     for (bool first = true; order != least; first = false) {
       --order;
       u64 const next = buddy_record::with(low_mask32(order) & ~low_mask32(least), 1, 1u << order);
@@ -143,10 +144,10 @@ class buddy_tree {
   /// Makes a node that is ours available, merged with its buddy as often as that is available too.
   /// Returns the node that became available.
   ///
-  /// claims  claims.try_claim(order): whether an available node of the order, which we have seen
-  ///         and which stays as long as this lasts, may be taken by us. Called under a lock: it
-  ///         does not wait. If it may not, others have been promised all there are, and take one,
-  ///         or are about to tell of one: running threads, which we wait for (T1).
+  /// claims  claims.try_claim(order): whether we may take an available node of the order, which we
+  ///         have seen and which stays available during the call. Called under a lock, so it does
+  ///         not wait. If we may not, all such nodes are promised to other threads. These take one,
+  ///         or are about to report one: they run, and we wait for them (T1).
   ///         claims.may_claim(order): whether it is worth trying; a hint.
   template <class Claims>
   WARPHEAP_DEVICE u32 release(u32 node, Claims& claims) const {
@@ -163,10 +164,10 @@ class buddy_tree {
         node = above;
         ++order;
       } else {
-        // T3: what is said of a merged node is out of date.
+        // T3: what the parent's record says of a merged node is out of date.
         settle(above, seen, buddy_record::with(seen, node, 0));
-        // Without the lock, which the thread that takes the buddy needs. To lock for each look kept
-        // it from that thread for ever: naps on a GPU end in step.
+        // Looks without the lock, which the thread that takes the buddy needs. Locking for each
+        // look kept the lock from that thread for ever: naps on a GPU end in step.
         do nap.pause();
         while (look_at(node ^ 1) == 1u << order && !claims.may_claim(order));
       }
@@ -175,7 +176,7 @@ class buddy_tree {
 
  protected:
   WARPHEAP_DEVICE atomic_ref<u64> record(u32 node) const { return atomic_ref<u64>{records_[node]}; }
-  // relaxed: a hint; what is taken is looked at under the lock.
+  // relaxed: a hint; a node is looked at again under the lock before it is taken.
   WARPHEAP_DEVICE u64 look(u32 node) const { return record(node).load(order::relaxed); }
   WARPHEAP_DEVICE u32 look_at(u32 node) const { return buddy_record::orders_of(look(node / 2), node); }
 
@@ -193,11 +194,11 @@ class buddy_tree {
   // release: pairs with the acquire in lock(). A store: nobody else changes a locked record (T4).
   WARPHEAP_DEVICE void unlock(u32 node, u64 next) const { record(node).store(next, order::release); }
 
-  /// Writes `next` into a node's locked record, which was `seen`, and what follows from that into
-  /// those above; unlocks.
+  /// Writes `next` into a node's locked record, which was `seen`, updates the records above it
+  /// accordingly, and unlocks.
   WARPHEAP_DEVICE void settle(u32 node, u64 seen, u64 next) const {
-    // T3: as long as what is below it changes, a node's record stays locked until its parent's says
-    // so.
+    // T3: if the orders below it change, a node's record stays locked until its parent's is locked,
+    // which then says so.
     while (node != 0 && buddy_record::below(seen) != buddy_record::below(next)) {
       u32 const above = node / 2;
       u64 const seen_above = lock(above);
@@ -218,9 +219,9 @@ class buddy_tree {
     return ours;
   }
 
-  /// An available node of the order, or 0 if we lost the way because others change the tree. From a
-  /// scattered node some levels up, where that has one below it, or else from the first above it
-  /// that has.
+  /// An available node of the order, or 0 if we lost the way because others change the tree. The
+  /// search goes down from a scattered node some levels up, or, if that has no such node below it,
+  /// from the first node above that has one.
   WARPHEAP_DEVICE u32 find(u32 order, u32 seed) const {
     u32 const start = order + scatter_levels < height() ? order + scatter_levels : height();
     u32 const nodes = static_cast<u32>(div_ceil(pages_, u64{1} << start));

@@ -9,14 +9,14 @@
 //   H1  K divides N and T has no divisor in common with N/K: the first places of any N consecutive
 //       numbers are all places.
 //   H2  s has no divisor in common with N and does not divide S: every place is among the h(c, i)
-//       of one c, sooner or later; within some 12 to 22 N places, so whoever must be sure bounds
-//       the probes and looks at all of them then.
+//       of one c, sooner or later; within some 12 to 22 N probes. So a caller that must be sure
+//       bounds the probes, and looks at all places then.
 //
-// Places are blocks; in chunks, with b of them in a block, it is the formula of the paper, whose N
-// and s are b times these.
+// Places are blocks. Counted in chunks, b of them in a block, this is the formula of the paper,
+// whose N and s are b times these.
 // Cost: two divisions by multiplication a place.
-// Source: Adinetz and Pleiter 2014. Theirs leaves it to the user to choose parameters that fit;
-// here they are made to.
+// Source: Adinetz and Pleiter 2014. There the user must choose parameters that fit; here over()
+// makes them fit.
 #pragma once
 
 #include "../util/bits.hpp"
@@ -46,7 +46,7 @@ struct hash_probe {
 
   /// h(c, 0); c is taken modulo max_numbers.
   WARPHEAP_HOST_DEVICE constexpr u32 first(u32 c) const {
-    // The same for c and c mod N, by H1.
+    // h(c, 0) is h(c mod N, 0), by H1.
     u32 const number = rest(c % max_numbers), run = number >> run_log2, within = number - (run << run_log2);
     return rest((run * multiplier << run_log2) + within);
   }

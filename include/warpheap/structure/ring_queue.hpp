@@ -2,33 +2,36 @@
 // lock: slots in a ring behind a push and a pop index. The items of a warp's lanes move together:
 // one operation on each index, a slot a lane.
 //
-//   index words, 128 bytes apart                slots: 2^k of them, at least as many as there are items
-//   | available | pushes | pops |               | 0 | 0 | 7+1 | 3+1 | 5+1 | 0 | ...          item + 1; 0: empty
-//                                                         ^ pops          ^ pushes, both modulo 2^k
+//   index words, 128 bytes apart
+//   | available | pushes | pops |
 //
-// Two stages. `available` says how many items nobody is promised; a lane that wants n first
-// subtracts n there, no more than it saw, and what turns out not to be there it adds back. Only who
-// was promised an item draws tickets, and ticket t belongs to slot t modulo 2^k: the lane exchanges
-// the slot with 0 until it gets an item.
+//   slots: 2^k of them, at least as many as there are items; item + 1, or 0 if empty
+//   | 0 | 0 | 7+1 | 3+1 | 5+1 | 0 | ...
+//             ^ pops            ^ pushes, both modulo 2^k
 //
-//   Q1  available = items that are pushed and not promised - what lanes took off it in vain and
+// Two stages. `available` counts the items promised to no lane. A lane that wants n items first
+// subtracts n there, at most as many as it saw, and adds back those that turn out not to be there.
+// Only a lane that was promised an item draws a ticket. Ticket t belongs to slot t modulo 2^k: the
+// lane exchanges the slot with 0 until it gets an item.
+//
+//   Q1  available = items that are pushed and not promised, less what lanes subtracted in vain and
 //       have not added back yet.
-//   Q2  pops <= pushes, as counted: a pop ticket is drawn after a promise, and a promise is of a
-//       push that has begun.
-//   Q3  pushes - pops <= items: an item is pushed only by whom it was popped by.
-//   Q4  a slot changes 0 -> item + 1 by the push that had a ticket for it, item + 1 -> 0 by the pop
-//       that had one. Two pushes, or two pops, of different rounds may meet in a slot; either may
+//   Q2  pops <= pushes, as counted: a pop ticket is drawn after a promise, and only an item whose
+//       push has begun is promised.
+//   Q3  pushes - pops <= items: an item is pushed only by the lane that popped it.
+//   Q4  a slot changes 0 -> item + 1 by a push that has a ticket for it, item + 1 -> 0 by a pop
+//       that has one. Two pushes, or two pops, of different rounds may meet in a slot; either may
 //       come first. By Q3 they find room.
 //   Q5  at rest, the slots of tickets [pops, pushes) hold items, each item once, and all others
 //       hold 0.
 //
-// `none` is certain: it is returned only when available was seen at 0 or less, that is (Q1), when
-// at that instant there were no more items than other calls in progress had taken off in vain.
-// Whoever adds the last of it back sees what is left, and takes it. Since nobody takes off more
-// than it saw, lanes at an empty queue only read, and hide nothing.
-// Progress: a pop waits for a push that holds a ticket (Q2), a push for a pop that does (Q3, Q4);
-// tickets in a slot are served in order of their number, so nobody waits in a circle, nor for a
-// lane that has not started.
+// `none` is certain: it is returned only when available was seen at 0 or less. By Q1 there were
+// then no more items than other calls in progress had subtracted in vain. The call that adds the
+// last of these back sees what is left, and takes it. Since no lane subtracts more than it saw,
+// lanes at an empty queue only read, and hide nothing.
+// Progress: a pop waits for a push that holds a ticket (Q2), a push for a pop that does (Q3, Q4).
+// The call waited for holds a smaller ticket of the same slot, so waits form no circle, and no lane
+// waits for one that has not started.
 // Source: the HeapBuffer of PIConGPU as Eckert 2014, section 2.4.4, describes it. Differs: see
 // docs/design/ring_queue.md.
 #pragma once
@@ -38,7 +41,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// View of a queue in `words_for(items)` words that someone else owns; 16 bytes, trivially
+/// View of a queue in `words_for(items)` words, which it does not own; 16 bytes, trivially
 /// copyable.
 class ring_queue {
  public:
@@ -55,20 +58,20 @@ class ring_queue {
   WARPHEAP_HOST_DEVICE u32 slots() const { return 1u << log2_ceil(items_); }
   WARPHEAP_HOST_DEVICE u32* words() const { return words_; }
 
-  /// Items that nobody is promised; exact when the queue is quiet.
+  /// Items promised to no lane; exact when the queue is quiet.
   WARPHEAP_DEVICE u32 available() const {
     // relaxed: a figure, out of date when it is read.
     i32 const seen = static_cast<i32>(available_ref().load(order::relaxed));
     return seen > 0 ? static_cast<u32>(seen) : 0;
   }
 
-  /// An item for each lane of the group, as long as there are any; `none` for the others.
+  /// Pops an item for each lane of the group, as long as there are any; `none` for the others.
   ///
   /// group   lanes that call; all of them do
   /// returns to each lane its own item; what the lane that pushed it did before happens before the
   /// return
   WARPHEAP_DEVICE u32 pop(lane_group const& group) const {
-    // The leader looks for all: what it sees is no older than what any of them knows.
+    // Orders memory: the leader looks for all lanes, and sees at least what any of them knows.
     simt::sync_warp(group.mask);
     u32 granted = 0, first = 0;
     if (group.leads) {
@@ -86,8 +89,8 @@ class ring_queue {
   WARPHEAP_DEVICE void push(lane_group const& group, u32 item) const {
     u32 first = 0;
     if (group.leads) {
-      // relaxed: tickets are distinct, and the slots order memory. Who is promised our items before
-      // they lie in their slots waits there for us, who are running (Q2).
+      // relaxed: tickets are distinct, and the slots order memory. A lane that is promised our
+      // items before they lie in their slots waits there for us, and we run (Q2).
       first = pushes_ref().fetch_add(group.size, order::relaxed);
       available_ref().fetch_add(group.size, order::relaxed);
     }
@@ -115,7 +118,7 @@ class ring_queue {
     return item < items_ ? item + 1 : 0;
   }
 
-  // Where the indices and slots lie, for those who look at a quiet queue from the host.
+  // Where the indices and slots lie, for host code that looks at a quiet queue.
   static constexpr u32 available_word = 0;
   static constexpr u32 pushes_word = 32;
   static constexpr u32 pops_word = 64;
@@ -129,8 +132,8 @@ class ring_queue {
     return atomic_ref<u32>{words_[index_words + (ticket & (slots() - 1))]};
   }
 
-  /// Promises up to `wanted` items; fewer only if there were no more. Any lane alone; lock-free:
-  /// whoever goes round again saw items that another lane was promised meanwhile.
+  /// Promises up to `wanted` items; fewer only if there were no more. Any lane alone; lock-free: a
+  /// lane that loops again saw items that another lane was promised meanwhile.
   WARPHEAP_DEVICE u32 reserve(u32 wanted) const {
     u32 granted = 0;
     while (granted < wanted) {

@@ -84,9 +84,9 @@ WARPHEAP_HOST_DEVICE constexpr u32 block_index(u32 size_class, u32 offset) {
 /// (1 << bytes_log2) / class_bytes(size_class): how many blocks a container of up to 2 MiB has room
 /// for, which holds at least one. As block_index(), in fewer instructions.
 WARPHEAP_HOST_DEVICE constexpr u32 block_count(u32 size_class, u32 bytes_log2) {
-  // Of the largest container: as many blocks of 1 to 4 units of 16 bytes; or, 16 bits each, twice
-  // as many of 5 to 8. The units of classes 4 to 7 have 16 bytes, those of the next four twice as
-  // many, and so on.
+  // Of the largest container: its count of blocks of 1 to 4 units of 16 bytes (of_few); or, 16 bits
+  // each, twice its count of blocks of 5 to 8 units (of_many). The units of classes 4 to 7 have 16
+  // bytes, those of the next four twice as many, and so on.
   constexpr u32 most = max_class_bytes / min_class_bytes, most_log2 = log2_floor(max_class_bytes);
   constexpr u64 of_many = u64{most / 4} << 48 | u64{2 * most / 7} << 32 | u64{2 * most / 6} << 16 | 2 * most / 5;
   u32 const of_few = size_class == 2 ? most / 3 : most >> (size_class % 4 + 1) / 2;

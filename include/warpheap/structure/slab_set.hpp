@@ -1,14 +1,14 @@
-// A set of slabs that anybody changes and anybody takes from: a bit a slab, and above it a bit a
-// word that is not zero.
+// A set of slabs that any lane may change: a bit a slab, and above these a summary with a bit for
+// each word that is not zero.
 //
-// A set says where to look, not what is there: who puts a slab in does so after the slab came to
-// belong in, and who takes one takes it out first and looks at it then, under whatever lock the
-// slab has. So
+// A set says where to look, not what is there. A thread puts a slab in after the slab came to
+// belong there. A thread that takes a slab removes it first, and looks at it afterwards, under
+// whatever lock the slab has. So
 //
-//   S1  a slab that belongs in a set is in it, or in the hands of somebody who has yet to look at
-//       it or to put it in.
-//   S2  there may be others in it: who takes one that does not belong puts it where it does, or
-//       forgets it.
+//   S1  a slab that belongs in a set is in it, or some thread has yet to look at it or to put it
+//       in.
+//   S2  a set may also hold slabs that do not belong there: the thread that takes one out puts it
+//       where it belongs, or forgets it.
 //   S3  at rest, word not zero => summary bit set.
 //
 // Orders: add releases, remove acquires, on the slab's word: what made the slab belong happens
@@ -30,7 +30,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// View of a set in words_for(slabs) words that somebody else owns; zeroed words are the empty set.
+/// View of a set in words_for(slabs) words, which it does not own; zeroed words are the empty set.
 class slab_set {
  public:
   static constexpr u32 none = ~0u;
@@ -46,7 +46,7 @@ class slab_set {
     if (old == 0) raise(slab / 64);
   }
 
-  /// Puts several slabs in, bit i of `which` for slab 64 * word + i, by one operation. Any lane
+  /// Puts several slabs in, bit i of `which` for slab 64 * at + i, by one operation. Any lane
   /// alone.
   WARPHEAP_DEVICE void add_all(u32 at, u64 which) const {
     // release: as in add().
@@ -60,8 +60,8 @@ class slab_set {
     // acquire: pairs with the release in add().
     u64 const old = word(at).fetch_and(~bit(slab), order::acquire);
     if (old == bit(slab)) {
-      // acquire: who put something in before this in the summary is seen by the second look; pairs
-      // with raise().
+      // acquire: an add whose raise() comes before this in the summary is seen by the second look;
+      // pairs with raise().
       summary(at / 64).fetch_and(~bit(at), order::acquire);
       if (word(at).load(order::relaxed) != 0) raise(at);
     }
@@ -93,11 +93,11 @@ class slab_set {
     return static_cast<u32>(popcount(word(slab / 64).load(order::relaxed)));
   }
 
-  /// For those who write the words of a quiet set themselves.
+  /// For code that writes the words of a quiet set itself.
   WARPHEAP_HOST_DEVICE static constexpr u32 low_words(u32 slabs) { return (slabs + 63) / 64; }
 
 #if !defined(__CUDACC_RTC__)
-  /// Whether a slab is in a set whose words were copied to the host; and S3 of it.
+  /// For a set whose words were copied to the host: whether a slab is in it, and whether S3 holds.
   static bool contains(u64 const* words, u32 slab) { return (words[slab / 64] >> (slab % 64) & 1) != 0; }
   static bool is_upper_bound(u64 const* words, u32 slabs) {
     for (u32 at = 0; at < low_words(slabs); ++at)
@@ -112,8 +112,8 @@ class slab_set {
   WARPHEAP_DEVICE atomic_ref<u64> word(u32 i) const { return atomic_ref<u64>{words_[i]}; }
   WARPHEAP_DEVICE atomic_ref<u64> summary(u32 i) const { return atomic_ref<u64>{words_[low_words(slabs_) + i]}; }
   WARPHEAP_DEVICE void raise(u32 at) const {
-    // release: the bit below happens before a remove that comes after this in the summary looks
-    // again; pairs with remove().
+    // release: the slab's bit is set before the second look of a remove() that comes after this in
+    // the summary; pairs with remove().
     summary(at / 64).fetch_or(bit(at), order::release);
   }
 

@@ -13,9 +13,9 @@
 //   E  units promised: by batches in the making, and by promise()
 //   R  units that sleepers wait for
 //
-//   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. What breaks it
-//       is withdraw, try_wait and an arrival in wait_each or wait_for_some; then a sleeper that
-//       sees so makes the batch.
+//   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. withdraw,
+//       try_wait and an arrival in wait_each or wait_for_some can break it; then a sleeper that
+//       sees this makes the batch.
 //   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once:
 //       signal(batch - n, batch - n) or withdraw(n, batch). It owns n of its batch.
 //   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what
@@ -23,19 +23,20 @@
 //   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R
 //       and E are largest when half of a batch is asked for: a quarter of that product each).
 //   B5  balance is less than the units there only by what callers inside wait_each and
-//       wait_for_some want and have not got. Such a unit is promised to a call in progress, so a
-//       caller may miss it. A caller of wait_for_some that made others miss units is told so.
+//       wait_for_some want and have not got. Such a unit is promised to a call in progress, so
+//       another caller may miss it. A caller of wait_for_some that made others miss units is told
+//       so.
 //
 // Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
 // only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
-// Cost: one load and one atomic when units are there; one atomic to signal. At one word a crowd
-// wins a compare-and-swap about once in two microseconds, whatever its size, while additions come
-// through at a billion a second. So two more waits compare and swap for makers alone: wait_each,
-// where each lane of a warp may make a batch, and wait_for_some, where one lane asks for all of
-// them.
-// Source: Gelado and Garland 2019, section 3.3. Differs: a lane decides on its own reservation as
-// covered, units taken and reservation dropped in one step; a failed batch wakes every sleeper; two
-// fields in place of three; wait_each and wait_for_some.
+// Cost: one load and one atomic when units are there; one atomic to signal. Many lanes at one word
+// win a compare-and-swap about once in two microseconds, however many they are, while additions
+// come through at a billion a second. So two more waits compare and swap only to become makers:
+// wait_each, where each lane of a warp may make a batch, and wait_for_some, where one lane asks for
+// all of them.
+// Source: Gelado and Garland 2019, section 3.3. Differs: a lane leaves its own reservation out of R
+// when it decides, and takes units and drops the reservation in one step; a failed batch wakes
+// every sleeper; two fields in place of three; wait_each and wait_for_some.
 #pragma once
 
 #include "../platform/assert.hpp"
@@ -78,8 +79,8 @@ WARPHEAP_HOST_DEVICE constexpr u64 change(i64 balance, i64 outlook) {
   return static_cast<u64>(balance) + (static_cast<u64>(outlook) << available_bits);
 }
 
-/// How many of `sleepers` lanes, each of which is reserved a unit that is not there, have to make a
-/// batch (B1).
+/// How many of `sleepers` lanes have to make a batch (B1). Each of them has reserved a unit that is
+/// not there.
 WARPHEAP_HOST_DEVICE constexpr u32 makers_among(u64 seen, u32 sleepers, u32 batch) {
   i64 const uncovered = -(balance(seen) + outlook(seen));
   if (uncovered <= 0) return 0;
@@ -100,7 +101,8 @@ struct decision {
 WARPHEAP_HOST_DEVICE constexpr decision next_of_wait(u64 seen, u32 n, u32 batch, bool reserved) {
   i64 const mine = reserved ? n : 0;
   i64 const there = balance(seen);
-  // Ours first: units that are there end our sleep even if others' are not covered.
+  // Ours first: units that are there end our sleep even if the units of other sleepers are not
+  // covered.
   if (reserved && there >= n) return {step::take, seen + change(-i64{n}, mine)};
   // B1 with us among the sleepers fails: a batch is missing. (outlook + mine is E less the others'
   // R.)
@@ -136,7 +138,7 @@ class bulk_semaphore {
   /// n       units, 1 <= n <= batch: more would make the outlook of a fresh batch negative
   /// returns acquired: n units are ours; make_batch: see B2
   /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold no lock and
-  ///         lead to no collective that a maker needs
+  ///         enter no collective that a maker needs
   WARPHEAP_DEVICE wait_result wait(u32 n, u32 batch) {
     namespace state = bulk_semaphore_state;
     WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
@@ -161,7 +163,8 @@ class bulk_semaphore {
   ///
   /// n       as for wait()
   /// returns fewer than n units only if other callers took some after we had looked. The caller
-  ///         treats units_reappeared as a signal of its own: it tells whoever may have seen none
+  ///         treats units_reappeared as a signal of its own: it tells callers that may have seen
+  ///         none
   /// thread  as for wait()
   WARPHEAP_DEVICE some_units wait_for_some(u32 n, u32 batch) {
     namespace state = bulk_semaphore_state;
@@ -223,7 +226,7 @@ class bulk_semaphore {
     }
   }
 
-  /// The same with the lanes of the warp that are here with us for the same semaphore; they give
+  /// wait_each() with the lanes of the warp that are here with us for the same semaphore; they give
   /// the same `batch`.
   WARPHEAP_DEVICE wait_result wait_with_company(u32 batch) {
     return wait_each(simt::match_any(simt::active_mask(), reinterpret_cast<u64>(word_)), batch);
@@ -234,8 +237,8 @@ class bulk_semaphore {
   WARPHEAP_DEVICE void signal(u32 n, u32 promised) {
     namespace state = bulk_semaphore_state;
     // release: the batch's contents happen before any lane that takes these units; pairs with the
-    // acquire in wait(), try_wait() and withdraw(). acquire: whoever looked by available_newest()
-    // before did so after what we do next; pairs with the release there.
+    // acquire in wait(), try_wait() and withdraw(). acquire: what a caller did before an earlier
+    // available_newest() happens before what we do next; pairs with the release there.
     auto const old = word().fetch_add(state::change(n, -i64{promised}), order::acq_rel);
     WARPHEAP_ASSERT(state::balance(old) + n <= state::max_available, "bulk_semaphore: more than 2^35 - 1 units");
     static_cast<void>(old);
@@ -263,8 +266,8 @@ class bulk_semaphore {
     namespace state = bulk_semaphore_state;
     backoff nap;
     for (u64 seen = look(); state::balance(seen) >= n; seen = look_again(nap)) {
-      // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by
-      // whoever misses them here; pairs with the acquire in wait().
+      // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by a
+      // lane that misses them here; pairs with the acquire in wait().
       if (word().compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
     }
     return false;
@@ -272,12 +275,13 @@ class bulk_semaphore {
 
   /// Raises what is expected by `units` that the caller will settle by signal(_, units).
   WARPHEAP_DEVICE void promise(u32 units) {
-    // relaxed: sleepers need the number alone; what orders a promise before a try_wait elsewhere is
-    // that one's release.
+    // relaxed: sleepers need the number alone. A try_wait elsewhere orders an earlier promise by
+    // its own release.
     word().fetch_add(bulk_semaphore_state::change(0, units), order::relaxed);
   }
 
-  /// Units there now, by a read-modify-write: who signals later knows what the caller did before.
+  /// Units there now, by a read-modify-write: a lane that signals later knows what the caller did
+  /// before.
   WARPHEAP_DEVICE u64 available_newest() const {
     // acquire: what was signalled; pairs with the release in signal(). release: pairs with the
     // acquire there.
@@ -288,8 +292,8 @@ class bulk_semaphore {
   WARPHEAP_DEVICE u64 available() const { return bulk_semaphore_state::available(look()); }
 
  private:
-  /// A unit for each of `lanes` lanes, or a reservation (B1); how many got theirs. Units that
-  /// sleepers count on are taken only by who came before it could see that they do.
+  /// Takes a unit for each of `lanes` lanes, or reserves one for each (B1); returns how many got
+  /// theirs. Takes units that sleepers count on only if `seen` is older than their reservations.
   WARPHEAP_DEVICE u32 take_or_reserve(u64 seen, u32 lanes) {
     namespace state = bulk_semaphore_state;
     i64 const there = state::balance(seen);
@@ -302,7 +306,8 @@ class bulk_semaphore {
   /// Units for some of `lanes` sleepers; how many got theirs.
   WARPHEAP_DEVICE u32 take_reserved(u32 lanes) { return take(lanes, lanes); }
 
-  /// `reserved` is how many of the lanes R counts before; after it R counts those who got nothing.
+  /// `reserved` is how many of the lanes R counts before; afterwards R counts the lanes that got
+  /// nothing.
   WARPHEAP_DEVICE u32 take(u32 lanes, u32 reserved) {
     namespace state = bulk_semaphore_state;
     // acquire: as in wait().
@@ -323,18 +328,18 @@ class bulk_semaphore {
     got.units = there <= 0 ? 0 : there < n ? static_cast<u32>(there) : n;
     i64 const rest = n - got.units;
     if (rest == 0) return;
-    // B5: back to what is there. acquire: whoever saw no units because of us did so before our next
-    // step; pairs with the release in available_newest().
+    // B5: back to what is there. acquire: a caller that saw no units because of us did so before
+    // our next step; pairs with the release in available_newest().
     u64 const old = word().fetch_add(state::change(rest, got.units == 0 ? -rest : 0), order::acquire);
     if (state::balance(old) + rest > 0) got.units_reappeared = true;
   }
 
-  /// Some of `lanes` sleepers make batches if that is what everybody waits for; how many.
+  /// Turns some of `lanes` sleepers into makers if batches are missing (B1); returns how many.
   WARPHEAP_DEVICE u32 become_makers(u64 seen, u32 lanes, u32 batch) {
     namespace state = bulk_semaphore_state;
     u32 const makers = state::makers_among(seen, lanes, batch);
     if (makers == 0) return 0;
-    // Each is a sleeper less, and promises the rest of its batch. acquire: as in wait().
+    // Each maker is one sleeper less, and promises the rest of its batch. acquire: as in wait().
     bool const ours =
         word().compare_exchange(seen, seen + state::change(0, i64{makers} * batch), order::acquire, order::relaxed);
     return ours ? makers : 0;
@@ -343,9 +348,9 @@ class bulk_semaphore {
   // relaxed: a hint; the compare-exchange checks it.
   WARPHEAP_DEVICE u64 look() const { return word().load(order::relaxed); }
 
-  /// After a nap: for a sleeper, and for one who lost the exchange. Of a crowd at one word, only
-  /// the first to come with what is there now wins; those who come back at once are in the way of
-  /// those who would.
+  /// Looks after a nap: for a sleeper, and for a lane that lost the exchange. Of many lanes at one
+  /// word, only the first to come with its current value wins. Lanes that come back at once delay
+  /// those that would win.
   WARPHEAP_DEVICE u64 look_again(backoff& nap) const {
     nap.pause();
     return look();

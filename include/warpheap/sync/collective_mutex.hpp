@@ -1,14 +1,14 @@
 // A mutex that a group of lanes holds together: they enter as one, share the work inside, and leave
 // one by one.
 //
-// A mutex that one lane holds makes the lanes of a warp, or of a thread block, queue up for what
-// each could do a part of. Here one lane of the group takes the word for all of them, and a barrier
+// A mutex that one lane holds makes the lanes of a warp, or of a thread block, queue up for work
+// that they could share. Here one lane of the group takes the word for all of them, and a barrier
 // tells the others. The word counts the members still inside, so nobody needs to come back to a
 // common place to leave: members may unlock from different branches, in any order, alone or several
 // at once, and the last one opens the mutex.
 //
-//   word = 0 unlocked; zeroed memory is a field of unlocked mutexes word = k a group is inside, and
-//   k of its members have not unlocked yet
+//   word = 0   unlocked; zeroed memory is a field of unlocked mutexes
+//   word = k   a group is inside, and k of its members have not unlocked yet
 //
 //   G1  the word leaves 0 only by one compare-and-swap to the size of a whole group: one group at a
 //       time.
@@ -17,9 +17,9 @@
 //   G3  what any member did inside happens before what any member of the next group does inside.
 //
 // Lanes that diverged form groups of those that are here (`simt::active_mask()`, split by mutex:
-// lock_with_company); a group never waits for a lane that is not in it. Who holds the mutex enters
-// no collective with a lane that may be waiting for it: a thread block that locks as a whole must
-// not have a member inside already.
+// lock_with_company); a group never waits for a lane that is not in it. A lane that holds the mutex
+// enters no collective with a lane that may be waiting for it: a thread block that locks as a whole
+// must not have a member inside already.
 //
 // Progress: lock waits for the members inside, which run; not fair. unlock is wait-free.
 // Cost: one compare-and-swap and one barrier a group; one subtraction by each set of lanes that
@@ -56,7 +56,8 @@ class collective_mutex {
     return group;
   }
 
-  /// The same for a thread block; all of its threads call.
+  /// Waits until the mutex belongs to the thread block. All of its threads call, and are inside
+  /// together when it returns; each of them unlocks once.
   WARPHEAP_DEVICE void lock_block() const {
     if (simt::thread_index() == 0) admit(simt::block_dim());
     // Orders memory, as in lock().

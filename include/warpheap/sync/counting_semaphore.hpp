@@ -2,26 +2,26 @@
 // semaphore, and all that is needed where the number of units is fixed.
 //
 // When units can be made, a lane that finds too few takes what there is, marks the semaphore as
-// growing and makes a batch; everybody else sleeps until it is done. So batches are made one after
-// the other however many lanes wait: that is what the bulk semaphore mends.
+// growing and makes a batch; all others sleep until it is done. So batches are made one after the
+// other, however many lanes wait: the bulk semaphore avoids that.
 //
 //   S  one signed 64-bit word; zeroed has no units
-//   C1  S = units there - lanes that are growing the pool. Whoever lowers S to -1 takes the S units
-//       that it saw, and gives the 1 back when it settles.
-//   C2  S < 0: some lane is growing the pool, runs, and settles exactly once. Only then does
-//       wait_or_grow sleep.
+//   C1  S = units there - lanes that are growing the pool. The lane that lowers S to -1 takes the S
+//       units that it saw, and gives the 1 back when it settles.
+//   C2  S < 0: some lane is growing the pool. It runs, and settles exactly once. Only while S < 0
+//       does wait_or_grow sleep.
 //   C3  at rest S is what was signalled less what was taken.
 //
 // Units that are released while S = -1 make it 0 or more, and one more lane may start to grow: too
 // many batches by one for each such release, and no unit lost (C1).
 //
 // Progress: signal and grown are wait-free; try_wait is lock-free. wait sleeps until others signal:
-// units that only a lane which has not started could release are waited for in vain, and a large
+// it waits in vain for units that only a lane which has not started could release, and a large
 // request may lose to small ones for long. wait_or_grow sleeps on a lane that is growing the pool,
 // which must come back whatever happens to its batch.
 // Cost: one load and one compare-and-swap when units are there; one atomic to signal.
 // Source: Gelado and Garland 2019, section 3.2. Differs: wait_or_grow returns what is missing, in
-// place of what was taken, and grown adds one more than it makes, which in the paper's example is
+// place of what was taken. grown adds one more than it makes; in the paper's example that one is
 // the unit that the maker keeps.
 #pragma once
 
@@ -43,13 +43,13 @@ struct decision {
   u32 missing;  ///< units that are not ours yet
 };
 
-/// A lane wants `n` units of what can not grow.
+/// A lane wants `n` units of a pool that cannot grow.
 WARPHEAP_HOST_DEVICE constexpr decision next_of_wait(i64 seen, u32 n) {
   if (seen >= n) return {step::take, seen - n, 0};
   return {step::sleep, seen, n};
 }
 
-/// A lane wants `n` units, and will make what is missing if nobody else is at it.
+/// A lane wants `n` units, and will make what is missing if no other lane is doing so.
 WARPHEAP_HOST_DEVICE constexpr decision next_of_wait_or_grow(i64 seen, u32 n) {
   if (seen >= n) return {step::take, seen - n, 0};
   if (seen >= 0) return {step::grow, -1, n - static_cast<u32>(seen)};
@@ -80,8 +80,8 @@ class counting_semaphore {
   /// lane grows it.
   ///
   /// returns 0: n units are ours. k > 0: n - k are ours, and the caller makes a batch of at least
-  /// k, or fails to, and settles
-  ///         exactly once: grown(batch - k), or grown(n - k) to give back what it took.
+  ///         k, or fails to. It settles exactly once: grown(batch - k), or grown(n - k) to give
+  ///         back what it took.
   WARPHEAP_DEVICE u32 wait_or_grow(u32 n) const {
     namespace state = counting_semaphore_state;
     WARPHEAP_ASSERT(n >= 1, "counting_semaphore: wait for none");
@@ -104,7 +104,7 @@ class counting_semaphore {
   /// Adds `n` units.
   WARPHEAP_DEVICE void signal(u32 n) const { add(n); }
 
-  /// Adds `n` units, and the pool is not growing by our hand any more.
+  /// Adds `n` units, and ends the caller's growing of the pool.
   WARPHEAP_DEVICE void grown(u32 n) const { add(i64{n} + 1); }
 
   /// S: a hint.
@@ -119,7 +119,7 @@ class counting_semaphore {
     return look();
   }
 
-  /// Makes a decision true, unless it is to sleep or the word has changed.
+  /// Commits a decision; false if it is to sleep or the word has changed.
   WARPHEAP_DEVICE bool commit(i64 seen, counting_semaphore_state::decision const& decided) const {
     if (decided.what == counting_semaphore_state::step::sleep) return false;
     u64 expected = static_cast<u64>(seen);

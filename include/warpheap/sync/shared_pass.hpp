@@ -1,22 +1,23 @@
-// A look at everything that finds nothing, and the answer of one for many: how a crowd is refused.
+// A search of every place that finds nothing, and its answer shared by many calls: how many callers
+// are refused at once.
 //
 // Where nothing counts what is free, a call that finds nothing on its way looks at every place
-// once: a pass. What it found taken was taken at a moment of the call, and so is what it lost to
-// somebody else; so a pass never starts again. A crowd need not make a pass for each of its calls:
-// a pass that began after a call did answers that call too, since all that the pass saw, it saw
-// during the call. Frees tell nobody anything.
+// once: a pass. A place that the pass found taken, or lost to another caller, was taken at some
+// moment of the call. So a pass never starts again. Many callers need not make a pass each: a pass
+// that began after a call did answers that call too, since all that the pass saw, it saw during the
+// call. Frees notify nobody.
 //
 //   P1  a pass draws its number by a read-modify-write before its first look. A pass with a larger
 //       number began after ours did.
-//   P2  outcome(c) = number and size: that pass saw every place without room for the size, of class
-//       c, after its number was drawn. 0: nobody has said anything.
+//   P2  outcome(c) = number and size: that pass saw every place, after its number was drawn, and
+//       none with room for the size, of class c. 0: no pass has published anything.
 //
-// What the answer is worth: what came free in a free that happens before the call, and stays free,
-// is found. The draws are one chain of acquire and release, so that free happens before the looks
-// of our pass, and of any with a larger number; and what happens before a load, a relaxed load of
-// the same word does not miss. So looks are relaxed loads, of which a GPU serves several times as
-// many as of read-modify-writes. Of a free that merely came earlier on the clock, a caller knows
-// nothing without such an order. docs/design/shared_pass.md.
+// What the answer guarantees: room made by a free that happens before the call is found if it stays
+// free. The draws are one chain of acquire and release, so that free happens before the looks of
+// our pass, and of any with a larger number. A relaxed load never misses a write of the same word
+// that happens before it. So looks are relaxed loads, of which a GPU serves several times as many
+// as of read-modify-writes. A free that merely came earlier on the clock, without such an order,
+// may be missed. docs/design/shared_pass.md.
 //
 // Cost: an addition a pass to one address, a load now and then.
 #pragma once
@@ -25,8 +26,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What a pass looked for: a size within its class. Where there was no room for it there was none
-/// for what is larger.
+/// What a pass looked for: a size within its class. If there was no room for a size, there was none
+/// for any larger one.
 ///
 ///    63     20 19      0
 ///   |  number |  rest   |     an outcome (P2)
@@ -34,10 +35,11 @@ struct pass_size {
   static constexpr u32 rest_bits = 20;
 
   u32 size_class = 0;
-  /// the size less the least of its class; in steps of a 2^20th of that where it is larger
+  /// the size less the least of its class; if that least is above 2^20, in steps of a 2^20th of it
   u32 rest = 0;
 
-  /// Of `units` consecutive units: rounded up for a pass that found none, down for a question.
+  /// The size of `units` consecutive units: rounded up for a pass that found none, down for a
+  /// question.
   WARPHEAP_HOST_DEVICE static constexpr pass_size of_run(u64 units, bool up) {
     u32 const c = log2_floor(units), coarse = c > rest_bits ? c - rest_bits : 0;
     u64 const rest = units - (u64{1} << c);
@@ -57,7 +59,8 @@ class shared_pass {
 
   WARPHEAP_HOST_DEVICE explicit shared_pass(u64* words) : words_{words} {}
 
-  /// A pass begins; its number (P1). All lanes of `company` call, look, and hold the result.
+  /// Begins a pass and returns its number (P1). All lanes of `company` call, look, and hold the
+  /// result.
   WARPHEAP_DEVICE u64 begin(u32 company) const {
     simt::sync_warp(company);  // what any of us knows to be free, all of us see
     auto const group = group_of(company);
@@ -66,11 +69,11 @@ class shared_pass {
     return number;
   }
 
-  /// A number for a pass that begins, or for a call that first waits for somebody else's pass (P1).
+  /// A number for a pass that begins, or for a call that first waits for another lane's pass (P1).
   /// Any lane alone. If it draws for others too, all of them meet in sync_warp() before and after.
   WARPHEAP_DEVICE u64 draw() const {
-    // acq_rel: what those knew who drew before us, and what we know for those who draw later; each
-    // other's partners (P1).
+    // acq_rel: we learn what callers that drew before us knew, and pass on what we know to callers
+    // that draw later. Draws are each other's partners (P1).
     return begun().fetch_add(1, order::acq_rel) + 1;
   }
 
@@ -87,16 +90,16 @@ class shared_pass {
   /// Says that pass `number` has seen every place, and none with room for `size` (P2). Any lane
   /// alone.
   WARPHEAP_DEVICE void publish(u64 number, pass_size size) const {
-    if (size.rest >> pass_size::rest_bits != 0) return;  // between two that can be told apart
-    // relaxed: a number alone; whoever believes it drew an earlier one (P1). An older answer may
-    // replace a newer one.
+    if (size.rest >> pass_size::rest_bits != 0) return;  // rounded up past its class: has no code
+    // relaxed: a number alone; a caller that believes it drew an earlier one (P1). An older answer
+    // may replace a newer one.
     outcome(size.size_class).store(number << pass_size::rest_bits | size.rest, order::relaxed);
   }
 
  private:
   WARPHEAP_DEVICE atomic_ref<u64> begun() const { return atomic_ref<u64>{words_[0]}; }
   WARPHEAP_DEVICE atomic_ref<u64> outcome(u32 c) const { return atomic_ref<u64>{words_[16 + c]}; }
-  /// relaxed: an older answer serves fewer.
+  /// relaxed: an older answer serves fewer callers.
   WARPHEAP_DEVICE u64 look_at(u32 c) const { return outcome(c).load(order::relaxed); }
 
   u64* words_;

@@ -1,16 +1,17 @@
 // One lane at a time: a mutex over a word of memory that someone else owns, for sections so short
 // that waiting costs less than anything cleverer.
 //
-//   word = 0 unlocked, so zeroed memory is a field of unlocked mutexes word = 1 one lane is inside
+//   word = 0   unlocked, so zeroed memory is a field of unlocked mutexes
+//   word = 1   one lane is inside
 //
 //   M1  between a lock() or a try_lock() that returned true and the unlock() that follows, the word
-//       is 1 and nobody else is told that the mutex is theirs.
-//   M2  what was done inside happens before what the next one does inside.
+//       is 1 and no other lane gets the mutex.
+//   M2  what one holder did inside happens before what the next one does inside.
 //
 // Any lane locks alone, whatever the other lanes of its warp do: independent thread scheduling runs
-// the holder while its neighbours pause. That ends where lanes are tied together: who holds the
-// mutex enters no collective with a lane that may be waiting for it. Lanes that come together and
-// can work together take a collective_mutex instead.
+// the holder while its neighbours pause. That ends where lanes are tied together: a lane that holds
+// the mutex enters no collective with a lane that may be waiting for it. Lanes that come together
+// and can work together take a collective_mutex instead.
 //
 // Progress: unlock is wait-free, try_lock too; lock waits for the holder, which runs, and is not
 // fair.
@@ -29,7 +30,7 @@ class spin_mutex {
  public:
   WARPHEAP_DEVICE explicit spin_mutex(u32& word) : word_{word} {}
 
-  /// True if the mutex is ours now; false if somebody had it at one instant during the call.
+  /// True if the mutex is ours now; false if another lane had it at one instant during the call.
   WARPHEAP_DEVICE bool try_lock() const {
     u32 seen = unlocked;
     // acquire: what the last holder did inside (M2); pairs with the release in unlock().
@@ -48,7 +49,7 @@ class spin_mutex {
     word_.store(unlocked, order::release);
   }
 
-  /// Whether somebody holds it: a hint, unless it is the caller who does.
+  /// Whether a lane holds it: a hint, unless the caller holds it.
   WARPHEAP_DEVICE bool is_locked() const {
     // relaxed: a hint; the compare-exchange checks it.
     return word_.load(order::relaxed) != unlocked;

@@ -1,6 +1,6 @@
-// Read-copy-update for crowds: readers walk a structure while others unlink parts of it, and what
-// was unlinked is reclaimed when no reader can hold it any more. Waiting for that is delegated to a
-// lane that is about to wait anyway.
+// Read-copy-update for many threads: readers walk a structure while others unlink parts of it, and
+// an unlinked part is reclaimed when no reader can hold it any more. Waiting for that is delegated
+// to a lane that is about to wait anyway.
 //
 // A counter a thread, as RCU for CPUs has it, is too much to look through with 200,000 threads.
 // Sleepable RCU counts the readers of two epochs in two counters. Here both share a word with the
@@ -13,14 +13,14 @@
 //   U1  a lane inside a read section is counted, from its read_lock to its read_unlock, in
 //       readers[e & 1], where e was the epoch when it registered.
 //   U2  one barrier at a time holds the mutex; it leaves it only when readers[e & 1] was 0 after it
-//       made epoch e into e + 1. So nobody is counted in readers[(e + 1) & 1] when epoch e + 1
-//       begins, but lanes that take it back at once.
-//   U3  a node is detached before the flip of the barrier that waits for it. Readers that could
-//       reach what it stands for registered before that flip, or see that it is unlinked (acquire
-//       of the flip).
-//   U4  pending = 1: somebody has yet to detach the queue, and runs. Clearing it comes before
-//       detaching, so a node whose owner found it set is in that batch or a later one.
-//       A node's link is written just after it came into the queue; who walks a batch waits for
+//       made epoch e into e + 1. So when epoch e + 1 begins, readers[(e + 1) & 1] counts no lanes
+//       but those that take their count back at once.
+//   U3  a node is detached before the flip of the barrier that waits for it. A reader that could
+//       reach what the node stands for registered before that flip; any other sees that it is
+//       unlinked (acquire of the flip).
+//   U4  pending = 1: some running lane has yet to detach the queue. Clearing it comes before
+//       detaching, so a node whose owner found it set is in that batch or a later one. A node's
+//       link is written just after it came into the queue; a lane that walks a batch waits for
 //       that.
 //   U5  running counts the batches that are detached and not reclaimed yet, once their barrier has
 //       left the mutex.
@@ -49,7 +49,7 @@ namespace warpheap {
 struct srcu_node {
   u64 next;  ///< address of the node that was retired before it, or 0
 
-  static constexpr u64 not_linked = 1;  ///< the same, of a node that is in the queue already
+  static constexpr u64 not_linked = 1;  ///< `next` of a node in the queue until its link is written
 };
 
 /// All the state there is; zeroed is valid.
@@ -120,23 +120,23 @@ class srcu {
   }
 
   /// Queues what `node` stands for, which no reader that comes now can reach any more. A barrier
-  /// must follow, of the caller's or of a lane that it tells. Any lane alone, inside a read section
+  /// must follow, by the caller or by a lane that it tells. Any lane alone, inside a read section
   /// or not.
   WARPHEAP_DEVICE void retire(srcu_node& node) const {
     atomic_ref<u64> const next{node.next};
     // relaxed: the exchange releases it.
     next.store(srcu_node::not_linked, order::relaxed);
-    // An exchange, where a crowd would fail at a compare-exchange most of the time. release: the
-    // node, and that it was unlinked; pairs with the acquire in detach(), for the nodes below too:
-    // each exchange passes on what the last released.
+    // An exchange, because among many lanes a compare-exchange would fail most of the time.
+    // release: the node, and that it was unlinked; pairs with the acquire in detach(), for the
+    // nodes below too: each exchange passes on what the last released.
     u64 const before = queue().exchange(reinterpret_cast<u64>(&node), order::release);
-    // relaxed: who detaches the queue knows the node before; the link alone is news.
+    // relaxed: the lane that detaches the queue knows the node before; only the link is news.
     next.store(before, order::relaxed);
   }
 
   /// Waits for all readers there are, then calls `reclaim(srcu_node&)` for each node of the queue.
-  /// On return every node that was retired before the call has been reclaimed, by us or by somebody
-  /// else.
+  /// On return every node that was retired before the call has been reclaimed, by us or by another
+  /// lane.
   ///
   /// reclaim  may reuse the node; calls no barrier of this srcu, and waits for no lane that may be
   ///          in one
@@ -152,8 +152,8 @@ class srcu {
   /// barrier of its own. Without `Delegates` it always is: no call is left to another lane.
   template <bool Delegates = true, class Reclaim>
   WARPHEAP_DEVICE bool conditional_barrier(Reclaim reclaim) const {
-    // U4. release: what we retired and unlinked is there for who clears it; pairs with the acquire
-    // in detach(). acquire: keeps the chain for those who find it set after us.
+    // U4. release: what we retired and unlinked is there for the lane that clears it; pairs with
+    // the acquire in detach(). acquire: keeps the chain for lanes that find it set after us.
     if (pending().exchange(1, order::acq_rel) == 1 && Delegates) return false;
     become_barrier(*this, reclaim, true);
     return true;
@@ -165,7 +165,7 @@ class srcu {
     spin_mutex const mutex{self.state_->mutex};
     mutex.lock();
     srcu_node* const batch = self.detach();
-    // A batch that somebody else has detached is somebody else's to wait for.
+    // A batch that another lane has detached is that lane's to wait for.
     if (batch || !conditional) self.wait_for_readers();
     if (!conditional) self.wait_for_batches();
     // relaxed: ordered before the next barrier by the mutex. U5
@@ -183,8 +183,8 @@ class srcu {
 
   /// Takes all nodes that were retired by lanes that found pending set. Under the mutex.
   WARPHEAP_DEVICE srcu_node* detach() const {
-    // U4: before the queue is looked at. acquire: the nodes of those who set it; pairs with the
-    // exchanges in the barriers.
+    // U4: before the queue is looked at. acquire: the nodes of the lanes that set it; pairs with
+    // the exchanges in the barriers.
     pending().exchange(0, order::acq_rel);
     // acquire: the nodes' contents and that they were unlinked; pairs with the release in retire().
     return reinterpret_cast<srcu_node*>(queue().exchange(0, order::acquire));
@@ -201,19 +201,20 @@ class srcu {
 
   /// Begins an epoch and waits for the readers of the last. Under the mutex (U2).
   WARPHEAP_DEVICE void wait_for_readers() const {
-    // release: who registers from now on sees what was unlinked (U3); pairs with the acquire in
-    // read_lock(). acquire: what readers that have left did happens before the reclamation; pairs
-    // with the release in read_unlock().
+    // release: a reader that registers from now on sees what was unlinked (U3); pairs with the
+    // acquire in read_lock(). acquire: what readers that have left did happens before the
+    // reclamation; pairs with the release in read_unlock().
     u64 seen = word().fetch_add(srcu_word::one_epoch, order::acq_rel);
     u32 const side = srcu_word::side(seen);
     for (backoff nap; srcu_word::readers(seen, side) != 0;) {
       nap.pause();
-      // acquire: the same for those who leave now.
+      // acquire: as above, for readers that leave now.
       seen = word().load(order::acquire);
     }
   }
 
-  /// Waits for the batches of earlier barriers. Under the mutex, so that none comes on top.
+  /// Waits for the batches of earlier barriers. Under the mutex, so that no batch is added
+  /// meanwhile.
   WARPHEAP_DEVICE void wait_for_batches() const {
     // acquire: what they reclaimed; pairs with the release at the end of become_barrier().
     for (backoff nap; running().load(order::acquire) != 0;) nap.pause();

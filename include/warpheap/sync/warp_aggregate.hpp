@@ -46,8 +46,7 @@ WARPHEAP_DEVICE T broadcast(lane_group const& group, T value) {
 /// Adds 1 to `counter` for every lane of the group, by one atomic of the leader.
 ///
 /// returns to each lane of the group its own old value, as if the lanes had added one after the
-/// other by rank. All
-///         lanes call.
+///         other by rank. All lanes call.
 /// order   relaxed: the numbers are distinct and say nothing about other memory.
 template <class T>
 WARPHEAP_DEVICE T aggregated_fetch_add(lane_group const& group, T& counter) {
@@ -56,8 +55,8 @@ WARPHEAP_DEVICE T aggregated_fetch_add(lane_group const& group, T& counter) {
   return broadcast(group, first) + group.rank;
 }
 
-/// The same for lanes that may hold different counters: those of `mask` with one counter add
-/// together.
+/// Adds 1 to each lane's `counter`, where lanes may hold different counters: those of `mask` with
+/// one counter add together.
 template <class T>
 WARPHEAP_DEVICE T aggregated_fetch_add(u32 mask, T& counter) {
   return aggregated_fetch_add(group_by(mask, reinterpret_cast<u64>(&counter)), counter);
@@ -66,7 +65,7 @@ WARPHEAP_DEVICE T aggregated_fetch_add(u32 mask, T& counter) {
 /// The union of the `bits` of each group in `company`, in the group's leader; what other lanes hold
 /// means nothing.
 ///
-/// company  lanes that call, all together, each with its group in it. They talk in one mask, as
+/// company  lanes that call, all together, each with its group in it. They talk in one mask, in as
 ///          many turns as the largest group has lanes: collectives of many masks would be served
 ///          one after the other.
 template <class Bits>

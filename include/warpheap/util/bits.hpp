@@ -2,8 +2,8 @@
 //
 // Pure functions, usable in constant expressions, one to a few instructions each; none loops over
 // bits. A CPU takes the compiler's built-ins, a GPU its intrinsics. Constant expressions in device
-// code can take neither (NVRTC knows no built-ins for bits, and intrinsics do not fold), so there a
-// count by halves is the base of all.
+// code can take neither (NVRTC knows no built-ins for bits, and intrinsics do not fold), so there
+// all functions build on a count by halves.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -82,7 +82,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u32 word, u32 k) {
 WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u64 word, u32 k) {
   auto const low = static_cast<u32>(word), high = static_cast<u32>(word >> 32);
   auto const below = popcount(low);
-  // One search in a selected half: as two branches, lanes of a warp would take both.
+  // One search in the half that was selected: with two branches, a warp would execute both.
   bool const in_low = k < below;
   return (in_low ? 0 : 32) + nth_bit(in_low ? low : high, in_low ? k : k - below);
 }
@@ -92,15 +92,14 @@ WARPHEAP_HOST_DEVICE constexpr u64 rotate_left(u64 word, u32 count) {
   return word << (count % 64) | word >> ((0 - count) % 64);
 }
 
-/// The `count` lowest set bits of `word`, at least one; all of it if it has no more.
+/// The `count` lowest set bits of `word`, `count` at least 1; all of `word` if it has no more.
 WARPHEAP_HOST_DEVICE constexpr u64 lowest_bits(u64 word, u32 count) {
   if (count == 1) return word & (0 - word);  // most often, and far less work
   if (count >= popcount(word)) return word;
   return word & low_mask(nth_bit(word, count));
 }
 
-/// Lowest position of `length` consecutive set bits, or 64 if there is none. `length` is at least
-/// 1.
+/// Lowest position of `length` consecutive set bits, `length` at least 1; 64 if there is none.
 WARPHEAP_HOST_DEVICE constexpr u32 find_run(u64 word, u32 length) {
   if (length > 64) return 64;
   // Bit i of `word` says that `covered` set bits start at i; each turn at most doubles what it

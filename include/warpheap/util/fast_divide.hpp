@@ -1,14 +1,13 @@
 // Division by a number that is known long before the dividend: one multiply-high and one shift in
 // place of the twenty or so instructions of an integer division on a GPU.
 //
-// For a divisor d let s = ceil(log2 d) and m = ceil(2^(31+s) / d), which fits 32 bits because d >
-// 2^(s-1). Then m*d = 2^(31+s) + e with 0 <= e < d <= 2^s, so
+// For a divisor d let s = ceil(log2 d) and m = ceil(2^(31+s) / d), which fits 32 bits because
+// 2^(s-1) < d. Then m*d = 2^(31+s) + e with 0 <= e < d <= 2^s, so
 //
-//   x*m / 2^(31+s) = x/d + (x/2^31) * (e/2^s) / d, which exceeds x/d by less than 1/d while x <
-//   2^31,
+//   x*m / 2^(31+s) = x/d + (x/2^31) * (e/2^s) / d,
 //
-// and so has the same integer part. Doubling x, which still fits 32 bits, puts the product's
-// quotient in its high word.
+// which exceeds x/d by less than 1/d while x < 2^31, and so has the same integer part. Doubling x,
+// which still fits 32 bits, puts the product's quotient in its high word.
 // Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994.
 #pragma once
 

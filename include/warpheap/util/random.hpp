@@ -3,10 +3,10 @@
 //
 // They choose places to look and drive tests; they are not secret. The generator is a counter
 // passed through the finaliser: its state is one 64-bit number, any seed is good, and sequences of
-// different seeds do not run into step. Sources: the 64-bit multipliers are Stafford's thirteenth
-// variant, the counter's step is 2^64 over the golden ratio (Steele, Lea and Flood, Fast splittable
-// pseudorandom number generators, 2014); the 32-bit ones are Wellons' low-bias
-// pair.
+// different seeds do not fall into step.
+// Sources: the 64-bit multipliers are Stafford's thirteenth variant, the counter's step is 2^64
+// over the golden ratio (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
+// 2014); the 32-bit multipliers are Wellons' low-bias pair.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -21,15 +21,15 @@ WARPHEAP_HOST_DEVICE constexpr u64 mix(u64 x) {
   return x ^ (x >> 31);
 }
 
-/// The same for 32-bit words, at a third of the instructions.
+/// A bijection of 32-bit words of that kind, at a third of the instructions. Keeps 0.
 WARPHEAP_HOST_DEVICE constexpr u32 mix32(u32 x) {
   x = (x ^ (x >> 16)) * 0x7feb'352du;
   x = (x ^ (x >> 15)) * 0x846c'a68bu;
   return x ^ (x >> 16);
 }
 
-/// x scaled from [0, 2^32) to [0, n) by multiply-high: no division; off from uniform by less than n
-/// / 2^32.
+/// x scaled from [0, 2^32) to [0, n) by multiply-high: no division. The result is off from uniform
+/// by less than n / 2^32.
 WARPHEAP_HOST_DEVICE constexpr u32 scale_below(u32 x, u32 n) { return static_cast<u32>((u64{x} * n) >> 32); }
 
 /// A sequence of random 32-bit numbers.
@@ -42,7 +42,7 @@ class random_sequence {
     return static_cast<u32>(mix(state_) >> 32);
   }
 
-  /// Leaves out the next `numbers`, however many, in one step.
+  /// Skips the next `numbers` numbers in one step.
   WARPHEAP_HOST_DEVICE constexpr void skip(u64 numbers) { state_ += numbers * step; }
 
   /// A number in [0, n); 0 if n is 0.

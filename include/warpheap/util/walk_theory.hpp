@@ -5,22 +5,21 @@
 //
 // With x_j = (A - j)/T free after j pages were taken:
 //
-//   queue   TAS = (N+1)/2                                   WAS = k (N+1)/(k+1), lane by lane;
-//                                                                 (N + N/W)/2, W whole warps
-//   RW      U = (1/N) sum 1/x_j = (T/N) (H_A - H_{A-N}) V = E max of k geometric(1-q), q = 1 -
-//           (A-N+1)/T
-//   RW-BM   U'  = (1/N) sum 1/(1 - (1-x_j)^w)               V'  = V with q^w
-//   CoRW    the steps until k w m random pages hold k free ones, in the mean over the warps; TAS =
-//           WAS
+//   queue   TAS = (N+1)/2,  WAS = k (N+1)/(k+1), lane by lane; (N + N/W)/2, W whole warps
+//   RW      TAS = U  = (1/N) sum 1/x_j = (T/N) (H_A - H_{A-N})
+//           WAS = V  = E max of k geometric(1-q), q = 1 - (A-N+1)/T
+//   RW-BM   TAS = U' = (1/N) sum 1/(1 - (1-x_j)^w)
+//           WAS = V' = V with q^w
+//   CoRW    TAS = WAS = the steps m until k w m random pages hold k free ones, the mean over warps
 //
-// U is exact whatever the threads do side by side. V and V' are bounds: q is the worst. U' is near:
-// words do not forget that they were emptied; simulation exceeds it by 0 to 2% at N = A/10, and by
-// up to a half at N = A. The paper's theorem on U/U' says w; what holds is 1 <= U/U' <= w, and that
-// it tends to w as A/T vanishes.
+// U is exact, however the threads run side by side. V and V' are bounds, because q is the worst
+// one. U' is near, because a word that was emptied stays empty for later looks: simulation exceeds
+// it by 0 to 2% at N = A/10, and by up to a half at N = A. The paper's theorem says that U/U' is w.
+// What holds is 1 <= U/U' <= w, and that U/U' tends to w as A/T vanishes.
 //
-// Source: Pham et al. 2022, equations (1) to (5); V as a sum over steps in place of the alternating
-// one, which loses all its digits at k = 32; A - N + 1 for the paper's A - N, by which the bound is
-// infinite at N = A. CoRW and the queue of whole warps: ours.
+// Source: Pham et al. 2022, equations (1) to (5). Differs: V is a sum over steps in place of the
+// alternating one, which loses all its digits at k = 32; A - N + 1 replaces the paper's A - N, with
+// which the bound is infinite at N = A. CoRW and the queue of whole warps: ours.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -44,8 +43,8 @@ inline double harmonic(double n) {
   return sum;
 }
 
-/// The mean of the largest of `lanes` numbers of steps, each of which ends with every step with
-/// probability 1 - q.
+/// The mean of the largest of `lanes` numbers of steps. Each number is geometric: every step is the
+/// last with probability 1 - q.
 inline double largest_of(double q, u32 lanes) {
   if (q <= 0) return 1;
   // the sum below, by Euler and Maclaurin
@@ -58,18 +57,18 @@ inline double largest_of(double q, u32 lanes) {
   return sum;
 }
 
-/// The steps of a thread of a queue are its place in it, 1 to N: their mean is (N+1)/2 in whatever
+/// The steps of a thread in a queue are its place in it, 1 to N. Their mean is (N+1)/2, in whatever
 /// order threads come.
 inline double queue_thread_steps(double threads) { return (threads + 1) / 2; }
 
-/// WAS of a queue to which lanes come one by one: the mean of the largest of k different numbers of
-/// 1 to N, all as likely.
+/// WAS of a queue to which lanes come one by one: the mean of the largest of k different numbers
+/// from 1 to N, all equally likely.
 inline double queue_warp_steps(double threads, u32 lanes = 32) { return lanes * (threads + 1) / (lanes + 1); }
 
-/// WAS of a queue to which warps come as a whole, so that their lanes have places in a row, as by
-/// one addition a warp. The last place of a warp of s lanes is s plus the lanes of the warps before
-/// it. Each other warp is before it as often as behind it, so the mean is s + (N - s)/2 =
-/// (N + s)/2; and the mean of s over W = ceil(N/k) warps is N/W.
+/// WAS of a queue to which warps come as a whole, so that their lanes have consecutive places, as
+/// with one addition a warp. The last place of a warp of s lanes is s plus the lanes of the warps
+/// before it. Each other warp is before it as often as behind it, so the mean is s + (N - s)/2 = (N
+/// + s)/2. The mean of s over W = ceil(N/k) warps is N/W.
 inline double queue_warp_steps_together(double threads, u32 lanes = 32) {
   return (threads + threads / std::ceil(threads / lanes)) / 2;
 }
@@ -92,8 +91,8 @@ inline double word_warp_steps(pages of, u32 word_pages = 32, u32 lanes = 32) {
   return largest_of(std::pow(1 - (of.free - of.threads + 1) / of.total, word_pages), lanes);
 }
 
-/// The steps of a warp that looks at `lanes` random words together until it has found a page for
-/// each lane, of which a share of `free` is free.
+/// The steps of a warp that looks at `lanes` random words together until it has found a free page
+/// for each lane. A share of `free` of all pages is free.
 inline double together_steps_at(double free, u32 word_pages, u32 lanes) {
   double steps = 0;
   for (double looked = 0;; looked += lanes * word_pages) {
@@ -108,7 +107,7 @@ inline double together_steps_at(double free, u32 word_pages, u32 lanes) {
   }
 }
 
-/// The same for the warps of all threads one after the other.
+/// The mean of those steps over the warps of all threads, which come one after the other.
 inline double together_steps(pages of, u32 word_pages = 32, u32 lanes = 32) {
   double const warps = std::ceil(of.threads / lanes), sample = warps < 256 ? warps : 256;
   double sum = 0;
@@ -120,7 +119,7 @@ inline double together_steps(pages of, u32 word_pages = 32, u32 lanes = 32) {
   return sum / sample;
 }
 
-/// Pairs of threads that look at one page at first; and at a free one.
+/// Pairs of threads whose first look is at the same page; and pairs for which that page is free.
 inline double colliding_pairs(pages of) { return of.threads * (of.threads - 1) / (2 * of.total); }
 inline double colliding_pairs_on_free_pages(pages of) { return colliding_pairs(of) * of.free / of.total; }
 

@@ -11,7 +11,7 @@ inline std::vector<u64> sweep(scenario const& with, std::vector<u64> const& size
   return with.small ? std::vector<u64>{sizes[mix(with.seed ^ 0x512e) % sizes.size()]} : sizes;
 }
 
-/// The same of sizes that the allocator serves; its largest if those are none.
+/// Sizes of a sweep that the allocator serves; its largest size if it serves none of them.
 template <class Allocator>
 std::vector<u64> sweep_served(scenario const& with, std::vector<u64> sizes) {
   std::erase_if(sizes, [](u64 bytes) { return bytes > Allocator::traits.largest_bytes; });
@@ -20,8 +20,8 @@ std::vector<u64> sweep_served(scenario const& with, std::vector<u64> sizes) {
 }
 
 /// Requests for `bytes` bytes, at most four a lane, that take up a third of the pool: none may be
-/// refused. An eighth, and something for what stands beside each block, where the pool is not the
-/// allocator's to divide.
+/// refused. Where the allocator does not divide the pool itself, they take up an eighth, with an
+/// allowance for what stands beside each block.
 template <class Allocator>
 u64 modest_count(harness<Allocator> const& bench, u64 bytes) {
   u64 const fit = bench.traits.exact_out_of_memory ? bench.room_for(bytes) / 3 : bench.pool_bytes() / 8 / (bytes + 112);
@@ -60,8 +60,8 @@ verdict serves_mixed_sizes(scenario const& with) {
     harness<Allocator> bench{with};
     u64 const count = modest_count(bench, most);
     auto const blocks = served(bench.ask(uniform(count, 1, most, with.seed)));
-    // Classes do not share slabs, so that a small pool may run out of slabs; but not before half is
-    // served.
+    // Classes do not share slabs, so a small pool may run out of slabs, but not before half of the
+    // requests are served.
     found.at_least("blocks served", blocks.size(), (count + 1) / 2);
     found.include(keeps_patterns(bench, blocks));
     found.include(accounts_for(bench, blocks));
@@ -69,7 +69,7 @@ verdict serves_mixed_sizes(scenario const& with) {
   return found;
 }
 
-/// Patterns stay while other blocks come, are written, and go.
+/// Patterns stay while other blocks are taken, written, and freed.
 template <class Allocator>
 verdict keeps_contents_while_others_come_and_go(scenario const& with) {
   harness<Allocator> bench{with};

@@ -9,8 +9,8 @@ namespace conformance {
 
 inline constexpr u64 slots_a_lane = 4;
 
-/// Every lane calls from a place of its own, a different number of times; what is kept goes to its
-/// slots of `list`.
+/// Every lane calls from a branch of its own, a different number of times; the blocks that it keeps
+/// go to its slots of `list`.
 struct call_divergently {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64, u64 seed) const {
@@ -100,7 +100,7 @@ verdict serves_divergent_callers(scenario const& with) {
         bench.transform(call_divergently{}, uniform(slots, 1, most, with.seed + round), with.seed + round);
     auto const blocks = served(list);
     found.include(keeps_patterns(bench, blocks));
-    // One lane may have drawn a part that keeps nothing.
+    // A lane may have drawn a branch that keeps nothing.
     if (with.lanes() > 8) found.at_least("blocks", blocks.size(), with.lanes() / 8);
     found.include(accounts_for(bench, blocks));
   }
@@ -111,7 +111,7 @@ template <class Allocator>
 verdict serves_one_half_while_the_other_frees(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
-  // As a multiple of the grid, so that an entry keeps its half of the warp in every round.
+  // A multiple of the grid, so that an entry keeps its half of the warp in every round.
   auto list = same(4 * with.lanes(), bench.capped(std::min<u64>(256, with.pool_bytes / 16 / with.lanes())));
   for (u32 round = 0; round < 5; ++round) {
     list = bench.transform(free_in_one_half{}, list, round % 2);
@@ -126,7 +126,8 @@ verdict serves_one_half_while_the_other_frees(scenario const& with) {
   return found;
 }
 
-/// The verdict on a churn whose lists and counts are these; `least` blocks must have been served.
+/// The verdict on a churn with these lists and counts; at least `least` blocks must have been
+/// served.
 template <class Allocator>
 verdict churn_was_sound(harness<Allocator>& bench, holdings const& left, churn_counts counts, u64 least) {
   verdict found;

@@ -1,6 +1,6 @@
-// A refusal is the truth also while others ask and free: as many are served as there are blocks,
-// and who waits for a block that another is to free gets it. Waiting is done where every partner is
-// resident: the heap promises no more.
+// A refusal is the truth also while other lanes ask and free: as many calls are served as there are
+// blocks, and a lane that waits for a block which another lane is to free gets it. Lanes wait only
+// where every partner is resident: the heap promises no more.
 #pragma once
 
 #include "recovery.hpp"
@@ -114,8 +114,8 @@ verdict serves_who_waits_for_a_free(scenario const& crowd) {
   found.at_least("blocks of the full heap", list.size(), with.lanes());
   if (!found.ok()) return found;
   auto const hands = split_off(list, with.lanes());
-  // Even threads take a block each to free; the odd ones' stay live with the rest, so that only
-  // those frees can serve.
+  // Even threads take a block each to free. The blocks of odd threads stay live with the rest, so
+  // only those frees can serve.
   auto entries = hands;
   for (size_t i = 1; i < hands.size(); i += 2) {
     entries[i].address = 0;
@@ -128,7 +128,7 @@ verdict serves_who_waits_for_a_free(scenario const& crowd) {
   return found;
 }
 
-/// Frees of one size, in a grid that is resident as a whole, serve those who wait for another.
+/// In a grid that is resident as a whole, frees of one size serve lanes that wait for another size.
 template <class Allocator>
 verdict serves_who_waits_for_another_size(scenario const& with) {
 #if defined(__CUDACC__)

@@ -1,7 +1,7 @@
-// Blocks freed twice while others ask and free. A second free may hit a block that was handed out
-// again in between: then it ends that life, and what its owner frees later is one more double free.
-// So nothing is claimed of contents, or of who is served; but the heap's own data stays right, no
-// call waits for ever, and no memory is lost.
+// Blocks freed twice while other lanes ask and free. A second free may hit a block that was handed
+// out again in between. It then ends that life, and the owner's own free later is one more double
+// free. So nothing is claimed of contents, or of which calls are served. But the heap's own data
+// stays right, no call waits for ever, and no memory is lost.
 #pragma once
 
 #include "misuse.hpp"
@@ -15,10 +15,10 @@ struct double_free_report {
   u64 freed_again = 0;
 };
 
-/// Every lane asks and frees, and frees once more: what it had itself, what another had, what all
-/// lanes that are here free at once, or what may start no block. Lanes of a warp ask for one size,
-/// so that they are served together where the allocator does that; each gives its part back when it
-/// likes. Nobody writes to a block, as it may not be its own.
+/// Every lane asks and frees, and frees once more: its own last block, another lane's, one that all
+/// active lanes free at once, or an address where no block need start. Lanes of a warp ask for one
+/// size, so that they are served together where the allocator does that; each frees its part when
+/// it likes. No lane writes to a block, as it may not be its own.
 struct free_twice {
   u64 seed;
   u64 rounds;
@@ -39,7 +39,7 @@ struct free_twice {
       holding const gone = keeps ? held : got;
       if (keeps) held = got;
       heap.free(gone.memory());
-      // relaxed: a free of what a lane of another warp had is a double free whatever it sees.
+      // relaxed: to free a block of another warp's lane is a double free, whatever that lane sees.
       atomic_ref<u64>{freed[me]}.store(gone.address, order::relaxed);
       u64 const twice = second_time(gone, freed, mine, warps);
       again += twice != 0;
@@ -51,7 +51,7 @@ struct free_twice {
   }
 
  private:
-  /// What to free that was freed.
+  /// The address to free a second time.
   WARPHEAP_DEVICE u64 second_time(holding gone, u64* freed, random_sequence& mine, random_sequence& warps) const {
     u64& place = freed[mine.below(static_cast<u32>(grid_threads()))];
     u64 const others = atomic_ref<u64>{place}.load(order::relaxed);
@@ -64,15 +64,15 @@ struct free_twice {
     }
   }
 
-  /// What one of the lanes has that are here, the same for all of them.
+  /// The value of the lowest active lane, for all active lanes.
   WARPHEAP_DEVICE u64 the_leaders(u64 value) const {
     u32 const company = simt::active_mask();
     return simt::shuffle(company, value, lowest_bit(company));
   }
 };
 
-/// Sizes that lanes ask for together: small blocks of several classes, blocks of one class, those
-/// that take up pages and slabs as a whole, and all kinds at once. On the host the one that the
+/// Sizes that lanes ask for together: small blocks of several classes, blocks of one class, blocks
+/// that take up whole pages and slabs, and all kinds at once. On the host only the set that the
 /// seed picks.
 inline std::vector<std::vector<u64>> traffic_sizes(scenario const& with) {
   std::vector<std::vector<u64>> const all{
@@ -96,12 +96,12 @@ holdings live_blocks(harness<Allocator>& bench, holdings const& before = {}) {
   return live;
 }
 
-/// No more lanes than are answered soon by a heap that has no room most of the time: on a GPU a
-/// search that finds nothing is slow while others free.
+/// No more lanes than a heap that is mostly full answers soon: on a GPU a search that finds nothing
+/// is slow while others free.
 inline scenario in_traffic(scenario const& crowd) { return crowd.lanes() > 2048 ? crowd.with_shape({16, 128}) : crowd; }
 
-/// Whatever lanes free twice: afterwards the heap is sound, and, once what is left is freed, as
-/// good as new.
+/// Whatever lanes free twice: afterwards the heap is sound. Once the remaining blocks are freed, it
+/// is as good as new.
 template <class Allocator>
 verdict survives_double_frees_under_traffic(scenario const& crowd) {
   scenario const with = in_traffic(crowd);
@@ -138,7 +138,7 @@ verdict survives_double_frees_under_traffic(scenario const& crowd) {
 enum class passage { shuffle, mailbox };
 
 /// Every lane asks, passes on what it got, and frees what it is given. The caller frees what is
-/// left in the boxes, one for each lane.
+/// left in the boxes, of which each lane has one.
 template <passage How>
 struct pass_on {
   u64 seed;
@@ -153,12 +153,12 @@ struct pass_on {
       u64 pointer = reinterpret_cast<u64>(heap.malloc(sizes[warps.below(size_count)]));
       count += pointer != 0;
       if constexpr (How == passage::shuffle) {
-        // The next lane above, of those that are here; the highest passes to the lowest.
+        // From the next active lane above; the highest lane gets that of the lowest.
         u32 const company = simt::active_mask(), above = company & ~low_mask32(simt::lane_id() + 1);
         pointer = simt::shuffle(company, pointer, lowest_bit(above != 0 ? above : company));
       } else {
         u64& box = boxes[mine.below(static_cast<u32>(grid_threads()))];
-        // relaxed: that the order is nobody's is the claim.
+        // relaxed: the claim is that no order is needed.
         pointer = atomic_ref<u64>{box}.exchange(pointer, order::relaxed);
       }
       heap.free(reinterpret_cast<void*>(pointer));
@@ -167,8 +167,8 @@ struct pass_on {
   }
 };
 
-/// The lane that frees a block need not have learned of it in order: nothing is lost, and nothing
-/// is taken for foreign.
+/// The lane that frees a block need not have learned of it in order: no memory is lost, and no
+/// block is taken for foreign.
 template <passage How, class Allocator>
 verdict frees_what_came_without_order(scenario const& crowd) {
   scenario const with = in_traffic(crowd);

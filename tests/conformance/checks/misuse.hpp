@@ -1,5 +1,5 @@
-// Frees that no caller may make: of a block that is free already, and of what is no block. Each is
-// counted and ignored, and the heap is none the worse for it.
+// Frees that no caller may make: of a block that is free already, and of an address that is no
+// block. Each is counted and ignored, and does the heap no harm.
 #pragma once
 
 #include "recovery.hpp"
@@ -21,7 +21,7 @@ u64 misuse_counted(harness<Allocator>& bench) {
   return counts.double_frees + counts.foreign_frees;
 }
 
-/// Blocks in two halves of which each is spread over the whole range that they take up.
+/// Blocks in two halves, each of which is spread over the whole range of addresses.
 struct interleaved {
   holdings kept, freed;
 
@@ -59,8 +59,8 @@ verdict counts_double_frees(scenario const& with) {
   return found;
 }
 
-/// Double frees of a block that comes and goes in other hands meanwhile are undefined; those of one
-/// that nobody has are ignored also while the heap is busy with others.
+/// Double frees of a block that other lanes take and free meanwhile are undefined. Those of a block
+/// that no lane takes are ignored even while the heap is busy with others.
 template <class Allocator>
 verdict ignores_double_frees_beside_traffic(scenario const& with) {
   auto bench = harness<Allocator>::cramped(with);

@@ -1,5 +1,5 @@
 // Pools of all sizes, odd ones among them: all of the pool is used, from its first byte to its
-// last, and counted right. On a GPU up to whatever it has free.
+// last, and counted right. On a GPU, pools of up to all its free memory.
 #pragma once
 
 #include "blocks.hpp"

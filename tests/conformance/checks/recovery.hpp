@@ -1,4 +1,4 @@
-// Memory that was given back is there again: all of it, for every size, as often as one likes.
+// Memory that was freed can be allocated again: all of it, for every size, any number of times.
 #pragma once
 
 #include "blocks.hpp"
@@ -28,8 +28,8 @@ verdict fills_again(scenario const& with) {
   return found;
 }
 
-/// Sizes before and after: a heap that was full of one holds as many of the other as a fresh one
-/// does.
+/// One size after another: a heap that was full of one holds as many blocks of the other as a fresh
+/// heap does.
 template <class Allocator>
 verdict fills_with_another_size(scenario const& with) {
   constexpr u64 pairs[][2] = {{64, 4096}, {4096, 64}, {100'000, 256}, {256, 100'000}, {20'000, 1000}, {1000, 20'000}};

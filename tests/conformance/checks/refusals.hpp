@@ -1,5 +1,5 @@
-// What nullptr says: no suitable block was free during the whole call; and it comes to an end,
-// whatever others do meanwhile.
+// What nullptr says: no suitable block was free during the whole call. And the call ends, whatever
+// other lanes do meanwhile.
 #pragma once
 
 #include "contention.hpp"
@@ -29,8 +29,7 @@ struct nearly_full {
   }
 };
 
-/// Lanes that come and go where there are fewer blocks than lanes are refused, and never while a
-/// block stays free.
+/// More lanes than blocks take and free them: some are refused, but none while a block stays free.
 template <class Allocator>
 verdict finds_what_stays_free(scenario const& crowd) {
   auto const with = crowd.less_crowded();
@@ -44,8 +43,8 @@ verdict finds_what_stays_free(scenario const& crowd) {
   return found;
 }
 
-/// The first lane of each thread block asks for `wanted` bytes a few times, while all others take
-/// and give back until those are done: a search that began again with each free would not end.
+/// The first lane of each thread block asks for `wanted` bytes a few times. All others take and
+/// free blocks until those are done: a search that began again with each free would not end.
 struct ask_among_others {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, u64 wanted, u64 calls, u64* pending) const {
@@ -59,8 +58,8 @@ struct ask_among_others {
   }
 };
 
-/// Calls, also for more than most places have room for, end while others churn on a full heap
-/// without end. Where that is not so, the kernel does not end.
+/// Calls end while other lanes churn on a full heap without end, also calls for more than most free
+/// places have room for. Where that does not hold, the kernel does not end.
 template <class Allocator>
 verdict answers_while_others_churn(scenario const& with) {
 #if defined(__CUDACC__)

@@ -1,5 +1,5 @@
-// What the heap says of itself is what then turns out: slots that can be allocated, blocks that are
-// live, bytes that are used; and a reset heap is as good as new.
+// The heap's reports are true: slots that can be allocated, blocks that are live, bytes that are
+// used; and a reset heap is as good as new.
 #pragma once
 
 #include "misuse.hpp"
@@ -14,7 +14,7 @@ u64 slots_on_device(harness<Allocator>& bench, u64 bytes) {
   return slots[0];
 }
 
-/// Host and device count the same slots, and so many there are.
+/// Host and device count the same number of slots, and that many there are.
 template <class Allocator>
 verdict counts_slots_rightly(scenario const& with) {
   verdict found;
@@ -56,7 +56,8 @@ interleaved every_second_block(harness<Allocator>& bench, u64 most) {
   return halves;
 }
 
-/// Live blocks are listed once each, in address order, with their usable bytes; the dead are not.
+/// Live blocks are listed once each, in address order, with their usable bytes; freed blocks are
+/// not.
 template <class Allocator>
 verdict lists_the_live_blocks(scenario const& with) {
   harness<Allocator> bench{with};
@@ -82,7 +83,7 @@ verdict lists_the_live_blocks(scenario const& with) {
   return found;
 }
 
-/// owns() and usable_size() know the live from the dead.
+/// owns() and usable_size() distinguish live blocks from freed ones.
 template <class Allocator>
 verdict knows_what_it_owns(scenario const& with) {
   harness<Allocator> bench{with};

@@ -65,8 +65,8 @@ holdings reallocate(harness<Allocator>& bench, holdings const& list, std::vector
   return resized;
 }
 
-/// Contents move along, as much of them as fits; sizes on both sides of what a lane copies alone,
-/// and of a slab.
+/// Contents move along, as much of them as fits. Sizes lie on both sides of what a lane copies
+/// alone, and of a slab.
 template <class Allocator>
 verdict reallocates_with_contents(scenario const& with) {
   harness<Allocator> bench{with};

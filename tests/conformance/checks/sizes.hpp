@@ -1,5 +1,5 @@
-// Every size there is: none, each size of a dense range, both sides of every class's edge, the
-// whole pool, and more than there can be.
+// Every size: zero, each size of a dense range, both sides of every class's edge, the whole pool,
+// and more than any pool has.
 #pragma once
 
 #include "blocks.hpp"
@@ -65,8 +65,8 @@ verdict serves_every_small_size(scenario const& with) {
   return holds_each_alone(bench, with.small ? every(1 + with.seed % 16, most, 61) : every(1, most));
 }
 
-/// The largest sizes of the smallest classes, `most` of them; by quarters of a doubling where the
-/// heap does not tell.
+/// The largest sizes of the smallest classes, `most` of them; quarters of a doubling where the heap
+/// does not tell its classes.
 template <class Allocator>
 holdings class_edges(harness<Allocator>& bench, u64 most) {
   holdings edges;
@@ -100,10 +100,10 @@ verdict serves_both_sides_of_class_edges(scenario const& with, u64 most) {
   return found;
 }
 
-/// A large block may be made of many containers, one by one, so that all their counts take a time
-/// that is quadratic in the pool: 11 s for the 2,048 of 64 MiB on an H200. They are tried in a pool
-/// of some hundreds; in a larger one, whose containers are larger, all blocks within one and some
-/// dozens of counts.
+/// A large block may consist of many containers, one by one, so the time for blocks of every count
+/// is quadratic in the pool: 11 s for the 2,048 containers of 64 MiB on an H200. So all counts are
+/// tried in a pool of some hundreds. A larger pool, whose containers are larger, is tried with all
+/// blocks within one container and some dozens of counts.
 template <class Allocator>
 verdict serves_both_sides_of_every_class_edge(scenario const& with) {
   constexpr u64 all = 4096, first = 160;
@@ -115,8 +115,8 @@ verdict serves_both_sides_of_every_class_edge(scenario const& with) {
   return found;
 }
 
-/// A block as large as the empty pool, less a sixteenth, again and again, also after the pool was
-/// full of small blocks.
+/// A block as large as the empty pool, less a sixteenth, is served again and again, also after the
+/// pool was full of small blocks.
 template <class Allocator>
 verdict serves_nearly_the_whole_pool(scenario const& wide) {
   auto const with = wide.less_crowded();  // one lane writes each block
@@ -152,8 +152,8 @@ verdict answers_zero_bytes_with_null(scenario const& with) {
   return found;
 }
 
-/// What cannot be served is refused, whatever the arithmetic on it overflows, and the heap serves
-/// on.
+/// Impossible sizes are refused, whatever arithmetic on them overflows, and the heap goes on
+/// serving.
 template <class Allocator>
 verdict refuses_impossible_sizes(scenario const& with) {
   harness<Allocator> bench{with};

@@ -1,6 +1,5 @@
 // Kernels that share a heap: two at a time on streams of their own, and one after the other, each
-// freeing what the last
-// allocated.
+// freeing what the last allocated.
 #pragma once
 
 #include "callers.hpp"

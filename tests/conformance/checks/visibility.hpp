@@ -1,6 +1,6 @@
-// What a thread did before free() happens before the malloc() that hands the block out again. The
-// ownership of a block is made to guard a word beside it, which its owner reads and raises without
-// a read-modify-write: an owner that does not see the last owner's word loses a count. With plain
+// Whatever a thread did before free() happens before the malloc() that hands the block out again.
+// The ownership of a block guards a word beside it, which the owner reads and raises without a
+// read-modify-write. An owner that does not see the last owner's word loses a count. With plain
 // accesses a race detector sees it too; with relaxed ones the host backend's stale reads show it.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace conformance {
 
 enum class access { plain, relaxed };
 
-/// Allocates and frees in rounds; raises the word of every block held. A pool's addresses fall on
+/// Allocates and frees in rounds; raises the word of every block held. Addresses of a pool have
 /// different words.
 template <access How>
 struct raise_guarded_words {
@@ -53,7 +53,7 @@ struct own_exclusively {
   }
 };
 
-/// With `spare` blocks free in a full heap, every one of them passes through many hands.
+/// With `spare` blocks free in a full heap, each of them has many owners, one after the other.
 template <access How, class Allocator>
 verdict counts_every_ownership(scenario const& with, u64 spare) {
   auto bench = harness<Allocator>::cramped(with);

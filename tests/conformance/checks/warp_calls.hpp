@@ -6,8 +6,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
 
-/// Every lane of a warp that exists, in one group if `groups` is 1, else lane l with those of its l
-/// % groups.
+/// All existing lanes of a warp call in one group if `groups` is 1; else lane l calls with the
+/// lanes of the same l % groups.
 struct allocate_by_warp {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64 count, u32 groups) const {
@@ -46,7 +46,7 @@ verdict serves_whole_warps(scenario const& with) {
   return found;
 }
 
-/// Whole warps at a heap that runs out: all that is there goes to some of their lanes.
+/// Whole warps at a heap that runs out: all free blocks go to some of their lanes.
 template <class Allocator>
 verdict shares_the_last_blocks_among_a_warp(scenario const& with) {
   auto bench = harness<Allocator>::cramped(with);

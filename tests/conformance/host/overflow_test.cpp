@@ -1,11 +1,11 @@
-// A heap with another behind it is one heap to its callers: half of the pool in the host's memory,
-// and all claims but that one block may take both halves.
+// A heap with another behind it is one heap to its callers: half of the pool is in the host's
+// memory. All claims hold but that one block may take both halves.
 #include "../suite.hpp"
 #include "warpheap/warpheap.hpp"
 
 using namespace warpheap;
 
-/// Host memory with mebibytes of nothing around it: what lies beside a pool is then no pool.
+/// Host memory with mebibytes of unused addresses around it, so that no pool lies beside another.
 class lonely_memory {
  public:
   static constexpr char const* name = "lonely_memory";

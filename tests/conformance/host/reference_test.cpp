@@ -1,5 +1,5 @@
-// The suite can be passed: a slow and simple allocator that promises everything does. Not on a GPU,
-// where a hundred thousand threads would stand in line for its lock.
+// The suite can be passed: a slow and simple allocator that promises everything passes it. Not on a
+// GPU, where a hundred thousand threads would queue for its lock.
 #include "../reference.hpp"
 #include "../suite.hpp"
 

@@ -1,4 +1,4 @@
-// What a heap behind malloc answers where its allocator has not every function.
+// What a heap behind malloc answers where its allocator lacks some functions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace bound_heap_test {
 
 using namespace warpheap;
 
-/// Blocks one after the other, of which nothing is known.
+/// Hands out blocks one after the other, and keeps no record of them.
 class bump {
  public:
   static constexpr char const* name = "bump";

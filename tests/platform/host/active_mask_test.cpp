@@ -116,7 +116,7 @@ TEST(ActiveMask, OneCallSiteReachedAtTwoDepthsIsTwo) {
   });
 }
 
-/// Lane 0 waits, with pauses or without, for what lane 1 does after its active_mask().
+/// Lane 0 waits, with pauses or without, for a step that lane 1 makes after its active_mask().
 template <bool Pauses>
 struct wait_for_parked_lane {
   void operator()(u32* flag) const {
@@ -140,8 +140,8 @@ TEST(ActiveMask, NeverWaitsForALaneThatWaitsForUs) {
   });
 }
 
-/// Two lanes name each other in a ballot that a third has not joined: it must not hold back the
-/// parked ones.
+/// Two lanes name each other in a ballot that a third has not joined. The third must not hold back
+/// the parked two.
 struct park_while_others_meet {
   void operator()(u32* met) const {
     if (simt::lane_id() < 2) {

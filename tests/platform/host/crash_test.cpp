@@ -1,5 +1,5 @@
-// A lane that crashes is named on standard error, with what replays it, and the process dies as it
-// would have died.
+// A lane that crashes is named on standard error, with what replays the crash, and the process dies
+// as it would have without us.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ enum class crash_kind { null_pointer, endless_recursion, abort, sent_signal };
   return *depth == 0 ? 0 : recurse_without_end(depth) + room[*depth % 64];
 }
 
-/// Thread 37 of thread block 1 crashes after a step of everybody.
+/// Thread 37 of thread block 1 crashes after every lane has made a step.
 struct crash_one {
   void operator()(crash_kind kind, u32* counter) const {
     atomic_ref<u32>{*counter}.fetch_add(1, order::relaxed);

@@ -1,5 +1,5 @@
-// Litmus tests of stale reads: what the orders forbid never shows, and what they allow is found by
-// some seed.
+// Litmus tests of stale reads: results that the orders forbid never occur, and those that they
+// allow are found by some seed.
 #include <gtest/gtest.h>
 
 #include <set>

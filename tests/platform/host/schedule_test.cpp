@@ -1,5 +1,5 @@
-// The schedules of deterministic mode: the same seed gives the same one, nobody starves, and faults
-// are found by some seed.
+// The schedules of deterministic mode: the same seed gives the same schedule, no lane starves, and
+// faults are found by some seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -139,7 +139,8 @@ struct pause_lets_others_go {
   }
 };
 
-/// One lane asks for company all the time, and never pauses; the other pauses before it stops that.
+/// One lane calls active_mask() all the time, and never pauses; the other pauses before it stops
+/// that.
 struct ask_for_company_until_stopped {
   WARPHEAP_DEVICE void operator()(u32* stop, u32* turns) const {
     if (simt::thread_index() == 1) {
@@ -225,7 +226,7 @@ struct lost_wakeup {
   void operator()(u32* sleepers, u32* wakeups) const {
     if (simt::lane_id() == 0) {
       u32 const asleep = atomic_ref<u32>{*sleepers}.load(order::acquire);
-      // wakes only who sleeps already
+      // wakes only a lane that sleeps already
       if (asleep) atomic_ref<u32>{*wakeups}.store(1, order::release);
       else atomic_ref<u32>{*wakeups}.store(2, order::release);
     } else {

@@ -1,5 +1,5 @@
-// A lane that needs more stack than it has does not go unnoticed: a guard page stops it at once,
-// and where there are more lanes than guard pages, the lowest word of its stack tells when it ends.
+// A lane that overflows its stack is noticed: a guard page stops it at once. Where there are more
+// lanes than guard pages, the lowest word of its stack shows it when the lane ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(Stack, AnOverflowWithoutAGuardPageIsSeenWhenTheLaneEnds) {
     EXPECT_THAT(error.what(), HasSubstr("thread block 19 thread 5 (warp 0 lane 5) overflowed its stack"));
   }
   EXPECT_EQ(guarded[0], 0u);
-  // the backend works, and blames nobody for what that lane left
+  // the backend works, and blames no other lane for what that lane left
   launch(crowd, count_each{}, counter.data());
   EXPECT_EQ(counter[0], crowd.blocks * crowd.threads);
 }

@@ -1,6 +1,6 @@
-// nullptr of a heap with another behind it means that in neither a block was free during the whole
-// call. Seen with two pools of one block and a few lanes: all that they held, and all refusals, are
-// written down by the clock that all lanes share here, and compared afterwards. A first heap that
+// A nullptr from a heap with another behind it means that in neither a block was free during the
+// whole call. Tested with two pools of one block and a few lanes: all holdings and all refusals are
+// recorded by the clock that all lanes share here, and compared afterwards. A first heap that
 // refuses without a look is caught.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using namespace warpheap;
 
 struct block_pool {
   u32 taken;
-  u32 slow;  ///< calls take up to so many pauses before they look
+  u32 slow;  ///< calls take up to this many pauses before they look
   u64 unused;
   u64 block[2];
   u64 taken_at;  ///< when it was last taken
@@ -62,8 +62,8 @@ struct interval {
   u64 from, to;
 };
 
-/// What one lane did: when it held which pool's block, from the taking until its free had returned,
-/// and when a call was under way that was refused.
+/// The record of one lane: when it held which pool's block, from the taking until its free had
+/// returned, and when a refused call was under way.
 struct diary {
   static constexpr u32 rounds = 5;
   interval held[2][rounds];

@@ -1,6 +1,6 @@
-// Crowds that ask for runs of pages: a search answers a round of callers, so what a call costs does
-// not grow with their number, in a heap that they fill to the last page as in one that has no room
-// left. What was refused is not there afterwards.
+// Crowds that ask for runs of pages. A search answers a round of callers, so the cost of a call
+// does not grow with their number, whether they fill the heap to the last page or it has no room
+// left. No refused size is free afterwards.
 #include <algorithm>
 
 #include "policy/scatter_pool.hpp"
@@ -70,8 +70,8 @@ host::execution wide_machine(u64 seed, u64 steps_a_thread) {
 
 constexpr u64 steps_a_run = 100, steps_a_chunk = 4000;
 
-// A crowd of calls that each searched under the mutex took 659 ms on an H200 for 2^20 runs of two
-// pages, a search a warp.
+// When each call searched under the mutex, a crowd took 659 ms on an H200 for 2^20 runs of two
+// pages, with a search for each warp.
 TEST(ScatterCrowd, TakesTheWholePoolInFewSearches) {
   for (u64 seed = 0; seed < 6; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_run)};
@@ -91,7 +91,7 @@ TEST(ScatterCrowd, TakesTheWholePoolInFewSearches) {
   }
 }
 
-/// A heap of pages of which every second is taken: room, but for no run.
+/// A heap in which every second page is taken: there is room, but not for a run.
 TEST(ScatterCrowd, IsRefusedTogetherWhereNoTwoPagesAreFree) {
   for (u64 seed = 0; seed < 4; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_chunk)};
@@ -140,7 +140,7 @@ TEST(ScatterCrowd, OfMixedSizesIsServedWhereThereIsRoom) {
   }
 }
 
-/// Nothing is freed, so what a call found at one instant to be nowhere is nowhere at the end.
+/// Nothing is freed, so a size that a call found nowhere at one instant is nowhere at the end.
 TEST(ScatterCrowd, OfMixedSizesIsRefusedOnlyWhatIsNotThere) {
   for (u64 seed = 0; seed < 8; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_chunk)};

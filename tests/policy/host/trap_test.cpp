@@ -1,5 +1,5 @@
-// Out of memory ends the kernel, and the host reads which thread of it wanted what. On a GPU
-// nothing would run after.
+// Out of memory ends the kernel, and the host reads which of its threads wanted how much. On a GPU
+// nothing would run after that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-// reports: SUMMARY: AddressSanitizer: stack-overflow .*stack_overflow.cpp A lane recurses without
-// end: its guard page must stop it. AddressSanitizer reports a stack-overflow.
+// reports: SUMMARY: AddressSanitizer: stack-overflow .*stack_overflow.cpp
+// A lane recurses without end: its guard page must stop it. AddressSanitizer reports a
+// stack-overflow.
 #include "warpheap/platform/device_buffer.hpp"
 
 using namespace warpheap;

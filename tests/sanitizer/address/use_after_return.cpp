@@ -1,6 +1,7 @@
-// reports: SUMMARY: AddressSanitizer: stack-use-after-return .*use_after_return.cpp A lane reads a
-// local variable of a function that has returned. AddressSanitizer must report a
-// stack-use-after-return. environment: ASAN_OPTIONS=detect_stack_use_after_return=1
+// reports: SUMMARY: AddressSanitizer: stack-use-after-return .*use_after_return.cpp
+// A lane reads a local variable of a function that has returned. AddressSanitizer must report a
+// stack-use-after-return.
+// environment: ASAN_OPTIONS=detect_stack_use_after_return=1
 #include "warpheap/platform/device_buffer.hpp"
 
 using namespace warpheap;

@@ -1,5 +1,6 @@
-// reports: SUMMARY: ThreadSanitizer: data race .*race_between_blocks.cpp A thread block reads what
-// another wrote before a relaxed store. ThreadSanitizer must report it, in parallel mode.
+// reports: SUMMARY: ThreadSanitizer: data race .*race_between_blocks.cpp
+// A thread block reads what another wrote before a relaxed store. ThreadSanitizer must report it,
+// in parallel mode.
 #include "warpheap/platform/device_buffer.hpp"
 
 using namespace warpheap;

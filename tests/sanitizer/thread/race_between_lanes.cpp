@@ -1,5 +1,6 @@
-// reports: SUMMARY: ThreadSanitizer: data race .*race_between_lanes.cpp Two lanes of one warp store
-// to one plain word. ThreadSanitizer must report it, although both run on one OS thread.
+// reports: SUMMARY: ThreadSanitizer: data race .*race_between_lanes.cpp
+// Two lanes of one warp store to one plain word. ThreadSanitizer must report it, although both run
+// on one OS thread.
 #include "warpheap/platform/device_buffer.hpp"
 
 using namespace warpheap;

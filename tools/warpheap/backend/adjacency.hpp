@@ -1,11 +1,11 @@
 // Adjacency lists as blocks of a heap, and how a batch of edges is inserted into one or erased from
-// it. Lists are sorted, so an edge is looked up by bisection, a batch of k edges costs one pass
-// over the list and not k, and the same edge is never there twice. A list grows to a power of two
-// entries by realloc, shrinks when a quarter full, and is freed empty.
+// it. Lists are sorted, so an edge is found by bisection, a batch of k edges costs one pass over
+// the list and not k, and no edge is there twice. A list grows by realloc to a power-of-two number
+// of entries, shrinks when a quarter full, and is freed when empty.
 //
 // One team of lanes has a list to itself: one lane a short one, and a whole warp a long one (hubs
-// have thousands of neighbours). The code is the same for both; a team of one has rank 0 and nobody
-// to wait for.
+// have thousands of neighbours). The code is the same for both; a team of one has rank 0 and no
+// other lane to wait for.
 #pragma once
 
 #include "warpheap/heap/allocator.hpp"
@@ -24,7 +24,7 @@ struct adjacency {
 /// What a lane did; summed over all lanes at the end of a kernel.
 struct graph_tally {
   u64 mallocs = 0, frees = 0, failures = 0, lost = 0, inserted = 0, erased = 0;
-  u64 live_bytes = 0;  ///< the change, modulo 2^64
+  u64 live_bytes = 0;  ///< a difference, modulo 2^64
 };
 
 struct lone_lane {
@@ -95,10 +95,10 @@ WARPHEAP_DEVICE void drop(Heap const& heap, adjacency& list, graph_tally& tally)
   list = adjacency{};
 }
 
-/// Inserts what a list has not yet.
+/// Inserts the edges of a batch that a list does not have yet.
 struct insert_edges {
-  /// `targets` are ascending and `places` is room for as many numbers; both are used up. All lanes
-  /// of the team call.
+  /// `targets` are ascending, and `places` has room for as many numbers; both are overwritten. All
+  /// lanes of the team call.
   template <class Team, class Heap>
   WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency& list, u32* targets, u32* places, u32 count,
                                   graph_tally& tally) {
@@ -120,8 +120,8 @@ struct insert_edges {
   }
 
  private:
-  /// Moves the targets that the list has not to the front, and notes where in the list each
-  /// belongs. Returns how many.
+  /// Moves the targets that the list does not have to the front, and notes where in the list each
+  /// belongs. Returns how many there are.
   template <class Team>
   WARPHEAP_DEVICE static u32 keep_new(Team team, adjacency const& list, u32* targets, u32* places, u32 count) {
     u32 fresh = 0;
@@ -143,7 +143,7 @@ struct insert_edges {
     return fresh;
   }
 
-  /// Twice the room if there is memory for it, else just enough.
+  /// Room for a power of two of entries if there is memory for it, else just enough.
   template <class Heap>
   WARPHEAP_DEVICE static void grow(Heap const& heap, adjacency& list, u32 wanted, graph_tally& tally) {
     if (!resize(heap, list, capacity_for(wanted), tally)) resize(heap, list, wanted, tally);
@@ -167,7 +167,7 @@ struct insert_edges {
   }
 };
 
-/// Erases what a list has.
+/// Erases the edges of a batch that a list has.
 struct erase_edges {
   template <class Team, class Heap>
   WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency& list, u32 const* targets, u32*, u32 count,

@@ -1,5 +1,5 @@
-// The allocators that the tool knows, picked at run time by name. One more is one more line in
-// `known_allocators`, and every scenario compiled for it once more, which takes nvcc 20 s to 90 s.
+// The allocators that the tool knows, picked at run time by name. To add one is to add one line to
+// `known_allocators`. Every scenario is then compiled for it, which takes nvcc 20 s to 90 s.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct entry {
   static bench::contender<Allocator> contender() { return {name, Reset == reset::frees_all}; }
 };
 
-/// An entry with a name of its own, where that of the creation policy says too little.
+/// An entry with a name of its own, where the name of the creation policy says too little.
 template <class Allocator, text Name, text Description>
 struct named_entry : entry<Allocator, Description> {
   static constexpr char const* name = Name.characters;

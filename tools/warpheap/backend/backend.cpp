@@ -1,5 +1,5 @@
-// The backend that this source is compiled for, as an object. The one place where the tool tells a
-// GPU from the host.
+// The backend that this source is compiled for, as an object. Nowhere else does the tool
+// distinguish a GPU from the host.
 #include "work.hpp"
 
 #if defined(__CUDACC__)

@@ -1,6 +1,6 @@
 // What the tool asks of a backend: plain data in, plain data out, so that parsing, JSON and tables
-// are compiled once, and never by a GPU compiler. backend/*.cpp is compiled once a backend and
-// gives one object of class `backend` each.
+// are compiled once, and never by a GPU compiler. backend/*.cpp is compiled once for each backend
+// and gives one object of class `backend` each.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ struct allocator_description {
   u64 largest_bytes;  ///< of a block
 };
 
-/// Edges of one batch, grouped by the vertex they leave: group i is `targets[first[i]] …
+/// Edges of one batch, grouped by their first vertex: group i is `targets[first[i]] …
 /// targets[first[i + 1]]` of vertex `vertices[i]`, ascending and without duplicates. Each vertex
 /// has one group.
 struct edge_groups {
@@ -45,8 +45,8 @@ struct edge_groups {
 
 /// What a dynamic graph's kernels did since it was made.
 struct graph_counts {
-  u64 mallocs = 0;   ///< blocks that came: from malloc, and from realloc when the block moved
-  u64 frees = 0;     ///< blocks that went, likewise
+  u64 mallocs = 0;   ///< blocks handed out: by malloc, and by realloc when the block moved
+  u64 frees = 0;     ///< blocks given back, likewise
   u64 failures = 0;  ///< calls that returned nullptr
   u64 lost = 0;      ///< adjacency entries that found no room
   u64 inserted = 0;  ///< adjacency entries
@@ -72,9 +72,9 @@ class dynamic_graph {
   virtual void erase(edge_groups const& batch) = 0;
   virtual graph_counts counts() const = 0;
   virtual adjacency_lists read() const = 0;
-  /// What is wrong with the heap, or contradicts the counts; empty if nothing.
+  /// What is wrong with the heap, or contradicts the counts; empty if nothing is.
   virtual std::string fault() const = 0;
-  /// Frees every list. Then fault() tells of blocks that were lost.
+  /// Frees every list. After that, fault() also finds blocks that were lost.
   virtual void clear() = 0;
 };
 
@@ -111,7 +111,7 @@ struct pic_settings {
   bench::progress report = [](std::string const&, u64, u64) {};
 };
 
-/// What came of it: the times of whole steps and of their part that allocates.
+/// The outcome: the times of whole steps and of their part that allocates.
 struct pic_outcome {
   std::vector<bench::result> results = {};
   u64 state = 0;  ///< a checksum of all particles at the end: the same for all allocators
@@ -124,7 +124,7 @@ struct join_table {
   u64 tuples() const { return keys.size(); }
 };
 
-/// A result of a join, whatever the order of its tuples.
+/// A result of a join as a checksum that does not depend on the order of its tuples.
 struct join_sum {
   u64 tuples = 0;
   u64 checksum = 0;
@@ -141,23 +141,23 @@ struct join_rows {
 struct join_settings {
   join_table const* build = nullptr;
   join_table const* probe = nullptr;
-  join_sum expected = {};  ///< what must come out
+  join_sum expected = {};  ///< the result that is expected
   u64 page_bytes = 256;    ///< of the output
-  u32 lanes_a_chain = 32;  ///< who has pages of its own: a warp, or each lane (1)
+  u32 lanes_a_chain = 32;  ///< lanes that share a chain of pages: a whole warp, or 1
   u32 partition_bits = 0;  ///< both tables are cut into 2^partition_bits partitions
   u64 pool_bytes = 0;
   u32 repeat = 3;
   bench::progress report = [](std::string const&, u64, u64) {};
-  /// If there is one: given every row of the last round's result once, in batches and in no order.
+  /// If set, it is given every row of the last round's result once, in batches and in no order.
   std::function<void(join_rows const&)> take_rows = {};
 };
 
-/// The name under which join() takes its pages from no allocator, but from an array in its order.
+/// The name under which join() takes its pages from an array in its order, and from no allocator.
 inline constexpr char const* direct_output = "direct";
-/// The same by one addition for the lanes of a warp that take a page together.
+/// Direct output in which the lanes of a warp that take a page together make one addition.
 inline constexpr char const* direct_output_by_warp = "direct_warp";
-/// Those under which only join() knows the random walks with pages of 256 bytes, as Pham et al.
-/// 2022 joined: rw, rw_bitmap and corw have pages of 8 KiB.
+/// Names that only join() knows: the random walks with pages of 256 bytes, as Pham et al. 2022
+/// joined. rw, rw_bitmap and corw have pages of 8 KiB.
 inline constexpr char const* join_walks[] = {"rw_256", "rw_bitmap_256", "corw_256"};
 
 class backend {
@@ -172,8 +172,8 @@ class backend {
   virtual std::string driver_version() const = 0;
   virtual std::string runtime_version() const = 0;
   virtual std::vector<allocator_description> allocators() const = 0;
-  /// From now on one lane at a time, in an order that depends on the seed alone. Throws usage_error
-  /// where that cannot be.
+  /// From now on one lane runs at a time, in an order that depends on the seed alone. Throws
+  /// usage_error on a backend that cannot do that.
   virtual void run_deterministically(u64 seed) = 0;
 
   virtual std::vector<std::string> scenarios() const = 0;
@@ -188,7 +188,7 @@ class backend {
   virtual std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,
                                                     u32 vertices) const = 0;
   virtual pic_outcome pic(std::string const& allocator, pic_settings const& settings) const = 0;
-  /// The particles that one species can have, a row for each number of species up to the one given.
+  /// How many particles one species can have: a row for each number of species up to the one given.
   virtual std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const = 0;
   /// Times of whole joins, of their part that allocates, and of freeing.
   virtual std::vector<bench::result> join(std::string const& allocator, join_settings const& settings) const = 0;

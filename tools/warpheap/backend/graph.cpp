@@ -1,6 +1,6 @@
 // The dynamic graph of `warpheap graph` on one backend: batches go up grouped by vertex, and a
-// kernel updates each vertex's list. A lane takes one vertex; the vertices of a warp whose lists
-// are long are taken one after the other by all of its lanes.
+// kernel updates each vertex's list. A lane takes one vertex. Vertices of a warp whose lists are
+// long are taken one after the other by all of its lanes.
 #include "adjacency.hpp"
 #include "work.hpp"
 
@@ -9,7 +9,8 @@ inline namespace WARPHEAP_BACKEND {
 
 namespace {
 
-/// Entries of a list and its batch together from which a warp takes over from a lane.
+/// A list and its batch with this many entries together are done by a warp, and shorter ones by a
+/// lane.
 constexpr u32 long_list = 128;
 
 WARPHEAP_DEVICE inline void add(u64& total, u64 part) {

@@ -15,7 +15,7 @@ inline constexpr creation::random_walk_config pages_of_256{.kind = Kind, .page_b
 template <creation::walk_kind Kind>
 using small_pages = plain_allocator<creation::random_walk<pages_of_256<Kind>>>;
 
-/// What only a join is made with: join_walks names them in this order.
+/// Walks that only a join uses: join_walks names them in this order.
 using walk_list =
     entry_list<named_entry<small_pages<creation::walk_kind::plain>, "rw_256", "RW with pages of 256 bytes">,
                named_entry<small_pages<creation::walk_kind::bitmap>, "rw_bitmap_256", "RW-BM with the same pages">,

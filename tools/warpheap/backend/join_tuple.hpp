@@ -1,17 +1,17 @@
-// What a join's result is made of, for the device and for the host that checks it: tuples of a key
-// and two payloads.
+// The tuples of a join's result, for the device and for the host that checks it: a key and two
+// payloads.
 //
 // Its checksum is the sum, over its tuples, of a factor of the build tuple times a factor of the
-// probe tuple. So it depends on no order, and all pairs of one key together are the product of two
-// sums, which is how a host knows what must come out without making every pair. Factors are odd: a
-// pair counts whatever the other side is.
+// probe tuple. So it depends on no order, and the pairs of one key add up to the product of two
+// sums. By that a host knows the expected checksum without making every pair. Factors are odd, so
+// no factor makes a pair vanish from the sum.
 #pragma once
 
 #include "warpheap/util/random.hpp"
 
 namespace warpheap::tool {
 
-/// Of a tuple of the result, and of what a page has beside its tuples.
+/// Bytes of a tuple of the result, and bytes of a page beside its tuples.
 inline constexpr u64 join_tuple_bytes = 12, join_page_header_bytes = 8;
 
 WARPHEAP_HOST_DEVICE constexpr u64 build_factor(u32 key, u32 payload) {

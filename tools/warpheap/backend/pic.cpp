@@ -23,7 +23,7 @@ pic_outcome simulate(bench::contender<Allocator> const& who, pic_settings const&
 }
 
 /// The particles that one species can have when it shares the memory with `species` - 1 others that
-/// have none. Heaps that species do not share are divided beforehand, whoever needs them.
+/// have none. A heap that each species has for itself is a fixed part of the memory, needed or not.
 template <class Allocator>
 bench::result capacity_of(bench::contender<Allocator> const& who, pic_settings const& settings, u32 species) {
   bench::result made{.scenario = "pic", .allocator = who.name, .operation = "capacity"};

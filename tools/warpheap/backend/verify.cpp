@@ -1,6 +1,6 @@
-// The heap is filled to the last block, every block is stamped by worker and counter, all are
-// looked at, all are freed by other workers, and the slots must be what they were. Twice, so that
-// blocks are handed out again.
+// The heap is filled to the last block, and every block is stamped by worker and counter. All
+// blocks are looked at, all are freed by other workers, and the slots must be what they were. This
+// is done twice, so that blocks are handed out again.
 // Source: Eckert 2014, section 5.4.
 #include "../../../bench/ledger.hpp"
 #include "work.hpp"
@@ -37,8 +37,8 @@ verification fill_and_free(basic_heap<Allocator>& heap, std::string const& name,
   made.misaligned = found.misaligned;
   made.seconds = (filled.time_us + freed.time_us) * 1e-6;
   made.fault = found.fault();
-  // A block of nearly the whole pool may be more than an allocator promises; one of a quarter is
-  // not.
+  // A block of nearly the whole pool may be more than an allocator promises; a quarter of the pool
+  // is not.
   if (made.fault.empty() && filled.blocks == 0 && range.most <= asked.pool_bytes / 4)
     made.fault = "an empty heap served no call";
   if (made.fault.empty() && freed.blocks != filled.blocks)

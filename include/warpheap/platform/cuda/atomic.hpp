@@ -1,6 +1,6 @@
 // Atomics on global memory: each operation is one instruction of ptx_atomic.hpp. The reference
-// converts the generic address once; what lies in shared or local memory has no global address, and
-// is not for this class.
+// converts the generic address once. Objects in shared or local memory have no global address, and
+// are not for this class.
 #pragma once
 
 #include "../atomic_value.hpp"
@@ -9,7 +9,7 @@
 namespace warpheap::cuda {
 
 /// Atomic access to an integer, float or pointer in global memory; atomic_value.hpp says which have
-/// which operations. `Scope` says who else may access it at the same time.
+/// which operations. `Scope` names the threads that may access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
   using word = atomic_detail::atomic_word<T>;
@@ -98,10 +98,11 @@ class atomic_ref {
 /// fence that handing a slab to another class needs.
 WARPHEAP_DEVICE inline void recycling_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
-/// What came before it happens before whoever acquires from a later operation of this thread with
-/// order::fenced.
+/// Everything before it happens before what follows an acquire of a later order::fenced operation
+/// of this thread.
 WARPHEAP_DEVICE inline void release_fence() {
-  // An older ptxas knows no such fence, and nor does the PTX of an older clang beside a newer CUDA.
+  // An older ptxas does not know this fence, nor does the PTX of an older clang beside a newer
+  // CUDA.
 #if __CUDA_ARCH__ >= 900 && defined(__CUDACC_VER_MAJOR__) && WARPHEAP_CUDA_VERSION >= 1208
   asm volatile("fence.release.gpu;" ::: "memory");
 #else

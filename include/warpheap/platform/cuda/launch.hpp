@@ -7,14 +7,14 @@
 namespace warpheap::cuda {
 
 // The bound keeps any functor below 65 registers, so that a block of 1,024 threads can be launched
-// at all. On sm_80 and sm_90 ptxas goes down to 32, so that two can.
+// at all. On sm_80 and sm_90 ptxas goes down to 32, so that two such blocks fit.
 template <class Functor, class... Arguments>
 __global__ void __launch_bounds__(1024) run_functor(Functor functor, Arguments... arguments) {
   functor(arguments...);
 }
 
-/// A functor that says what it is launched with: thread blocks of at most `most_threads`, of which
-/// as many as `resident_blocks` should fit a multiprocessor. That, not 1,024 threads, then bounds
+/// A functor that names its launch bounds: thread blocks of at most `most_threads` threads, of
+/// which `resident_blocks` should fit a multiprocessor. These bounds, not 1,024 threads, then limit
 /// its registers.
 template <class Functor>
 concept bounds_registers = requires {
@@ -22,7 +22,7 @@ concept bounds_registers = requires {
   Functor::resident_blocks;
 };
 
-// Thread blocks of more threads than a multiprocessor has room for are an error.
+// Asking for more resident threads than a multiprocessor has room for is an error.
 #if !defined(__CUDA_ARCH__)
 #define WARPHEAP_RESIDENT_THREADS 2048
 #elif __CUDA_ARCH__ < 800

@@ -23,7 +23,7 @@ inline void check(cudaError_t status, char const* call) {
   throw cuda_error{status, message};
 }
 
-/// A CUDA stream that somebody owns; the default one if default-constructed.
+/// A CUDA stream that another object owns; the default stream if default-constructed.
 using stream_view = cudaStream_t;
 
 /// Waits for all work of `on`; throws cuda_error if any of it failed.
@@ -78,7 +78,7 @@ inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}
 }
 
 /// Copies between any two of host and device memory, after all earlier work of the default stream;
-/// waits until the bytes are there for every stream. cudaMemcpy alone returns while those from
+/// waits until the bytes are there for every stream. cudaMemcpy alone returns while bytes from
 /// pageable memory are still on their way.
 inline void copy_bytes(void* to, void const* from, size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
@@ -92,8 +92,8 @@ inline int current_device() {
   return device;
 }
 
-/// Another device for this thread's calls, as long as it lives. Where that fails, the next call
-/// says so.
+/// Selects another device for this thread's calls, as long as the object lives. If that fails, the
+/// next call reports it.
 class device_scope {
  public:
   explicit device_scope(int device) noexcept {
@@ -111,7 +111,7 @@ class device_scope {
 
 #if defined(__CUDACC__)
 /// Sets a __device__ or __constant__ variable of the current device, for the kernels that are
-/// launched from now on. A __managed__ one is assigned.
+/// launched from now on. A __managed__ variable is assigned instead.
 template <class T>
 void set_device_variable(T& variable, T const& value) {
   static_assert(__is_trivially_copyable(T), "set_device_variable copies bits");

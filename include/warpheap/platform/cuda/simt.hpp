@@ -72,13 +72,14 @@ struct simt {
   }
 
  private:
-  /// `mask`, as a value of this lane alone. ptxas takes the results of votes and matches to be the
-  /// same in all lanes that it expects to be together, and keeps them in one register of the warp;
-  /// lanes that were apart when they voted then went on with one another's masks (seen with CUDA
-  /// 13.0 on an H200 as a search that never ended). No lane is both below and above itself, but
-  /// that is more than ptxas knows.
+  /// `mask`, as a value of this lane alone. ptxas assumes that votes and matches have the same
+  /// result in all lanes that it expects to be together, and keeps the result in one register of
+  /// the warp. Lanes that were apart when they voted then went on with one another's masks (seen
+  /// with CUDA 13.0 on an H200 as a search that never ended). No lane is both below and above
+  /// itself, so `none` is 0, but ptxas does not know that.
   WARPHEAP_DEVICE static u32 own_value(u32 mask) {
-    // volatile, and in one: the compiler would keep both masks in registers to the end.
+    // volatile, and in one statement: else the compiler would keep both masks in registers to the
+    // end.
     u32 none;
     asm volatile(
         "{ .reg .u32 below, above; mov.u32 below, %%lanemask_lt; mov.u32 above, %%lanemask_gt; "

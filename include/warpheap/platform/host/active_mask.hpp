@@ -1,11 +1,11 @@
-// active_mask() as an adversary: it promises some lanes that are here with us, so it gives some
-// lanes that are here.
+// active_mask() as an adversary: it promises only some of the lanes that are here with us, so it
+// may leave out others that are here too.
 //
-// A lane parks with its call site: the return address, and the depth of its stack, since one
-// address reached through two callers is two places. The scheduler then takes a non-empty set of
-// the lanes at one site, gives all of them that set as their mask, and lets them go on. It never
-// waits for a lane that could come: when the warp has nothing else to run, or has run on for long
-// enough, those that are parked are released.
+// A lane parks with its call site: the return address, and the depth of its stack, because two
+// callers may reach one address. The scheduler then takes a non-empty set of the lanes at one site,
+// gives all of them that set as their mask, and lets them go on. It never waits for a lane that
+// could come: when the warp has nothing else to run, or has run on for long enough, the parked
+// lanes are released.
 #pragma once
 
 #include "collective.hpp"
@@ -39,8 +39,8 @@ WARPHEAP_NO_TSAN inline u32 part_of(draws& choices, u32 lanes) {
   return draw >> 63 || !part ? lanes : part;
 }
 
-/// The warp has nothing else to run, or ran for long: at every site, all of the lanes, or some of
-/// them.
+/// Releases, at every site, all of the lanes or some of them: the warp has nothing else to run, or
+/// ran for long.
 WARPHEAP_NO_TSAN inline void release_active_masks(worker& here, warp& group) {
   group.parked_steps = 0;
   for (u32 rest = group.at_active_mask; rest;) {

@@ -20,14 +20,15 @@ constexpr std::memory_order standard_order(order how) {
     case order::relaxed: return std::memory_order_relaxed;
     case order::acquire: return std::memory_order_acquire;
     case order::release:
-    // sanitizers and processors alike know no less
+    // sanitizers and processors have no weaker order that suffices
     case order::fenced: return std::memory_order_release;
     case order::acq_rel: return std::memory_order_acq_rel;
     default: return std::memory_order_seq_cst;
   }
 }
 
-/// Before an atomic: others may run. The worker if the access must be noted: in deterministic mode.
+/// Before an atomic: others may run. Returns the worker if the access must be noted, that is in
+/// deterministic mode.
 [[gnu::noinline]] WARPHEAP_NO_TSAN inline worker* atomic_point() {
   worker* const here = worker_of_thread;
   if (!here) return nullptr;
@@ -56,7 +57,7 @@ constexpr std::memory_order standard_order(order how) {
 }  // namespace detail
 
 /// Atomic access to an integer, float or pointer; atomic_value.hpp says which have which
-/// operations. `Scope` says who else may access it at the same time.
+/// operations. `Scope` names the threads that may access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
   using step = typename atomic_detail::atomic_step<T>::type;
@@ -198,7 +199,8 @@ class atomic_ref {
 inline void recycling_fence() {
   auto* const here = detail::atomic_point();
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer does not model fences; a read-modify-write of one word orders all who make it.
+  // ThreadSanitizer does not model fences; a read-modify-write of one word orders all lanes that
+  // make it.
   static u32 all_fences = 0;
   std::atomic_ref<u32>{all_fences}.fetch_add(0, std::memory_order_seq_cst);
 #else
@@ -209,8 +211,8 @@ inline void recycling_fence() {
   here->record(detail::operation::fence, 0, 0, 0);
 }
 
-/// What came before it happens before whoever acquires from a later operation of this thread with
-/// order::fenced.
+/// Everything before it happens before what follows an acquire of a later order::fenced operation
+/// of this thread.
 inline void release_fence() {
   auto* const here = detail::atomic_point();
   if (!here) return;

@@ -2,9 +2,8 @@
 //
 // A collective is a rendezvous with a slot (mask, kind) in its warp. Each lane deposits its value
 // and parks; the last one computes every lane's result into its record, closes the slot and makes
-// the others ready. So a fast lane may name the same mask again at once, and masks may overlap.
-// That a lane never comes is found when it returns, or when nothing can
-// run.
+// the others ready. So a fast lane may name the same mask again at once, and masks may overlap. A
+// lane that never comes is noticed when it returns, or when nothing can run.
 #pragma once
 
 #include "memory_model.hpp"
@@ -12,8 +11,8 @@
 
 namespace warpheap::host::detail {
 
-/// What is wrong with a mask that cannot meet: our own lane is not in it, or one that returned or
-/// never was is.
+/// Says what is wrong with a mask that cannot meet: it lacks our own lane, or has a lane that
+/// returned or never existed.
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, u32 mask) {
   u32 const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
   auto const complaint = !(mask >> self.id & 1) ? std::string{"a mask that lacks its own lane"}
@@ -103,7 +102,8 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
   for (u32 left = mask & ~(1u << last.id); left; left &= left - 1) here.wake(group.lanes[__builtin_ctz(left)]);
 }
 
-/// Meets the other lanes of `mask` in a collective of `kind`; our result. `source` is for shuffle.
+/// Meets the other lanes of `mask` in a collective of `kind`; returns our result. `source` is for
+/// shuffle.
 [[gnu::noinline]] WARPHEAP_NO_TSAN inline u64 meet(operation kind, u32 mask, u64 value, u32 source) {
   lane& self = this_lane();
   worker& here = *this_worker();

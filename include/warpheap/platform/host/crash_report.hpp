@@ -1,12 +1,12 @@
 // A lane that crashes, by a null pointer, an abort or the end of its stack, is named before the
-// process dies, with what replays it. That takes a signal handler: it only writes a line, from a
-// place of fixed size, and then the signal takes the way that it would have taken.
+// process dies, with what replays it. That takes a signal handler. It only writes a line, from a
+// buffer of fixed size; then the signal does what it would have done without us.
 //
-// C1  the handlers are put once, before the first kernel runs. The first crash puts back what was
-//     there before, and that gets the same signal: the system's end of the process, a user's
-//     handler, a sanitizer's report.
-// C2  a handler runs on a stack of its own: the lane's may be used up. An OS thread that has such a
-//     stack keeps it.
+// C1  the handlers are installed once, before the first kernel runs. The first crash restores the
+//     handler that was there before, and that gets the same signal: the system's end of the
+//     process, a user's handler, a sanitizer's report.
+// C2  a handler runs on a stack of its own, because the lane's may be used up. An OS thread that
+//     has such a stack already keeps it.
 #pragma once
 
 #include <csignal>
@@ -27,7 +27,7 @@ inline constexpr u32 crash_signal_count = sizeof crash_signals / sizeof crash_si
 /// What each signal did before us (C1).
 inline struct sigaction actions_before[crash_signal_count];
 
-/// The line: who, what, and the settings that replay it.
+/// Writes the line: the lane, its crash, and the settings that replay it.
 WARPHEAP_NO_TSAN inline void report_crash(worker const& here, char const* signal_name, siginfo_t const& info) {
   lane const& self = here.running();
   auto const address = reinterpret_cast<u64>(info.si_addr);
@@ -56,8 +56,8 @@ WARPHEAP_NO_TSAN inline void on_crash(int signal, siginfo_t* info, void*) {
   while (which + 1 < crash_signal_count && crash_signals[which].number != signal) ++which;
   worker const* const here = worker_of_thread;
   if (here && here->runs_a_lane()) report_crash(*here, crash_signals[which].name, *info);
-  // C1: an instruction that faulted is tried again when we return, and faults again. What was sent
-  // is sent again.
+  // C1: an instruction that faulted is tried again when we return, and faults again. A signal that
+  // was sent is sent again.
   sigaction(signal, &actions_before[which], nullptr);
   if (info->si_code <= 0) raise(signal);
 }
@@ -99,8 +99,8 @@ class signal_stack {
   std::unique_ptr<u8[]> memory_;
 };
 
-/// Before an OS thread runs lanes. Only the first call of a process and of a thread does something:
-/// 13 calls of the system for each run took 15 us of a launch's 47.
+/// Called before an OS thread runs lanes. Only the first call of a process and of a thread does
+/// something: 13 system calls for each run took 15 us of a launch's 47.
 inline void prepare_for_crashes() {
   [[maybe_unused]] static bool const caught = (catch_crashes(), true);
   [[maybe_unused]] static thread_local signal_stack const stack;

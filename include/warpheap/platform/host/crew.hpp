@@ -1,6 +1,5 @@
 // OS threads that wait for parallel runs. The caller's own thread is always the first worker, so a
-// small launch wakes
-// nobody.
+// small launch wakes no other.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Hands out the work of a run: kernels and fills, in order within a stream, side by side between
+// Hands out the work of a run: kernels and fills, in order within a stream, concurrently between
 // streams.
 //
 // A lock is taken once a thread block, not once a lane's step.
@@ -25,7 +25,7 @@ struct stream_work {
   u8 value = 0;
 };
 
-/// Work that was asked of one stream and has not run yet.
+/// Work that was put on one stream and has not run yet.
 struct stream_queue {
   std::deque<stream_work> pending;
 };
@@ -46,7 +46,7 @@ class dispatcher {
     return take_locked(step);
   }
 
-  /// The same, but waits for one; null when all work is done or the run has failed.
+  /// Like take(), but waits for a thread block; null when all work is done or the run has failed.
   block_ticket wait(u64 step) {
     std::unique_lock lock{mutex_};
     for (;;) {
@@ -60,7 +60,7 @@ class dispatcher {
   void finish(grid& ended) {
     std::lock_guard const lock{mutex_};
     if (++ended.finished_blocks < ended.shape.blocks) return;
-    // Only now: thread blocks that end and start on the way must not order the kernel's lanes among
+    // Only now: thread blocks that end and start during the kernel must not order its lanes among
     // each other.
     tsan_acquire(&ended.finished_blocks);
     for (auto* queue : queues_) {

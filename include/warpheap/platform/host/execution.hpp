@@ -1,4 +1,4 @@
-// How kernels run on this backend. Host code chooses, around a body that knows nothing of it:
+// How kernels run on this backend. Host code chooses the settings, and kernels need not know them:
 //
 //   host::scoped_execution const run{{.mode = host::execution_mode::deterministic, .seed = 7}};
 //   launch({2, 64}, functor{}, arguments...);
@@ -14,9 +14,9 @@ namespace warpheap::host {
 
 enum class execution_mode { parallel, deterministic };
 
-/// Who runs next in deterministic mode. `round_robin` gives each lane one step in turn;
-/// `random_walk` draws by seed, and its seed also says how long a lane tends to run on and how
-/// often one is held back for long.
+/// The choice of the next lane in deterministic mode. `round_robin` gives each lane one step in
+/// turn; `random_walk` draws by seed, and its seed also says how long a lane tends to run on and
+/// how often one is held back for long.
 enum class schedule_policy { round_robin, random_walk };
 
 /// What `active_mask()` answers in deterministic mode: the caller alone, some of the lanes parked
@@ -33,7 +33,7 @@ struct execution {
   /// ends.
   u32 sm_count = 8;
   u32 blocks_per_sm = 8;
-  /// OS threads of parallel mode; 0 takes what the machine has.
+  /// OS threads of parallel mode; 0 takes as many as the machine has.
   u32 os_threads = 0;
   /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes
   /// of lane in parallel.
@@ -54,7 +54,7 @@ inline execution chosen_execution;
 /// Settings of the next launches.
 inline execution const& current_execution() { return detail::chosen_execution; }
 
-/// Sets how kernels run until the end of the scope. Not while a kernel runs.
+/// Sets how kernels run until the end of the scope. Not to be used while a kernel runs.
 class scoped_execution {
  public:
   explicit scoped_execution(execution const& wanted) : before_{detail::chosen_execution} {

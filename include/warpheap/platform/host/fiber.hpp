@@ -1,8 +1,8 @@
 // A flow of control with a stack of its own, on Boost.Context's jump_fcontext (16 ns a switch).
 //
 // A fiber never moves between OS threads: compilers keep thread-local addresses in registers across
-// a switch. Its `context` holds where it stopped; whoever resumes it is told where to store the
-// context that it left.
+// a switch. Its `context` holds where it stopped. A fiber that is switched to is told which fiber
+// was left, and stores that fiber's context.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>

@@ -10,7 +10,7 @@ struct thread_block;
 struct warp;
 class view;
 
-/// What a lane does at a scheduling point; also what it waits in.
+/// What a lane does at a scheduling point, or waits in.
 enum class operation : u8 {
   load,
   store,
@@ -50,8 +50,8 @@ struct alignas(64) lane : fiber {
   u64 value;         // deposited at a collective, then its result
   void const* site;  // where it called the collective or active_mask
   u64 depth;         // how deep its stack was there
-  u64 wake_step;     // paused: when it may run again, others or not
-  view* known;       // stale reads: what it must have seen
+  u64 wake_step;     // paused: when it may run again, even if others could run
+  view* known;       // stale reads: the stores that it must have seen
   u64 fenced;        // stale reads: the step of its last recycling_fence
   view* to_release;  // stale reads: what it had seen at its last release_fence
 };
@@ -65,7 +65,7 @@ struct rendezvous {
   void const* site;
 };
 
-/// The lanes of a warp. At most one collective a lane, so 32 slots always suffice.
+/// The lanes of a warp. A lane is in one collective at most, so 32 slots always suffice.
 struct warp {
   thread_block* block;
   lane* lanes;  // lanes[i] is lane i
@@ -79,7 +79,7 @@ struct warp {
   rendezvous slots[warp_lanes];
 };
 
-/// A kernel: the functor and its arguments, bitwise copied for each lane as a GPU does.
+/// A kernel: the functor and its arguments, copied bitwise for each lane as on a GPU.
 struct grid {
   void (*body)(void const* closure);
   void const* closure;

@@ -36,9 +36,9 @@ inline void check_launch(launch_shape shape) {
 }  // namespace detail
 
 /// Runs `functor(arguments...)` on every thread of `shape`: at once on the default stream, else
-/// when somebody synchronizes. Functor and arguments are trivially copyable. A grid of no thread
-/// blocks does nothing. Throws what a lane threw, trap_error for a trap, schedule_error for lanes
-/// that cannot go on; the backend is then ready for the next launch.
+/// when a host thread synchronizes. Functor and arguments are trivially copyable. A grid of no
+/// thread blocks does nothing. Throws what a lane threw, trap_error for a trap, schedule_error for
+/// lanes that cannot go on; the backend is then ready for the next launch.
 template <class Functor, class... Arguments>
 void launch(stream_view on, launch_shape shape, Functor functor, Arguments... arguments) {
   if (shape.blocks == 0) return;

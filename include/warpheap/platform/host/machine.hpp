@@ -1,4 +1,4 @@
-// The host as a device: its workers, its streams, and the run of what they were asked.
+// The host as a device: its workers, its streams, and the run of the work put on them.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace warpheap::host::detail {
 
 class machine {
  public:
-  /// One for the process. Runs one set of streams at a time; host threads that launch together wait
-  /// for each other.
+  /// The one machine of the process. It runs one set of streams at a time; host threads that launch
+  /// together wait for each other.
   static machine& instance() {
     static machine only;
     return only;
@@ -81,7 +81,7 @@ class machine {
     last_ = {};
     for (u32 i = 0; i < workers; ++i) add(last_, workers_[i]->statistics());
     for (auto* queue : queues) {
-      // of a failed run
+      // left over from a failed run
       for (auto& left : queue->pending) tsan_acquire(&left.kernel.finished_blocks);
       queue->pending.clear();
     }
@@ -116,7 +116,7 @@ class machine {
 
 namespace warpheap::host {
 
-/// What the last launch or synchronize that ran something did.
+/// Statistics of the last launch or synchronize that ran something.
 inline run_statistics const& last_run() { return detail::machine::instance().last_run(); }
 
 }  // namespace warpheap::host

@@ -1,5 +1,5 @@
-// Device memory as host code sees it: here the process's own, with streams that keep work until
-// somebody waits for it.
+// Device memory as host code sees it: here the process's own memory, with streams that keep work
+// until a host thread waits for it.
 #pragma once
 
 #include <cstring>
@@ -11,18 +11,18 @@
 
 namespace warpheap::host {
 
-/// A stream that somebody owns; the default one if default-constructed.
+/// A stream that another object owns; the default stream if default-constructed.
 using stream_view = detail::stream_queue*;
 
-/// Runs all work of all streams: those others than `on` may hold work that `on` runs side by side
-/// with. Throws what ended the run.
+/// Runs all work of all streams, because other streams may hold work that runs concurrently with
+/// that of `on`. Throws what ended the run.
 inline void synchronize(stream_view) { detail::machine::instance().run_streams(); }
 
 /// Runs all work of all streams; throws what ended the run.
 inline void synchronize() { detail::machine::instance().run_streams(); }
 
-/// An owned stream. What is launched on it runs when somebody synchronizes: in order within the
-/// stream, side by side with the work of other streams.
+/// An owned stream. What is launched on it runs when a host thread synchronizes: in order within
+/// the stream, concurrently with the work of other streams.
 class stream {
  public:
   stream() : queue_{new detail::stream_queue} { detail::machine::instance().add(*queue_); }

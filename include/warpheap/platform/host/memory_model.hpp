@@ -1,27 +1,31 @@
-// Stale reads: what loads may return in deterministic mode when only the memory orders forbid it.
+// Stale reads: what loads may return in deterministic mode when nothing but the memory orders
+// forbids older values.
 //
-// Interleaving alone shows each store to everyone at once. Here a location keeps its last four
+// Interleaving alone shows each store to every lane at once. Here a location keeps its last four
 // values, each lane has a view (view.hpp), and a load may return any value that the lane does not
 // know to be overwritten; the seed draws which.
 //
-//   load            raises the lane's view to what it read, so a lane never goes back on a location
-//                   (coherence)
-//   acquire         joins the view that the value's store released
-//   release         the stored value carries the lane's view
-//   read-modify-write  reads the newest, and passes on what that value carried (a release sequence)
-//   sync_warp, sync_block  the participants share the join of their views
-//   fenced          the stored value carries the view that the lane had at its last release_fence:
-//                   none if there was none
-//   recycling_fence, seq_cst  the lane knows all stores made so far, and its later stores carry as
-//                             much: stronger than the fence is, so that nothing is reported that a
-//                             GPU could not do
-//   kernel          starts knowing all that came before it
+//   load             raises the lane's view to what it read, so a lane never goes back on a
+//                    location (coherence)
+//   acquire          joins the view that the value's store released
+//   release          the stored value carries the lane's view
+//   read-modify-write
+//                    reads the newest, and passes on what that value carried (a release sequence)
+//   sync_warp, sync_block
+//                    the participants share the join of their views
+//   fenced           the stored value carries the view that the lane had at its last release_fence:
+//                    none if there was none
+//   recycling_fence, seq_cst
+//                    the lane knows all stores made so far, and its later stores carry as much:
+//                    stronger than the fence is, so that nothing is reported that a GPU could not
+//                    do
+//   kernel           starts knowing all that came before it
 //
 // After a while (by seed, 2 to 32 turns of all lanes) every lane counts as knowing a store: stores
 // become visible in finite time. Stores are never seen early, so load buffering does not show.
-// Plain accesses are not tracked: a plain store to such a word is noticed when the value differs at
-// the next atomic access, and counts as known to all. The views are those of promising semantics
-// without promises (Kang et al. 2017), restricted to C++'s release sequences.
+// Plain accesses are not tracked. A plain store to such a word is noticed when the value differs at
+// the next atomic access, and counts as known to all lanes. The views are those of promising
+// semantics without promises (Kang et al. 2017), restricted to C++'s release sequences.
 #pragma once
 
 #include "history.hpp"
@@ -131,7 +135,7 @@ class memory_model {
     return joined;
   }
 
-  /// The location of an access, its newest value set right if a plain store went by.
+  /// The location of an access. If a plain store changed it, its newest value is corrected first.
   location& part_of(word_history& word, access const& what, u64 actual) {
     using width = word_history::width;
     auto const wanted = what.bytes == 8 ? width::wide : width::narrow;
@@ -144,8 +148,8 @@ class memory_model {
     return place;
   }
 
-  /// The word is accessed in both widths from now on: one location, of one message that carries all
-  /// there was.
+  /// From now on the word is accessed in both widths: it is one location, with one message that
+  /// carries all the views released there.
   void mix(word_history& word) {
     word.accessed = word_history::width::mixed;
     view* const all = views_.make(0);
@@ -180,7 +184,7 @@ class memory_model {
     return *self.known;
   }
 
-  /// The lane's view, to be changed: its own copy.
+  /// The lane's view for a change: a copy of its own.
   view& own(lane& self) {
     view& known = own_view(self);
     if (known.holders == 1) return known;

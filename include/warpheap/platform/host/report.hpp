@@ -1,4 +1,4 @@
-// The words of a failure's report: the last steps, and who waits for whom.
+// The words of a failure's report: the last steps, and which lanes wait for which.
 #pragma once
 
 #include "allocations.hpp"

@@ -1,11 +1,11 @@
 // What the sanitizers must be told about fibers. Without one, everything here is empty.
 //
-// ThreadSanitizer: each lane is a TSan fiber, and switches carry flag 1 (no synchronization), or
-// they would order the lanes and hide every race between two of one OS thread. The scheduler itself
-// is shared by all of them, so its functions are not instrumented (WARPHEAP_NO_TSAN) and keep to
-// raw arrays: a standard container's members would be instrumented again, since GCC never inlines
-// across that attribute. A race between two lanes that had the same stack one after the other is
-// not seen: a test that plants one keeps both alive.
+// ThreadSanitizer: each lane is a TSan fiber. Switches carry flag 1 (no synchronization); otherwise
+// they would order the lanes, and hide every race between two lanes of one OS thread. The scheduler
+// itself is shared by all of them, so its functions are not instrumented (WARPHEAP_NO_TSAN) and
+// keep to raw arrays: a standard container's members would be instrumented again, since GCC never
+// inlines across that attribute. A race between two lanes that had the same stack one after the
+// other is not seen: a test that plants one keeps both alive.
 // AddressSanitizer: each switch names the stack it goes to. Boost's own BOOST_USE_TSAN and
 // BOOST_USE_ASAN need a Boost built for them.
 #pragma once

@@ -1,7 +1,7 @@
-// Messages put together from words and numbers out of line: every program that launches a kernel
-// compiles the reports of all that could go wrong with it. std::string's operator+ inlined into
-// each cost half a second, and parts that own their words, each with a destructor to call on every
-// way out, another fifth of one.
+// Messages put together from words and numbers out of line, because every program that launches a
+// kernel compiles the reports of all that could go wrong with it. std::string's operator+ inlined
+// into each report cost half a second. Parts that own their words, each with a destructor to call
+// on every way out, cost another fifth of a second.
 #pragma once
 
 #include <unistd.h>
@@ -13,8 +13,8 @@
 
 namespace warpheap::host::detail {
 
-/// A part of a sentence: words, or a number in decimal. The words are the caller's, to the end of
-/// its expression.
+/// A part of a sentence: words, or a number in decimal. The words stay the caller's, and must live
+/// to the end of its expression.
 class part {
  public:
   part(char const* words) : words_{words} {}
@@ -58,7 +58,7 @@ class fixed_text {
     while (count > 0 && size_ < sizeof data_) data_[size_++] = digits[--count];
   }
   WARPHEAP_NO_TSAN void write_to_standard_error() const {
-    // The signal's own end follows, whether this is written or not.
+    // The signal ends the process next, whether this is written or not.
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, data_, size_);
   }
 

@@ -1,10 +1,9 @@
 // Stacks of lanes, mapped 64 at a time and kept between launches.
 //
-// A guard page under each stack costs two mappings, and Linux gives a process 65,530: the first
-// 16,384 stacks have one, and an overflow faults at once. Later stacks have a canary instead,
-// looked at when the lane ends. Tops are staggered by cache lines: stacks that all start at one
-// offset in a page share a few cache sets, and a thousand lanes evict each
-// other.
+// A guard page under each stack costs two mappings, and Linux gives a process 65,530. So only the
+// first 16,384 stacks have one, and an overflow of these faults at once. Later stacks have a canary
+// instead, which is checked when the lane ends. Tops are staggered by cache lines: stacks that all
+// start at one offset in a page share a few cache sets, and a thousand lanes evict each other.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,7 +20,7 @@ namespace warpheap::host::detail {
 
 inline constexpr size_t stack_bytes = under_asan || under_tsan ? 256 * 1024 : 64 * 1024;
 
-/// Bytes below a guarded stack that fault.
+/// Bytes below a guarded stack where an access faults.
 inline size_t guard_bytes() {
   static size_t const page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return page;
@@ -73,8 +72,8 @@ class stack_pool {
     __asan_unpoison_memory_region(stack.bottom, stack.bytes);
 #endif
 #if defined(__SANITIZE_THREAD__)
-    // What it did happens before whatever follows the failed launch. Its shadow call stack is deep
-    // in functions that never return, so the next lane here gets another fiber.
+    // What the lane did happens before whatever follows the failed launch. Its shadow call stack is
+    // deep in functions that never return, so the next lane here gets another fiber.
     void* const own = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(stack.tsan_fiber, 0);
     __tsan_switch_to_fiber(own, 0);

@@ -1,4 +1,5 @@
-// What a lane must have seen: a vector clock over locations in place of lanes, kept small.
+// The stores that a lane must have seen: a vector clock over locations in place of lanes, kept
+// small.
 //
 // V1  the holder knows every store up to step `floor`, and every store to `entries[i].location` up
 //     to `entries[i].step`.
@@ -44,15 +45,15 @@ class view {
     }
   }
 
-  /// Everything up to `step` is known.
+  /// From now on everything up to `step` is known.
   void raise_floor(u64 step) {
     if (step <= floor) return;
     floor = step;
     std::erase_if(entries, [step](seen_store const& each) { return each.step <= step; });
   }
 
-  /// Both are sorted (V2), so one pass over both will do: most steps of a run with stale reads join
-  /// some view.
+  /// Both are sorted (V2), so one pass over both suffices: most steps of a run with stale reads
+  /// join some view.
   void join(view const& other) {
     if (&other == this) return;
     raise_floor(other.floor);

@@ -1,10 +1,11 @@
-// One OS thread's scheduler: the lanes of its resident thread blocks, and who runs next.
+// One OS thread's scheduler: the lanes of its resident thread blocks, and the choice of the next to
+// run.
 //
 // A lane is running, ready, paused, parked in a collective, or gone. Lanes switch to each other
 // directly; the OS thread's own flow (`main_`) comes in between only to start and end lanes. In
 // deterministic mode there is one worker and every step draws the next lane. In parallel mode a
-// lane keeps running until a collective, a pause, or `turn_budget` atomics, so that waiting without
-// a pause cannot hang, and no step takes a lock.
+// lane keeps running until a collective, a pause, or `turn_budget` atomics, so waiting without a
+// pause cannot hang; no step takes a lock.
 //
 // W1  a lane is in `paused_` if it is paused, or ready but held back by the random walk; any other
 //     ready lane is in `ready_` or is running_.
@@ -31,7 +32,7 @@ struct run_statistics {
   u64 schedule_hash = 0;  // of the lane at every step; deterministic mode
   u64 lanes = 0;
   /// Collectives that lanes entered from different call sites: legal here, undefined on some GPUs,
-  /// worth a look.
+  /// worth checking.
   u64 mixed_site_collectives = 0;
 };
 
@@ -87,7 +88,7 @@ class worker {
  private:
   static constexpr u32 turn_budget = 256;
   static constexpr u32 full_patience = 16;
-  // steps of a warp that active_mask() waits for at most
+  // active_mask() waits for at most this many steps of a warp
   static constexpr u32 parked_step_limit = 2048;
 
   // Block lifetime; worker_blocks.hpp.
@@ -136,12 +137,12 @@ class worker {
   execution how_;
   u32 index_ = 0;
   u32 workers_ = 1;
-  u32 dry_turns_ = 0;  // times that all lanes waited since a thread block started
-  // of them before another one starts; halved each time until a lane ends
+  u32 dry_turns_ = 0;  // times that all lanes waited, since a thread block started
+  // dry turns before another thread block starts; halved each time until a lane ends
   u32 patience_ = full_patience;
   u64 live_lanes_ = 0;
-  u32 place_count_ = 0;    // that have memory
-  u32 usable_places_ = 0;  // that this run may use
+  u32 place_count_ = 0;    // places that have memory
+  u32 usable_places_ = 0;  // places that this run may use
   u32 places_used_ = 0;
   std::unique_ptr<thread_block[]> places_;
   std::unique_ptr<step_record[]> trace_;
@@ -239,12 +240,12 @@ WARPHEAP_NO_TSAN inline void worker::wake_paused(bool all) {
   while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) wake_first();
 }
 
-/// The next lane to run, out of the queue; null if main_ must look first.
+/// Takes the next lane to run out of the queue; null if main_ must look first.
 WARPHEAP_NO_TSAN inline lane* worker::next() {
   if (work_->failed()) return nullptr;
   if (!paused_.empty() && paused_.front()->wake_step <= statistics_.steps) wake_paused(false);
-  // Lanes that are ready again and again, without spending a turn's atomics, keep nobody asleep for
-  // ever.
+  // Lanes that become ready again and again, without spending a turn's atomics, must not keep a
+  // paused lane waiting for ever.
   if (!deterministic_ && --switches_left_ == 0) {
     switches_left_ = turn_budget;
     if (!paused_.empty()) wake_first();
@@ -253,7 +254,7 @@ WARPHEAP_NO_TSAN inline lane* worker::next() {
     if (paused_.empty()) return nullptr;
     if (!deterministic_) {
       if (places_used_ < usable_places_ && ++dry_turns_ >= patience_) return nullptr;
-      if (workers_ > 1) sched_yield();  // what they wait for may be another worker's to do
+      if (workers_ > 1) sched_yield();  // they may wait for lanes of another worker
     }
     wake_paused(true);
   }
@@ -281,7 +282,7 @@ WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 bef
 }
 
 inline void worker::fail(std::string fault) {
-  fault_.swap(fault);  // fault_ was empty, so nothing is left behind on the stack
+  fault_.swap(fault);  // fault_ was empty, so the argument owns no memory now
   leave_for_good(failure::diagnosed);
 }
 

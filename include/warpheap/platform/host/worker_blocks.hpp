@@ -1,4 +1,4 @@
-// The life of thread blocks on a worker: they take a free place, their lanes start and end, the
+// The life of thread blocks on a worker: each takes a free place, its lanes start and end, and the
 // place is free again.
 #pragma once
 
@@ -32,8 +32,8 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   deterministic_ = how.mode == execution_mode::deterministic;
   random_ = deterministic_ && how.policy == schedule_policy::random_walk;
   draws_ = draws{how.seed};
-  // By seed: change lanes at each step, at one in 4, or in 16; hold one back at a step in 64, in
-  // 1024, or never.
+  // By seed: change lanes at each step, at one step in 4, or at one in 16; hold a lane back at one
+  // step in 64, in 1024, or never.
   constexpr u64 sticky[] = {0, 3, 15};
   constexpr u64 hold_back[] = {63, 1023, ~u64{0}};
   sticky_ = sticky[draws_.below(3)];
@@ -79,8 +79,8 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   stacks_.trim(under_tsan ? 1024 : 8192);
 }
 
-/// Fills free places: all of them in deterministic mode; in parallel mode one, when the lanes that
-/// are here make no progress alone. False if no work is left.
+/// Fills free places. In deterministic mode it fills all of them; in parallel mode it fills one, if
+/// the lanes that are here make no progress alone. False if no work is left.
 inline bool worker::start_blocks() {
   while (places_used_ < usable_places_) {
     bool const wanted = deterministic_ || (ready_.empty() && (paused_.empty() || dry_turns_ >= patience_));
@@ -117,7 +117,7 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
   block.at_barrier = 0;
   ++places_used_;
   prepare_warps(block);
-  tsan_release(&block);  // all before the kernel happens before its lanes, which acquire this
+  tsan_release(&block);  // what came before the kernel happens before its lanes, which acquire this
   ready_.reserve(live_lanes_ + threads);
   paused_.reserve(live_lanes_ + threads);
   for (u32 thread = 0; thread < threads; ++thread) {
@@ -156,8 +156,8 @@ inline void worker::prepare_warps(thread_block& block) {
   }
 }
 
-/// What the lane threw, if anything. A handler must end before the fiber is left: the thread counts
-/// open handlers.
+/// Returns what the lane threw, if anything. A handler must end before the fiber is left, because
+/// the OS thread counts open handlers.
 inline std::exception_ptr run_body(grid const& kernel) {
   try {
     kernel.body(kernel.closure);
@@ -181,7 +181,7 @@ WARPHEAP_NO_TSAN inline void worker::lane_main(fcontext::transfer_t arrived) {
   __builtin_unreachable();
 }
 
-/// Takes back what an ended lane had. Throws if others wait for it.
+/// Takes back what an ended lane held. Throws if others wait for it.
 inline void worker::retire(lane& ended) {
   ended_ = nullptr;
   auto& block = *ended.block;
@@ -216,8 +216,8 @@ inline void worker::retire(lane& ended) {
   work_->finish(kernel);
 }
 
-/// After a failure: every lane is left where it is, its objects not destroyed, and its stack taken
-/// back.
+/// After a failure: leaves every lane where it is, without destroying its objects, and takes its
+/// stack back.
 inline void worker::abandon_all() {
   for (u32 i = 0; i < place_count_; ++i) {
     auto& block = places_[i];

@@ -17,15 +17,15 @@ struct shrink {
   static constexpr char const* name = "shrink";
   static constexpr size_t bytes = Alignment;
 
-  /// `requested` bytes rounded up; 0 stays 0, and what cannot be rounded stays too large for any
-  /// pool.
+  /// `requested` bytes rounded up; 0 stays 0. A size that cannot be rounded up becomes one too
+  /// large for any pool.
   WARPHEAP_HOST_DEVICE static constexpr size_t pad(size_t requested) {
     size_t const padded = (requested + Alignment - 1) & ~(Alignment - 1);
     return padded < requested ? ~size_t{0} & ~(Alignment - 1) : padded;
   }
 
-  /// What becomes of the promises of the policies behind it: each block has the alignment that its
-  /// size is padded to, where they align a multiple of it so.
+  /// What the policies behind this one promise for padded requests: every block has the alignment
+  /// `Alignment`, where they align multiples of it so.
   template <class Traits>
   WARPHEAP_HOST_DEVICE static constexpr Traits leaves(Traits promised) {
     Traits left = promised;
@@ -36,8 +36,8 @@ struct shrink {
     return left;
   }
 
-  /// What is left of `pool` from the first multiple of the alignment to the last; nothing if none
-  /// lies in it.
+  /// The part of `pool` from the first multiple of the alignment to the last; empty if it holds
+  /// none.
   WARPHEAP_HOST_DEVICE static memory_range align_pool(memory_range pool) {
     u64 const begin = reinterpret_cast<u64>(pool.begin);
     u64 const first = align_up(begin, Alignment), end = align_down(begin + pool.bytes, Alignment);

@@ -1,17 +1,17 @@
-// Halloc: slabs of chunks, a bit a chunk, and a hash of a counter that says where to look. The c-th
-// request of a size looks at places of its own in the slab that its row takes blocks from, the
-// head; so requests of one moment rarely meet, and a fresh slab is filled without a collision. A
-// head is replaced before it is full, while others take the rest of it.
+// Halloc: slabs of chunks, one bit for each chunk, and a hash of a counter that says where to look.
+// The c-th request of a size looks at places of its own in the head, the slab from which its row
+// takes blocks. So requests of one moment rarely meet, and a fresh slab is filled without a
+// collision. A head is replaced before it is full, while other requests take the rest of it.
 //
 // Chunks are 16, 24, 256 or 384 bytes, blocks 1, 2, 4 or 8 of them: sixteen sizes from 16 bytes to
-// 3 KiB. A slab has chunks of one kind and may have blocks of several lengths. What is larger comes
-// from TBuddy, whose blocks the slabs are, so memory goes where it is wanted; a fixed split, as in
-// the paper, is an option.
+// 3 KiB. All chunks of a slab are of one kind, but its blocks may have several lengths. Larger
+// blocks come from TBuddy. The slabs are blocks of TBuddy too, so memory goes where it is wanted; a
+// fixed split, as in the paper, is an option.
 //
-// Cost: 1.6% of the pool in metadata; for lanes of a warp that ask for one size, an addition to the
-// row's counter, one to the head's count, and one bitmap operation for each run of places. The pool
-// is divided among four kinds of chunks and the rows' heads; a search gathers it all when it is
-// needed. nullptr: no suitable block was free during the whole call.
+// Cost: 1.6% of the pool in metadata. Lanes of a warp that ask for one size pay an addition to the
+// row's counter, one to the head's count, and one bitmap operation for each run of places. The
+// pool's memory is spread over four kinds of chunks and the rows' heads; a search collects it from
+// all of them when it is needed. nullptr: no suitable block was free during the whole call.
 // Source: Adinetz and Pleiter 2014. What differs: docs/design/halloc.md.
 #pragma once
 
@@ -39,8 +39,9 @@ class halloc {
  public:
   static constexpr char const* name = Config.split_percent != 0 ? "halloc_split" : "halloc";
   static constexpr halloc_config config = Config;
-  // Sizes of a power of two are aligned to themselves, those half way between two to a third of
-  // themselves; and no multiple of more than that third is rounded up to one of these.
+  // A size that is a power of two is aligned to itself, a size half way between two of them to a
+  // third of itself. No request that is a multiple of more than that third is rounded up to such a
+  // size.
   static constexpr allocator_traits traits{.alignment = 8,
                                            .self_aligned_up_to = size_t{1} << 20,
                                            .multiples_aligned_up_to = size_t{1} << 20,
@@ -59,7 +60,8 @@ class halloc {
     return create_size(chunks::size_for(static_cast<u32>(bytes)));
   }
 
-  /// The same at a multiple of `alignment`, a power of two.
+  /// A block of at least `bytes` bytes at a multiple of `alignment`, a power of two; else as
+  /// create().
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
     u32 const size = chunks::aligned_size_for(alignment, bytes);
@@ -67,7 +69,7 @@ class halloc {
     return alignment <= large_page ? create_large(bytes) : create_large_aligned(alignment, bytes);
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const small = bytes != 0 && bytes <= chunks::largest_bytes;
     u32 const together = simt::ballot(mask, small);
@@ -76,17 +78,17 @@ class halloc {
     return service_type{table_}.serve(together, group_by(together, key_of(size)), size);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
-  /// is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
+  /// block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    // A block that is somebody's keeps its role, so this goes round twice at most; for others only
-    // as often as it changes.
+    // The role of a live block's slab does not change, so such a pointer takes two rounds at most.
+    // Any other takes one more round for each change of the role.
     WARPHEAP_NO_UNROLL
     for (u32 role = role_at(memory); !try_destroy(memory, role);) {
       role = count_misuse(table_, memory, role);
       if (role == counted) return;
-      // Nothing is kept for the second turn, which hardly ever comes.
+      // The second round is rare: the compiler is to keep nothing in registers for it.
       memory = reinterpret_cast<void*>(afresh(reinterpret_cast<u64>(memory)));
     }
   }
@@ -113,7 +115,7 @@ class halloc {
 
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.slabs(); }
-  /// Large blocks are TBuddy's, which gets what slabs do not use.
+  /// Gives unused slabs to TBuddy before large blocks are counted, which are TBuddy's.
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
     if constexpr (Config.split_percent == 0)
       if (bytes > chunks::largest_bytes) return_unused(table_, share);
@@ -125,8 +127,8 @@ class halloc {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Bytes to reserve for a pool of `pool_bytes`: its memory, what is known of it, and room to
-  /// align them. Throws std::invalid_argument if that is no slab.
+  /// Bytes to reserve for a pool of `pool_bytes`: its memory, its metadata, and room to align them.
+  /// Throws std::invalid_argument as plan_halloc() does.
   static size_t required_bytes(size_t pool_bytes) {
     auto const planned = chunks::plan_halloc(pool_bytes, Config, backend::multiprocessors());
     return planned.total_bytes();
@@ -157,9 +159,9 @@ class halloc {
   size_t metadata_bytes() const { return table_.large().metadata_bytes() + table_.geometry().metadata_bytes(); }
 
   heap_statistics statistics() const { return snapshot().statistics(pool_bytes(), metadata_bytes()); }
-  /// What a heap whose configuration says counts_work has done.
+  /// What the heap has done, if its configuration says counts_work.
   halloc_work work() const { return chunks::work_counts{table_}.read(); }
-  /// Makes that count from 0, in order on stream `on`; does not wait.
+  /// Sets these counts to 0, in order on stream `on`; does not wait.
   void clear_work(stream_view on) const { chunks::work_counts{table_}.clear(on); }
   u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
   invariant_report check_invariants() const { return snapshot().check_invariants(); }
@@ -178,8 +180,8 @@ class halloc {
   chunks::halloc_snapshot<table_type> snapshot() const { return chunks::halloc_snapshot<table_type>{table_}; }
 #endif
 
-  /// What lanes that act as one have in common: `what`, less than the metadata's bytes, of the same
-  /// heap.
+  /// The key by which lanes find those to act with as one: equal for the same heap and the same
+  /// `what`, which is less than the metadata's bytes.
   WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.metadata()) + what; }
 
   WARPHEAP_DEVICE void* create_size(u32 size) const {
@@ -221,9 +223,9 @@ class halloc {
   /// The role of the slab that `memory` lies in; 0 where no slab may lie.
   WARPHEAP_DEVICE u32 role_at(void const* memory) const {
     u64 const slab = table_.slab_at(table_.offset_of(memory));
-    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed. The words say
-    // of themselves what they are (C5) and TBuddy what is its own; before a pointer is called none
-    // of ours, changes_role() looks again.
+    // relaxed: a hint, which may be stale if the pointer came by a shuffle or a relaxed operation.
+    // A word itself names its kind (C5), and TBuddy knows its own blocks; before a pointer is
+    // called misuse, newest_role() looks again.
     return slab < table_.slabs() ? table_.role(static_cast<u32>(slab)).load(order::relaxed) : 0;
   }
   WARPHEAP_DEVICE static chunks::block_address address_at(table_type const& table, void const* memory, u32 role) {
@@ -231,13 +233,13 @@ class halloc {
     return release_type{table}.locate(static_cast<u32>(table.slab_at(offset)), offset, role - 1);
   }
 
-  /// That role as it is now: a read-modify-write reads the newest value.
+  /// The newest value of that role, by a read-modify-write.
   WARPHEAP_DEVICE static u32 newest_role(table_type const& table, void const* memory) {
     u64 const slab = table.slab_at(table.offset_of(memory));
     return slab < table.slabs() ? table.role(static_cast<u32>(slab)).fetch_or(0, order::relaxed) : 0;
   }
-  /// Of a pointer at which no block is live by the role `seen`: the newest role, if that is
-  /// another; else it is misuse, and `counted`.
+  /// For a pointer at which no block is live by the role `seen`: returns the newest role if that is
+  /// another one; else counts the misuse and returns `counted`.
   WARPHEAP_COLD static u32 count_misuse(table_type table, void const* memory, u32 seen) {
     u32 const role = newest_role(table, memory);
     if (role != seen) return role;
@@ -264,13 +266,13 @@ class halloc {
     return u64{popcount(chunks::chunks_at(word, start))} * chunks::chunk_bytes(at.kind);
   }
 
-  /// Brings the unused slabs of a part back to TBuddy.
+  /// Gives the unused slabs of a part of the heap back to TBuddy.
   WARPHEAP_COLD static void return_unused(table_type table, slot_share share) {
     chunks::slab_supply<table_type> const supply{table};
     u32 const end = static_cast<u32>(share.end(table.slabs()));
     WARPHEAP_NO_UNROLL
     for (u32 slab = static_cast<u32>(share.first(table.slabs())); slab < end; ++slab) {
-      // Most are in use: the mutex is for the others.
+      // Most slabs are in use and need no mutex.
       if (!table.load(slab).unused()) continue;
       slab_state seen;
       scoped_lock const alone{table.moving()};  // P1
@@ -278,8 +280,8 @@ class halloc {
     }
   }
 
-  /// The blocks of a size that the slabs of a part have room for, and those that TBuddy has room
-  /// for slabs of.
+  /// Blocks of a size in a part of the heap: those for which its slabs have room, and those of the
+  /// slabs for which TBuddy has room.
   WARPHEAP_COLD static slot_part count_small(table_type table, u32 size, slot_share share) {
     u32 const kind = chunks::kind_of(size), length = chunks::length_of(size);
     u32 const capacity = table.geometry().capacity(kind), end = static_cast<u32>(share.end(table.slabs()));

@@ -1,12 +1,12 @@
-// Pages of one size, found by looking at random places: no queue, no counter, no list that all
-// threads share. A bit a page says whether it is taken, and a free clears it. Three walks: RW looks
-// at one page after the other, RW-BM at 32 or 64 with each load, CoRW lets the lanes of a warp
-// share what they find. A call costs the same whatever the crowd, and the more the fewer pages are
-// free: about 1 / (free share) looks for RW, a 32nd of that for the others.
+// Pages of one size, found by looking at random places. Threads share no queue, counter or list: a
+// bit a page says whether it is taken, and a free clears it. There are three walks. RW looks at one
+// page after another, RW-BM at 32 or 64 with each load, and in CoRW the lanes of a warp share what
+// they find. The cost of a call does not depend on the number of callers, and grows as fewer pages
+// are free: about 1 / (free share) looks for RW, a 32nd of that for the others.
 //
-// A request takes a page whatever its size; a larger one is refused. Who has walked for long looks
-// at every word, so that a refusal is certain. Cost: two bits a page; half a page or more of what
-// requests smaller than one leave.
+// A request takes a page whatever its size; a larger one is refused. A thread whose walk has become
+// long looks at every word, so that a refusal is certain. Cost: two bits a page, and the unused
+// rest of pages: half a page or more for requests of at most half.
 //
 // Source: Pham et al. 2022, sections 3, 4.1 and 4.2. Differs: the walk ends:
 // docs/design/random_walk.md.
@@ -27,7 +27,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap.
-/// `Steps` is how words are changed: tests have others.
+/// `Steps` has the operations that change words; tests replace it.
 template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
 class random_walk {
   static_assert(
@@ -40,7 +40,7 @@ class random_walk {
  public:
   static constexpr char const* name = name_of(Config.kind);
   static constexpr random_walk_config config = Config;
-  /// What every block has, and the most that a distribution policy may combine requests into.
+  /// Bytes of every block, and the most that a distribution policy may combine requests into.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = pages_type::alignment,
@@ -62,13 +62,12 @@ class random_walk {
     else return serve(0);
   }
 
-  /// The same at a multiple of `alignment`, a power of two; what pages are not aligned to is
-  /// refused.
+  /// A page at a multiple of `alignment`, a power of two; refused if pages are not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     return alignment <= pages_type::alignment || bytes == 0 ? create(bytes) : refuse();
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// A page for each lane of `mask`, each with its own size. All of them call, with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= page_bytes;
     u32 const together = simt::ballot(mask, fits);
@@ -81,8 +80,8 @@ class random_walk {
   WARPHEAP_DEVICE void* get_page() const { return create(page_bytes); }
   WARPHEAP_DEVICE void free_page(void* page) const { destroy(page); }
 
-  /// Gives a page back. Any lane alone. nullptr does nothing; what is no owned page is counted and
-  /// ignored.
+  /// Gives a page back. Any lane alone. nullptr does nothing; any other pointer to no owned page is
+  /// counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u32 const page = pages_.number_of(memory);
@@ -92,7 +91,7 @@ class random_walk {
     if (old.free(bit)) pages_.count(walk_count::double_frees);
   }
 
-  /// page_bytes of the owned page at `memory`; 0 if it is none.
+  /// page_bytes if `memory` is an owned page, else 0.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return owns(memory) ? page_bytes : 0; }
 
   /// Whether `memory` is an owned page; and whether it lies in the pool.
@@ -119,7 +118,7 @@ class random_walk {
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
-  /// them. Throws std::invalid_argument if that is no page, or more than there may be.
+  /// them. Throws std::invalid_argument for less than a page, and for more pages than allowed.
   static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
@@ -144,8 +143,8 @@ class random_walk {
     snapshot().for_each_live(visit);
   }
 
-  /// Steps of all calls since the last forget_steps(), of a quiet heap; collisions are those of
-  /// walks.
+  /// Steps of all calls since the last forget_steps(), of a quiet heap. Only walks count
+  /// collisions.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(pages_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(pages_.steps(), on); }
 #endif
@@ -163,8 +162,7 @@ class random_walk {
   walk_snapshot<Config> snapshot() const { return walk_snapshot<Config>{pages_}; }
 #endif
 
-  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different
-  /// ones.
+  /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
   WARPHEAP_DEVICE u32 company(u32 mask) const {
     return simt::match_any(mask, reinterpret_cast<u64>(pages_.metadata()));
   }
@@ -174,8 +172,8 @@ class random_walk {
     return nullptr;
   }
 
-  /// A page for the calling lane, as long as there are any. `together`: lanes that call with it,
-  /// where that matters.
+  /// A page for the calling lane; nullptr if none is free. `together`: the lanes that call with it,
+  /// used only if lanes share pages or steps are counted.
   WARPHEAP_DEVICE void* serve(u32 together) const {
     page_walk<Config, Steps> walk{pages_};
     u32 page = search_type::none;

@@ -23,17 +23,17 @@ struct allocator_traits {
   bool detects_misuse = false;  ///< double and foreign frees are counted and ignored
   /// nullptr says that there is no suitable block; full recovery after frees
   bool exact_out_of_memory = false;
-  /// nullptr comes after one look at every place, whatever others do meanwhile, and says that no
-  /// suitable block was free during the whole call. Else it says that at one instant each was
-  /// owned, or promised to a call in progress, and calls on a full heap may last as long as others
-  /// free.
+  /// If true, nullptr comes after one look at every place, whatever other threads do meanwhile, and
+  /// means that no suitable block was free during the whole call. If false, it means that at one
+  /// instant each was owned, or promised to a call in progress; then calls on a full heap may last
+  /// as long as other threads free.
   bool one_pass_refusals = false;
   bool whole_pool = false;  ///< one request may take nearly the whole of an empty pool
-  /// What is larger is refused, always.
+  /// Larger requests are always refused.
   size_t largest_bytes = ~size_t{0};
 };
 
-/// A heap when all is quiet. Bytes count whole blocks, that is, what usable_size() says.
+/// Statistics of a quiet heap. Bytes count whole blocks, that is, what usable_size() returns.
 struct heap_statistics {
   u64 pool_bytes = 0;      ///< memory that blocks are made of
   u64 metadata_bytes = 0;  ///< everything beside it
@@ -44,13 +44,13 @@ struct heap_statistics {
   u64 empty_slabs = 0;    ///< belonging to one, without a live block
   u64 run_slabs = 0;      ///< part of a block larger than a slab
   u64 double_frees = 0;   ///< frees of a block that was not allocated: ignored
-  u64 foreign_frees = 0;  ///< frees of what is no block of this heap: ignored
+  u64 foreign_frees = 0;  ///< frees of pointers to no block of this heap: ignored
   u64 failures = 0;       ///< calls that found no memory and returned nullptr
 };
 
 #if !defined(__CUDACC_RTC__)
-/// What a check of a quiet heap found: one line a violated invariant, with its number; empty if all
-/// hold.
+/// Result of a check of a quiet heap: a line for each violated invariant, with its number; empty if
+/// all hold.
 using invariant_report = std::vector<std::string>;
 #endif
 

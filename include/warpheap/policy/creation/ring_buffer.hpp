@@ -1,14 +1,14 @@
-// The HeapBuffer of PIConGPU: a pool of frames of one size, whose numbers lie in a ring behind a
-// push and a pop index. A request takes the next free frame whatever its size, up to the frame's; a
+// The HeapBuffer of PIConGPU: a pool of frames of one size, whose numbers lie in a ring with a push
+// and a pop index. A request takes the next free frame whatever its size, up to the frame's; a
 // larger one is refused. Nothing is searched and nothing fragments, so a call costs the same
 // whether the pool is empty or all but full.
 //
 // Cost: a load and four dependent atomics for a warp that allocates, a bit a frame that says
-// whether it is owned, and 4 to 8 bytes a frame for the ring. All warps meet in the same two
-// counters, which take about a billion operations a second.
+// whether it is owned, and 4 to 8 bytes a frame for the ring. All warps use the same two counters,
+// which take about a billion operations a second.
 //
-// Source: Eckert 2014, section 2.4.4. There a full buffer was noticed by only the next worker that
-// asked; here by every one, and a frame freed twice is noticed too: docs/design/ring_buffer.md.
+// Source: Eckert 2014, section 2.4.4. There, only the next worker that asked noticed a full buffer;
+// here every worker does, and a frame freed twice is noticed too: docs/design/ring_buffer.md.
 #pragma once
 
 #include "../../structure/ring_queue.hpp"
@@ -27,8 +27,8 @@ namespace creation {
 
 /// Tuning of ring_buffer.
 struct ring_buffer_config {
-  /// What every block has, and the most that a request may ask for; a multiple of 16. 8 KiB are
-  /// PIConGPU's.
+  /// Bytes of every block, and the most that a request may ask for; a multiple of 16. PIConGPU has
+  /// 8 KiB.
   size_t frame_bytes{WARPHEAP_RING_BUFFER_FRAME_BYTES};
 };
 
@@ -48,7 +48,7 @@ class ring_buffer {
  public:
   static constexpr char const* name = "ring_buffer";
   static constexpr ring_buffer_config config = Config;
-  /// What a distribution policy may combine requests into: a frame.
+  /// The most that a distribution policy may combine requests into: a frame.
   static constexpr size_t page_bytes = Config.frame_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
                                            .self_aligned_up_to = frame_table<frame_bytes>::alignment,
@@ -68,21 +68,20 @@ class ring_buffer {
     return serve(company(simt::active_mask()));
   }
 
-  /// The same at a multiple of `alignment`, a power of two; what frames are not aligned to is
-  /// refused.
+  /// A frame at a multiple of `alignment`, a power of two; refused if frames are not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     return alignment <= frame_table<frame_bytes>::alignment || bytes == 0 ? create(bytes) : refuse();
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// A frame for each lane of `mask`, each with its own size. All of them call, with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= frame_bytes;
     u32 const together = simt::ballot(mask, fits);
     return fits ? serve(company(together)) : create(bytes);
   }
 
-  /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; what is no owned frame
-  /// is counted and ignored.
+  /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; any other pointer to no
+  /// owned frame is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u32 const frame = frames_.number_of(memory);
@@ -91,7 +90,7 @@ class ring_buffer {
     frames_.ring().push(company(simt::active_mask()), frame);
   }
 
-  /// frame_bytes of the owned frame at `memory`; 0 if it is none.
+  /// frame_bytes if `memory` is an owned frame, else 0.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return owns(memory) ? frame_bytes : 0; }
 
   /// Whether `memory` is an owned frame.
@@ -113,7 +112,7 @@ class ring_buffer {
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align
-  /// them. Throws std::invalid_argument if that is no frame, or more than the ring takes.
+  /// them. Throws std::invalid_argument for less than a frame, and for more than the ring takes.
   static size_t required_bytes(size_t pool_bytes) {
     return frame_table<frame_bytes>::reserved_bytes(frames_in(pool_bytes));
   }
@@ -156,8 +155,7 @@ class ring_buffer {
   frame_snapshot<frame_bytes> snapshot() const { return frame_snapshot<frame_bytes>{frames_}; }
 #endif
 
-  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different
-  /// ones.
+  /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
   WARPHEAP_DEVICE lane_group company(u32 mask) const {
     return group_by(mask, reinterpret_cast<u64>(frames_.metadata()));
   }

@@ -1,13 +1,13 @@
-// Blocks of any size out of small units, found by looking at random places: a block is a run of
+// Blocks of any size made of small units, found by looking at random places. A block is a run of
 // consecutive units, and a bit a unit says whether it is taken. The lanes of a warp look at a
-// window of the bitmap together, a word or a few each, and share out the runs of free units that
-// they find, also those that cross words. Lanes that want little, and not all the same, ask as one,
-// and each frees its part alone.
+// window of the bitmap together, one or a few words each, and share out the runs of free units that
+// they find, also those that cross words. Lanes with small requests that differ ask as one, and
+// each frees its part alone.
 //
-// Nothing is cut into classes or slabs, so what is lost is the rounding to units, and blocks of one
-// size lie side by side. The price is a search, longer the fuller the heap is, and always for
-// blocks larger than a window, or aligned to more than a unit. It passes over what it knows to have
-// no such run, and makes a refusal certain. Cost: four bits a unit, and 8 bytes for every 4,096.
+// There are no classes and no slabs, so only the rounding to units is lost, and blocks of one size
+// lie side by side. The price is a search, longer the fuller the heap is. Blocks larger than a
+// window, or aligned to more than a unit, always need one. It passes over words known to have no
+// such run, and makes a refusal certain. Cost: four bits a unit, and 8 bytes for every 4,096 units.
 //
 // Source: Pham et al. 2022, section 4.3. Differs: docs/design/rw_malloc.md.
 #pragma once
@@ -28,7 +28,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap.
-/// `Steps` is how a lane works: tests have others.
+/// `Steps` has the operations of a lane; tests replace it.
 template <rw_malloc_config Config = rw_malloc_config{}, class Steps = careful_runs>
 class rw_malloc {
   static_assert(
@@ -54,7 +54,7 @@ class rw_malloc {
 
   rw_malloc() = default;
 
-  /// A block of at least `bytes` bytes; nullptr for 0, and when no run of as many units was free
+  /// A block of at least `bytes` bytes; nullptr for 0, and when no run of enough units was free
   /// during the whole call. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
@@ -62,22 +62,22 @@ class rw_malloc {
     return serve(company(simt::active_mask()), table_.wish(units_for(bytes), 1));
   }
 
-  /// The same at a multiple of `alignment`, a power of two.
+  /// As create(), at a multiple of `alignment`, a power of two.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > table_.pool_bytes()) return refuse();
     return serve(company(simt::active_mask()), table_.wish(units_for(bytes), alignment));
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// A block for each lane of `mask`, each with its own size. All of them call, with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= table_.pool_bytes();
     u32 const together = simt::ballot(mask, fits);
     return fits ? serve(company(together), table_.wish(units_for(bytes), 1)) : create(bytes);
   }
 
-  /// Gives a block back. Any lane alone. nullptr does nothing; what is no live block is counted and
-  /// ignored.
+  /// Gives a block back. Any lane alone. nullptr does nothing; any other pointer to no live block
+  /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u64 const unit = table_.unit_at(memory);
@@ -88,14 +88,14 @@ class rw_malloc {
     u64 seen = 0;
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < run.words(); i += words_at_once) {
-      u64 held[words_at_once];  // all on their way before the first arrives
+      u64 held[words_at_once];  // all are issued before the first is used
       for (u32 k = 0; k < words_at_once; ++k) held[k] = i + k < run.words() ? give_back(run, i + k) : 0;
       for (u32 k = 0; k < words_at_once; ++k) seen |= held[k];
     }
     if (group_word::watches(walk_word{seen})) disturb(table_, run);
   }
 
-  /// Bytes of the live block at `memory`; 0 if it is none.
+  /// Bytes of the live block that starts at `memory`; 0 if none does.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     return table_.template block_at<Steps>(memory).units * unit_bytes;
   }
@@ -124,7 +124,7 @@ class rw_malloc {
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the units, their metadata, and room to align
-  /// them. Throws std::invalid_argument if that is no unit, or more than there may be.
+  /// them. Throws std::invalid_argument for less than a unit, and for more units than allowed.
   static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(units_in(pool_bytes)); }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
@@ -149,8 +149,8 @@ class rw_malloc {
     snapshot().for_each_live(visit);
   }
 
-  /// Steps of all calls since the last forget_steps(), of a quiet heap: windows and, of searches,
-  /// words.
+  /// Steps of all calls since the last forget_steps(), of a quiet heap: windows of walks, and looks
+  /// of searches.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(table_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }
 #endif
@@ -172,8 +172,7 @@ class rw_malloc {
 
   WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }
 
-  /// Lanes of `mask` that call with this heap: those of a warp may call at one place with different
-  /// ones.
+  /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
   WARPHEAP_DEVICE u32 company(u32 mask) const {
     return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
   }
@@ -191,7 +190,8 @@ class rw_malloc {
   }
   static constexpr u32 words_at_once = 4;
 
-  /// Off the common path: heaps that were never searched have no watched words.
+  /// Clears the notes of a run's groups. Rare: in a heap that was never searched no word is
+  /// watched.
   WARPHEAP_COLD static void disturb(table_type table, unit_run run) {
     u64 const last = (run.first + run.units - 1) / table_type::group_units;
     release_fence();  // for all disturb()
@@ -200,13 +200,13 @@ class rw_malloc {
       Steps::disturb(table.group(group));  // G1
   }
 
-  /// The lane's block, if there is one. All lanes of `together` call, each with its wish.
+  /// The lane's block; nullptr if there is none. All lanes of `together` call, each with its wish.
   WARPHEAP_DEVICE void* serve(u32 together, run_wish wish) const {
     walk_type walk{table_, together};
     u64 unit = walk_for(walk, together, wish);
     u32 steps = walk.steps();
     bool const needs = unit == walk_type::none;
-    // Others may wait for the marks (run_take): nobody searches before its company has set its own.
+    // Searches may wait for marks (run_take), so all lanes set theirs before any of them searches.
     if (!needs) unit = table_.template own<Steps>(unit, wish.units);
     if (simt::ballot(together, needs) != 0) {
       auto const found = search_type::run(table_, together, wish, unit, walk.somewhere());
@@ -218,8 +218,7 @@ class rw_malloc {
     return table_.address(unit);
   }
 
-  /// What a walk finds for the lanes: those that want little, and not all the same, ask as one
-  /// first.
+  /// What a walk finds for the lanes. Those with small requests that differ first ask as one.
   WARPHEAP_DEVICE static u64 walk_for(walk_type& walk, u32 together, run_wish wish) {
     bool const walks = wish.align == 1 && wish.units <= walk_type::lane_units * warp_lanes;
     u32 const units = walks ? static_cast<u32>(wish.units) : 0;
@@ -235,7 +234,7 @@ class rw_malloc {
     return unit;
   }
 
-  /// One block for the lanes of `parts`, beside those of the others. Each of them gets its part.
+  /// One block for the lanes of `parts`, each of which gets its part, beside those of the others.
   WARPHEAP_DEVICE static u64 walk_as_one(walk_type& walk, u32 together, u32 parts, u32 units) {
     bool const is_part = (parts >> simt::lane_id() & 1) != 0;
     u32 const leader = lowest_bit(parts);

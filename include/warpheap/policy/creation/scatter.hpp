@@ -1,12 +1,12 @@
-// ScatterAlloc: the pool is cut into pages; the first request that comes to a page fixes the size
-// of its chunks, and who gives back the last chunk makes the page free again. Which page a request
-// comes to is a hash of its size, the multiprocessor and the warp, so that thousands of threads
-// rarely meet.
+// ScatterAlloc: the pool is cut into pages. The first request that comes to a page fixes the size
+// of its chunks, and the thread that gives back the last chunk makes the page free again. A hash of
+// its size, the multiprocessor and the warp names the page that a request comes to, so thousands of
+// threads rarely meet.
 //
 // A page's state is one 64-bit word, and each change of a page, its set-up and its clean-up among
 // them, is one compare-exchange: no chunk is lost or given twice in between. Cost: 1% of the pool
-// in metadata; up to 32 chunks of 124 bytes and more are taken by one load and one
-// compare-exchange, smaller ones need one operation more. What is larger than a page is a run of
+// in metadata. Up to 32 chunks of 124 bytes and more are taken by one load and one
+// compare-exchange; smaller ones need one operation more. A block larger than a page is a run of
 // pages from the end of the heap. nullptr is certain.
 //
 // Sources: Eckert 2014, chapters 2 and 4, after Steinberger et al. 2012. The page word, the counts
@@ -40,8 +40,8 @@ class scatter {
   /// What a distribution policy may combine requests into: the largest chunk.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr bool tells_heaps_apart = true;
-  // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk's
-  // size is what some request was for, not always its holder's, unless nothing is wasted.
+  // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk may
+  // have the size of another request than its holder's, unless waste_factor is 1.
   static constexpr size_t padded_aligned_up_to = Config.page_bytes < 4096 ? Config.page_bytes : 4096;
   static constexpr size_t aligned_up_to = Config.waste_factor == 1 ? padded_aligned_up_to : 0;
   static constexpr allocator_traits traits{.alignment = 16,
@@ -63,7 +63,8 @@ class scatter {
     return serve(company, group_by(company, key_of(units, 0)), units);
   }
 
-  /// The same at a multiple of `alignment`, a power of two.
+  /// A block of at least `bytes` bytes at a multiple of `alignment`, a power of two; else as
+  /// create().
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (alignment <= layout::unit_bytes || bytes == 0) return create(bytes);
     if (bytes > layout::page_bytes || alignment > layout::page_bytes)
@@ -73,7 +74,7 @@ class scatter {
     return serve_slowly(table_, company, simt::match_any(company, key_of(wish.units, wish.alignment)), wish, 0);
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const small = bytes != 0 && bytes <= layout::page_bytes;
     u32 const together = simt::ballot(mask, small);
@@ -82,8 +83,8 @@ class scatter {
     return serve(together, group_by(together, key_of(units, 0)), units);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
-  /// is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
+  /// block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     block_address const at = locate<look::lately>(memory);
@@ -162,9 +163,9 @@ class scatter {
   static u32 pages_in(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
 #endif
 
-  /// What lanes that act as one have in common: `units` and `what`, less than the metadata's bytes,
-  /// of the same heap. Lanes of a warp may call at one place with different heaps. Units are at
-  /// most 2^14, and addresses have 50 bits.
+  /// The key by which lanes find those to act with as one: equal for the same heap, the same
+  /// `units` and the same `what`, which is less than the metadata's bytes. Lanes of a warp may call
+  /// at one place with different heaps. Units are at most 2^14, and addresses have 50 bits.
   WARPHEAP_DEVICE u64 key_of(u32 units, u32 what) const {
     return (u64{units} << 50) + reinterpret_cast<u64>(table_.metadata()) + what;
   }
@@ -174,19 +175,19 @@ class scatter {
   }
   WARPHEAP_HOST_DEVICE static u64 pages_for(size_t bytes) { return ((bytes - 1) >> layout::page_log2) + 1; }
 
-  /// What a request for `units` accepts, whose chunks are to be multiples of `alignment` units.
+  /// What a request for `units` accepts: chunks whose units are a multiple of `alignment`.
   WARPHEAP_HOST_DEVICE static chunk_request request(u32 units, u32 alignment = 1) {
     u32 const least = static_cast<u32>(align_up(units, alignment)), waste = Config.waste_factor * units;
     u32 const most = waste < layout::page_units ? waste : layout::page_units;
     return {least, least < most ? most : least, alignment, layout::capacity(least)};
   }
 
-  /// Blocks for the lanes of a group that ask for one size. Here is only what almost every request
-  /// needs: the page that the hash names has room. Where a page has fewer chunks than the group has
+  /// Blocks for the lanes of a group that ask for one size. Only what almost every request needs is
+  /// here: the page that the hash names has room. Where a page has fewer chunks than the group has
   /// lanes, several leaders go to one page each.
   ///
-  /// All lanes of `company` call together, each with its group in it: collectives of many masks
-  /// would be served one after the other, so the groups talk in one.
+  /// All lanes of `company` call together, each with its group in it. The groups share the
+  /// collectives of `company`: collectives of many masks would be served one after the other.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 units) const {
     u32 leader = group.leader, rank = group.rank, wanted = group.size, part = 0;
     chunk_request const wish = request(units);
@@ -216,8 +217,8 @@ class scatter {
     return address(got, rank);
   }
 
-  /// The rest of serve(), turn by turn: each turn shares out what each leader took of one page. All
-  /// lanes of `company` call, whole groups.
+  /// The rest of serve(), turn by turn: in each turn a leader takes chunks of one page and shares
+  /// them out. All lanes of `company` call, whole groups.
   ///
   /// start   page near which each leader looks first
   WARPHEAP_COLD static void* serve_slowly(table_type table, u32 company, u32 group_mask, chunk_request wish,
@@ -235,7 +236,7 @@ class scatter {
       got.layout = simt::shuffle(company, got.layout, group.leader);
       got.bits = simt::shuffle(company, got.bits, group.leader);
       if (got.bits != 0) {
-        // wraps around for those who are served
+        // wraps around for lanes that are served
         u32 const rank = group.rank - (group.size - wanted);
         if (rank < popcount(got.bits)) mine = self.address(got, rank);
         wanted -= popcount(got.bits);
@@ -252,7 +253,7 @@ class scatter {
       // The leader's acquire covers the others' blocks: what the old owners wrote happens before
       // our return.
       simt::sync_warp(company);
-      // Whole groups leave: the others may wait for long.
+      // Whole groups leave, since the other groups may wait for long.
       company = simt::ballot(company, wanted != 0);
       if (wanted == 0) return mine;
     }
@@ -263,18 +264,19 @@ class scatter {
     return table_.data(chunks.page) + index * chunks.units() * layout::unit_bytes;
   }
 
-  /// How a word is read: by a load, or by a read-modify-write, which no later change escapes.
+  /// How a word is read: by a load, which may be stale, or by a read-modify-write, which reads the
+  /// newest value.
   enum class look { lately, now };
 
-  /// What block starts at `memory`, by its page's word; says nothing about whether it is taken.
+  /// Which block starts at `memory`, by its page's word. Says nothing about whether it is taken.
   template <look When>
   WARPHEAP_DEVICE block_address locate(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
     if (offset >= table_.pool_bytes()) return {0, block_address::no_start, {}};
     u32 const page = static_cast<u32>(offset >> layout::page_log2);
     u32 const inside = static_cast<u32>(offset) & (layout::page_bytes - 1);
-    // Of a live block the units are what they were when the block was handed out, if that happened
-    // before us.
+    // The units are those of the time when the block was handed out, if it is live and that
+    // happened before us.
     page_word const seen = When == look::now ? table_.load_newest(page) : table_.load(page);
     u32 const wrong =
         inside % layout::unit_bytes == 0 && seen.is_free() ? block_address::nothing_there : block_address::no_start;
@@ -283,9 +285,9 @@ class scatter {
     return {page, index != layout::no_chunk ? index : block_address::no_start, seen};
   }
 
-  // The caller may know the pointer by a way that orders nothing. So words are read by
-  // read-modify-writes by who asks for a size, which an older page would have too, and before a
-  // free is refused.
+  // The pointer may have come by a way that orders nothing, so a load may be stale. Words are read
+  // by read-modify-writes where a size is asked for, since a stale word would give one too, and
+  // before a free is refused.
 
   WARPHEAP_COLD static size_t newest_size(table_type table, void const* memory) {
     scatter self;
@@ -299,7 +301,7 @@ class scatter {
     return (field >> (at.index % 32)) & 1 ? at.seen.units() * layout::unit_bytes : 0;
   }
 
-  /// Frees what is no chunk, or did not seem to be one that is owned. Any lane alone.
+  /// Frees a block that is no chunk, or a chunk that did not seem to be owned. Any lane alone.
   WARPHEAP_COLD static void destroy_rarely(table_type table, void* memory) {
     scatter self;
     self.table_ = table;
@@ -311,35 +313,34 @@ class scatter {
     table.add_count(at.index == block_address::no_start ? count::foreign_frees : count::double_frees, 1);
   }
 
-  /// The chunks `bits` of the segment of a chunk.
+  /// The chunks `bits` of the segment that a chunk lies in.
   WARPHEAP_DEVICE static chunk_set chunks_of(block_address const& at, u32 bits) {
     return {at.page, at.seen.units() | (at.index / layout::segment_chunks) << 16, bits};
   }
 
-  /// Frees chunks, those of the lanes here that lie in one segment by one operation. False where
-  /// the lane's chunk was not owned, as far as that was seen.
+  /// Frees chunks, those of the lanes here that lie in one segment by one operation. False if the
+  /// lane's chunk was not owned, as far as we saw.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
-    // Who sees a page with chunks of another size, since a block was freed twice, is in another
-    // group.
+    // A lane that sees chunks of another size in the page, since a block was freed twice, is in
+    // another group.
     u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
     u32 const slot = at.page * (layout::fields ? layout::fields : 1) + segment;
     lane_group const group = group_by(company, key_of(units, slot));
     u32 const mine = 1u << at.index % layout::segment_chunks, bits = union_of_groups(company, group, mine);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their
-    // blocks.
+    // This puts the other lanes' last writes to their blocks before the leader's release.
     simt::sync_warp(company);
     u32 cleared = group.leads ? table_.give_back(chunks_of(at, bits), at.seen) : 0;
     cleared = simt::shuffle(company, cleared, group.leader);
     if (popcount(cleared) != group.size) count_twins(group, cleared, mine);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
-    // them, must be served.
+    // No lane returns before the blocks are back: it must be served if it asks next, even if the
+    // heap is full but for them.
     simt::sync_warp(company);
     return (cleared & mine) != 0;
   }
 
-  /// Of the lanes of a group that freed one chunk together all but one are counted. All lanes of
-  /// the group call.
+  /// Counts double frees: of the lanes of a group that freed one chunk together all but one. All
+  /// lanes of the group call.
   WARPHEAP_DEVICE void count_twins(lane_group const& group, u32 cleared, u32 mine) const {
     u32 const freeing = simt::ballot(group.mask, (cleared & mine) != 0);
     u32 const twins = popcount(freeing) - popcount(cleared);

@@ -1,17 +1,18 @@
-// TBuddy: a buddy system whose callers do not wait for one another. A block is a power of two of
-// pages; a semaphore for each order says whether there is one, and a tree where. Who finds none of
-// an order cuts one of the order above in halves, as many at a time as are asked for; who gives one
-// back whose other half is free makes them one again. So what is free is always in the largest
-// pieces that there are, and an empty heap is one piece.
+// TBuddy: a buddy system for many threads at once, without one lock around it. A block is a power
+// of two of pages. A semaphore for each order says whether there is a block, and a tree says where.
+// A thread that finds no block of its order splits one of the order above into halves; as many
+// threads split at a time as are needed. A thread that frees a block whose buddy is free merges the
+// two. So free memory always forms the largest blocks possible, and an empty heap is as few blocks
+// as its pages can form.
 //
 // Sizes are rounded up to a power of two of pages, and a block is aligned to its size. Lanes of a
-// warp that ask for one size are served with larger blocks, which they share, and those that free
-// the parts of one give it back as one.
+// warp that ask for one size share larger blocks, and lanes that free the parts of a block together
+// give it back as one.
 //
-// Cost: half of what sizes that are no power of two leave unused; 14 bytes a page at most; all
-// warps that want one size meet in a semaphore, which takes about a billion operations a second.
-// nullptr is certain, and quick where it is repeated. Source: Gelado and Garland 2019, section 4.1.
-// What differs: docs/design/tbuddy.md.
+// Cost: up to half of a block is unused if the size is no power of two of pages; at most 14 bytes a
+// page; all warps that want one size meet in one semaphore, which takes about a billion operations
+// a second. nullptr is exact, and quick where it is repeated.
+// Source: Gelado and Garland 2019, section 4.1. What differs: docs/design/tbuddy.md.
 #pragma once
 
 #include "../../platform/assert.hpp"
@@ -71,9 +72,9 @@ class tbuddy {
     return serve(pages_, company(simt::active_mask(), order).mask, order);
   }
 
-  /// The same at a multiple of `alignment`, a power of two. What is more than the block's size is
-  /// found where a block of that size is free, and refused if it is more than the pool's start is
-  /// aligned to.
+  /// As create(), at a multiple of `alignment`, a power of two. If `alignment` is more than the
+  /// block's size, the block is cut from a free block of `alignment` bytes. It is refused if the
+  /// pool's start is not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (alignment <= page_bytes || bytes == 0) return create(bytes);
     if (reinterpret_cast<u64>(pages_.pool()) % alignment != 0) return refuse();
@@ -82,7 +83,8 @@ class tbuddy {
     return aligned <= top_order() ? serve_alone(pages_, order, aligned, block_owner::caller) : refuse();
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
+  /// mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     u32 const order = bytes != 0 ? pages_type::order_for(bytes) : 0;
     bool const fits = bytes != 0 && order <= top_order();
@@ -90,12 +92,12 @@ class tbuddy {
     return fits ? serve(pages_, company(together, order).mask, order) : create(bytes);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
-  /// is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
+  /// block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (memory && !try_destroy(memory)) count_misuse(memory);
   }
-  /// Gives a live block back. False if `memory` is none.
+  /// Gives a live block back. False if `memory` is not one.
   WARPHEAP_DEVICE bool try_destroy(void* memory) const {
     if (!pages_.starts_page(memory)) return false;
     u32 const page = pages_.page_of(memory), order = pages_.disown(page, block_owner::caller);
@@ -103,7 +105,7 @@ class tbuddy {
     destroy_together(pages_, company(simt::active_mask(), 0).mask, pages_.tree().node_of(page, order));
     return true;
   }
-  /// Counts that somebody gave back what is no live block.
+  /// Counts a free of a pointer to no live block.
   WARPHEAP_DEVICE void count_misuse(void const* memory) const {
     pages_.count(pages_.starts_page(memory) ? tbuddy_count::double_frees : tbuddy_count::foreign_frees);
   }
@@ -120,33 +122,34 @@ class tbuddy {
     return order <= top_order() ? serve_alone(pages_, order, order, block_owner::caller) : refuse();
   }
 
-  // For allocators that take their memory from this one. What they keep is no block of a caller:
-  // destroy() refuses it, and usable_size() does not know it, whoever may have an old pointer to
-  // its start (P1).
+  // For allocators that take their memory from this one. A block that an allocator keeps is not a
+  // caller's: destroy() refuses it and usable_size() returns 0 for it, even if a caller has an old
+  // pointer to its start (P1).
 
-  /// As create_order(), a block that the allocator keeps.
+  /// As create_order(), but the allocator keeps the block.
   WARPHEAP_DEVICE void* create_kept(u32 order) const {
     return order <= top_order() ? serve_alone(pages_, order, order, block_owner::allocator) : refuse();
   }
-  /// Makes a block that create_kept(order) gave several of a smaller order, each to be given back
-  /// by itself. Any lane alone.
+  /// Divides a block from create_kept(order) into blocks of order `smaller`, each of which is given
+  /// back by itself. Any lane alone.
   WARPHEAP_DEVICE void divide_kept(void* memory, u32 order, u32 smaller) const {
     u32 const first = pages_.page_of(memory);
     static_cast<void>(pages_.disown(first, block_owner::allocator));
     for (u32 part = 0; part >> (order - smaller) == 0; ++part)
       static_cast<void>(pages_.own(first + (part << smaller), smaller, block_owner::allocator));
   }
-  /// Gives back a block that was kept. Any lane alone.
+  /// Gives back a kept block. Any lane alone.
   WARPHEAP_DEVICE void destroy_kept(void* memory) const {
     [[maybe_unused]] bool const ours = end_alone(memory, block_owner::allocator);
     WARPHEAP_ASSERT(ours, "tbuddy: destroy_kept() of a block that was not kept");
   }
 
-  /// The order of blocks of at least `bytes` bytes, which is not 0; and the largest that there is.
+  /// The order of the smallest blocks of at least `bytes` bytes, which is not 0; and the pool's
+  /// largest order.
   WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) { return pages_type::order_for(bytes); }
   WARPHEAP_HOST_DEVICE u32 top_order() const { return pages_.tree().top_order(); }
 
-  /// Bytes of the live block at `memory`; 0 if it is none.
+  /// Bytes of the live block at `memory`; 0 if there is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     if (!pages_.starts_page(memory)) return 0;
     u32 const order = pages_.newest_order_at(pages_.page_of(memory));
@@ -174,7 +177,8 @@ class tbuddy {
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
-  /// them. Throws std::invalid_argument if that is no page, or more than there may be.
+  /// them. Throws std::invalid_argument if that is less than a page, or more pages than
+  /// buddy_tree::max_pages.
   static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
@@ -218,8 +222,8 @@ class tbuddy {
   tbuddy_snapshot<page_bytes> snapshot(part wanted) const { return {pages_, wanted}; }
 #endif
 
-  /// Lanes of `mask` that call with this heap and `order`: those of a warp may call at one place
-  /// with different heaps.
+  /// The lanes of `mask` that call with this heap and `order`. Lanes of a warp may call at one
+  /// place with different heaps.
   WARPHEAP_DEVICE lane_group company(u32 mask, u32 order) const {
     return group_by(mask, reinterpret_cast<u64>(pages_.metadata()) + order);
   }
@@ -229,7 +233,7 @@ class tbuddy {
     return nullptr;
   }
 
-  /// Gives back the live block at `memory` that `owner` has. False if it is none.
+  /// Gives back the live block of `owner` at `memory`. False if there is none.
   WARPHEAP_DEVICE bool end_alone(void* memory, block_owner owner) const {
     u32 const page = pages_.page_of(memory);
     u32 const order = pages_.starts_page(memory) ? pages_.disown(page, owner) : pages_type::none;
@@ -248,27 +252,27 @@ class tbuddy {
     return pages.own(pages.tree().first_page(node), order, owner);
   }
 
-  /// A block for each lane of `mask`, as long as there are any: of larger ones, shared out by rank.
-  /// All lanes of the mask call.
+  /// A block for each lane of `mask`, as long as there are any, else nullptr. The leader takes
+  /// larger blocks, whose parts go to the lanes by rank. All lanes of the mask call.
   WARPHEAP_COLD static void* serve(pages_type pages, u32 mask, u32 order) {
     lane_group const group = group_of(mask);
-    // What any of us knows to have been freed, all of us find.
+    // The leader finds every block that any lane knows to have been freed.
     simt::sync_warp(mask);
     u32 mine = pages_type::none, served = 0;
     while (served < group.size) {
       u32 node = supply_type::none;
-      // The leader is alone with what it owes others until it has returned: nobody waits for us
-      // here meanwhile.
+      // take_for() settles every promise that it makes before it returns: the leader comes to the
+      // broadcast owing nothing to other threads.
       if (group.leads) node = take_for(pages, order, group.size - served);
       node = broadcast(group, node);
       if (node == supply_type::none) break;
       u32 const blocks = 1u << (pages.tree().order_of(node) - order), rank = group.rank - served;
-      // wraps around for who was served
+      // wraps around for a lane that was served
       if (rank < blocks) mine = pages.tree().first_page(node) + (rank << order);
       served += blocks;
     }
-    // The leader's acquire covers the others' blocks: what the old owners wrote happens before our
-    // return.
+    // The leader's acquire covers the other lanes' blocks: what the previous owners wrote happens
+    // before our return.
     simt::sync_warp(mask);
     if (mine == pages_type::none) {
       pages.count(tbuddy_count::failures);
@@ -277,8 +281,8 @@ class tbuddy {
     return pages.own(mine, order, block_owner::caller);
   }
 
-  /// A block of at least `order` for at most `wanted` blocks of it; only if there is none of
-  /// `order` itself, none.
+  /// A block of order `order` or larger, of at most `wanted` blocks of `order`. None only if there
+  /// is no block of `order` itself.
   WARPHEAP_DEVICE static u32 take_for(pages_type const& pages, u32 order, u32 wanted) {
     supply_type const supply{pages};
     if (supply.is_known_empty(order)) return supply_type::none;
@@ -294,14 +298,15 @@ class tbuddy {
 
   WARPHEAP_COLD static void release(pages_type pages, u32 node) { supply_type{pages}.release(node); }
 
-  /// Gives back the blocks of the lanes of `mask`, those that make up a larger one as that. All
-  /// lanes of the mask call.
+  /// Gives back the blocks of the lanes of `mask`. Blocks that together form a larger one are given
+  /// back as that one. All lanes of the mask call.
   WARPHEAP_COLD static void destroy_together(pages_type pages, u32 mask, u32 node) {
-    // Who gives back a block for others releases only what this ordered: their last writes to it.
+    // A lane that gives back a block for others releases only what this barrier ordered: their last
+    // writes to it.
     simt::sync_warp(mask);
     bool mine = true;  // to be given back by us
     for (u32 merged = mask & (mask - 1); merged != 0;) {
-      // Nodes have 31 bits; who is done is alone.
+      // Nodes have 31 bits, so a lane that is done matches no other.
       u32 const both = simt::match_any(mask, mine ? node / 2 : ~simt::lane_id());
       bool const merges = mine && popcount(both) == 2;
       if (merges) {
@@ -311,8 +316,8 @@ class tbuddy {
       merged = simt::ballot(mask, merges);
     }
     if (mine) supply_type{pages}.release(node);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
-    // them, must be served.
+    // No lane returns before the blocks are back: its next request must be served even if the heap
+    // is otherwise full.
     simt::sync_warp(mask);
   }
 

@@ -1,14 +1,14 @@
-// The whole allocator of Gelado and Garland: sizes are rounded up to a power of two; what fits a
-// bin of UAlloc comes from there, what is larger from TBuddy, and UAlloc's chunks are blocks of
-// TBuddy. Blocks of TBuddy lie at multiples of 4 KiB and those of UAlloc never do, so free sees by
-// the address alone whose a block is, without a table. (TBuddy's pages may be of 2 KiB; then free
-// looks at the table of chunks for addresses at multiples of that.)
+// The whole allocator of Gelado and Garland. Sizes are rounded up to a power of two. Blocks that
+// fit a bin come from UAlloc, larger ones from TBuddy, and UAlloc's chunks are blocks of TBuddy.
+// Blocks of TBuddy lie at multiples of 4 KiB and those of UAlloc never do, so free sees by the
+// address alone which of the two a block belongs to, without a table. (TBuddy's pages may be of 2
+// KiB; then free looks at the table of chunks for addresses at odd multiples of that.)
 //
-// Memory moves between the two: an empty chunk goes back and is merged, and before anybody is told
-// that there is none, what arenas keep empty is brought back for either.
+// Memory moves between the two. An empty chunk goes back to TBuddy and is merged. Before any
+// request fails, the empty bins and chunks that arenas keep are brought back for either.
 //
-// Cost: half of what sizes that are no power of two leave unused; of a bin of 4 KiB one block above
-// 128 bytes.
+// Cost: up to half of a block is unused if the size is no power of two; a bin of 4 KiB with blocks
+// above 128 bytes loses one of them to its header.
 // Source: Gelado and Garland 2019, section 4: docs/design/throughput.md says what differs.
 #pragma once
 
@@ -29,7 +29,7 @@ namespace creation {}  // namespace creation
 
 namespace bins {
 
-/// TBuddy's blocks of one order, as chunks. Its handle lies among the table's words.
+/// A supply of chunks: TBuddy's blocks of one order. TBuddy's handle lies among the table's words.
 template <class Layout, class Buddy>
 class buddy_chunks {
   static_assert(sizeof(Buddy) <= 64 && __is_trivially_copyable(Buddy));
@@ -41,9 +41,9 @@ class buddy_chunks {
   WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_kept(memory); }
   WARPHEAP_DEVICE u64 chunks_available() const { return buddy().available_slots(table_.chunk().bytes()); }
 
-  /// There is nothing to open: TBuddy makes itself ready.
+  /// Nothing to do: TBuddy initializes itself.
   WARPHEAP_DEVICE void open() const {}
-  /// Before anybody else.
+  /// Stores the handle, before any other use of the supply.
   WARPHEAP_DEVICE void keep(Buddy const& buddy) const { *at() = buddy; }
   WARPHEAP_DEVICE Buddy buddy() const { return *at(); }
 
@@ -101,7 +101,7 @@ class throughput {
     return small().create(group_by(simt::active_mask(), small().key_of(size_class)), size_class);
   }
 
-  /// The same at a multiple of `alignment`, a power of two.
+  /// As create(), at a multiple of `alignment`, a power of two.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
     size_t const both = bytes > alignment ? bytes : alignment;
@@ -111,7 +111,8 @@ class throughput {
     return aligned ? create(bytes) : create_large_aligned(table_.far(), alignment, bytes);
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
+  /// mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= layout::largest_bytes;
     u32 const together = simt::ballot(mask, fits);
@@ -120,15 +121,15 @@ class throughput {
     return small().create(group_by(together, small().key_of(size_class)), size_class);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
-  /// is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
+  /// block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     if (!may_be_large(memory)) return small().destroy(memory);
     destroy_large(memory);
   }
 
-  /// Bytes of the live block at `memory`; 0 if it is none.
+  /// Bytes of the live block at `memory`; 0 if there is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     return may_be_large(memory) ? large_.usable_size(memory) : small().usable_size(memory);
   }
@@ -154,7 +155,7 @@ class throughput {
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: its pages, their metadata, and room to align
-  /// them. Throws std::invalid_argument if that is not one chunk.
+  /// them. Throws std::invalid_argument if that is less than one chunk.
   static size_t required_bytes(size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     return large_type::required_bytes(pool_bytes) + table_type::words_bytes(planned.chunks, planned.arenas) + alignment;
@@ -182,7 +183,8 @@ class throughput {
   size_t pool_bytes() const { return large_.pool_bytes(); }
   size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
 
-  /// Containers are pieces of the pool as large as chunks, be they chunks or not.
+  /// A slab, in these counts, is a piece of the pool as large as a chunk, whether it is a chunk or
+  /// not.
   heap_statistics statistics() const {
     bins::bin_snapshot<layout> const seen{table_};
     heap_statistics counted{.pool_bytes = pool_bytes(), .metadata_bytes = metadata_bytes(), .slabs = table_.chunks()};
@@ -241,7 +243,7 @@ class throughput {
                                 " bytes are less than the smallest chunk"};
   }
 
-  /// Visits the blocks that callers hold: those in a chunk in place of the chunk.
+  /// Visits the blocks that callers hold; in place of a chunk, the blocks in it.
   template <class Visitor>
   void for_each_live(bins::bin_snapshot<layout> const& seen, Visitor visit) const {
     large_.for_each_live([&](void* memory, size_t bytes) {
@@ -255,7 +257,7 @@ class throughput {
 
   WARPHEAP_DEVICE small_type small() const { return small_type{table_}; }
 
-  /// Whether `memory` is no block of a bin.
+  /// Whether `memory` may be a block of TBuddy: it is no block of a bin.
   WARPHEAP_DEVICE bool may_be_large(void const* memory) const {
     u64 const address = reinterpret_cast<u64>(memory);
     return address % bins::page_bytes == 0 || (address % large_page_bytes == 0 && !lies_in_chunk(table_, memory));
@@ -265,8 +267,9 @@ class throughput {
   template <class Table>
   WARPHEAP_DEVICE static bool lies_in_chunk(Table const& table, void const* memory) {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
-    // A read-modify-write reads the newest: the pointer may have come by a shuffle or relaxed.
-    // relaxed: of a block that is somebody's it stays as it was when he got it.
+    // A read-modify-write returns the newest value: the pointer may have come by a shuffle or a
+    // relaxed store. relaxed: while a block is live, the entry stays as it was when the block's
+    // owner got it.
     return offset < table.pool_bytes() &&
            table.arena_of_chunk(static_cast<u32>(offset >> table.chunk().log2)).fetch_or(0, order::relaxed) != 0;
   }
@@ -284,8 +287,8 @@ class throughput {
     return nullptr;
   }
 
-  /// The certain answer for blocks of TBuddy: nullptr only if there is none, no chunk is empty, and
-  /// none becomes so meanwhile.
+  /// The search that makes nullptr exact for blocks of TBuddy: there is none, no chunk is empty,
+  /// and none becomes so meanwhile.
   WARPHEAP_COLD static void* create_large_slowly(far_type table, u32 order) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table.words()) + order);
     u32 waiting = group.mask;
@@ -294,7 +297,7 @@ class throughput {
       large_search search{};
       if (rest.leads) search.begin(table);
       search = {broadcast(rest, search.watched), broadcast(rest, search.state)};
-      // What the leader saw come back is every lane's.
+      // Every lane sees what the leader saw come back.
       simt::sync_warp(waiting);
       if (search.state == large_search::certified) return refuse(table);
       void* const memory = supply_type{table}.buddy().create_warp(waiting, u64{large_page_bytes} << order);
@@ -306,7 +309,7 @@ class throughput {
     }
   }
 
-  /// The same for one lane, at a multiple of `alignment`.
+  /// As create_large_slowly(), for one lane, at a multiple of `alignment`.
   WARPHEAP_COLD static void* create_large_aligned(far_type table, size_t alignment, size_t bytes) {
     supply_type const supply{table};
     if (large_type::order_for(bytes) > supply.buddy().top_order()) return refuse(table);
@@ -322,8 +325,8 @@ class throughput {
     }
   }
 
-  /// One turn of the certain answer, by one lane: empty chunks are brought back, then TBuddy is
-  /// asked, and nothing changed.
+  /// One round of that search, by one lane: begin() brings empty chunks back, the caller asks
+  /// TBuddy, and ends() says whether nothing changed meanwhile.
   struct large_search {
     enum : u32 { certified, sure, unsure };
 
@@ -332,7 +335,8 @@ class throughput {
 
     WARPHEAP_DEVICE void begin(far_type const& table) {
       auto const watch = table.pages_watch();
-      // acquire: pairs with the release in ends(). An unwatched word is even, and no certificate.
+      // acquire: pairs with the release in ends(). An unwatched word is even, so it equals no
+      // certificate.
       watched = table.pages_certificate().load(order::acquire);
       state = certified;
       if (watched != 0 && watched == watch.look()) return;
@@ -341,28 +345,31 @@ class throughput {
     }
     WARPHEAP_DEVICE bool ends(far_type const& table) const {
       if (state != sure || !table.pages_watch().unchanged(watched)) return false;
-      // release: what we saw happens before whoever relies on it; pairs with the acquire in
-      // begin().
+      // release: a thread that relies on the certificate knows what we saw; pairs with the acquire
+      // in begin().
       table.pages_certificate().store(watched, order::release);
       return true;
     }
   };
 
-  /// Gives a block of TBuddy back, and tells who searches for pages.
+  /// Gives a block of TBuddy back, and tells threads that search for pages.
   WARPHEAP_DEVICE void destroy_large(void* memory) const {
     if (!large_.try_destroy(memory)) return count_misuse(table_.far(), memory);
     lane_group const group = group_by(simt::active_mask(), small().key_of(0));
     simt::sync_warp(group.mask);
     if (group.leads) {
-      // W1: a search visits every arena's word before it asks TBuddy. acquire, release: as there.
+      // ualloc W1: a search visits every arena's word before it asks TBuddy. acquire, release:
+      // ualloc W1 needs
+      // both.
       table_.room(table_.my_arena()).fetch_add(0, order::acq_rel);
       table_.pages_watch().room_appeared();
     }
-    // Nobody returns before it is known that there is room.
+    // No lane returns before it is known that there is room.
     simt::sync_warp(group.mask);
   }
 
-  /// Counts a pointer that is no live block of TBuddy: what lies in a chunk never was a caller's.
+  /// Counts a pointer that is no live block of TBuddy. One that lies in a chunk never was a
+  /// caller's.
   WARPHEAP_COLD static void count_misuse(far_type table, void const* memory) {
     if (lies_in_chunk(table, memory)) table.count(bins::bin_count::foreign_frees, 1);
     else supply_type{table}.buddy().count_misuse(memory);

@@ -1,6 +1,6 @@
 // The allocator that is there already: CUDA's device-side malloc on a GPU, the C library's on the
-// host backend. The first thing to compare with. CUDA's heap has one size a process, fixed when the
-// first kernel that uses it runs.
+// host backend. It is the first to compare others with. CUDA's heap has one size for a process,
+// fixed when the first kernel that uses it runs.
 #pragma once
 
 #include "../../platform/simt.hpp"
@@ -16,7 +16,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Device-side malloc and free of the toolkit. Misuse is undefined, as there.
+/// Device-side malloc and free of the toolkit, whose misuse is undefined.
 class toolkit {
  public:
   /// Blocks lie in the toolkit's heap, wherever that is, and not in a reserve pool.
@@ -25,7 +25,7 @@ class toolkit {
   static constexpr char const* name = "toolkit";
   static constexpr allocator_traits traits{.alignment = 16};
 
-  /// nullptr for 0 bytes, where C leaves it open, and for more than an object may have.
+  /// nullptr for 0 bytes, which C leaves open, and for more bytes than an object may have.
   WARPHEAP_DEVICE void* create(size_t bytes) const { return bytes - 1 < ~size_t{0} / 2 ? ::malloc(bytes) : nullptr; }
   WARPHEAP_DEVICE void destroy(void* memory) const { ::free(memory); }
 

@@ -1,14 +1,14 @@
-// UAlloc: an arena for each multiprocessor, cut from large chunks into bins of 4 KiB, each of which
-// serves one size. Blocks are counted before they are looked for: a bulk semaphore of a class says
-// that there are some, or who is to make a bin; the bin is then found in a list that is walked
-// without a lock. Its blocks never lie at multiples of 4 KiB, so that an allocator which has larger
-// ones that always do can tell them apart.
+// UAlloc: an arena for each multiprocessor, which cuts large chunks into bins of 4 KiB. Each bin
+// serves one size. Blocks are counted before they are looked for: a class's bulk semaphore says
+// that there are some, or which caller is to make a bin. The bin is then found in a list that is
+// walked without a lock. Blocks never lie at multiples of 4 KiB, so an allocator whose larger
+// blocks always do can tell the two apart.
 //
-// Here alone, over a set of chunks that fills the pool; what is larger than its largest class is
-// refused. `throughput` has the same bins over TBuddy's chunks.
+// This policy is UAlloc alone, over a set of chunks that fills the pool; it refuses what is larger
+// than its largest class. `throughput` has the same bins over TBuddy's chunks.
 //
-// Cost: a semaphore, a list and a bitmap operation a warp, and two on the reader count of the list;
-// 128 bytes of a bin of 4 KiB, which blocks above 128 bytes round up to one block.
+// Cost: one operation each on a semaphore, a list and a bitmap for a warp, and two on the list's
+// reader count. A bin of 4 KiB loses 128 bytes, which blocks above 128 bytes round up to one block.
 // Source: Gelado and Garland 2019, section 4.2: docs/design/ualloc.md says what differs.
 #pragma once
 
@@ -27,8 +27,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. `Layout` and
-/// `Steps` are for tests, which break them.
+/// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. Tests replace
+/// `Layout` and `Steps` with faulty ones.
 template <ualloc_config Config = ualloc_config{}, class Layout = bins::layout<Config>,
           class Steps = bins::careful_steps>
 class ualloc {
@@ -39,8 +39,8 @@ class ualloc {
  public:
   static constexpr char const* name = "ualloc";
   static constexpr ualloc_config config = Config;
-  // Wide bins' blocks lie at multiples of 128, whatever is asked for. Sizes are rounded up to a
-  // power of two, so what holds for those holds for multiples.
+  // Wide bins' blocks lie at multiples of 128, whatever size is asked for. Sizes are rounded up to
+  // a power of two, so the limit for those is also the limit for multiples.
   static constexpr size_t aligned_up_to = Config.wide_bins ? 128 : Layout::self_aligned_up_to;
   static constexpr allocator_traits traits{.alignment = Config.least_bytes,
                                            .self_aligned_up_to = aligned_up_to,
@@ -61,15 +61,16 @@ class ualloc {
     return allocator().create(group_by(simt::active_mask(), allocator().key_of(size_class)), size_class);
   }
 
-  /// The same at a multiple of `alignment`, a power of two; what blocks are not aligned to is
-  /// refused.
+  /// As create(), at a multiple of `alignment`, a power of two. An alignment that blocks do not
+  /// have is refused.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     size_t const both = bytes > alignment ? bytes : alignment;
     if (bytes == 0 || both <= Layout::self_aligned_up_to) return create(bytes == 0 ? 0 : both);
     return alignment <= bins::header_bytes ? create(bytes) : refuse();
   }
 
-  /// The same for all lanes of `mask` at once, each with its own size. All call with the same mask.
+  /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
+  /// mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= Layout::largest_bytes;
     u32 const together = simt::ballot(mask, fits);
@@ -78,17 +79,17 @@ class ualloc {
     return allocator().create(group_by(together, allocator().key_of(size_class)), size_class);
   }
 
-  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; what is no live block
-  /// is counted and ignored.
+  /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
+  /// block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (memory) allocator().destroy(memory);
   }
 
-  /// Bytes of the live block at `memory`; 0 if it is none.
+  /// Bytes of the live block at `memory`; 0 if there is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return allocator().usable_size(memory); }
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-  /// Whether `memory` lies in the pool, be it a block or not.
+  /// Whether `memory` lies in the pool, in a block or not.
   WARPHEAP_DEVICE bool contains(void const* memory) const {
     return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < table_.pool_bytes();
   }
@@ -109,7 +110,7 @@ class ualloc {
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: its chunks, their metadata, and room to align
-  /// them. Throws std::invalid_argument if that is not one chunk.
+  /// them. Throws std::invalid_argument if that is less than one chunk.
   static size_t required_bytes(size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     return planned.pool_bytes() + metadata_bytes(planned) + bins::page_bytes;

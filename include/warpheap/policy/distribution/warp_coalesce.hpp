@@ -1,10 +1,10 @@
-// The small requests of a warp as one: a leader asks the creation policy for the sum of what the
-// lanes that are together want, and each lane gets a part. One request in place of thirty-two; the
-// block comes back when its last part is freed.
+// The small requests of a warp as one. A leader asks the creation policy for the sum of what the
+// lanes that are together want, and each lane gets a part. That is one request in place of
+// thirty-two; the block goes back when its last part is freed.
 //
-// Cost: 16 bytes a part, a few ballots a call, one atomic a warp and block to free; and memory that
-// waits, because a part that is freed serves nobody until its neighbours are. Any creation policy
-// will do, with any divergence: who asks together need not free together.
+// Cost: 16 bytes a part, a few ballots a call, one atomic a warp and block to free; and idle
+// memory, because a freed part serves no request until its neighbours are freed too. Any creation
+// policy will do, with any divergence: lanes that ask together need not free together.
 // Sources: XMalloc (Huang et al. 2010) after Eckert 2014, chapter 4 ("XMallocSIMD");
 // docs/design/warp_coalesce.md.
 #pragma once
@@ -20,8 +20,8 @@ namespace distribution {
 
 /// Tuning of warp_coalesce.
 struct warp_coalesce_config {
-  /// No combined block is larger, and only requests that fit 32 times with their headers are
-  /// combined: a multiple of 512, 1 KiB to 1 MiB.
+  /// The size of the largest combined block; a multiple of 512, 1 KiB to 1 MiB. Only requests that
+  /// fit in it 32 times with their headers are combined.
   size_t page_bytes{WARPHEAP_WARP_COALESCE_PAGE_BYTES};
 };
 
@@ -42,14 +42,14 @@ class basic_warp_coalesce {
   static constexpr char const* name = "warp_coalesce";
   static constexpr warp_coalesce_config config = Config;
   static constexpr size_t page_bytes = Config.page_bytes;
-  /// What it needs of created blocks, and keeps for parts.
+  /// The alignment that created blocks must have, and that parts have then.
   static constexpr size_t alignment = part_header::unit;
   /// The largest request that is combined.
   static constexpr size_t most_combined = page_bytes / warp_lanes - part_header::unit;
 
-  /// What is left of a creation policy's promises. A part that is freed serves nobody before its
-  /// block is, so nullptr may come while there is room in parts; a second free is ignored while the
-  /// memory was not handed out again, not counted.
+  /// What is left of a creation policy's promises. A freed part serves no request before its block
+  /// is freed, so nullptr may come while there is room in parts. A second free is ignored, and not
+  /// counted, as long as the memory was not handed out again.
   template <class Traits>
   WARPHEAP_HOST_DEVICE static constexpr Traits leaves(Traits promised) {
     Traits left = promised;
@@ -64,14 +64,14 @@ class basic_warp_coalesce {
     return left;
   }
 
-  /// What this lane asks the creation policy for: for all that are here, for itself, or 0 if
-  /// another lane asks for it.
+  /// Bytes that this lane asks the creation policy for: for all lanes that are here, for itself, or
+  /// 0 if another lane asks for it.
   WARPHEAP_DEVICE size_t collect(size_t bytes) {
     return collect(bytes, [](u32 company) { return company; });
   }
 
-  /// The same where not all lanes may ask together: `same_heap(mask)` is those of `mask` that may
-  /// with this one.
+  /// Collects where not all lanes may ask together: `same_heap(mask)` is those of `mask` that may
+  /// ask with this one.
   template <class SameHeap>
   WARPHEAP_DEVICE size_t collect(size_t bytes, SameHeap same_heap) {
     bytes_ = bytes;
@@ -79,7 +79,7 @@ class basic_warp_coalesce {
     return combine(same_heap(simt::active_mask()));
   }
 
-  /// The same for all lanes of `mask`, which call together.
+  /// Collects for all lanes of `mask`, which call together.
   template <class SameHeap>
   WARPHEAP_DEVICE size_t collect_warp(u32 mask, size_t bytes, SameHeap same_heap) {
     bytes_ = bytes;
@@ -88,7 +88,7 @@ class basic_warp_coalesce {
     return small ? combine(same_heap(together)) : framed_bytes(bytes);
   }
 
-  /// This lane's part of what was created, which is the leader's `memory`; nullptr if that is.
+  /// This lane's part of the created block, the leader's `memory`; nullptr if that is nullptr.
   WARPHEAP_DEVICE void* distribute(void* memory) {
     if (!combined()) return frame(memory, bytes_);
     lane_group const group = group_of(company_);
@@ -97,8 +97,8 @@ class basic_warp_coalesce {
     if (group.leads && memory)
       static_cast<part_header*>(memory)->write(units, 0, group.size - 1, 0, low_mask32(group.size));
     u8* const block = static_cast<u8*>(simt::shuffle(company_, memory, group.leader));
-    // The leader's acquire covers the others' parts: what the old owners wrote happens before
-    // theirs.
+    // The leader's acquire covers the other lanes' parts: what the old owners wrote happens before
+    // what these lanes write.
     simt::sync_warp(company_);
     if (!block) return nullptr;
     auto* const header = reinterpret_cast<part_header*>(block) + before_;
@@ -106,11 +106,11 @@ class basic_warp_coalesce {
     return header->part();
   }
 
-  /// Whether what was asked for was for several lanes.
+  /// Whether the request was for several lanes.
   WARPHEAP_DEVICE bool combined() const { return company_ != 0; }
 
-  /// What a lane asks for alone to get `bytes` bytes at a multiple of `wanted_alignment`; 0 stays
-  /// 0.
+  /// Bytes that a lane must ask for alone to get `bytes` bytes at a multiple of `wanted_alignment`;
+  /// 0 stays 0.
   WARPHEAP_HOST_DEVICE static constexpr size_t framed_bytes(size_t bytes, size_t wanted_alignment = alignment) {
     size_t const lead = wanted_alignment < alignment ? alignment : wanted_alignment;
     if (bytes == 0) return 0;
@@ -118,20 +118,20 @@ class basic_warp_coalesce {
     return possible ? units_of(bytes) * part_header::unit + lead : ~size_t{0} - part_header::unit + 1;
   }
 
-  /// The part in a block that was created for this lane alone, of framed_bytes() at that alignment;
-  /// nullptr if it is.
+  /// The part in a block `memory` of framed_bytes() at that alignment, which was created for this
+  /// lane alone; nullptr if `memory` is nullptr.
   WARPHEAP_DEVICE static void* frame(void* memory, size_t bytes, size_t wanted_alignment = alignment) {
     if (!memory) return nullptr;
     auto* const first = static_cast<part_header*>(memory);
     u32 const ahead = wanted_alignment <= alignment ? 0 : static_cast<u32>(wanted_alignment / part_header::unit - 1);
-    if (ahead != 0) first->write(ahead, 1, 0, 0, 0);  // points on
+    if (ahead != 0) first->write(ahead, 1, 0, 0, 0);  // points on to the header
     first[ahead].write(units_of(bytes), 0, 0, ahead, 1);
     return first[ahead].part();
   }
 
   /// What the creation policy gets back now that the caller frees `memory`: the block, if this was
-  /// its last part, else nullptr. So it is for what was freed already, and what starts no part. Any
-  /// lanes, converged or not.
+  /// its last part, else nullptr. It is nullptr too if `memory` was freed already or starts no
+  /// part. Any lanes, converged or not.
   WARPHEAP_DEVICE static void* release(void* memory) {
     if (!memory) return nullptr;
     part_header* const header = header_of(memory);
@@ -141,8 +141,8 @@ class basic_warp_coalesce {
     return release_together(header->created(), 1u << header->index());
   }
 
-  /// Bytes a caller may use at `memory`; 0 if that starts no live part. The 16 bytes before it can
-  /// be read.
+  /// Bytes that a caller may use at `memory`; 0 if no live part starts there. The 16 bytes before
+  /// `memory` must be readable.
   WARPHEAP_DEVICE static size_t usable_size(void const* memory) {
     part_header* const header = header_of(memory);
     return header->is_sealed_now() ? header->bytes() : 0;
@@ -167,7 +167,7 @@ class basic_warp_coalesce {
     return bytes / part_header::unit + (bytes % part_header::unit != 0);
   }
 
-  /// The lanes of `company`, all of them here, ask for one block. Each learns how many units lie
+  /// The lanes of `company`, all of which call, ask for one block. Each learns how many units lie
   /// before its header: the sum of what the lanes below want, bit by bit.
   WARPHEAP_DEVICE size_t combine(u32 company) {
     if ((company & (company - 1)) == 0) return framed_bytes(bytes_);
@@ -183,17 +183,18 @@ class basic_warp_coalesce {
     return before_ == 0 ? all * part_header::unit : 0;
   }
 
-  /// Frees parts, those of the lanes here that lie in one block by one operation.
+  /// Frees a part for each lane here; parts in the same block by one operation.
   WARPHEAP_DEVICE static void* release_together(u8* created, u32 part) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(created));
     u32 const parts = simt::reduce_or(group.mask, part);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their
-    // parts.
+    // The leader's release covers the other lanes' last writes to their parts only because they are
+    // ordered here.
     simt::sync_warp(group.mask);
     if (!group.leads) return nullptr;
     u32& live = reinterpret_cast<part_header*>(created)->live;
-    // P2. release: what the owners of these parts wrote happens before who returns the block;
-    // acquire, by whom it then happens before the next owner. Each pairs with the other.
+    // P2. release: what the owners of these parts wrote happens before the return of the block.
+    // acquire: the thread that returns the block has received the writes to all parts, which so
+    // happen before the next owner. Each pairs with the other.
     u32 const old = atomic_ref<u32>{live}.fetch_and(~parts, order::acq_rel);
     return (old & parts) != 0 && (old & ~parts) == 0 ? created : nullptr;
   }

@@ -1,10 +1,10 @@
-// A second heap for what the first has no room for: a small pool in fast memory, and a large one in
-// the host's behind it.
+// A second heap for requests that the first has no room for: for example, a small pool in fast
+// memory, and behind it a large one in the host's.
 //
-// A request goes to the first; refused there, to the second. A pointer is the first's if it lies in
-// the first's pool, else the second's. nullptr means that both refused, one after the other: in
-// neither was a suitable block free during the whole call. Each is asked once, so a refusal costs
-// two.
+// A request goes to the first heap and, if refused there, to the second. A pointer is the first's
+// if it lies in the first's pool, else the second's. nullptr means that both refused, one after the
+// other: in neither was a suitable block free during the whole call. Each is asked once, so a
+// refusal costs two.
 //
 // Cost: two comparisons to free, 40 bytes more by value. docs/design/overflow.md.
 #pragma once
@@ -18,7 +18,7 @@ namespace oom {
 
 /// Tuning of overflow_to.
 struct overflow_config {
-  /// Of a heap made with one size, how much is the second's, 1 to 15 sixteenths.
+  /// The share of the second heap where both are made with one size: 1 to 15 sixteenths.
   u32 second_sixteenths = 8;
 };
 
@@ -55,7 +55,7 @@ class overflow_to {
     left.self_aligned_up_to = lesser(first.self_aligned_up_to, second.self_aligned_up_to);
     if constexpr (requires { left.multiples_aligned_up_to; })
       left.multiples_aligned_up_to = lesser(first.multiples_aligned_up_to, second.multiples_aligned_up_to);
-    // The second may be asked without padding too, by code that has it alone.
+    // Code that has the second heap alone may ask it without padding too.
     if constexpr (requires { left.padded_aligned_up_to; })
       left.padded_aligned_up_to =
           lesser(first.padded_aligned_up_to > first.multiples_aligned_up_to ? first.padded_aligned_up_to
@@ -71,7 +71,7 @@ class overflow_to {
     return left;
   }
 
-  /// What the second has for a request that the first refused: `ask_second(second)`.
+  /// Serves a request that the first heap refused, by `ask_second(second)`.
   template <class AskSecond>
   WARPHEAP_DEVICE void* handle(AskSecond ask_second) const {
     void* const memory = ask_second(second_);
@@ -85,7 +85,7 @@ class overflow_to {
   WARPHEAP_HOST_DEVICE Second const& second() const { return second_; }
 
 #if !defined(__CUDACC_RTC__)
-  /// Of `bytes` bytes, those for the second.
+  /// Bytes that the second heap gets of `bytes`.
   static constexpr size_t second_part(size_t bytes) { return bytes / 16 * Config.second_sixteenths; }
 
   static constexpr size_t state_bytes = 128;

@@ -1,6 +1,6 @@
-// Out of memory ends the kernel, with a line that says so: for programs that cannot go on without,
-// and do not want to check. The host then gets the backend's error from its next synchronize(); on
-// a GPU the context is lost with it.
+// Out of memory ends the kernel, with a line that says so: for programs that cannot go on without
+// memory, and do not want to check for nullptr. The host then gets the backend's error from its
+// next synchronize(); on a GPU the context is lost with it.
 #pragma once
 
 #include "../../platform/simt.hpp"

@@ -40,7 +40,7 @@ class zeroed_memory {
  public:
   static constexpr char const* name = "zeroed_memory";
 
-  /// As device_memory's. The heap waits for the default stream before it is there for others.
+  /// As in device_memory, and zeroed. The heap waits for the default stream before others use it.
   void* acquire(size_t bytes) {
     void* const memory = memory_.acquire(bytes);
     backend::fill_bytes(memory, 0, bytes);

@@ -10,14 +10,14 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace reserve_pool {
 
-/// Memory that is there already, and stays when the heap goes. It outlives the heap.
+/// Memory that exists already, and that stays when the heap goes. It must outlive the heap.
 class external {
  public:
   static constexpr char const* name = "external";
 
   external(void* memory, size_t bytes) : range_{memory, bytes} {}
 
-  /// All there is; the heap takes what fits.
+  /// The whole range, of which the heap uses what fits.
   memory_range range() const { return range_; }
 
  private:

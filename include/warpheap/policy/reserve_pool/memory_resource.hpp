@@ -32,8 +32,8 @@ template <class Resource>
 concept memory_source = allocates_sync<Resource> || allocates_aligned<Resource>;
 
 /// Holds a resource, or with `Resource&` a reference to one, and one range of memory from it.
-/// Movable. The memory is reached by kernels, and by the host for a heap whose host functions are
-/// called: that is the resource's part.
+/// Movable. The resource must give memory that kernels can reach, and the host too if the heap's
+/// host functions are called.
 template <class Resource>
   requires memory_source<Resource>
 class memory_resource {
@@ -58,7 +58,7 @@ class memory_resource {
   }
 
   /// Takes `bytes` bytes and returns where they start. Called once. A std::bad_alloc of the
-  /// resource becomes out_of_memory; what else it throws passes.
+  /// resource becomes out_of_memory; its other exceptions pass.
   void* acquire(size_t bytes) {
     try {
       if constexpr (allocates_sync<Resource>) memory_ = resource_.allocate_sync(bytes, alignment);

@@ -1,4 +1,4 @@
-// No pool at all: the size of the heap that CUDA's own device-side malloc has. For
+// No pool at all: it sets the size of the heap of CUDA's own device-side malloc. For
 // creation::toolkit, and for nothing else.
 // Source: Eckert 2014, chapter 4 ("CudaSetLimits").
 #pragma once
@@ -10,8 +10,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace reserve_pool {
 
-/// Raises the process's limit, and leaves it there: a heap that kernels have used has the size that
-/// it has. On the host backend, where the C library grows as it needs, it reserves nothing.
+/// Raises the process's limit, and leaves it there: the size of a heap that kernels have used
+/// cannot change. On the host backend, where the C library grows as it needs, it reserves nothing.
 class toolkit_limit {
  public:
   static constexpr char const* name = "toolkit_limit";

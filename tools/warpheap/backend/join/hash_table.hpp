@@ -1,7 +1,8 @@
-// A hash table a partition, all of them in three arrays: tuples in chains, a chain a bucket.
+// A hash table for each partition, all of them in three arrays: tuples in chains, a chain a bucket.
 //
-// A partition of n tuples has as many buckets as the next power of two from n on. That is less than
-// 2n, or 1 of one tuple, so its buckets may start at twice its first tuple, and no scan says where.
+// A partition of n tuples has as many buckets as the least power of two that is n or more. That is
+// less than 2n, or 1 if n is 1. So its buckets may start at twice its first tuple, and no scan is
+// needed to place them.
 //
 // H1  links are tuple + 1; 0 ends a chain. So zeroed memory is a table of empty buckets.
 // H2  all tuples of a bucket are in its chain, each once: an insertion is one exchange of the
@@ -21,7 +22,7 @@ struct hash_table_view {
   u32* buckets;
   u32* next;
 
-  /// The bucket of a key; of an empty partition there is none.
+  /// The bucket of a key. An empty partition has none.
   WARPHEAP_DEVICE u32* bucket_of(u32 key) const {
     u32 const hash = hash_of(key), partition = partition_of(hash, bits);
     u32 const begin = first[partition], size = first[partition + 1] - begin;
@@ -37,7 +38,7 @@ struct hash_table_view {
   }
 };
 
-/// Kernel: every tuple into its bucket's chain.
+/// Kernel: puts every tuple into its bucket's chain.
 struct insert_tuples {
   WARPHEAP_DEVICE void operator()(hash_table_view table) const {
     u64 const i = global_thread_index();

@@ -1,6 +1,6 @@
-// One join with one source of pages: both tables cut, hash tables built, probed, the result
-// compared with what it must be, its pages freed; as often as asked, after a round that does not
-// count.
+// One join with one source of pages. Both tables are cut, hash tables are built and probed, the
+// result is compared with the expected one, and its pages are freed. This is repeated as often as
+// asked, after a round that does not count.
 #pragma once
 
 #include <numeric>
@@ -74,7 +74,7 @@ class job {
     watch_.mark();
     auto const laps = watch_.laps();
     check(failures[0]);
-    if (!sound() && !join_.failures) return;  // pages with two owners are not to be freed
+    if (!sound() && !join_.failures) return;  // pages with two owners must not be freed
     if (sound() && is_last && settings_.take_rows) give_rows(chains_, slots(), settings_.take_rows);
     auto const freeing = stopwatch_.microseconds([&] {
       launch(thread_each(chains_.size()), free_chains{}, pages_.ref(), chains_.data(), chains_.size(), slots());
@@ -95,7 +95,7 @@ class job {
            settings_.page_bytes, chains_.data(), failures);
   }
 
-  /// What the kernel wrote, against what it should have.
+  /// Compares what the kernel wrote with the expected result.
   void check(u64 failures) {
     held_ = 0;
     found_ = {};
@@ -121,7 +121,7 @@ class job {
       note("the result's tuples are not those that it should have: checksums differ");
   }
 
-  /// The first fault is the one to tell.
+  /// Keeps the first fault.
   void note(std::string const& fault) {
     if (join_.fault.empty()) join_.fault = fault;
   }

@@ -1,13 +1,14 @@
 // The output of a join: pages, each a block of a heap, in a chain for every warp that probes, or
-// every lane. Its first page is taken with the first match, and another when one is full; so who
-// knows nothing of the size of a result writes it in one pass.
+// every lane. Its first page is taken with the first match, and another when one is full. So one
+// pass writes a result whose size is not known beforehand.
 //
-//   page   | link to the page taken before, u64 | keys | build payloads | probe payloads |   u32 each, `slots` of them
+//   page   | link to the page taken before, u64 | keys | build payloads | probe payloads |
+//                                                 u32 each, `slots` of them
 //
-// O1  of a chain's pages only the head, which was taken last, may have slots that are free:
-//     chain.used are not.
-// O2  a page belongs to the warp or lane that took it until the kernel ends; then anybody may read
-//     or free it.
+// O1  Of a chain's pages only the head, which was taken last, may have free slots: those from
+//     chain.used on.
+// O2  A page belongs to the warp or lane that took it until the kernel ends; then any thread may
+//     read or free it.
 #pragma once
 
 #include "../join_tuple.hpp"
@@ -44,8 +45,8 @@ struct chain {
   u32 used;  ///< slots of the head
 };
 
-/// The memory of a page; nullptr, counted, if there is none. A call: what registers malloc takes
-/// are not those of the loop that probes.
+/// The memory of a page; nullptr, counted, if there is none. A call that is not inlined, so that
+/// malloc's registers are not added to those of the loop that probes.
 template <class Heap>
 WARPHEAP_COLD u8* page_memory(Heap heap, u64 bytes, u64* failures) {
   auto* const memory = static_cast<u8*>(heap.malloc(bytes));
@@ -69,7 +70,7 @@ class growing_chain {
     if (memory) page{memory, here_.slots}.link() = reinterpret_cast<u64>(here_.memory);
     return memory;
   }
-  /// Puts it at the head. O1: the page before is full.
+  /// Puts the page at the head. O1: the page before is full.
   WARPHEAP_DEVICE void add_page(u8* memory) {
     here_.memory = memory;
     used_ = 0;
@@ -83,7 +84,7 @@ class growing_chain {
     here_.build(slot) = build;
     here_.probe(slot) = probe;
   }
-  /// So many slots are not free any more.
+  /// Marks the next `slots` free slots as used.
   WARPHEAP_DEVICE void use(u32 slots) { used_ += slots; }
 
   WARPHEAP_DEVICE chain written() const { return {reinterpret_cast<u64>(here_.memory), pages_, here_ ? used_ : 0}; }
@@ -95,9 +96,9 @@ class growing_chain {
   u32 pages_ = 0;
 };
 
-/// What a warp's lanes found goes to one chain, and lane 0 takes its pages. All lanes hold the
-/// same, and all call write(): it is given the lanes that have a tuple, and false if there was no
-/// page for one of them.
+/// Writes what a warp's lanes found to one chain, whose pages lane 0 takes. All lanes hold the same
+/// state, and all call write(). It is given the lanes that have a tuple, and returns false if there
+/// was no page for one of them.
 class warp_writer {
  public:
   static constexpr u32 lanes_a_chain = warp_lanes;
@@ -125,8 +126,8 @@ class warp_writer {
   WARPHEAP_DEVICE bool take_page(Heap heap, u64* failures) {
     u8* memory = nullptr;
     if (simt::lane_id() == 0) memory = chain_.new_page(heap, failures);
-    // What was done with the memory before it was freed happens before what the other lanes write
-    // there: malloc orders it for lane 0, and this for all.
+    // The last owner's accesses to this memory, before its free, happen before what the other lanes
+    // write there: malloc orders them for lane 0, and this for all lanes.
     simt::sync_warp(full_mask);
     memory = simt::shuffle(full_mask, memory, 0);
     if (memory) chain_.add_page(memory);
@@ -136,8 +137,8 @@ class warp_writer {
   growing_chain chain_;
 };
 
-/// What a lane found goes to a chain of its own: those whose page is full call malloc together, and
-/// pages stay emptier. As above, all lanes call write().
+/// Writes what a lane found to a chain of its own. Lanes whose page is full call malloc together,
+/// and pages stay emptier. As above, all lanes call write().
 class lane_writer {
  public:
   static constexpr u32 lanes_a_chain = 1;

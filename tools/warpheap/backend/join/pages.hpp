@@ -20,18 +20,18 @@ class heap_pages {
   Allocator ref() const { return heap_.ref(); }
   /// Before a join.
   void prepare() {}
-  /// What is wrong once everything was freed.
+  /// What is wrong after everything was freed.
   std::string fault() const { return bench::fault_of_emptied(heap_); }
 
  private:
   basic_heap<Allocator> heap_;
 };
 
-/// Who adds to the counter of an array of pages.
+/// Whether each lane adds to the counter of an array of pages, or one lane for its warp.
 enum class page_counting { by_lane, by_warp };
 
-/// What a kernel holds of an array of pages: a heap of one size that never frees. All atomics are
-/// on one address: one for each page, or one for the lanes of a warp that are here.
+/// A kernel's view of an array of pages: a heap of one size that never frees. All atomics are on
+/// one address: one for each page, or one for the active lanes of a warp.
 template <page_counting Counting>
 struct page_array {
   u8* memory;
@@ -47,13 +47,13 @@ struct page_array {
 
  private:
   WARPHEAP_DEVICE u64 next() const {
-    // relaxed: the number is ours alone, and the memory was nobody's before.
+    // relaxed: the number is ours alone, and the memory had no owner before.
     if constexpr (Counting == page_counting::by_lane) return atomic_ref<u64>{*taken}.fetch_add(1, order::relaxed);
     else return aggregated_fetch_add(group_of(simt::active_mask()), *taken);
   }
 };
 
-/// The baseline of Pham et al. 2022: direct output. Nothing is ever given back.
+/// The baseline of Pham et al. 2022: direct output. No page is ever given back.
 template <page_counting Counting>
 class direct_pages {
  public:

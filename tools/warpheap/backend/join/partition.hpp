@@ -1,7 +1,7 @@
 // A table cut into partitions by the upper bits of its keys' hashes: count, scan, scatter. Tuples
 // of a partition then lie together, so that a warp's lanes probe the same few buckets. Their order
-// in there is that of the atomics, and nothing depends on it. Lanes with tuples of one partition
-// add together, so a key that most tuples have costs no more than others.
+// within the partition is that of the atomics, and nothing depends on it. Lanes with tuples of one
+// partition add together, so a key that most tuples have costs no more than others.
 #pragma once
 
 #include "tables.hpp"
@@ -12,7 +12,7 @@ inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u32 most_partition_bits = 16;
 
-/// Kernel: tuples of each partition.
+/// Kernel: counts the tuples of each partition.
 struct count_tuples {
   WARPHEAP_DEVICE void operator()(table_view table, u32 bits, u32* counts) const {
     u64 const i = global_thread_index();
@@ -26,8 +26,8 @@ struct count_tuples {
   }
 };
 
-/// Kernel of one thread block: where each partition starts, twice, and where the last one ends.
-/// `sums` has room for a number a warp.
+/// Kernel of one thread block: writes where each partition starts, twice, and where the last one
+/// ends. `sums` has room for a number a warp.
 struct scan_partitions {
   WARPHEAP_DEVICE void operator()(u32 const* counts, u32* first, u32* cursors, u32 partitions, u32* sums) const {
     u32 const each = (partitions + simt::block_dim() - 1) / simt::block_dim();
@@ -59,7 +59,7 @@ struct scan_partitions {
   }
 };
 
-/// Kernel: tuples to their partitions.
+/// Kernel: copies the tuples to their partitions.
 struct scatter_tuples {
   WARPHEAP_DEVICE void operator()(table_view from, table_view to, u32 bits, u32* cursors) const {
     u64 const i = global_thread_index();

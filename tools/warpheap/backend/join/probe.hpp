@@ -1,12 +1,12 @@
-// The kernel that this is all about: every lane looks up one probe tuple, and every pair found goes
-// to an output page.
+// The kernel that `warpheap join` measures: every lane looks up one probe tuple, and every pair
+// found goes to an output page.
 //
-// Lanes walk their chains apart up to their next match, and then the warp writes the matches of all
-// its lanes together. A lane that has no more matches stays, with nothing to write, until none has:
-// so all lanes are there whenever a page is taken.
+// Each lane walks its chain alone up to its next match, and then the warp writes the matches of all
+// its lanes together. A lane without more matches stays, with nothing to write, until no lane has
+// any. So all lanes are there whenever a page is taken.
 //
-// Source: the join of Pham et al. 2022, section 5.2.3. Differs: a warp has a page, and not what a
-// thread block gathered in shared memory; hash tables are in device memory.
+// Source: the join of Pham et al. 2022, section 5.2.3. Differs: each warp fills a page of its own,
+// and thread blocks gather nothing in shared memory; hash tables are in device memory.
 #pragma once
 
 #include "hash_table.hpp"
@@ -37,8 +37,8 @@ struct probe_tuples {
       if (!output.write(heap, failures, found, key, partner, payload)) break;
       if (link) link = table.next[link - 1];
     }
-    // The lanes of a chain all know it, and its first lane says it; of the grid's last warps not
-    // all have one.
+    // All lanes of a chain know it, and its first lane stores it. The grid's last warps may have no
+    // chain.
     if (mine && i % Writer::lanes_a_chain == 0) chains[i / Writer::lanes_a_chain] = output.written();
   }
 };

@@ -7,8 +7,8 @@
 namespace warpheap::tool::join {
 inline namespace WARPHEAP_BACKEND {
 
-/// Where rows [first, first + size) of the result go. Rows are numbered along the chains, and in
-/// each from its head.
+/// Where rows [first, first + size) of the result go. Rows are numbered along the chains, and
+/// within each chain from its head.
 struct row_window {
   u64 first, size;
   u32* keys;
@@ -16,8 +16,8 @@ struct row_window {
   u32* probe_payloads;
 };
 
-/// Kernel: thread i copies what chain i has of a window. `numbers[i]` is the number of its first
-/// row.
+/// Kernel: thread i copies the rows of chain i that are in the window. `numbers[i]` is the number
+/// of its first row.
 struct copy_rows {
   WARPHEAP_DEVICE void operator()(chain const* chains, u64 const* numbers, u64 count, u32 slots, row_window to) const {
     u64 const i = global_thread_index();

@@ -1,8 +1,8 @@
-// The tables of a join in device memory, and the hash that cuts them into partitions and these into
-// buckets.
+// The tables of a join in device memory, and the hash that cuts tables into partitions and
+// partitions into buckets.
 //
 // A hash of 32 bits is a bijection of the keys. Its upper bits choose the partition, its lower bits
-// the bucket in there, so neither choice says anything about the other.
+// the bucket in the partition, so the two choices are independent.
 #pragma once
 
 #include "../../../../bench/measure.hpp"
@@ -12,12 +12,12 @@
 namespace warpheap::tool::join {
 inline namespace WARPHEAP_BACKEND {
 
-/// Threads of a thread block, and thread blocks that a multiprocessor has room for whatever
-/// registers the allocator wants.
+/// Threads of a thread block, and thread blocks that fit on a multiprocessor, whatever registers
+/// the allocator needs.
 inline constexpr u32 block_threads = 128, resident_thread_blocks = 8;
 
-/// The shape of a grid in which each tuple, or whatever there are so many of, has a thread. Its
-/// warps are whole.
+/// The shape of a grid with a thread for each of `count` tuples or other items. Its warps are
+/// whole.
 inline launch_shape thread_each(u64 count) { return shape_for(count, block_threads); }
 
 WARPHEAP_HOST_DEVICE constexpr u32 hash_of(u32 key) { return mix32(key); }
@@ -33,7 +33,7 @@ struct table_view {
 /// A table in device memory.
 class device_table {
  public:
-  /// Of no contents yet.
+  /// A table without contents yet.
   explicit device_table(u64 tuples) : keys_(tuples), payloads_(tuples) {}
   explicit device_table(join_table const& table) : keys_{table.keys}, payloads_{table.payloads} {}
 

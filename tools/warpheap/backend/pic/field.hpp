@@ -1,7 +1,7 @@
-// From charge to force on the periodic plane, by Fourier transforms on the device: the potential is
+// From charge to force on the periodic plane, by Fourier transforms on the device. The potential is
 // the exact solution of the five-point Laplace equation, the field its difference over two cells.
-// Stockham's form of the transform: each pass reads one array and writes the other, in order, so
-// nothing has to be reversed. Double precision; a plane is small beside its particles.
+// The transform has Stockham's form: each pass reads one array and writes the other, in order, so
+// no reversal is needed. Double precision; a plane is small beside its particles.
 #pragma once
 
 #include <cmath>
@@ -16,8 +16,8 @@ struct complex {
   double real, imaginary;
 };
 
-/// Kernel: charges as complex numbers. The mean goes in the transform, as if ions that do not move
-/// made up for it.
+/// Kernel: charges as complex numbers. The transform drops their mean, as if ions that do not move
+/// balanced it.
 struct to_complex {
   double unit;  ///< charge of a whole particle's weight
 
@@ -27,7 +27,7 @@ struct to_complex {
   }
 };
 
-/// Kernel: one pass along one side, a thread a pair.
+/// Kernel: one pass along one side, with a thread for each pair.
 struct transform_pass {
   u32 side_log2;     ///< of the transform's length
   u32 stride;        ///< from one element to the next
@@ -39,7 +39,7 @@ struct transform_pass {
     u32 const thread = static_cast<u32>(global_thread_index());
     if (thread >= pairs) return;
     u32 const half = 1u << (side_log2 - 1), done = 1u << pass;
-    // Threads in a row read what lies in a row.
+    // Neighbouring threads read neighbouring elements.
     u32 const pair = stride == 1 ? thread % half : thread / stride, row = stride == 1 ? thread / half : thread % stride;
     u32 const low = pair & (done - 1), start = row * next_row;
     complex const root = roots[low << (side_log2 - 1 - pass)];
@@ -53,8 +53,8 @@ struct transform_pass {
   }
 };
 
-/// Kernel: the transformed charge divided by the Laplace operator's eigenvalues, and by what two
-/// transforms multiply by.
+/// Kernel: divides the transformed charge by the Laplace operator's eigenvalues, and by the factor
+/// of two transforms.
 struct divide_by_laplace {
   WARPHEAP_DEVICE void operator()(complex* values, double const* eigen_x, double const* eigen_y, plane space) const {
     u64 const i = global_thread_index();
@@ -106,7 +106,7 @@ class field_solver {
 
   vector const* field() const { return field_.data(); }
 
-  /// Puts the field of the particles where they are now on the default stream.
+  /// Puts kernels on the default stream that compute the field of the particles where they are now.
   void solve(list_table const& table) {
     ::warpheap::backend::fill_bytes(charge_.data(), 0, charge_.size_bytes());
     launch(warp_each(table.size()), deposit_charge{}, table, charge_.data());
@@ -119,8 +119,7 @@ class field_solver {
     potential_ = from;
   }
 
-  /// What is stored in the field that was solved last; a cell's particles together have a mass of
-  /// 1.
+  /// The energy of the field that was solved last; a cell's particles together have a mass of 1.
   double energy() const {
     device_buffer<u64> const twice(1);
     launch(shape_for(space_.cells()), sum_field_energy{unit_}, potential_, charge_.data(), space_.cells(),

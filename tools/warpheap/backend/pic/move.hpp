@@ -1,16 +1,16 @@
 // The part of a step that allocates: particles that left their super cell go to the list of another
 // one. Two kernels, one warp a list in each; in between, the lists have holes.
 //
-//   leave   each particle outside of its list's super cell claims the next slot of those who arrive
-//           there; who claims the first slot of a frame allocates the frame and links it, and the
-//           others wait for the link
-//   settle  the frames of those who arrived are appended to the list, the last particles fill the
-//           holes, and the frames that are then empty are freed
+//   leave   each particle outside of its list's super cell claims the next arrival slot of its new
+//           super cell; the lane that claims the first slot of a frame allocates the frame and
+//           links it, and the other lanes wait for the link
+//   settle  the frames of the arrivals are appended to the list, the last particles fill the holes,
+//           and the frames that are then empty are freed
 //
-// In a frame's link, and in `arrivals`: 0 nobody has linked the next frame yet; `no_memory` there
-// was none; else its address. A lane waits only for a lane that claimed an earlier slot, and so is
-// running. Without memory a particle stays where it is, counted, and tries again in the next step;
-// positions do not depend on lists, so nothing else changes.
+// Values of a frame's link, and of `arrivals`: 0, the next frame is not linked yet; `no_memory`,
+// there was no memory for it; else its address. A lane waits only for a lane that claimed an
+// earlier slot, which is therefore running. Without memory a particle stays where it is, counted,
+// and tries again in the next step; positions do not depend on lists, so nothing else changes.
 #pragma once
 
 #include "particles.hpp"
@@ -22,7 +22,7 @@ inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u64 no_memory = 1;
 
-/// What lanes of the kernels that allocate did: one in a kernel, or all since a run began.
+/// Counts of the kernels that allocate: of one lane in a kernel, or of all since a run began.
 template <class Count>
 struct move_counts {
   Count mallocs = 0, frees = 0;
@@ -34,8 +34,8 @@ struct move_counts {
 using move_tally = move_counts<u32>;
 using move_totals = move_counts<u64>;
 
-/// One of the totals whose sum is the whole, 128 bytes from the next: were there one for all warps,
-/// the step would wait for its counters.
+/// One of the partial totals, 128 bytes from the next. With one total for all warps, the step would
+/// wait for its counters.
 struct tally_slot {
   move_totals part;
   u64 padding[11];
@@ -53,8 +53,8 @@ WARPHEAP_DEVICE inline void add(tally_slot* slots, move_tally const& part) {
   add(total.stranded, part.stranded);
 }
 
-/// The memory of a frame, its link 0; or nullptr. A call: what registers malloc takes are not those
-/// of the loop over particles.
+/// The memory of a frame, its link 0; or nullptr. A call that is not inlined, so that malloc's
+/// registers are not added to those of the loop over particles.
 template <class Heap>
 WARPHEAP_COLD u8* frame_memory(Heap heap, u32 bytes) {
   auto* const memory = static_cast<u8*>(heap.malloc(bytes));
@@ -69,7 +69,7 @@ WARPHEAP_DEVICE frame new_frame(Heap const& heap, list_table const& table, move_
   return made;
 }
 
-/// Kernel: the particles of species `which` that are outside of their super cell leave.
+/// Kernel: particles of species `which` that are outside of their super cell leave its list.
 struct leave_super_cells {
   static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
 
@@ -103,8 +103,8 @@ struct leave_super_cells {
   }
 
  private:
-  /// Moves a particle to a slot among those who arrive at `list`; false if there is no memory. The
-  /// lanes of the group arrive there together.
+  /// Moves a particle to an arrival slot of `list`; false if there is no memory. The lanes of the
+  /// group move particles there together.
   template <class Heap>
   WARPHEAP_DEVICE static bool arrive(Heap const& heap, list_table const& table, particle_list& list,
                                      lane_group const& group, frame const& from, u32 slot, move_tally& tally) {
@@ -116,8 +116,8 @@ struct leave_super_cells {
     return true;
   }
 
-  /// Frame number `number` of those who arrive; makes it if that is our part. No frame if there is
-  /// no memory.
+  /// Frame number `number` of the arrivals. Makes the frame if `makes`, else waits for its link. No
+  /// frame if there is no memory.
   template <class Heap>
   WARPHEAP_DEVICE static frame frame_of(Heap const& heap, list_table const& table, particle_list& list, u32 number,
                                         bool makes, move_tally& tally) {
@@ -129,7 +129,7 @@ struct leave_super_cells {
     }
     if (makes) {
       frame const made = new_frame(heap, table, tally);
-      // release: the frame's link is 0 before anybody reads it; pairs with the acquire in
+      // release: the frame's link is 0 before any lane reads it; pairs with the acquire in
       // wait_for_link().
       atomic_ref<u64>{*link}.exchange(made ? reinterpret_cast<u64>(made.memory) : no_memory, order::release);
       return made;
@@ -148,7 +148,7 @@ struct leave_super_cells {
   }
 };
 
-/// Kernel: the lists of species `which` are packed again.
+/// Kernel: packs the lists of species `which` again.
 struct settle_super_cells {
   static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
 
@@ -160,7 +160,7 @@ struct settle_super_cells {
     if (list.left == 0 && list.arrived == 0) return;
     combined const all{list, table.slots};
     fill_holes(all);
-    simt::sync_warp(full_mask);  // all have moved what they move before frames go
+    simt::sync_warp(full_mask);  // every lane has moved its particles before frames are freed
     if (simt::lane_id() != 0) return;
     move_tally tally;
     free_rest(heap, all, tally);
@@ -169,13 +169,13 @@ struct settle_super_cells {
   }
 
  private:
-  /// The list's frames and, behind them, those of who arrived, as one row of places: place p is
-  /// slot p % slots of frame p / slots.
+  /// The list's frames and, behind them, those of the arrivals, as one sequence of places: place p
+  /// is slot p % slots of frame p / slots.
   struct combined {
     frame first;
     u32 old_count;  ///< places that may have a particle in the list's own frames
-    u32 arrivals;   ///< place of the first who arrived
-    u32 end;        ///< behind the last who arrived
+    u32 arrivals;   ///< place of the first arrival
+    u32 end;        ///< behind the last arrival
     u32 size;       ///< particles
 
     WARPHEAP_DEVICE combined(particle_list& list, u32 slots) : first{list.first(slots)}, old_count{list.count} {
@@ -183,7 +183,7 @@ struct settle_super_cells {
       u64* last = &list.head;
       for (u32 i = 0; i < own_frames; ++i) last = reinterpret_cast<u64*>(*last);
       u64 const came = list.arrivals == no_memory ? 0 : list.arrivals;
-      simt::sync_warp(full_mask);  // all have read the links
+      simt::sync_warp(full_mask);  // all lanes have read the links
       if (simt::lane_id() == 0) *last = came;
       if (own_frames == 0) first.memory = reinterpret_cast<u8*>(came);
       u32 frames = 0;
@@ -240,8 +240,8 @@ struct settle_super_cells {
         looked = true;
         holes = look_for_holes();
       }
-      // A place is looked at once: what was a hole then does not tell whether it has been filled
-      // since.
+      // A place is looked at once: a place that was a hole then may have been filled since, and
+      // looking again would not tell.
       u32 const pairs = popcount(holes) < popcount(movers) ? popcount(holes) : popcount(movers);
       if (lane < pairs)
         to.here.set((to.base + nth_bit(holes, lane)) % all.slots(),
@@ -255,7 +255,7 @@ struct settle_super_cells {
     return count == popcount(mask) ? 0 : mask & ~low_mask32(nth_bit(mask, count));
   }
 
-  /// Frees the frames that no particle is left in. One lane.
+  /// Frees the frames that no particle is left in. One lane calls.
   template <class Heap>
   WARPHEAP_DEVICE static void free_rest(Heap const& heap, combined const& all, move_tally& tally) {
     frame here = all.first, last{nullptr, all.slots()};

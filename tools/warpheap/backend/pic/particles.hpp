@@ -2,14 +2,16 @@
 // cells; each species has a list of frames for each super cell, as in PIConGPU. A frame is one
 // block of the heap:
 //
-//   | next | x, y of every slot | vx, vy | id |      one array after the other, so that a warp reads 128 bytes in a row
+//   | next | x, y of every slot | vx, vy | id |
 //
-// Between steps all frames of a list are full but the last. A warp has a list to itself, a lane a
-// slot.
+// The arrays lie one after the other, so that a warp reads 128 bytes in a row.
 //
-// A position is 32 bits a coordinate, as a part of the plane: its highest bits are the cell, going
-// over the edge is overflow, and nothing that is computed from it depends on who computes it. So
-// runs agree bit for bit, whatever the allocator and the schedule.
+// Between steps all frames of a list are full but the last. Each list has a warp to itself, and
+// each slot a lane.
+//
+// A position is 32 bits a coordinate, as a part of the plane. Its highest bits are the cell, and
+// crossing the edge is overflow. Nothing that is computed from it depends on the lane that computes
+// it. So runs agree bit for bit, whatever the allocator and the schedule.
 #pragma once
 
 #include "warpheap/heap/allocator.hpp"
@@ -46,7 +48,7 @@ struct plane {
   }
 };
 
-/// A frame of `slots` slots; view of one block of the heap.
+/// A frame of `slots` slots; a view of one block of the heap.
 struct frame {
   u8* memory = nullptr;
   u32 slots = 0;
@@ -54,7 +56,7 @@ struct frame {
   static constexpr u32 header_bytes = 16;
   static constexpr u32 slot_bytes = sizeof(particle);
 
-  /// Slots of a block of `bytes` bytes, whole warps.
+  /// Slots of a block of `bytes` bytes: a multiple of a warp's lanes.
   WARPHEAP_HOST_DEVICE static constexpr u32 slots_in(u64 bytes) {
     return bytes < header_bytes ? 0 : static_cast<u32>((bytes - header_bytes) / slot_bytes) / warp_lanes * warp_lanes;
   }
@@ -85,16 +87,16 @@ struct frame {
 /// The particles of one species in one super cell, and those that arrive there during a step.
 struct particle_list {
   u64 head = 0;      ///< first frame's address
-  u64 arrivals = 0;  ///< first frame of those who arrive
-  u32 count = 0;     ///< slots in use, those included that were left in this step
+  u64 arrivals = 0;  ///< first frame of the arrivals
+  u32 count = 0;     ///< slots in use, including those that particles left in this step
   u32 left = 0;      ///< particles that left in this step
-  u32 arrived = 0;   ///< slots promised to those who arrive
+  u32 arrived = 0;   ///< slots that arrivals have claimed
   u32 unused = 0;
 
   WARPHEAP_DEVICE frame first(u32 slots) const { return {reinterpret_cast<u8*>(head), slots}; }
 };
 
-/// What all kernels take: the lists of all species, [species][super cell].
+/// An argument of all kernels: the lists of all species, [species][super cell].
 struct list_table {
   particle_list* lists;
   plane space;
@@ -108,8 +110,9 @@ struct list_table {
 
 /// The shape of a grid in which each list has a warp, and the calling warp's number there.
 inline constexpr u32 list_threads = 128;
-/// Thread blocks that a multiprocessor has room for, whatever registers the allocator wants: most
-/// of a kernel's work is not the allocator's, and must have as many warps with one as with another.
+/// Thread blocks that fit on a multiprocessor, whatever registers the allocator needs. Most of a
+/// kernel's work is not the allocator's, and must have as many warps with one allocator as with
+/// another.
 inline constexpr u32 list_blocks = 8;
 inline launch_shape warp_each(u32 lists) { return shape_for(u64{lists} * warp_lanes, list_threads); }
 WARPHEAP_DEVICE inline u32 warp_of_grid() { return static_cast<u32>(global_thread_index() / warp_lanes); }

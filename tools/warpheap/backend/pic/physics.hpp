@@ -1,11 +1,11 @@
-// What particles and field do to each other, and no word of allocation: all of it runs the same
-// code whatever allocator the frames come from.
+// What particles and field do to each other, without any allocation: the code is the same whatever
+// allocator the frames come from.
 //
 // Units: a cell's side is 1, the plasma frequency of all species together is 1, and charge over
-// mass is -1. A particle's weights on the four nodes around it are whole parts of 2^20 that add up
-// to 2^20, so charge is conserved exactly, sums of weights do not depend on their order, and the
-// same weights that give a node its charge give the particle the node's force: no particle acts on
-// itself, and momentum is conserved to rounding. Sums of energies are fixed point too.
+// mass is -1. A particle's weights on the four nodes around it are integer parts of 2^20 that add
+// up to 2^20. So charge is conserved exactly, and sums of weights do not depend on their order. The
+// weights that give a node its charge also give the particle the node's force, so no particle acts
+// on itself, and momentum is conserved to rounding. Sums of energies are fixed point too.
 // Source: Hockney and Eastwood, Computer Simulation Using Particles, 1988: cloud in cell, and
 // leap-frog.
 #pragma once
@@ -21,7 +21,7 @@ inline constexpr float time_step = 0.2f;
 inline constexpr float drift =
     1.5f;  ///< cells in a unit of time, along x; species in turn to the right and to the left
 inline constexpr float spread = 0.3f;  ///< of velocities around the drift, standard deviation
-/// cells in a step: beyond this a run is lost, and numbers stay numbers
+/// cells in a step: beyond this a run is lost, and the limit keeps numbers from becoming NaN
 inline constexpr float fastest = 64.0f;
 
 struct vector {
@@ -69,16 +69,16 @@ struct deposit_charge {
   }
 };
 
-/// How a particle goes on: velocity by the force for a time, then position by the velocity.
+/// How a particle moves on: velocity by the force for a time, then position by the velocity.
 struct leap_frog {
   WARPHEAP_DEVICE static vector accelerate(vector velocity, vector field, float time) {
     return {velocity.x - field.x * time, velocity.y - field.y * time};
   }
 };
 
-/// Cells as a part of a side of 2^log2 cells.
+/// `cells` as a part of a side of 2^log2 cells.
 WARPHEAP_DEVICE inline u32 as_position(float cells, u32 log2) {
-  // What is no number is not greater.
+  // NaN fails both comparisons.
   cells = cells > fastest ? fastest : cells > -fastest ? cells : -fastest;
   float const parts = cells * static_cast<float>(1u << (32 - log2));
   return static_cast<u32>(static_cast<i64>(parts + (parts < 0 ? -0.5f : 0.5f)));
@@ -103,12 +103,12 @@ struct push_particles {
   }
 };
 
-/// Sums over all particles, whatever their order. Numbers modulo 2^64.
+/// Sums over all particles that do not depend on their order. Numbers modulo 2^64.
 struct particle_sums {
   u64 particles = 0;
-  u64 ids = 0;        ///< of mixed ids: two sets of ids that differ are not likely to have the same
+  u64 ids = 0;        ///< of mixed ids: two different sets of ids are unlikely to have the same
   u64 state = 0;      ///< of mixed positions, velocities and ids
-  u64 wild = 0;       ///< particles too fast, or with a velocity that is no number
+  u64 wild = 0;       ///< particles too fast, or with a velocity that is NaN
   u64 misplaced = 0;  ///< particles in the list of another super cell
   u64 twice_energy = 0, momentum_x = 0, momentum_y = 0;  ///< of masses 1, in parts of 2^-24
 };

@@ -1,6 +1,6 @@
-// The particles at the start: so many of each species in every cell, at random places, species in
-// turn drifting to the right and to the left. Two streams through each other are unstable: their
-// energy goes into waves, and particles bunch.
+// The particles at the start: the same number of each species in every cell, at random places.
+// Species drift in turn to the right and to the left. Two streams through each other are unstable:
+// their energy goes into waves, and particles bunch.
 #pragma once
 
 #include "move.hpp"
@@ -9,14 +9,14 @@
 namespace warpheap::tool::pic {
 inline namespace WARPHEAP_BACKEND {
 
-/// Kernel: particles of species `which` in the lists of all super cells. What finds no memory is
-/// stranded.
+/// Kernel: puts the particles of species `which` into the lists of all super cells. A particle
+/// without memory is stranded.
 struct populate {
   static constexpr u32 most_threads = list_threads, resident_blocks = list_blocks;
 
   u64 seed;
   u32 each;         ///< particles of a cell
-  bool both_sides;  ///< every second particle drifts to the other side: one species alone
+  bool both_sides;  ///< every second particle drifts the other way: there is only one species
 
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, list_table table, u32 which, tally_slot* total) const {
@@ -65,7 +65,7 @@ struct populate {
     return {at_x, at_y, across, bell(random), id};
   }
 
-  /// About normally distributed: four uniform numbers together.
+  /// About normally distributed: the sum of four uniform numbers.
   WARPHEAP_DEVICE static float bell(random_sequence& random) {
     u32 sum = 0;
     for (u32 i = 0; i < 4; ++i) sum += random.next() >> 10;

@@ -1,6 +1,6 @@
-// One run of `warpheap pic` with one allocator: particles made, steps timed, everything compared
-// with the start, all frames freed. The order of a step: push (by the field), move (leave and
-// settle: what allocates), solve (the new field).
+// One run of `warpheap pic` with one allocator: particles are made, steps timed, everything is
+// compared with the start, and all frames are freed. The order of a step: push (by the field), move
+// (leave and settle: the part that allocates), solve (the new field).
 //
 // A ring_buffer belongs to one species, as in PIConGPU, and gets an equal part of the pool; other
 // allocators serve all species from one heap.
@@ -23,8 +23,8 @@ inline constexpr bool splits_the_pool = false;
 template <creation::ring_buffer_config Config>
 inline constexpr bool splits_the_pool<creation::ring_buffer<Config>> = true;
 
-/// What conserved quantities may change by in a run: energy as a part of itself, momentum of what
-/// the drift is worth.
+/// How much conserved quantities may change in a run: energy relative to itself, momentum relative
+/// to that of the drift.
 inline constexpr double energy_tolerance = 0.02, momentum_tolerance = 1e-3;
 
 template <class Allocator, class Pusher = leap_frog>
@@ -122,7 +122,7 @@ class simulation {
     move_.times_us.push_back(laps[1]);
   }
 
-  /// What all kernels did since the run began.
+  /// Totals of all kernels since the run began.
   move_totals tally() const {
     move_totals all;
     for (auto const& [part, padding] : tallies_.to_host()) {
@@ -139,14 +139,14 @@ class simulation {
     launch(warp_each(table().size()), push_particles<Pusher>{kick, glide}, table(), solver_.field());
   }
 
-  /// A kernel that allocates, with a warp a super cell.
+  /// Launches a kernel that allocates, with a warp for each super cell.
   template <class Kernel>
   void for_each_species(Kernel kernel) {
     for (u32 species = 0; species < settings_.species; ++species)
       launch(warp_each(space_.super_cells()), kernel, heap_of(species), table(), species, tallies_.data());
   }
 
-  /// The same with a thread a super cell.
+  /// Launches a kernel that allocates, with a thread for each super cell.
   template <class Kernel>
   void for_each_species_super_cell(Kernel kernel) {
     for (u32 species = 0; species < settings_.species; ++species)
@@ -191,7 +191,7 @@ class simulation {
     else if (after.sums.misplaced)
       note(std::to_string(after.sums.misplaced) + " particles are not in the list of their super cell");
     if (after.sums.wild) note(std::to_string(after.sums.wild) + " particles are faster than any should be");
-    // Not >=: what is no number is an error.
+    // Not >=: NaN is an error.
     if (double const error = std::abs(after.energy / before.energy - 1); !(error < energy_tolerance))
       note("energy changed by a part of " + std::to_string(error) + ", more than " + std::to_string(energy_tolerance));
     if (double const error = momentum_error(before, after); !(error < momentum_tolerance))
@@ -201,7 +201,7 @@ class simulation {
     state_ = after.sums.state;
   }
 
-  /// The heaps' own counts, where they have them, against ours.
+  /// Compares the heaps' own counts, where they have them, with ours.
   void compare_with_heaps() {
     if constexpr (requires { heaps_.front().statistics(); }) {
       auto const now = tally();
@@ -213,7 +213,7 @@ class simulation {
     }
   }
 
-  /// The first fault is the one to tell.
+  /// Keeps the first fault.
   void note(std::string const& fault) {
     if (step_.fault.empty()) step_.fault = fault;
   }

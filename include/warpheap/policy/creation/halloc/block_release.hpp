@@ -1,9 +1,9 @@
-// How blocks of chunks are known by their address, and given back: those of a warp that lie in one
-// word by one operation.
+// How blocks of chunks are found by their address and given back. One operation gives back all
+// blocks of a warp that lie in one word.
 //
-// A free is one compare-exchange of the word that the block was seen in, so it clears a whole live
-// block or nothing (C2, C5): the chunks that it then subtracts are those that it cleared, whoever
-// freed the block before, at the same moment, or frees it later.
+// A free is one compare-exchange of the word in which it saw the block, so it clears a whole live
+// block or nothing (C2, C5). It then subtracts exactly the chunks that it cleared, even if another
+// thread freed the block before or at the same moment, or frees it later.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -11,7 +11,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 
-/// Where a pointer leads in a slab with chunks of a kind.
+/// The chunk at an address, in a slab with chunks of one kind.
 struct block_address {
   u32 slab;
   u32 word;   ///< of the slab
@@ -33,9 +33,9 @@ class block_release {
     return {slab, chunk / word_chunks, 1u << chunk % word_chunks, kind};
   }
 
-  /// The word of a chunk, by a read-modify-write, which reads the newest.
+  /// The newest value of a chunk's word, by a read-modify-write.
   WARPHEAP_DEVICE u64 newest_word(block_address const& at) const {
-    // relaxed: bits alone; what they stand for is the caller's, or he does not use it.
+    // relaxed: bits alone; the caller owns what they stand for, or does not use it.
     return table_.word(at.slab, at.word).fetch_or(0, order::relaxed);
   }
 
@@ -45,28 +45,27 @@ class block_release {
     u32 const company = simt::active_mask();
     u64 const record = u64{at.slab} * table_.geometry().record_bytes();
     // Words are 8 bytes, so a kind fits beside their address: lanes that were told different kinds
-    // do not go together.
+    // are in different groups.
     lane_group const group =
         group_by(company, reinterpret_cast<u64>(table_.metadata()) + record + 8 * at.word + at.kind);
     u32 const starts = union_of_groups(company, group, at.start);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their
-    // blocks.
+    // This puts the other lanes' last writes to their blocks before the leader's release.
     simt::sync_warp(company);
     u32 freed = 0;
     if (group.leads) freed = release(at, starts);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
-    // them, must be served.
+    // No lane returns before the blocks are back: it must be served if it asks next, even if the
+    // heap is full but for them.
     simt::sync_warp(company);
     freed = simt::shuffle(company, freed, group.leader);
     return popcount(freed) == group.size || is_ours(group.mask, at.start, freed);
   }
 
-  /// Gives the live blocks back that start at `starts` in one word; returns where they started. Any
+  /// Gives back the live blocks that start at `starts` in one word; returns where they started. Any
   /// lane alone.
   WARPHEAP_DEVICE u32 release(block_address const& at, u32 starts) const {
     atomic_ref<u64> const place = table_.word(at.slab, at.word);
-    // relaxed: a hint, which may be old if the pointer came by a shuffle or relaxed; the exchange
-    // checks it.
+    // relaxed: a hint, which may be stale if the pointer came by a shuffle or a relaxed operation;
+    // the exchange checks it.
     u64 now = place.load(order::relaxed);
     bool subtracted = false;
     for (;;) {
@@ -83,21 +82,21 @@ class block_release {
       // the acquire in take_blocks().
       if (!place.compare_exchange(now, without_blocks(now, chunks), order::release, order::relaxed)) continue;
       Table::steps::linger_in_free();
-      // A1: what was really cleared is subtracted.
+      // A1: exactly what was cleared is subtracted.
       if (Table::steps::clears_first) table_.subtract(at.slab, popcount(chunks));
       return live;
     }
   }
 
  private:
-  /// eights / 3: chunks of 24 bytes in so many eights.
+  /// eights / 3: this many times 8 bytes, in chunks of 24 bytes.
   WARPHEAP_DEVICE static u32 third(u32 eights) {
     constexpr fast_divider by_three{3};
     return by_three.quotient(eights);
   }
 
-  /// Whether our block is among those that were freed for `mask`, and no lower lane's too. All
-  /// lanes of the mask call.
+  /// Whether our block is among those that were freed for `mask`, and no lower lane named it too.
+  /// All lanes of the mask call.
   WARPHEAP_COLD static bool is_ours(u32 mask, u32 start, u32 freed) {
     bool ours = (start & freed) != 0;
     for (u32 rest = mask; rest != 0; rest &= rest - 1) {

@@ -1,26 +1,27 @@
-// The last resort of lanes of one heap and size for whom no head had room: every slab is looked at
-// once, by the lanes side by side, also the busy ones, other rows' heads, and heads of other chunks
-// that are empty; then TBuddy is asked for more.
+// The last resort of lanes of one heap and size for which no head had room. The lanes look at every
+// slab once, side by side: at busy ones too, at other rows' heads, and at empty heads of other
+// kinds of chunks. Then they ask TBuddy for more.
 //
 // nullptr means that no suitable block was free during the whole call. So each place has to be seen
 // without room once. A lost race will do: what a read-modify-write found taken was taken at that
-// moment. A search goes on from where it lost, and ends however others come and go. A slab counts
-// as free also while another call moves it, from one set to another or between them and TBuddy: a
-// search waits for it (lock_unused() in slab_supply.hpp), and notices if it missed it (N3).
+// moment. A search goes on from where it lost a race, and ends whatever others take and free. A
+// slab also counts as free while another call moves it from one set to another, or between the sets
+// and TBuddy. A search waits for such a slab (lock_unused() in slab_supply.hpp), and notices if it
+// missed one (N3).
 //
-//   N1  in a slab of our chunks the words decide. Its count may be too high, by promises of calls
-//       that will not find a block or were promised too much. So a search promises itself what it
-//       sees, whatever the count says (A1 holds). A call that was promised a block and finds none
-//       gives the promise back and searches itself.
-//   N2  a slab of other chunks is in use unless its count is 0: a promise there holds the whole
+//   N1  in a slab of our kind of chunks the words decide. Its count may be too high, by promises of
+//       calls that will not find a block or were promised too much. So a search promises itself
+//       what it sees, whatever the count says (A1 holds). A call that was promised a block and
+//       finds none gives the promise back and searches itself.
+//   N2  a slab of another kind is in use unless its count is 0: a promise there holds the whole
 //       slab.
 //   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the
-//       first look, there is a second round, and the last, before the mutex is given back: no slab
-//       can pass from one side to the other meanwhile.
+//       first look, there is a second and last round before the mutex is unlocked. No slab can pass
+//       from one side to the other during that round.
 //
-// A crowd on a full heap shares searches (sync/shared_pass.hpp): a call goes by any that began
-// after it did. And a slab whose words were searched in vain keeps a note of that, so only slabs in
-// which something was freed since are read again.
+// A crowd on a full heap shares searches (sync/shared_pass.hpp): a call accepts the answer of any
+// search that began after the call did. And a slab whose words were searched in vain keeps a note
+// of that, so only slabs in which something was freed since are read again.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -30,15 +31,15 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 
-/// A search in progress: next_slab() says where to go, visit() takes what is there.
+/// A search in progress: next_slab() says where to go, visit() takes what is free there.
 template <class Table>
 class block_search {
   using supply_type = slab_supply<Table>;
   using steps = typename Table::steps;
 
  public:
-  /// A block, or nullptr: then there was none for us, and the refusal is counted. All lanes of
-  /// `mask` call, with the same heap and size.
+  /// A block for the lane, or nullptr: then there was none for it, and the refusal is counted. All
+  /// lanes of `mask` call, with the same heap and size.
   ///
   /// number  of the call, if its leader drew one before; else 0
   WARPHEAP_COLD static void* run(Table table, u32 mask, u32 size, u64 number) {
@@ -48,7 +49,7 @@ class block_search {
 
  private:
   static constexpr u32 none = slab_set::none;
-  /// slabs whose states a lane asks for before it waits for the first
+  /// slabs whose states a lane loads before it waits for the first load
   static constexpr u32 at_a_time = 4;
 
   /// In this order. The leader has the mutex in the last two.
@@ -58,7 +59,7 @@ class block_search {
       : table_{table}, group_{group}, kind_{kind_of(size)}, length_{length_of(size)} {}
 
   WARPHEAP_DEVICE void* operator()(u64 number) {
-    // What any of us knows to have been freed, all of us find.
+    // The search finds what any of us knows to have been freed.
     simt::sync_warp(group_.mask);
     if (group_.leads) {
       number_ = number != 0 ? number : table().pass().draw();
@@ -66,8 +67,8 @@ class block_search {
       table().add_work(count::searches, 1);
     }
     start_ = broadcast(group_, supply_type::scattered(table().slabs()));
-    // The leader's acquires are everybody's: what those who go by our search knew to be free, all
-    // of us see.
+    // The leader's acquires cover all lanes: we see what was known to be free to every call that
+    // our search answers.
     simt::sync_warp(group_.mask);
     WARPHEAP_NO_UNROLL
     while (u32 const waiting = unserved()) {
@@ -82,7 +83,7 @@ class block_search {
   }
 
   WARPHEAP_DEVICE u32 size() const { return size_of(kind_, length_); }
-  /// Lanes of ours that have no block yet.
+  /// Our lanes that have no block yet.
   WARPHEAP_DEVICE u32 unserved() const { return simt::ballot(group_.mask, mine_ == nullptr); }
 
   /// A slab that may have something for us; `none` if it is certain that none has.
@@ -125,12 +126,12 @@ class block_search {
     return ahead < table().slabs() ? ahead : ahead - table().slabs();
   }
 
-  /// The next slabs of the round, some for each lane: which of them are worth a visit?
+  /// Looks at the next slabs of the round, some for each lane, and marks those worth a visit.
   WARPHEAP_DEVICE void look_at_some() {
     u32 const left = table().slabs() - seen_;
     seen_ += at_a_time * group_.size;
     slab_state now[at_a_time];
-    // relaxed: of what was freed before our call we see it, or something later.
+    // relaxed: we see what was freed before our call, or something later.
     for (u32 i = 0; i < at_a_time && i * group_.size + group_.rank < left; ++i) now[i] = table().load(in_turn(i));
     for (u32 i = 0; i < at_a_time && i * group_.size + group_.rank < left; ++i)
       worth_ |= u32{is_worth_a_visit(in_turn(i), now[i])} << i;
@@ -144,8 +145,8 @@ class block_search {
     return now.unused() || (now.serves(kind_) && !table().is_noted_full(slab, now, length_));
   }
 
-  /// Tries to get the mutex, with which TBuddy may be asked. Meanwhile our row may have come by a
-  /// head: the head, else `none`.
+  /// Tries to lock the mutex, with which TBuddy may be asked. If that fails and our row has got a
+  /// head with room meanwhile, returns the head; else `none`.
   WARPHEAP_DEVICE u32 lock_moving() {
     spin_mutex const moving = table().moving();
     u32 locked = 0, moved = 0, head = none;
@@ -159,18 +160,18 @@ class block_search {
       return broadcast(group_, head);
     }
     stage_ = stage::tbuddy;
-    seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();  // N3: of the second round
-    // The mutex's acquire is everybody's.
+    seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();  // N3: 0 is a second round
+    // The mutex's acquire covers all lanes.
     simt::sync_warp(group_.mask);
     return none;
   }
 
-  /// Takes what a slab has for those of us who wait. One that TBuddy brought is locked by us.
+  /// Takes blocks of a slab for the lanes that wait. A slab that TBuddy brought is locked by us.
   WARPHEAP_DEVICE void visit(u32 slab, u32 waiting) {
     WARPHEAP_NO_UNROLL
     for (;;) {
       slab_state seen;
-      u32 ours = 0;  // 1 + the blocks of it that are promised; 0 if it is in use for other chunks
+      u32 ours = 0;  // 1 + the blocks of it that are promised; 0 if it is in use for another kind
       if (group_.leads) {
         bool const locked = brought_ || supply_type{table()}.lock_unused(slab, seen);
         ours = locked ? 1 + open(slab, popcount(waiting)) : u32{seen.serves(kind_)};  // N2
@@ -178,28 +179,28 @@ class block_search {
       brought_ = false;
       ours = broadcast(group_, ours);
       if (ours == 0) break;
-      // Emptied and locked by others between two of our steps, it may be free now.
+      // Others may have emptied and locked it between two of our steps. It may be free now: again.
       if (take_from(slab, waiting, ours - 1, seen)) break;
     }
     if (!steps::goes_on && stage_ == stage::round) seen_ = worth_ = 0;
   }
 
-  /// Makes a locked slab one of ours and returns the blocks of it that are promised. One lane.
+  /// Makes a locked slab one of our kind. Returns how many of its blocks are promised. One lane.
   WARPHEAP_DEVICE u32 open(u32 slab, u32 wanted) const {
     u32 const room = capacity() >> length_, promised = wanted < room ? wanted : room;
     supply_type{table()}.publish(slab, size(), promised << length_, false);
-    table().set(Table::sparse(kind_)).add(slab);  // A7: from there to where it belongs
+    table().set(Table::sparse(kind_)).add(slab);  // A7: it goes on to where it belongs
     return promised;
   }
 
-  /// Takes blocks of a slab of our chunks for those of us who have none, from a random word on.
-  /// Gives back what is left of the `promised` blocks, or of those that it was promised in their
-  /// place (N1). False if the slab is not of our chunks any more.
+  /// Takes blocks of a slab of our kind for the lanes without one, from a random word on. Gives
+  /// back what is left of the `promised` blocks or, if there were none, of those that it promised
+  /// itself (N1). False if the slab is not of our kind any more.
   ///
-  /// waiting  the lanes that have none
-  /// before   what lock_unused() saw, if nothing is promised; the leader's
+  /// waiting  the lanes without a block
+  /// before   what lock_unused() saw, if nothing is promised; valid in the leader
   WARPHEAP_DEVICE bool take_from(u32 slab, u32 waiting, u32 promised, slab_state before) {
-    // The leader's acquires are everybody's: we see words no older than `before` (A4), and a slab
+    // The leader's acquires cover all lanes: we see words no older than `before` (A4), and a slab
     // that we locked as the others left it.
     simt::sync_warp(group_.mask);
     u32 const words = table().geometry().words(kind_), start = broadcast(group_, supply_type::scattered(words));
@@ -230,13 +231,13 @@ class block_search {
     }
     if (group_.leads && promised != 0) Table::give_back(table(), slab, promised << length_);
     if (group_.leads && !found) note_full(slab, before);
-    // The takers' acquires are everybody's: what the old owners wrote happens before our return.
+    // The takers' acquires cover all lanes: what the old owners wrote happens before our return.
     simt::sync_warp(group_.mask);
     return true;
   }
 
-  /// Promises us blocks of a slab, as many as we want, whatever its count says (N1). 0 if it is not
-  /// of our chunks any more.
+  /// Promises us `wanted` blocks of a slab, whatever its count says (N1). 0 if it is not of our
+  /// kind any more.
   WARPHEAP_DEVICE u32 promise(u32 slab, u32 wanted) const {
     u32 promised = 0;
     if (group_.leads) {
@@ -262,18 +263,18 @@ class block_search {
     return got;
   }
 
-  /// Nobody has to look at the words again as long as nobody leaves room (A4).
+  /// Notes that no thread has to look at the words again before room is left (A4).
   WARPHEAP_DEVICE void note_full(u32 slab, slab_state before) const {
-    // An empty one may have got another kind meanwhile, at the same version.
+    // A slab that was empty may have got another kind meanwhile, at the same version.
     if (!before.serves(kind_) || before.empty()) return;
-    // relaxed: whoever believes it has read a state of the same version. Of two at once one is
-    // lost, and looked at again.
+    // relaxed: a thread that believes the note has read a state of the same version. Of two notes
+    // at once one is lost, and the words are looked at again for it.
     atomic_ref<u64> const note = table().note(slab);
     note.store(before.noting_full(note.load(order::relaxed), length_), order::relaxed);
   }
 
   WARPHEAP_DEVICE u32 capacity() const { return table_.geometry().capacity(kind_); }
-  /// Nothing that follows from its sizes is kept: this is off the common path.
+  /// The table with opaque sizes, from which nothing is kept in registers: no common path is here.
   WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
 
   Table table_;
@@ -283,8 +284,8 @@ class block_search {
   stage stage_ = stage::round;
   u32 start_ = 0, seen_ = 0;  ///< a round's first slab, and how many it has seen
   u32 worth_ = 0;             ///< bit i: the lane's in_turn(i) is worth a visit
-  bool brought_ = false;      ///< the slab to visit is TBuddy's, and locked by us
-  // The leader's.
+  bool brought_ = false;      ///< the slab to visit came from TBuddy and is locked by us
+  // Valid in the leader.
   u64 number_ = 0, moves_ = 0;  ///< of the search; counted before its first look
   backoff nap_;
 };

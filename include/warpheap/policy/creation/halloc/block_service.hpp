@@ -1,10 +1,10 @@
 // How lanes that ask for one size get their blocks: from the head of their row, at the places of
-// their numbers, and if that does not do, step by step with more effort: other places of the head,
-// the next head, and a search of everything.
+// their numbers. If that fails, each step makes more effort: other places of the head, the next
+// head, and a search of everything.
 //
-// On the quick path a leader makes two additions, one to the row's word, which numbers the requests
-// and names the head, and one to the head's state, which promises the chunks; then each run of
-// places is taken by one lane for those who have a part of it.
+// On the quick path a leader makes two additions. One, to the row's word, numbers the requests and
+// names the head; the other, to the head's state, promises the chunks. Then one lane takes each run
+// of places for all the lanes that have a part of it.
 // Source: Adinetz and Pleiter 2014. Differs: the promise before the bits, runs in place of single
 // bits, bounded probes.
 #pragma once
@@ -20,22 +20,22 @@ class block_service {
   WARPHEAP_DEVICE explicit block_service(Table const& table) : table_{table} {}
 
   /// Blocks of one size for the lanes of a group. All lanes of `company` call together, each with
-  /// its group in it: collectives of many masks would be served one after the other, so the groups
-  /// talk in one.
+  /// its group in it. The groups share the collectives of `company`: collectives of many masks
+  /// would be served one after the other.
   WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size) const {
     u32 const entry = table_.my_entry(size), length = length_of(size);
-    // Read before the additions, which throw away what is cached.
+    // Read before the additions, which invalidate what is cached.
     place_rule const rule = table_.rule(entry);
     lead got{};
     if (group.leads) got = ask_head(entry, rule, size, group.size);
-    // The leader's acquire is everybody's: the slab as its maker left it.
+    // The leader's acquire covers all lanes: the slab as its maker left it.
     simt::sync_warp(company);
     u32 const where = simt::shuffle(company, got.packed(), group.leader);
     u32 const number = simt::shuffle(company, got.number, group.leader) + group.rank;
     u32 const slab = lead::slab_of(where), blocks = lead::blocks_of(where);
     bool const promised = group.rank < blocks;
 
-    // A run of places is one lane's work: the lowest of those who have a part of it.
+    // One lane takes a run of places: the lowest of the lanes that have a part of it.
     hash_probe const probe = rule.probe;
     u32 const chunk = probe.first(number) << length, in_word = chunk % word_chunks;
     bool const first =
@@ -51,7 +51,7 @@ class block_service {
       u32 seen;
       got_starts = take_blocks(table_, slab, chunk / word_chunks, starts, kind_of(size), length, seen);
     }
-    // Its acquire is the others', as well as the block's length.
+    // The acquire of that lane covers the others, which also see the length of their blocks.
     simt::sync_warp(company);
     got_starts = simt::shuffle(company, got_starts, promised ? my_first : simt::lane_id());
     bool const mine = promised && (got_starts >> in_word & 1) != 0;
@@ -73,7 +73,7 @@ class block_service {
   struct lead {
     u32 slab = 0;
     u32 blocks = 0;    ///< promised; or `refused`: there is nothing
-    u32 number = 0;    ///< of the first of us, for the hash
+    u32 number = 0;    ///< of the group's first request, for the hash
     u32 replaces = 0;  ///< the head to be replaced, + 1
 
     static constexpr u32 refused = 63, slab_bits = 26, refusal = refused << slab_bits;
@@ -88,10 +88,10 @@ class block_service {
     WARPHEAP_DEVICE static u32 blocks_of(u32 packed) { return packed >> slab_bits; }
   };
 
-  /// Numbers for `wanted` requests, and blocks of the head for as many as it has room. Any lane
-  /// alone.
+  /// Draws numbers for `wanted` requests, and promises blocks of the head to as many as it has room
+  /// for. Any lane alone.
   WARPHEAP_DEVICE lead ask_head(u32 entry, place_rule const& rule, u32 size, u32 wanted) const {
-    // relaxed: the numbers are distinct, and the head says for itself what it is.
+    // relaxed: the numbers are distinct, and the slab's state says what the head is.
     u64 const before = table_.head(entry).fetch_add(u64{wanted} << Table::head_bits, order::relaxed);
     u32 const head = Table::head_of(before), length = length_of(size);
     lead got;
@@ -109,14 +109,14 @@ class block_service {
     return got;
   }
 
-  /// The rest of serve(), for those who got nothing yet, all of `mask`; some have a promise of
-  /// `slab`.
+  /// The rest of serve(), for the lanes of `mask`, none of which has a block yet; some have a
+  /// promise of `slab`.
   WARPHEAP_COLD static void* serve_slowly(Table table, u32 mask, u32 size, u32 slab, u32 number, bool promised) {
-    u64 call = 0;  // its number, drawn by whoever led us when it was needed
+    u64 call = 0;  // its number, drawn when it is needed by the lane that leads then
     WARPHEAP_NO_UNROLL
     for (u32 in_vain = 0;;) {
       void* mine = promised ? block_service{table.afresh()}.probe(slab, size, number) : nullptr;
-      // Who has a promise and no block gives it back: in a slab of mixed lengths there may be none.
+      // A promise without a block is given back: in a slab of mixed lengths there may be no block.
       u32 const broken = popcount(simt::ballot(mask, promised && !mine));
       if (broken != 0 && group_of(mask).leads) Table::give_back(table, slab, broken << length_of(size));
       mask = simt::ballot(mask, !mine);
@@ -129,7 +129,7 @@ class block_service {
       slab = lead::slab_of(where);
       number = simt::shuffle(mask, got.number, lowest_bit(mask)) + popcount(mask & simt::lanes_below());
       promised = popcount(mask & simt::lanes_below()) < lead::blocks_of(where);
-      // The leader's acquire is everybody's.
+      // The leader's acquire covers all lanes.
       simt::sync_warp(mask);
       if (lead::blocks_of(where) == 0) return block_search<Table>::run(table, mask, size, call);
       ++in_vain;
@@ -137,8 +137,8 @@ class block_service {
   }
   static constexpr u32 most_in_vain = 3;
 
-  /// A block for who has a promise, at the places of its number; nullptr if it met none. Any lane
-  /// alone.
+  /// A block for a lane that has a promise, at the places of its number; nullptr if it met none.
+  /// Any lane alone.
   WARPHEAP_DEVICE void* probe(u32 slab, u32 size, u32 number) const {
     place_rule const rule = table_.rule(table_.my_entry(size));
     u32 const length = length_of(size), first = rule.probe.first(number);
@@ -148,7 +148,8 @@ class block_service {
       u32 const chunk = (turn == 0 ? first : rule.probe.next(first, turn)) << length, word = chunk / word_chunks;
       u32 free = look_at(table_, slab, word, rule.capacity);
       while (u32 const starts = starts_in(free, length)) {
-        // Ours if it is free, else any: those beside us in the warp would all come to the lowest.
+        // Our own place if it is free, else a scattered one: all lanes of a warp would try the
+        // lowest.
         u32 const own = starts & 1u << chunk % word_chunks;
         u32 const any = nth_bit(starts, scale_below(simt::lane_id() * 0x9e37'79b9u, popcount(starts)));
         u32 const wanted = own != 0 ? own : 1u << any;
@@ -160,8 +161,7 @@ class block_service {
         free &= ~seen;
         ++vain;
       }
-      // While hashing, a look at the slab's note now and then: it may have become known that there
-      // is no room.
+      // Now and then a look at the slab's note: a search may have found that there is no room.
       if (turn % Table::config.check_every == Table::config.check_every - 1 &&
           table_.is_noted_full(slab, table_.load(slab), length))
         break;
@@ -170,27 +170,28 @@ class block_service {
     return nullptr;
   }
 
-  /// Blocks of this row's head, or of the next one, for as many as it has room; else nothing, and
-  /// then a search must follow, or it is known that there is nothing: then the call has a number.
-  /// Any lane alone; waits for those who replace the head, for a while.
+  /// Promises blocks of this row's head, or of the next one, to as many of us as it has room for.
+  /// No blocks: a search must follow. Refused: a search that began after our call has found
+  /// nothing, and the call has a number then. Any lane alone; waits a while for threads that
+  /// replace the head.
   WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted, u64& call) const {
     u32 const entry = table_.my_entry(size), kind = kind_of(size), length = length_of(size);
     place_rule const rule = table_.rule(entry);
     backoff nap{64, 1024};
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0, naps = 0, headless = 0; turn - naps < most_turns && naps < most_naps; ++turn) {
-      // relaxed: hints, as the next one; the promise checks.
+      // relaxed: hints, both this and the next load; the promise checks them.
       bool const held = (table_.lock_of(entry).load(order::relaxed) & Table::row_lock) != 0;
       u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
-      // A row without a head found none when it looked. Somebody is about to search: that will do
-      // for us, if we called before.
+      // A row without a head found none when it looked, so a thread is about to search. Its answer
+      // will do for us, if we called before it began.
       if (head == 0) {
         if (call == 0) call = table_.pass().draw();
         if (table_.is_answered(Table::pass_for_size(size), call)) return lead::none();
       }
       if (head == 0 && naps != 0 && !held) {
-        // Who replaced it while we waited found none, and is about to search. We wait for its
-        // answer, and not in line for a try of our own.
+        // The thread that replaced the head while we waited found none, and is about to search. We
+        // wait for its answer instead of queueing for a try of our own.
         if (++headless == most_headless) return {};
         ++naps;
         nap.pause();
@@ -207,8 +208,8 @@ class block_service {
       auto const outcome = slab_supply<Table>::replace(table_, entry, head);
       if (outcome == replaced::none_found) return {};
       if (outcome != replaced::by_others) continue;
-      // Who replaces the head runs, and may have to wait for TBuddy. Not to wait for it would cost
-      // a slab a warp.
+      // The thread that replaces the head runs, and may have to wait for TBuddy. If we did not wait
+      // for it, each warp would cost a slab.
       ++naps;
       nap.pause();
       table_.add_work(count::waits, 1);

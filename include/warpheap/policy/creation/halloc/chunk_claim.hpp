@@ -1,4 +1,4 @@
-// How one lane takes chunks of a slab, of which as many as it takes were promised to it (A1).
+// How one lane takes chunks of a slab that were promised to it before (A1).
 #pragma once
 
 #include "slab_table.hpp"
@@ -17,7 +17,7 @@ WARPHEAP_DEVICE u32 look_at(Table const& table, u32 slab, u32 word, u32 capacity
   return ~taken(table.word(slab, word).load(order::relaxed)) & existing(capacity, word);
 }
 
-/// Takes the blocks of 2^length chunks that start at `starts`, as many as are free as a whole.
+/// Takes those blocks of 2^length chunks that start at `starts` and are free as a whole.
 ///
 /// seen    becomes what was taken before
 /// returns where the blocks start that are ours now (C1)
@@ -25,8 +25,9 @@ template <class Table>
 WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 starts, u32 kind, u32 length, u32& seen) {
   atomic_ref<u64> const place = table.word(slab, word);
   if (length == 0) {
-    // Blocks of one chunk need no look: what was taken is as it was (C2). acquire: what the last
-    // owners did to the chunks happens before we use them; pairs with the release in free.
+    // Blocks of one chunk need no look: to set a taken bit again changes nothing (C2). acquire:
+    // what the last owners did to the chunks happens before we use them; pairs with the release in
+    // free.
     seen = taken(place.fetch_or(with_blocks(0, starts, 0, kind), order::acquire));
     return starts & ~seen;
   }
@@ -37,8 +38,8 @@ WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 star
     u32 const got = starts_in(chunks_of(starts, length) & ~seen, length);
     if (got == 0) return 0;
     u64 const more = with_blocks(now, chunks_of(got, length), length, kind);
-    // acquire: as above. Fails only where another thread took or freed a block of the word, or we
-    // saw an old one.
+    // acquire: as above. Fails only where another thread took or freed a block of the word, or
+    // where we saw an old value.
     if (place.compare_exchange(now, more, order::acquire, order::relaxed)) return got;
   }
 }

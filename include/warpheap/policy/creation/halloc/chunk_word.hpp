@@ -3,7 +3,7 @@
 //    63             32 31              0
 //   |  joined, kind    |     taken      |
 //
-// Bit i: chunk i is taken. Bit 32 + i: and so is i + 1, by the same block.
+// Bit i: chunk i is taken. Bit 32 + i: chunks i and i + 1 are taken by the same block.
 //
 // Blocks have 8 chunks at most and lie at multiples of their length, so chunks 7, 15, 23 and 31 are
 // never joined to the next one. Their four bits name the kind of the slab's chunks instead: bit 39
@@ -21,12 +21,12 @@
 //       other kind bit. By A1 and A3 (slab_state.hpp) all words of a slab are 0 when it changes its
 //       kind.
 //
-// So one look at a word says whether a block starts at a chunk of a slab of some kind, and a
-// compare-exchange of that word frees this block or nothing, however late the free is and whatever
-// became of the slab meanwhile.
+// So one look at a word says whether a block starts at a chunk of a slab of some kind. A
+// compare-exchange of that word then frees this block or nothing, however late the free is and
+// whatever became of the slab meanwhile.
 //
-// Pure functions. Source: a bit a chunk, and blocks of several: Adinetz and Pleiter 2014. The
-// joined bits are ours.
+// Pure functions. Source: a bit a chunk, and blocks of several chunks: Adinetz and Pleiter 2014.
+// The joined bits are ours.
 #pragma once
 
 #include "sizes.hpp"
@@ -53,24 +53,24 @@ WARPHEAP_HOST_DEVICE constexpr u32 starts_in(u32 free, u32 length) {
   return free & 0x0101'0101u;
 }
 
-/// The chunks of blocks of 2^length that start at `starts`.
+/// The chunks of the blocks of 2^length chunks that start at `starts`.
 WARPHEAP_HOST_DEVICE constexpr u32 chunks_of(u32 starts, u32 length) {
   return starts * static_cast<u32>(low_mask(1u << length));
 }
 
-/// The joined bits of the blocks of 2^length that `chunks` are.
+/// The joined bits of `chunks`, which are whole blocks of 2^length chunks.
 WARPHEAP_HOST_DEVICE constexpr u64 joints_of(u32 chunks, u32 length) {
   u32 const pattern = length == 0 ? 0 : length == 1 ? 0x5555'5555u : length == 2 ? 0x7777'7777u : 0x7f7f'7f7fu;
   return u64{chunks & pattern} << 32;
 }
 
-/// Which of `starts` are where blocks of a slab of the kind start.
+/// Those of `starts` at which a block of a slab of the kind starts.
 WARPHEAP_HOST_DEVICE constexpr u32 live_starts(u64 word, u32 starts, u32 kind) {
   return kind_bits(word) == kind_bit(kind) ? starts & taken(word) & ~(joined(word) << 1) : 0;
 }
-/// The chunks of the blocks that start at `starts`, where blocks do.
+/// The chunks of the blocks that start at `starts`, if a block starts at each of them.
 WARPHEAP_HOST_DEVICE constexpr u32 chunks_at(u64 word, u32 starts) {
-  // Eight chunks at most: three doublings of what is joined.
+  // A block has eight chunks at most: three doublings along the joined bits find them all.
   u32 chunks = starts, next = joined(word) << 1;
   chunks |= next & chunks << 1;
   next &= next << 1;
@@ -79,11 +79,11 @@ WARPHEAP_HOST_DEVICE constexpr u32 chunks_at(u64 word, u32 starts) {
   return chunks | (next & chunks << 4);
 }
 
-/// The word with blocks of 2^length more, which are `chunks`, all free (C2, C5).
+/// The word with `chunks`, all free, taken as blocks of 2^length chunks (C2, C5).
 WARPHEAP_HOST_DEVICE constexpr u64 with_blocks(u64 word, u32 chunks, u32 length, u32 kind) {
   return word | chunks | joints_of(chunks, length) | kind_bit(kind);
 }
-/// The word without whole blocks, which are `chunks` (C2, C5).
+/// The word with `chunks`, which are whole blocks, freed (C2, C5).
 WARPHEAP_HOST_DEVICE constexpr u64 without_blocks(u64 word, u32 chunks) {
   u64 const left = word & ~(u64{chunks & joinable} << 32 | chunks);
   return taken(left) != 0 ? left : 0;

@@ -11,13 +11,14 @@ namespace creation {
 /// Tuning of halloc. Name the fields that differ from the defaults; a named constexpr value serves
 /// as template argument.
 struct halloc_config {
-  /// Largest slab, a power of two, 16 KiB to 8 MiB; a pool has at least 64 where it can.
+  /// Bytes of the largest slabs, a power of two, 16 KiB to 8 MiB; a pool has at least 64 slabs
+  /// where it can.
   u32 slab_bytes{WARPHEAP_HALLOC_SLAB_BYTES};
   /// A head is replaced when this many thousandths of its chunks are taken.
   u32 replace_at{WARPHEAP_HALLOC_REPLACE_AT};
-  /// A slab with more taken is busy: no head is found among the busy, but for want of others.
+  /// A slab with more taken is busy: it becomes a head only if there are no others.
   u32 busy_above{WARPHEAP_HALLOC_BUSY_ABOVE};
-  /// A slab with no more taken is sparse: it may go over to another block length.
+  /// A slab with no more taken is sparse: it may change to another block length.
   u32 sparse_up_to{WARPHEAP_HALLOC_SPARSE_UP_TO};
   /// Where in a slab blocks are looked for.
   hash_parameters hash{.run = WARPHEAP_HALLOC_HASH_RUN,
@@ -32,7 +33,8 @@ struct halloc_config {
   u32 most_rows{WARPHEAP_HALLOC_MOST_ROWS};
   /// Slabs for each head of a size, at least.
   u32 slabs_per_row{WARPHEAP_HALLOC_SLABS_PER_ROW};
-  /// Of the pool for slabs alone, fixed, as in the paper (75); 0: slabs and large blocks share it.
+  /// Percentage of the pool for slabs alone, fixed, as in the paper (75); 0: slabs and large blocks
+  /// share the pool.
   u32 split_percent{WARPHEAP_HALLOC_SPLIT_PERCENT};
   /// Counts replacements of heads, probes and searches: halloc::work().
   bool counts_work{WARPHEAP_HALLOC_COUNTS_WORK};
@@ -60,7 +62,7 @@ inline std::string describe(halloc_config const& config) {
 }
 #endif
 
-/// What halloc did that is not seen from outside.
+/// Work of halloc that cannot be seen from outside.
 struct halloc_work {
   u64 replacements = 0;  ///< heads replaced
   u64 probes = 0;        ///< places tried in vain
@@ -69,12 +71,12 @@ struct halloc_work {
   u64 word_looks = 0;    ///< of searches at words of slabs
   u64 dry_rows = 0;      ///< replacements of rows in use for which no next head was ready
   u64 waits = 0;         ///< naps of groups while others replaced their head
-  /// Cycles of who replaced a head, in all and the longest: from when it had the row to when the
-  /// row was in service again, and to when the next head was found as well.
+  /// Cycles that replacing a head took, in all and the longest. They begin when a thread has locked
+  /// the row, and end when the row is in service again, or when the next head is found as well.
   u64 replacing_cycles = 0, longest_replacing_cycles = 0, caching_cycles = 0, longest_caching_cycles = 0;
 };
 
-/// Whether every part of the allocator can work with `config`; static_assert tells which rule is
+/// Whether every part of the allocator can work with `Config`; static_assert tells which rule is
 /// broken.
 template <halloc_config Config>
 struct checked_halloc_config {

@@ -1,6 +1,5 @@
-// How a halloc heap is laid out and made ready, and a quiet one seen from the host: its words
-// copied once, then read by plain
-// code.
+// How a halloc heap is laid out and made ready, and how a quiet one is seen from the host: its
+// words are copied once, then read by plain code.
 #pragma once
 
 #include "../report.hpp"
@@ -15,7 +14,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 
-/// Kernel of one thread block: what is not zero in the words of a fresh heap.
+/// Kernel of one thread block: writes the words of a fresh heap that are not zero.
 struct fill_rows {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {
@@ -29,7 +28,7 @@ struct fill_rows {
           static_cast<u32>(limit != 0 ? limit : 1)};
     }
     if constexpr (Table::config.split_percent != 0) {
-      // Nobody else is here. relaxed: the end of the kernel orders all.
+      // relaxed: nobody else uses the heap yet, and the end of the kernel orders all.
       for (u32 slab = first; slab < geometry.slabs(); slab += stride) {
         table.state(slab).store(slab_state::of(slab_phase::free), order::relaxed);
         table.set(Table::free_slabs).add(slab);
@@ -61,12 +60,12 @@ struct halloc_plan {
     return reinterpret_cast<u8*>(align_up(end, slab_geometry::spacing));
   }
 
-  /// of a pool of slabs alone, as of TBuddy's
+  /// of a pool of slabs alone, the same as of TBuddy's pool
   static constexpr size_t start_alignment = size_t{1} << 20;
 };
 
 /// The plan of a heap of `pool_bytes` on a device of `multiprocessors`. Throws
-/// std::invalid_argument if that is no slab.
+/// std::invalid_argument unless it has 1 to max_slabs slabs and memory for large blocks.
 inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const& config, u32 multiprocessors) {
   u32 slab_log2 = pool_bytes >> 20 != 0 ? log2_floor(pool_bytes / 64) : 14;
   slab_log2 = std::clamp(slab_log2, 14u, log2_floor(config.slab_bytes));
@@ -83,7 +82,7 @@ inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const&
   return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2), large, split};
 }
 
-/// What a heap counted of its work; and makes it count anew.
+/// Reads what a heap counted of its work, and sets these counts to 0.
 template <class Table>
 class work_counts {
  public:
@@ -124,7 +123,7 @@ class halloc_snapshot {
     backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
   }
 
-  /// Containers are the pieces of the pool as large as slabs, be they slabs or not.
+  /// Every piece of the pool as large as a slab counts as one, whether it serves as one or not.
   heap_statistics statistics(u64 pool_bytes, u64 metadata_bytes) const {
     auto const pages = table_.large().statistics();
     heap_statistics counted{.pool_bytes = pool_bytes, .metadata_bytes = metadata_bytes, .slabs = geometry_.slabs()};
@@ -143,8 +142,8 @@ class halloc_snapshot {
     return counted;
   }
 
-  /// Calls visit(address, bytes) for every live block in address order, those of a slab in place of
-  /// the slab.
+  /// Calls visit(address, bytes) for every live block in address order; in place of a slab, for the
+  /// blocks of the slab.
   template <class Visitor>
   void for_each_live(Visitor visit) const {
     table_.large().for_each_live([&](void* memory, size_t bytes) {
@@ -255,8 +254,8 @@ class halloc_snapshot {
 
   bool set_has(u32 which, u32 slab) const { return slab_set::contains(set(which), slab); }
 
-  /// Whether a word says of its kind what it should (C5), and all joined bits are those of blocks
-  /// that lie as they should (C2, C3).
+  /// Whether a word names the right kind (C5), and all its joined bits are those of blocks at the
+  /// right places (C2, C3).
   static bool holds_together(u64 word, u32 kind) {
     if (taken(word) == 0) return word == 0;
     u32 seen = 0;

@@ -1,11 +1,10 @@
-// The last resort for blocks of TBuddy, which had none: what slabs keep is brought back to it
-// first, the free ones and the empty ones, be they heads or not. If TBuddy has none then, there is
-// none.
+// The last resort for blocks of which TBuddy had none: the free and the empty slabs, heads among
+// them, go back to TBuddy first. If TBuddy has none then, there is none.
 //
-// All of that is done with the mutex held (P1), so what was brought back stays at TBuddy until it
-// is asked, but for what other callers of it take. nullptr means what TBuddy's does: at one instant
-// all that it had was owned, or in the hands of a call in progress. Others wait for the mutex, and
-// need not search if this search, which began after their call, finds nothing
+// All of that is done with the mutex held (P1), so what was given back stays at TBuddy until it is
+// asked, except for what other callers of TBuddy take. nullptr means what TBuddy's does: at one
+// instant all that it had was owned, or in the hands of a call in progress. Other searches wait for
+// the mutex. They need not search if this search, which began after their call, finds nothing
 // (sync/shared_pass.hpp).
 #pragma once
 
@@ -18,11 +17,12 @@ namespace warpheap::inline WARPHEAP_BACKEND::chunks {
 template <class Table>
 class large_search {
  public:
-  /// A block of the order for each lane of `mask`, as far as there are. All lanes of the mask call,
-  /// with the same heap and order. `alignment` is more than a block's size, or 0.
+  /// A block of the order for each lane of `mask`; nullptr for lanes for which there is none. All
+  /// lanes of the mask call, with the same heap and order. `alignment` is more than a block's size,
+  /// or 0.
   WARPHEAP_COLD static void* run(Table table, u32 mask, u32 order, size_t alignment) {
     lane_group const group = group_of(mask);
-    // What any of us knows to have been freed, all of us find.
+    // The search finds what any of us knows to have been freed.
     simt::sync_warp(mask);
     u64 number = 0;
     u32 locked = 0;
@@ -31,7 +31,7 @@ class large_search {
       locked = lock(table, order, number);
     }
     if (broadcast(group, locked) == 0) return nullptr;
-    // The leader's acquires are everybody's.
+    // The leader's acquires cover all lanes.
     simt::sync_warp(mask);
     // Others may have brought back enough for us too.
     void* memory = ask(table, order, alignment);
@@ -41,7 +41,7 @@ class large_search {
       if (!memory) memory = ask(table, order, alignment);
     }
     u32 const refused = simt::ballot(mask, memory == nullptr);
-    // Before the mutex is given back: what each of us did.
+    // What each of us did comes before the mutex is unlocked.
     simt::sync_warp(mask);
     if (group.leads) {
       if (refused != 0 && alignment == 0) table.pass().publish(number, Table::pass_for_order(order));
@@ -50,8 +50,8 @@ class large_search {
     return memory;
   }
 
-  /// Brings all that is free or empty back to TBuddy, by the lanes of `group` side by side, one of
-  /// which holds the mutex (P1). All lanes of the group call.
+  /// Gives all free and empty slabs back to TBuddy. All lanes of `group` call, side by side, and
+  /// one of them holds the mutex (P1).
   WARPHEAP_DEVICE static void bring_back(Table const& table, lane_group const& group) {
     slab_supply<Table> const supply{table};
     slab_state seen;
@@ -61,8 +61,8 @@ class large_search {
   }
 
  private:
-  /// Waits for the mutex. False if another search has answered for us, which then was not for an
-  /// alignment: where there is no block, there is none at a multiple of more.
+  /// Waits for the mutex. False if another search has answered for us. Only searches without an
+  /// alignment answer: where there is no block, there is none at a larger multiple.
   WARPHEAP_DEVICE static bool lock(Table const& table, u32 order, u64 number) {
     spin_mutex const moving = table.moving();
     for (backoff nap; !table.is_answered(Table::pass_for_order(order), number); nap.pause())
@@ -70,7 +70,7 @@ class large_search {
     return false;
   }
 
-  /// TBuddy's answer. Any lane alone: who holds the mutex enters no collective of TBuddy.
+  /// TBuddy's answer. Any lane alone: a thread that holds the mutex enters no collective of TBuddy.
   WARPHEAP_DEVICE static void* ask(Table const& table, u32 order, size_t alignment) {
     return alignment != 0 ? table.large().create_aligned(alignment, size_t{4096} << order)
                           : table.large().create_order(order);

@@ -5,9 +5,9 @@
 //   chunk   16  24  16  24  16  24   16   24  256  384  256  384   256   384   256   384
 //   chunks   1   1   2   2   4   4    8    8    1    1    2    2     4     4     8     8
 //
-// One doubling after the other, with a step half way: a count of leading zeros finds a size, and no
-// request above 16 bytes wastes more than a third of its block. Blocks of an even size are aligned
-// to it, those of an odd one to a third of it.
+// Sizes double, with one more half way: a count of leading zeros finds a size, and no request above
+// 16 bytes wastes more than a third of its block. Blocks of an even size are aligned to their
+// bytes, those of an odd size to a third of them.
 // Source: Adinetz and Pleiter 2014.
 #pragma once
 
@@ -26,7 +26,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 chunk_bytes(u32 kind) { return (kind % 2 ? 24
 WARPHEAP_HOST_DEVICE constexpr u32 length_of(u32 size) { return size / 2 % 4; }
 /// The size of blocks of 2^length chunks of a kind.
 WARPHEAP_HOST_DEVICE constexpr u32 size_of(u32 kind, u32 length) { return kind / 2 * 8 + length * 2 + kind % 2; }
-/// What blocks of a size are multiples of, in a slab that starts at a multiple of it.
+/// The alignment of blocks of a size, in a slab that starts at a multiple of it.
 WARPHEAP_HOST_DEVICE constexpr u32 alignment_of(u32 size) { return (size % 2 ? 8u : 16u) << (size / 2); }
 
 /// The smallest size of at least `bytes`, in [1, largest_bytes].
@@ -35,7 +35,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 size_for(u32 bytes) {
   u32 const doubling = highest_bit(bytes - 1);
   return 2 * (doubling - 4) + (bytes <= 3u << (doubling - 1) ? 1 : 2);
 }
-/// The smallest of at least `bytes` whose blocks are aligned to `alignment`, a power of two;
+/// The smallest size of at least `bytes` whose blocks are aligned to `alignment`, a power of two;
 /// `sizes` if there is none.
 WARPHEAP_HOST_DEVICE constexpr u32 aligned_size_for(u64 alignment, u64 bytes) {
   if (bytes > largest_bytes) return sizes;

@@ -6,26 +6,26 @@
 //   |    version    |         0                         | no room |     note
 //
 //   used      chunks promised to callers, and transients: promises that are about to be given back
-//   phase     none: TBuddy's memory. free: nobody's chunks, in the set of free slabs. live. locked:
-//             one thread is at work
-//   kind      of its chunks; length: of the blocks that it was last a head for, log2 of chunks. Of
-//             a live slab
-//   head      some row takes blocks from it, or has it ready; it is in no set
-//   version   how often room was left, modulo 2^33: since nothing else counts it up, equal versions
-//             have none between them
-//   no room   bit l: a search saw no block of 2^l chunks, in a look at all words that began at this
-//             version
+//   phase     none: TBuddy's memory. free: without a chunk in use, and in the set of free slabs.
+//             live. locked: one thread is at work on it
+//   kind      of the chunks of a live slab; length: log2 of the chunks in the blocks for which it
+//             was a head last
+//   head      a row takes blocks from it, or has it ready as a next head; it is in no set
+//   version   how often room was left, modulo 2^33. Nothing else raises it, so between two looks at
+//             equal versions no room was left
+//   no room   bit l: a search that began its look at all words at this version saw no block of 2^l
+//             chunks
 //
 //   A1  used >= taken bits of the slab: chunks are promised before they are taken, and cleared
 //       before they are subtracted.
 //   A2  every subtraction raises the version, is a release, and settles what it leaves.
-//   A3  a slab is locked with used = 0 alone. By A1 and A2 no chunk of it is taken then, and no
-//       clear is on its way: the thread that locks it (acquire) has seen all of them. So it may
-//       serve another kind at once.
-//   A4  a note of the state's version is true: what was clear at the look is the part of no whole
-//       block, and what was cleared since belongs to frees that have not returned. It needs no
-//       clearing: the next subtraction outdates it (A2), and a slab that had a chunk in use at the
-//       look gets no other life before that.
+//   A3  a slab is locked only with used = 0. By A1 and A2 none of its chunks is taken then, and no
+//       clear is on its way: the thread that locks it (acquire) has seen all of them. So the slab
+//       may serve another kind at once.
+//   A4  a note of the state's version is true. The bits that were clear at the look were no whole
+//       block, and those cleared since belong to frees that have not returned. A note needs no
+//       clearing, because the next subtraction outdates it (A2). A slab that had a chunk in use at
+//       the look gets no other life before that subtraction.
 //   A5  head and length change only while the slab is live; a locked slab has none.
 //   A6  transients <= 8 chunks a resident thread, so used < 2^24.
 #pragma once
@@ -66,7 +66,8 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE static constexpr u64 live_as(u32 size) {
     return of(slab_phase::live) | u64{kind_of(size)} << kind_shift | u64{length_of(size)} << length_shift;
   }
-  /// The same slab locked: what only a live slab has is gone (A5), transients and version stay.
+  /// The state of this slab locked: what only a live slab has is cleared (A5), and transients and
+  /// version stay.
   WARPHEAP_HOST_DEVICE constexpr slab_state locked() const {
     return {(word & used_mask) | (word & ~(version_unit - 1)) | of(slab_phase::locked)};
   }
@@ -77,7 +78,7 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr bool is_full_by(u64 note, u32 length) const {
     return note >> version_shift == version() && (note >> length & 1) != 0;
   }
-  /// The note that there was no room for 2^length chunks, nor for more, besides what `note` says of
+  /// The note that there was no room for 2^length chunks, nor for more. Keeps what `note` says of
   /// the same version.
   WARPHEAP_HOST_DEVICE constexpr u64 noting_full(u64 note, u32 length) const {
     u64 const kept = note >> version_shift == version() ? note & 15 : 0;

@@ -1,27 +1,27 @@
-// Which slab a row takes its blocks from. For one lane alone, without a collective: who is at work
-// here holds a slab or a row that others may be waiting for.
+// Which slab a row takes its blocks from. For one lane alone, without a collective: a thread that
+// is at work here holds a slab or a row that others may be waiting for.
 //
-// Slabs come, in this order, from the normal ones of the size, the sparse ones of the same chunks,
-// the free ones, TBuddy, and last from the busy ones. Who takes a slab from a set takes it out
-// first, and makes it a head by one compare-exchange of a state that fits: that is its lock. What
-// does not fit goes to the set where it belongs.
+// Slabs come, in this order, from the normal ones of the size, the sparse ones of the same kind of
+// chunks, the free ones, TBuddy, and last from the busy ones. A thread takes a slab out of its set
+// first, and then makes it a head by one compare-exchange of a state that fits: that is its lock. A
+// slab that does not fit goes to the set where it belongs.
 //
-// A head is replaced when it is 83.5% full, by who brought it there; meanwhile others take the rest
-// of it. The next head was found ahead of time, so that the row is locked for a few atomics only,
-// and the search for one more is after that, by as many at a time as have replaced a head. A row
-// that was found without a next head while it was in use has one more of them from then on, four at
-// most: a crowd takes a slab of large blocks in less time than a search needs.
+// The thread whose promise brings a head to 83.5% replaces it; meanwhile others take the rest of
+// it. The next head was found ahead of time, so the row is locked for a few atomics only. The
+// thread searches for one more after it has unlocked the row, and several such searches may run at
+// once. A row in use that had no next head ready keeps one more of them from then on, four at most:
+// a crowd takes a slab of large blocks in less time than a search needs.
 //
-//   P1  slabs come from TBuddy and go back under a mutex; before it is given back, the move is
-//       counted. So two equal counts have no move between them, and the thread that holds the mutex
-//       knows that no slab is on its way.
-//   P2  head bit => some row has the slab as its head or as one of its next ones, or a call in
-//       progress is about to, or was.
-//   P3  a row's head changes under its lock, and a next head is taken under it; to a place that has
-//       none, anyone gives one.
-//   P4  a thread that has locked a slab waits for nobody who waits for a locked slab or for the
-//       mutex, until it has ended the lock; for TBuddy only while it holds the mutex. So whoever
-//       waits for a locked slab, with or without the mutex, waits for a running thread.
+//   P1  slabs come from TBuddy and go back under a mutex, and each move is counted before the mutex
+//       is unlocked. So two equal counts have no move between them, and the thread that holds the
+//       mutex knows that no slab is on its way.
+//   P2  head bit => a row has the slab as its head or as a next one, or a call in progress is about
+//       to put it there, or has taken it from there.
+//   P3  a row's head changes, and its next heads are taken, under its lock alone. To a place
+//       without a next head any thread may give one.
+//   P4  until a thread has unlocked the slab that it locked, it waits for no thread that waits for
+//       a locked slab or for the mutex, and for TBuddy only while it holds the mutex. So a thread
+//       that waits for a locked slab, with or without the mutex, waits for a running thread.
 //
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
 #pragma once
@@ -44,12 +44,12 @@ class slab_supply {
     return slab_supply{table}.replace(entry, seen);
   }
 
-  /// Locks a free slab. Takes it out of their set.
+  /// Locks a free slab and takes it out of the set of free slabs. False if it is not free any more.
   WARPHEAP_DEVICE bool lock_free(u32 slab) const {
     slab_state seen = table().load(slab);
     bool won = false;
-    // A6: transients stay in the count; each takes its own part back. acquire: the slab as it was
-    // left happens before we use it; pairs with the release in unlock_free().
+    // A6: transients stay in the count; each call takes its own back. acquire: what was done to the
+    // slab happens before our use; pairs with the release in unlock_free().
     while (!won && seen.phase() == slab_phase::free)
       won = table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
     if (Table::steps::locks_free_slabs && !won) return false;
@@ -57,12 +57,11 @@ class slab_supply {
     return true;
   }
 
-  /// Locks a slab of which nobody has a chunk, be it free or empty. Waits while another call has it
-  /// locked, which may only be putting it elsewhere (P4). If the slab is in use, false, and `seen`
-  /// says how.
+  /// Locks a slab that is free or empty. Waits while another call has it locked, which may only be
+  /// putting it elsewhere (P4). False if the slab is in use, and then `seen` is its state.
   WARPHEAP_DEVICE bool lock_unused(u32 slab, slab_state& seen) const {
     constexpr u64 never = ~u64{0};
-    u64 lost = never;  // at this version
+    u64 lost = never;  // the version at which we lost a race
     WARPHEAP_NO_UNROLL
     for (backoff nap;;) {
       // acquire: room that was left before this is seen in the words; pairs with the release in
@@ -72,39 +71,39 @@ class slab_supply {
         nap.pause();
         continue;
       }
-      // Lost, and given back since (A2): it was in use at a moment between.
+      // Room was left since we lost a race (A2): the slab was in use at a moment in between.
       if (!seen.unused() || (lost != never && lost != seen.version())) return false;
       if (seen.phase() == slab_phase::free ? lock_free(slab) : table().lock_empty(slab)) return true;
       lost = seen.version();
     }
   }
 
-  /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit for a
-  /// row.
+  /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit if it
+  /// is for a row.
   WARPHEAP_DEVICE void publish(u32 slab, u32 size, u32 chunks, bool head) const {
-    // relaxed: ordered by the release below; free gets it with the block.
+    // relaxed: ordered by the release below; a free gets it with the block.
     table().role(slab).store(1 + kind_of(size), order::relaxed);
     u64 const change = slab_state::live_as(size) - slab_state::of(slab_phase::locked) + chunks;
     // release: role and clear words happen before any promise; pairs with the acquire in promise().
     table().state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
   }
 
-  /// A slab that was TBuddy's until now, or one that is free by now, locked; `none` if TBuddy has
-  /// none. While there are plenty it takes some more at a time, which are free then: one block of
-  /// TBuddy takes as long as sixty-four.
+  /// A locked slab, which was TBuddy's until now or is free by now; `none` if TBuddy has none.
+  /// While TBuddy has plenty, it takes several at a time and leaves the others free: one slab takes
+  /// TBuddy as long as sixty-four.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
     spin_mutex const moving = table().moving();  // P1
     for (backoff nap; moving.is_locked() || !moving.try_lock();) {
       nap.pause();
-      // What the holder has brought is enough for us too.
+      // The mutex's holder may have brought enough for us too.
       if (u32 const spare = take_spare(); spare != none) return spare;
     }
     u32 const made = make_alone();
     moving.unlock();
     return made;
   }
-  /// The same for who holds the mutex.
+  /// make() for a thread that holds the mutex.
   WARPHEAP_DEVICE u32 make_alone() const {
     if constexpr (Table::config.split_percent != 0) return none;
     if (u32 const spare = take_spare(); spare != none) return spare;
@@ -118,13 +117,13 @@ class slab_supply {
     u32 const first = static_cast<u32>(table().slab_at(table().offset_of(memory)));
     WARPHEAP_NO_UNROLL
     for (u32 slab = first; slab != first + (1u << more); ++slab) {
-      // relaxed: the slab is ours by TBuddy, which orders us after who gave it back; unlock_free()
-      // and publish() release.
+      // relaxed: TBuddy gave us the slab, and orders us after the thread that gave it back;
+      // unlock_free() and publish() release.
       table().role(slab).store(1, order::relaxed);
       table().state(slab).fetch_add(slab_state::of(slab_phase::locked), order::relaxed);
     }
     table().count_move();
-    // Aligned to what it is, the run lies in one word of the set.
+    // The run is aligned to its size, so it lies in one word of the set.
     if (more != 0) table().unlock_free(first + 1, first + (1u << more));
     return first;
   }
@@ -155,13 +154,13 @@ class slab_supply {
   WARPHEAP_DEVICE replaced replace(u32 entry, u32 seen) const {
     u32 const size = entry % sizes;
     atomic_ref<u64> const lock = table().lock_of(entry);
-    // relaxed: a hint, so that a crowd's attempts do not keep who has the lock from its row.
+    // relaxed: a hint, so that a crowd's attempts do not keep the lock's owner from its row.
     if (lock.load(order::relaxed) & Table::row_lock) return replaced::by_others;
-    // acquire: the row as who had it left it; pairs with the release in unlock().
+    // acquire: the row as its last owner left it; pairs with the release in unlock().
     u64 const more_ahead = lock.fetch_or(Table::row_lock, order::acquire);
     if (more_ahead & Table::row_lock) return replaced::by_others;
     u64 const began = Table::work_clock();
-    // relaxed: changes under our lock alone (P3), but for the counter.
+    // relaxed: all but the counter changes under our lock alone (P3).
     u32 const head = Table::head_of(table().head(entry).load(order::relaxed));
     if (Table::steps::rechecks_head && head != seen) {
       unlock(entry, more_ahead);
@@ -170,9 +169,9 @@ class slab_supply {
     u32 next = take_next(entry, size);
     bool const dry = next == 0;
     if (dry) next = find(table(), size, false) + 1;
-    // No head at all is better than one without room: a crowd would promise itself blocks of it,
-    // and take them back. relaxed: whoever uses it asks the slab. Only the low part changes: it
-    // comes to be `next` exactly.
+    // No head at all is better than one without room, of which a crowd would promise itself blocks
+    // and give them back. relaxed: a thread that uses the head checks the slab's state. Only the
+    // low part changes: it becomes exactly `next`.
     table().head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
     u64 const wanted = dry && head != 0 && more_ahead + 1 < Table::most_ahead ? more_ahead + 1 : more_ahead;
     unlock(entry, wanted);
@@ -193,14 +192,14 @@ class slab_supply {
     table().lock_of(entry).store(more_ahead, order::release);
   }
 
-  /// One of the row's next heads, + 1; 0 if we saw none that may serve. For who holds the row.
+  /// One of the row's next heads, + 1; 0 if we saw none that may serve. The caller holds the row.
   WARPHEAP_DEVICE u32 take_next(u32 entry, u32 size) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < Table::most_ahead; ++i) {
       atomic_ref<u64> const place = table().next_head(entry, i);
       if (place.load(order::relaxed) == 0) continue;
-      // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0:
-      // nobody else takes (P3).
+      // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0: only
+      // the row's owner takes next heads (P3).
       u32 const next = static_cast<u32>(place.exchange(0, order::acquire));
       if (may_serve(next - 1, size)) return next;
       retire(next - 1);
@@ -208,8 +207,8 @@ class slab_supply {
     return 0;
   }
 
-  /// Finds next heads until the row has `wanted`, two at most: others are at it, too. What is more
-  /// than one only while free slabs are many.
+  /// Finds next heads until the row has `wanted`, but two at most, since other threads search too.
+  /// Finds more than the row's first one only while there are many free slabs.
   WARPHEAP_DEVICE void fill_ahead(u32 entry, u32 size, u32 wanted) const {
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; turn < 2; ++turn) {
@@ -222,7 +221,7 @@ class slab_supply {
     }
   }
 
-  /// Makes a head one of the row's next ones, if there are not so many (P3).
+  /// Makes a head one of the row's next heads. False if the row has `wanted` of them already (P3).
   WARPHEAP_DEVICE bool give_next(u32 entry, u32 slab, u32 wanted) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < wanted; ++i) {
@@ -234,17 +233,17 @@ class slab_supply {
     return false;
   }
 
-  /// Whether a slab that was found ahead of time may still be what it was found for; others may
-  /// have taken it for another kind.
+  /// Whether a slab that was found ahead of time may still serve the size: others may have taken it
+  /// for another kind.
   WARPHEAP_DEVICE bool may_serve(u32 slab, u32 size) const {
     slab_state const now = table().load(slab);
     return now.serves(kind_of(size)) && now.head() && fits(slab, now, size, table().busy_limit(kind_of(size)));
   }
 
-  /// Takes a slab from its row to where it belongs (A7).
+  /// Takes a head from its row to the set where it belongs (A7).
   WARPHEAP_DEVICE void retire(u32 slab) const {
-    // acquire: as in lock_empty(). Another row's head may have come to be here meanwhile: it will
-    // be in two places, and no harm is done.
+    // acquire: as in lock_empty(). The slab may have become another row's head meanwhile: then it
+    // will be in two places, which does no harm.
     slab_state const old{table().state(slab).fetch_and(~slab_state::head_bit, order::acquire)};
     if (!old.live()) return;
     table().set(table().set_of(old)).add(slab);
@@ -257,8 +256,8 @@ class slab_supply {
            !table().is_noted_full(slab, now, length);
   }
 
-  /// A head for the size; `none` if we saw none, which is not to say that there is none. Ahead of
-  /// time only what costs others nothing. A call: two copies of it would be four thousand
+  /// A head for the size; `none` if we saw none, though there may be one. If it is ahead of time,
+  /// only a slab whose use costs others nothing. A call: two copies of it would be four thousand
   /// instructions.
   WARPHEAP_COLD static u32 find(Table table, u32 size, bool ahead) { return slab_supply{table}.find(size, ahead); }
   WARPHEAP_DEVICE u32 find(u32 size, bool ahead) const {
@@ -282,21 +281,21 @@ class slab_supply {
     u32 const share = log2_floor(table().slabs()), most = share > 5 ? share - 5 : 0;
     return most != 0 && is_plenty() ? (most < 6 ? most : 6) : 0;
   }
-  /// Whether of some slabs drawn at random a quarter are free, or TBuddy has plenty.
+  /// Whether a quarter of some slabs drawn at random are free, or TBuddy has plenty.
   WARPHEAP_DEVICE bool is_roomy() const {
     u32 const slabs = table().slabs(), drawn = slabs < 64 ? slabs : 64;
     return table().set(Table::free_slabs).count_near(scattered(slabs)) >= (drawn + 3) / 4 || is_plenty();
   }
 
-  /// A head of at most `most_used` chunks from a set. Some tries: what does not fit comes to a set
-  /// where it does.
+  /// Makes a slab of a set a head if at most `most_used` of its chunks are taken. Tries a few
+  /// slabs: one that does not fit goes to a set where it does.
   WARPHEAP_DEVICE u32 take(u32 which, u32 size, u32 most_used) const {
     slab_set const from = table().set(which);
     WARPHEAP_NO_UNROLL
     for (u32 tries = 0; tries < most_tries; ++tries) {
       u32 const slab = from.find(scattered(table().slabs()));
       if (slab == none) return none;
-      // acquire: the state that made it belong there is what we see, or a later one
+      // acquire: we see the state for which the slab was put into the set, or a later one.
       if (!from.remove(slab)) continue;
       if (try_head(slab, size, most_used)) return slab;
     }
@@ -304,8 +303,8 @@ class slab_supply {
   }
   static constexpr u32 most_tries = 4;
 
-  /// Makes a slab that we took out of a set a head. If it does not fit it goes where it belongs
-  /// (S1).
+  /// Makes a slab that we took out of a set a head. If it does not fit, it goes to the set where it
+  /// belongs (slab_set S1).
   WARPHEAP_DEVICE bool try_head(u32 slab, u32 size, u32 most_used) const {
     u64 const as = u64{length_of(size)} << slab_state::length_shift;
     slab_state now = table().load(slab);
@@ -315,7 +314,7 @@ class slab_supply {
         return false;
       }
       u64 const wished = (now.word & ~(u64{3} << slab_state::length_shift)) | as | slab_state::head_bit;
-      // acquire: as in promise(). The exact word: live, of this kind, and nobody's head.
+      // acquire: as in promise(). The whole word is compared: live, of this kind, and no head.
       if (table().state(slab).compare_exchange(now.word, wished, order::acquire, order::relaxed)) return true;
     }
     return false;
@@ -345,7 +344,7 @@ class slab_supply {
     return slab;
   }
 
-  /// Nothing that follows from its sizes is kept: this is off the common path.
+  /// The table with opaque sizes, from which nothing is kept in registers: no common path is here.
   WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
 
   Table table_;

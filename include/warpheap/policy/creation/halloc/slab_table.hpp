@@ -1,22 +1,18 @@
 // The slabs of a halloc heap: where their words lie, and what may be done to a live one.
 //
-//   pool                       slab 0 | slab 1 | ... | rest    the pool: TBuddy's, of which slabs are blocks; or, of a split
-//                                                              pool, the part that is slabs alone
-//   base                       rows                            128 bytes a row and size: head and counter, its lock, where
-//                                                              in a slab blocks are looked for, the
-//                                                              next heads
-//                              record 0 | record 1 | ...       a slab's state and note, 128 bytes; its words of 32 chunks
-//                              roles                           what free reads: 1 + the kind of a
-//                                                              slab's chunks, and 0 if it is
-//                                                              TBuddy's memory. A free slab keeps
-//                                                              its last kind
-//                              sets                            of slabs: free; sparse and busy by
-//                                                              kind; normal by size
-//                              control                         numbers of searches, a mutex, counts
+//   pool   slab 0 | slab 1 | ... | rest   TBuddy's, and slabs are blocks of it; of a split pool,
+//                                         the part that is slabs alone
+//   base   rows                           128 bytes a row and size: head and counter, its lock,
+//                                         where in a slab blocks are looked for, the next heads
+//          record 0 | record 1 | ...      a slab's state and note, 128 bytes; words of 32 chunks
+//          roles                          what free reads: 1 + the kind of a slab's chunks, or 0
+//                                         for TBuddy's memory. A free slab keeps its last kind
+//          sets                           of slabs: free; sparse and busy by kind; normal by size
+//          control                        numbers of searches, a mutex, counts
 //
 //   A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy one, by
-//       how much of it is taken, or in one by which whoever takes it finds where it belongs (S1,
-//       S2).
+//       how much of it is taken, or in another one. The thread that takes it from another one finds
+//       where it belongs (slab_set S1, S2).
 //   A8  a slab is in the set of free slabs if and only if it is free: both change while it is
 //       locked.
 #pragma once
@@ -36,24 +32,25 @@ namespace chunks {
 
 using large_heap = creation::tbuddy<creation::tbuddy_config{.page_bytes = 4096}>;
 
-/// Steps of the protocol that tests leave out or turn around.
+/// Steps of the protocol that tests leave out or reverse.
 struct careful_steps {
   /// Whether a slab may be locked for another life (A3).
   WARPHEAP_DEVICE static bool may_lock(slab_state seen) { return seen.empty(); }
   /// Whether taken bits are cleared before the chunks are subtracted (A1).
   static constexpr bool clears_first = true;
-  /// Whether who replaces a head looks whether it is still the one.
+  /// Whether a thread that replaces a head checks first that it is still the head.
   static constexpr bool rechecks_head = true;
-  /// Whether who takes a free slab must win its lock (A8).
+  /// Whether a thread that takes a free slab must win its lock (A8).
   static constexpr bool locks_free_slabs = true;
-  /// Whether a search decides by words (N1), waits for locked slabs, goes on from where it lost,
-  /// and heeds moves (N3).
+  /// Whether a search decides by words (N1), waits for locked slabs, goes on from where it lost a
+  /// race, and heeds moves (N3).
   static constexpr bool decides_by_words = true, waits_for_locked_slabs = true, goes_on = true, heeds_moves = true;
-  /// Whether a call believes later searches alone, and notes of the state's version alone (A4).
+  /// Whether a call believes only searches that began after it, and only notes of the state's
+  /// version (A4).
   static constexpr bool compares_numbers = true, compares_versions = true;
-  /// Whether who found a next head puts it where none is (P3).
+  /// Whether a thread puts a next head only where there is none (P3).
   static constexpr bool gives_to_empty_places = true;
-  /// Between two looks of a search, and between the steps of a free: tests are slow there.
+  /// Called between two looks of a search, and between the steps of a free: tests delay them there.
   WARPHEAP_DEVICE static void linger_in_search() {}
   WARPHEAP_DEVICE static void linger_in_free() {}
   /// The chunks of the blocks that start at `starts`.
@@ -68,7 +65,7 @@ struct alignas(16) place_rule {
 };
 static_assert(sizeof(place_rule) == 32);
 
-/// Counts that no invariant rests on. Cycles are followed by those of the longest.
+/// Counts that no invariant rests on. Each sum of cycles is followed by its longest part.
 enum class count : u32 {
   double_frees,
   foreign_frees,
@@ -87,7 +84,7 @@ enum class count : u32 {
 };
 inline constexpr u32 count_kinds = 14;
 
-/// Everything's place, from a base and one word.
+/// Where every part of the metadata lies, computed from a base and one word.
 ///
 ///   63                   32 31    28 27   24 23          0
 ///  |           0            | rows   |log2-14|   slabs     |     rows as log2
@@ -140,8 +137,8 @@ class slab_table {
   WARPHEAP_HOST_DEVICE slab_table(u8* base, u8* pool, slab_geometry geometry, large_heap const& large)
       : base_{base}, pool_{pool}, geometry_{geometry}, large_{large} {}
 
-  /// The same table, of whose sizes the compiler knows nothing from here on: for loops off the
-  /// common path, which would keep all that follows from them in registers.
+  /// A copy of this table whose sizes are opaque to the compiler. For loops off the common path,
+  /// where values that follow from the sizes would be kept in registers.
   WARPHEAP_DEVICE slab_table afresh() const { return {base_, pool_, {warpheap::afresh(geometry_.packed)}, large_}; }
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
@@ -166,7 +163,7 @@ class slab_table {
   /// Whether a search has noted that a slab in the state `now` has no room for 2^length chunks
   /// (A4).
   WARPHEAP_DEVICE bool is_noted_full(u32 slab, slab_state now, u32 length) const {
-    // relaxed, as the state: it is the version in both that says that they belong together.
+    // relaxed, as the state: equal versions in both say that they belong together.
     u64 const noted = note(slab).load(order::relaxed);
     return Steps::compares_versions ? now.is_full_by(noted, length) : (noted >> length & 1) != 0;
   }
@@ -182,8 +179,8 @@ class slab_table {
   WARPHEAP_DEVICE u32 my_entry(u32 size) const { return entry_of(simt::sm_id() & (geometry_.rows() - 1), size); }
   /// Counter * 2^24 + head slab + 1; 0 in the low part: no head.
   WARPHEAP_DEVICE atomic_ref<u64> head(u32 entry) const { return atomic_ref<u64>{*row_words(entry)}; }
-  /// Set while somebody replaces the head: row_lock; beside it, how many next heads the row wants
-  /// to have beyond the first.
+  /// row_lock, set while a thread replaces the head; and beside it, how many next heads the row
+  /// wants to have beyond the first.
   WARPHEAP_DEVICE atomic_ref<u64> lock_of(u32 entry) const { return atomic_ref<u64>{row_words(entry)[lock_word]}; }
   /// One of the next heads, + 1; 0: none.
   WARPHEAP_DEVICE atomic_ref<u64> next_head(u32 entry, u32 i) const {
@@ -207,51 +204,52 @@ class slab_table {
   /// Chunks up to which a slab of a kind is sparse, and up to which it is not busy.
   WARPHEAP_HOST_DEVICE u32 sparse_limit(u32 kind) const { return share(kind, config.sparse_up_to); }
   WARPHEAP_HOST_DEVICE u32 busy_limit(u32 kind) const { return share(kind, config.busy_above); }
-  /// Where a live slab belongs.
+  /// The set where a live slab belongs.
   WARPHEAP_HOST_DEVICE u32 set_of(slab_state now) const {
     if (now.used() > busy_limit(now.kind())) return busy(now.kind());
     return now.used() <= sparse_limit(now.kind()) ? sparse(now.kind()) : normal(now.size());
   }
 
-  /// Promises `chunks` blindly and returns what was there before. What that does not allow must be
-  /// given back by subtract().
+  /// Promises `chunks` of a slab without a look at its state, and returns the state before. Chunks
+  /// that this state does not allow must be given back by subtract().
   WARPHEAP_DEVICE slab_state promise(u32 slab, u32 chunks) const {
-    // acquire: the slab as its maker left it happens before we use it; pairs with the release in
+    // acquire: what the slab's maker did to it happens before our use; pairs with the release in
     // slab_supply::publish().
     return {state(slab).fetch_add(chunks, order::acquire)};
   }
 
-  /// Leaves room for this many chunks, after their bits were cleared or because they were never set
-  /// (A2).
+  /// Leaves room for this many chunks, whose bits were cleared or never set (A2).
   WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
     // release: the cleared bits happen before the next look for room, or the next life of the slab;
-    // pairs with lock_empty() and slab_supply::lock_unused().
+    // pairs with the acquires in lock_empty() and slab_supply::lock_unused().
     slab_state const old{state(slab).fetch_add(slab_state::leaving(chunks), order::release)};
     slab_state const now{old.word + slab_state::leaving(chunks)};
     if (now.live() && (now.used() == 0 || moves_down(old, now))) settle(*this, slab, old, now);
   }
 
-  /// The same where it is rare: a call.
+  /// subtract() where it is rare: a call.
   WARPHEAP_COLD static void give_back(slab_table self, u32 slab, u32 chunks) { self.subtract(slab, chunks); }
 
-  /// What searches know of each other: a class of passes for each size, then one for each order of
-  /// TBuddy's.
+  /// The passes that searches share: a class of them for each size, then one for each order of
+  /// TBuddy's blocks.
   WARPHEAP_DEVICE slab_geometry::pass_type pass() const {
     return slab_geometry::pass_type{reinterpret_cast<u64*>(base_ + geometry_.pass_offset())};
   }
   WARPHEAP_HOST_DEVICE static constexpr pass_size pass_for_size(u32 size) { return {size}; }
   WARPHEAP_HOST_DEVICE static constexpr pass_size pass_for_order(u32 order) { return {sizes + order}; }
-  /// Whether a search that began after a call drew `number` found nothing for it.
+  /// Whether a search that began after a call drew `number` found nothing for that call.
   WARPHEAP_DEVICE bool is_answered(pass_size what, u64 number) const {
     return Steps::compares_numbers ? pass().answers(number, what) : pass().ever_failed(what.size_class);
   }
 
-  /// Held while slabs are on their way from TBuddy or to it; and how often some were (P1).
+  /// The mutex that is held while slabs move from TBuddy or to it; and the count of such moves
+  /// (P1).
   WARPHEAP_DEVICE spin_mutex moving() const {
     return spin_mutex{*reinterpret_cast<u32*>(base_ + geometry_.moving_offset())};
   }
   WARPHEAP_DEVICE u64 moves() const {
-    // acquire: of the moves that it counts we see the slabs; pairs with count_move().
+    // acquire: the moves that it counts, and the slabs' states after them, happen before; pairs
+    // with count_move().
     return at(geometry_.moving_offset(), 1).load(order::acquire);
   }
   WARPHEAP_DEVICE void count_move() const {
@@ -263,13 +261,13 @@ class slab_table {
     // relaxed: nobody reads it before the kernel ends.
     at(geometry_.counts_offset(), static_cast<u32>(which)).fetch_add(more, order::relaxed);
   }
-  /// Counts what only who asks for it pays.
+  /// Adds to a count that a heap keeps only if its configuration says counts_work.
   WARPHEAP_DEVICE void add_work(count which, u64 more) const {
     if constexpr (config.counts_work) add_count(which, more);
   }
   WARPHEAP_DEVICE static u64 work_clock() { return config.counts_work ? simt::clock() : 0; }
-  /// Cycles of this multiprocessor since `began`, a work_clock(): into a sum, and into the count
-  /// after it if none took longer.
+  /// Adds the cycles of this multiprocessor since `began`, a work_clock(), to a sum. Raises the
+  /// count after the sum to these cycles if it is less: it is of the longest part.
   WARPHEAP_DEVICE void add_cycles(count which, u64 began) const {
     if constexpr (config.counts_work) {
       u64 const taken = simt::clock() - began;
@@ -289,8 +287,8 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + geometry_.sets_offset() + which * geometry_.set_bytes());
   }
 
-  /// Locks a live slab without a taken chunk, be it a head or not (A3). Its sets are left as they
-  /// are (S2).
+  /// Locks a live slab without a taken chunk, whether it is a head or not (A3). It stays in the
+  /// sets that have it (slab_set S2).
   WARPHEAP_DEVICE bool lock_empty(u32 slab) const {
     slab_state seen = load(slab);
     if (!seen.live() || !Steps::may_lock(seen)) return false;
@@ -299,15 +297,15 @@ class slab_table {
     return state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
   }
 
-  /// A locked slab is free.
+  /// Makes a locked slab free.
   WARPHEAP_DEVICE void unlock_free(u32 slab) const {
     set(free_slabs).add(slab);  // A8
-    // release: what we know of the slab is known to who locks it; pairs with the acquire in
-    // lock_free().
+    // release: what happened to the slab so far happens before its next lock; pairs with the
+    // acquire in lock_free().
     state(slab).fetch_sub(slab_state::of(slab_phase::locked) - slab_state::of(slab_phase::free), order::release);
   }
 
-  /// The same of all in [first, end), which the set has in one word.
+  /// Makes all slabs of [first, end) free, which are locked and lie in one word of the set.
   WARPHEAP_DEVICE void unlock_free(u32 first, u32 end) const {
     set(free_slabs).add_all(first / 64, low_mask(end - first) << first % 64);  // A8
     release_fence();
@@ -328,7 +326,7 @@ class slab_table {
     return static_cast<u32>(u64{geometry_.capacity(kind)} * thousandths / 1000);
   }
 
-  /// Whether a slab in sets came down to where another one knows it (A7).
+  /// Whether a slab that is no head came down to what belongs in another set (A7).
   WARPHEAP_DEVICE bool moves_down(slab_state old, slab_state now) const {
     if (now.head()) return false;
     u32 const sparse = sparse_limit(now.kind()), busy = busy_limit(now.kind());

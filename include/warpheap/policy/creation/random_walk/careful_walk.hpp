@@ -1,5 +1,5 @@
-// The steps by which a lane changes a word, and whose answer it takes: each in one place, with its
-// memory order, so that a test can put a broken one in its stead.
+// The operations by which a lane changes a word, and the choice whose answer it accepts. Each is a
+// function with its memory order, so that a test can replace it by a broken one.
 #pragma once
 
 #include "../../../sync/shared_pass.hpp"
@@ -7,13 +7,12 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// How words are changed and believed, as seen by one lane: what a twin of the algorithm would do
-/// otherwise.
+/// How one lane changes words, and what it believes. The broken twins in tests override this.
 struct careful_walk {
-  /// Takes the pages of `wanted`; returns what the word held. Who found a bit clear owns the page
-  /// (K1).
+  /// Takes the pages of `wanted`; returns what the word held. The caller owns the pages whose bits
+  /// were clear (K1).
   WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u64 wanted) {
-    // acquire: pairs with the release in give_back(), or with that before it in the word's order.
+    // acquire: pairs with the release in give_back(), also if the word has changed since that free.
     return walk_word{word.fetch_or(wanted, order::acquire)};
   }
 
@@ -23,8 +22,8 @@ struct careful_walk {
     return walk_word{word.fetch_or(walk_word::lock_bit, order::acquire)};
   }
 
-  /// Takes the pages of `taken`, which are clear, and opens the lock, which is ours (K2): all at
-  /// once. Returns what the word held.
+  /// Takes the pages of `taken`, which are clear, and opens our lock, with one operation (K2).
+  /// Returns what the word held.
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     // relaxed: lock and bits are one word, and nothing else is handed over with it.
     return walk_word{word.fetch_xor(walk_word::lock_bit | taken, order::relaxed)};
@@ -37,7 +36,7 @@ struct careful_walk {
     return walk_word{word.fetch_and(~bits, order::release)};
   }
 
-  /// Whether somebody else's pass answers a search that drew `number`.
+  /// Whether another search's pass answers a search that drew `number`.
   template <class Pass>
   WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64 number, pass_size size = {}) {
     return pass.answers(number, size);

@@ -1,4 +1,4 @@
-// What may be chosen of a random_walk.
+// The configuration of a random_walk, and whether one is valid.
 #pragma once
 
 #include "../../../util/bits.hpp"
@@ -18,18 +18,18 @@ enum class walk_kind : u32 {
 /// Tuning of random_walk.
 struct random_walk_config {
   walk_kind kind{walk_kind::WARPHEAP_RANDOM_WALK_KIND};
-  /// What every block has, and the most that a request may ask for; a multiple of 16.
+  /// Bytes of every block, and the most that a request may ask for; a multiple of 16.
   size_t page_bytes{WARPHEAP_RANDOM_WALK_PAGE_BYTES};
-  /// Pages of a bitmap word, a power of two: up to 32, the paper's in its experiments; or 64,
-  /// unless the kind is collaborative, whose words need a bit for their lock.
+  /// Pages of a bitmap word, a power of two: up to 32, as in the paper's experiments; or 64, unless
+  /// the kind is collaborative, whose words need a bit for their lock.
   u32 word_pages{WARPHEAP_RANDOM_WALK_WORD_PAGES};
-  /// Steps of a walk after which the lane looks at every word in order; 0 is what suits the kind.
+  /// Steps of a walk after which the lane looks at every word in order; 0: what suits the kind.
   u32 walk_steps{WARPHEAP_RANDOM_WALK_WALK_STEPS};
-  /// Counts the steps of threads and of warps, for those who measure them.
+  /// Whether the steps of threads and of warps are counted, to be measured.
   bool counts_steps{WARPHEAP_RANDOM_WALK_COUNTS_STEPS};
 };
 
-/// Whether a configuration makes sense.
+/// Whether a configuration is valid.
 WARPHEAP_HOST_DEVICE constexpr bool is_sound(random_walk_config config) {
   return config.page_bytes >= 16 && config.page_bytes % 16 == 0 && is_power_of_two(config.word_pages) &&
          config.word_pages <= (config.kind == walk_kind::collaborative ? 32 : 64);

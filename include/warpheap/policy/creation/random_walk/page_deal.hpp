@@ -1,7 +1,6 @@
-// Pages that some lanes of a warp have found, dealt out to those that need one: in rounds, in each
-// of which every lane that has pages left gives its lowest, the one of the s-th lane that has some
-// to the s-th lane that needs one. All in
-// registers.
+// Deals the pages that some lanes of a warp have found to the lanes that need one, in rounds. In
+// each round every lane that has pages left offers its lowest: the s-th such lane gives it to the
+// s-th lane that needs a page. All in registers.
 //
 // Source: Pham et al. 2022, algorithm 3, lines 9 to 16, and algorithm 4 (here nth_bit).
 #pragma once
@@ -11,13 +10,13 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What became of a lane's need and of its pages, the bits of a `Mask`.
+/// A lane's result of a deal. A `Mask` has a bit for each page of a word.
 template <class Mask>
 struct page_deal {
   static constexpr u32 none = ~0u;
 
   u32 page;  ///< this lane's page; none if it still needs one
-  /// of the pages that this lane brought, those that lanes were given, itself perhaps among them
+  /// the pages that this lane brought and that the deal gave away, perhaps to itself
   Mask taken = 0;
 
   /// company   lanes that call, all of them together

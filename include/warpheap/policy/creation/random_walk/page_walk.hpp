@@ -1,10 +1,10 @@
-// The walks: a lane alone, at one page or at one word of them after the other, or the lanes of a
-// warp together.
+// The walks: a lane alone looks at one page after another, or at one word of pages after another,
+// or the lanes of a warp walk together.
 //
-// A walk may end without a page, which says nothing: it takes a number of steps that grows as pages
-// become few, and would never end if there were none. It ends early where it sees a full word after
-// some steps, and the heap was full once: a pass over everything (walk_search.hpp) may have its
-// answer soon.
+// A walk that ends without a page proves nothing. Its number of steps grows as pages become few,
+// and without a bound it would never end if there were none. It ends early if it sees a full word
+// after some steps and the heap was full once: a pass over everything (walk_search.hpp) may have
+// its answer soon.
 //
 // Source: Pham et al. 2022, algorithms 1 to 4. Differs: docs/design/random_walk.md.
 #pragma once
@@ -27,7 +27,7 @@ class page_walk {
   WARPHEAP_DEVICE explicit page_walk(pages_type const& pages)
       : pages_{pages}, random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
 
-  /// Steps that the lane looked at.
+  /// Steps that the lane took.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }
 
   /// Times that the lane found a page or a lock taken that it had seen free; 0 where steps are not
@@ -37,7 +37,7 @@ class page_walk {
   /// A word to begin a search at.
   WARPHEAP_DEVICE u32 somewhere() { return random_.below(pages_.words()); }
 
-  /// A page for the calling lane; `none` says nothing. Any lane alone; lock-free.
+  /// A page for the calling lane, or `none`, which proves nothing. Any lane alone; lock-free.
   WARPHEAP_DEVICE u32 alone() {
     u32 const places = by_page ? pages_.pages() : pages_.words(), most = most_steps(places);
     while (steps_ < most) {
@@ -57,9 +57,9 @@ class page_walk {
     return none;
   }
 
-  /// A page for each lane of `company`, all of which call together with the same heap; `none` says
-  /// nothing. All of them take the same number of steps. A word that somebody else has locked is
-  /// left alone.
+  /// A page for each lane of `company`, or `none`, which proves nothing. All these lanes call
+  /// together with the same heap, and take the same number of steps. A word that another lane has
+  /// locked is passed over.
   WARPHEAP_DEVICE u32 together(u32 company) {
     u32 const words = pages_.words(), most = most_steps(words);
     u32 page = none;
@@ -80,8 +80,8 @@ class page_walk {
       needing = simt::ballot(company, page == none);
       if (asks_early() && simt::ballot(company, is_full_again(seen)) != 0) break;
     }
-    // Pages that others found for us are published, and what their old owners wrote happens before
-    // our return.
+    // Pages that other lanes found for us are published, and what their old owners wrote happens
+    // before our return.
     simt::sync_warp(company);
     return page;
   }
@@ -93,14 +93,14 @@ class page_walk {
     if constexpr (Config.counts_steps) collisions_ += is_one;
   }
 
-  /// Steps after which everything is looked at: enough to find one page in a thousand, but no more
-  /// than a few times what there is.
+  /// Steps after which a walk gives up: enough to find a page if one in a thousand is free, but no
+  /// more than four times the number of places.
   WARPHEAP_HOST_DEVICE static u32 most_steps(u32 places) {
     constexpr u32 most = Config.walk_steps != 0 ? Config.walk_steps : by_page ? 8192 : 512;
     return 4 * u64{places} < most ? 4 * places : most;
   }
 
-  /// Whether the walk had better end: the heap was full once, and may be again. Asked now and then.
+  /// Whether the walk should end: the heap was full once, and may be again. Asked now and then.
   WARPHEAP_DEVICE bool asks_early() const { return steps_ >= least_steps && is_power_of_two(steps_); }
   WARPHEAP_DEVICE bool is_full_again(walk_word seen) const {
     return seen.free(pages_type::valid) == 0 && pages_.pass().ever_failed();

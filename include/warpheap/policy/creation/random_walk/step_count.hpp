@@ -1,6 +1,6 @@
-// The two measures of Pham et al. 2022: TAS, the steps of a thread on average, and WAS, the mean
-// over warps of the most steps that one of their lanes took; and what came of lanes that wanted the
-// same. Counted where a configuration asks for it, in words that the heap keeps.
+// The two measures of Pham et al. 2022, and collisions. TAS is the mean number of steps of a
+// thread. WAS is the mean over warps of the most steps that one of their lanes took. They are
+// counted where a configuration asks for it, in words that the heap keeps.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -14,8 +14,8 @@ struct walk_steps_taken {
   u64 thread_steps = 0;  ///< words looked at by each, summed
   u64 warps = 0;         ///< sets of lanes that called together
   u64 warp_steps = 0;    ///< the most of each set, summed
-  /// Looks that found what another took before it could be claimed: a page, or CoRW's lock on a
-  /// word. Of random_walk alone.
+  /// Looks after which another thread took what was seen free before it could be claimed: a page,
+  /// or CoRW's lock on a word. Of random_walk alone.
   u64 collisions = 0;
 
   WARPHEAP_HOST_DEVICE double tas() const { return threads ? static_cast<double>(thread_steps) / threads : 0; }
@@ -42,7 +42,7 @@ WARPHEAP_DEVICE inline void count_steps(u64* words, u32 company, u32 steps, u32 
 }
 
 #if !defined(__CUDACC_RTC__)
-/// What was counted; and forgets it, in order on stream `on`.
+/// Reads the counts, and resets them in order on stream `on`.
 inline walk_steps_taken read_steps(u64 const* words) {
   walk_steps_taken taken;
   backend::copy_bytes(&taken, words, sizeof taken);

@@ -2,16 +2,16 @@
 // back.
 //
 //   base - pages * page_bytes    page 0 | page 1 | ...     the pool, its start aligned to 4 KiB
-//   base                         counts                    128 bytes: what was refused, freed twice, no page
+//   base                         counts                    128 bytes: double frees, frees of no
+//                                                          page, refusals
 //                                steps                     128 bytes: of threads and of warps,
 //                                                          where they are counted
-//                                pass                      who looked at everything, and found
-//                                                          nothing
+//                                pass                      searches that saw all and found nothing
 //                                words                     8 bytes for word_pages pages
 //
-// Orders: the release of a free and the acquire of who takes the page meet in the word. All changes
-// of a word are read-modify-writes, so whoever reads a later value has acquired from every free
-// before it.
+// Orders: the release of a free and the acquire of the thread that takes the page meet in the word.
+// All changes of a word are read-modify-writes, so a thread that reads a later value has acquired
+// from every free before it.
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -28,7 +28,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// Counts that no invariant rests on.
 enum class walk_count : u32 { double_frees, foreign_frees, failures };
 
-/// What the first page's address is a multiple of.
+/// The first page's address is a multiple of this.
 inline constexpr size_t walk_pool_alignment = 4096;
 
 /// View of a heap of pages; 16 bytes, trivially copyable, owns nothing.
@@ -41,7 +41,7 @@ class walk_pages {
   /// The pages of a word.
   using mask_type = typename page_mask<word_pages>::type;
   static constexpr mask_type valid = static_cast<mask_type>(low_mask(word_pages));
-  /// What every page's address is a multiple of: the power of two in page_bytes, up to 4 KiB.
+  /// Alignment of every page: the largest power of two that divides page_bytes, up to 4 KiB.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr size_t alignment =
       (page_bytes & (0 - page_bytes)) < walk_pool_alignment ? page_bytes & (0 - page_bytes) : walk_pool_alignment;
@@ -59,7 +59,7 @@ class walk_pages {
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return words_offset + 8 * u64{words()}; }
 
-  /// The number of the page that starts at `memory`; none if none does.
+  /// The number of the page that starts at `memory`; none if no page does.
   WARPHEAP_HOST_DEVICE u32 number_of(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
     bool const starts_one = offset < pool_bytes() && offset % page_bytes == 0;
@@ -76,8 +76,8 @@ class walk_pages {
   WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
   WARPHEAP_HOST_DEVICE static mask_type bit_of(u32 page) { return mask_type{1} << page % word_pages; }
 
-  /// Whether a page is taken. The caller may know it by a way that orders nothing: that it is free,
-  /// a read-modify-write says, which no later change escapes.
+  /// Whether a page is taken. The caller may have the address without any memory order, so a page
+  /// that a load finds free is checked by a read-modify-write, which reads the newest value.
   WARPHEAP_DEVICE bool is_taken(u32 page) const {
     walk_word seen = look_at(page / word_pages);
     if (seen.free(bit_of(page))) seen = walk_word{word(page / word_pages).fetch_or(0, order::relaxed)};

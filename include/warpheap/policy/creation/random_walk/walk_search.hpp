@@ -1,14 +1,14 @@
 // The certain answer when a walk found no page: one pass over all words, by the lanes of a warp
-// side by side, which share what they find. A lane that has its page leaves the others to it, who
-// go on from where they are.
+// side by side, which share what they find. A lane that has its page goes on looking for the
+// others.
 //
-// A word is seen without room when a look or a lost race shows every page of it taken at some
-// moment of the pass. One that is locked and not full shows nothing: its holder may take those
-// pages or leave them, so the search waits for it. Others give up where a pass that began after
-// they did was fruitless (sync/shared_pass.hpp).
+// A word has no room if a look or a lost race shows each of its pages taken at some moment of the
+// pass. A word that is locked and not full shows nothing, because its holder may take those pages
+// or leave them. So the search waits for it. A search gives up when a pass that began after it
+// found nothing (sync/shared_pass.hpp).
 //
-// Cost: a load for every 32 pages in a warp, 5 to 10 ms for the 2^20 words of 8 GiB in pages of 256
-// bytes.
+// Cost: a warp loads a word for every 32 pages; 5 to 10 ms for the 2^20 words of 8 GiB in pages of
+// 256 bytes.
 #pragma once
 
 #include "page_walk.hpp"
@@ -25,7 +25,7 @@ class walk_search {
  public:
   static constexpr u32 none = pages_type::none;
 
-  /// What a lane has of a search.
+  /// A lane's result of a search.
   struct answer {
     u32 page;   ///< its page; none if none was free during the whole call
     u32 steps;  ///< words it looked at
@@ -49,7 +49,7 @@ class walk_search {
   WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 company, u32 start)
       : pages_{pages}, company_{company}, start_{start} {}
 
-  /// Looks at all words, until every lane has a page or somebody else has the answer.
+  /// Looks at all words, until every lane has a page or another pass has the answer.
   WARPHEAP_DEVICE void look(u64 number) {
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
@@ -70,7 +70,7 @@ class walk_search {
     if (simt::lane_id() == lowest_bit(company_)) pages_.pass().publish(number, {});
   }
 
-  /// The word to be looked at as the `mine`-th; none if there are not so many.
+  /// The `mine`-th word that the pass looks at; none if there are fewer words.
   WARPHEAP_DEVICE u32 place_of(u32 mine) const {
     u32 const words = pages_.words();
     return mine < words ? (start_ < words - mine ? start_ + mine : start_ - (words - mine)) : none;
@@ -80,14 +80,14 @@ class walk_search {
     return index != none ? pages_.look_at(index).free(pages_type::valid) : 0;
   }
 
-  /// A glance at some words of each lane, all of them: whether they are full.
+  /// Looks once at the next words of all lanes, lane_words each: whether all of them are full.
   WARPHEAP_DEVICE bool all_full(u32 first, u32 lanes) const {
     mask_type room = 0;
     for (u32 i = 0; i < lane_words; ++i) room |= room_of(place_of(first + i * lanes));
     return simt::ballot(company_, room != 0) == 0;
   }
 
-  /// Deals out the pages of a word for each lane, `none` for no word, as long as they are needed.
+  /// Deals out the pages of each lane's word, `none` for no word, as long as lanes need them.
   WARPHEAP_DEVICE void empty_word(u32 index) {
     mask_type room = room_of(index);  // pages that were not seen taken yet
     WARPHEAP_NO_UNROLL
@@ -97,7 +97,7 @@ class walk_search {
     }
   }
 
-  /// One round with words that are locked first. Returns the pages that are still to be looked at.
+  /// One round in which lanes lock their words first. Returns the pages still to be looked at.
   WARPHEAP_DEVICE mask_type deal_locked(u32 index, mask_type room) {
     bool mine = false;
     walk_word seen{full_mask};
@@ -109,13 +109,13 @@ class walk_search {
     page_deal<mask_type> const dealt{company_, left, index * pages_type::word_pages, page_};
     page_ = dealt.page;
     if (mine) Steps::publish(pages_.word(index), dealt.taken);
-    // What its holder leaves may be ours.
+    // We may get the pages that its holder leaves.
     bool const waits = Steps::waits_for_locks && !mine && seen.free(room) != 0;
     if (simt::ballot(company_, waits) != 0) simt::pause(pause_nanoseconds);
     return mine ? left & ~dealt.taken : waits ? seen.free(room) : 0;
   }
 
-  /// One round with pages that are taken one by one, each for somebody. Returns the pages that are
+  /// One round in which each lane takes one page of its word, if a lane needs it. Returns the pages
   /// still to be looked at: fewer each time, whatever comes free behind us.
   WARPHEAP_DEVICE mask_type deal_claimed(u32 index, mask_type room) {
     u32 const needing = simt::ballot(company_, page_ == none), having = simt::ballot(company_, room != 0);

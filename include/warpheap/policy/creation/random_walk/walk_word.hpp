@@ -1,26 +1,26 @@
-// A word of a bitmap that lanes walk over: which of up to 32 pages are taken, and whether somebody
-// has the word to itself.
+// A word of a bitmap that lanes walk over: which of up to 32 pages are taken, and whether a lane
+// has locked the word.
 //
 //    63     33    32    31              0
 //   |    0    |  lock  |     taken      |     bit i = page i of the word
 //
 // Where words are never locked, all 64 bits may stand for pages.
 //
-//   K1  a taken bit has one owner: who set it by a read-modify-write that found it clear, until the
-//       owner clears it.
-//   K2  where words are locked at all, only who set the lock bit from 0 to 1 sets taken bits; frees
-//       clear them without a lock.
+//   K1  a taken bit has one owner: the thread that set it by a read-modify-write that found it
+//       clear, until the owner clears it.
+//   K2  where words are locked at all, only the lane that set the lock bit from 0 to 1 sets taken
+//       bits; frees clear them without a lock.
 //   K3  bits of pages that do not exist are set from the start, for good.
 //
-// Lock and bits are one word, so that one operation takes the lock and reads the bits, and one
-// publishes what was taken and opens the lock; the paper keeps the locks in a bitmap of their own.
+// Lock and bits are one word. So one operation takes the lock and reads the bits, and one other
+// publishes what was taken and opens the lock. The paper keeps the locks in a bitmap of their own.
 #pragma once
 
 #include "../../../util/bits.hpp"
 
 namespace warpheap {
 
-/// The pages of a word of which there are `Pages` in a word, as bits.
+/// The type of a mask with a bit for each page, of words of `Pages` pages.
 template <u32 Pages>
 struct page_mask {
   using type = u32;
@@ -36,9 +36,9 @@ struct walk_word {
   u64 word;
 
   WARPHEAP_HOST_DEVICE constexpr bool locked() const { return (word & lock_bit) != 0; }
-  /// Pages that nobody has; of a locked word some of them may be in the holder's hands.
+  /// Free pages. The holder of a locked word may be about to take some of them.
   WARPHEAP_HOST_DEVICE constexpr u32 free(u32 valid = full_mask) const { return ~static_cast<u32>(word) & valid; }
-  /// Pages that nobody has, of a word of 64.
+  /// Free pages of a word of 64.
   WARPHEAP_HOST_DEVICE constexpr u64 free(u64 valid) const { return ~word & valid; }
 };
 

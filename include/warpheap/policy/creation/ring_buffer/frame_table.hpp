@@ -1,13 +1,14 @@
-// The frames of a ring_buffer: where they and their words lie, and who owns which.
+// The frames of a ring_buffer: where they and their words lie, and which of them are owned.
 //
 //   base - frames * frame_bytes   frame 0 | frame 1 | ...     the pool, its start aligned to 4 KiB
-//   base                          counts                      128 bytes: what was refused, freed twice, no frame
+//   base                          counts                      128 bytes: double frees, frees of no
+//                                                             frame, refusals
 //                                 ring                        the queue of free frames
 //                                 owned                       a bit a frame
 //
-//   F1  a frame's bit is set by who popped the frame, before it is handed out, and cleared by who
-//       is to push it. So a frame is pushed at most once for each time it was popped, whatever
-//       callers free.
+//   F1  the thread that popped a frame sets its bit before it hands the frame out, and the thread
+//       that is to push it clears the bit. So a frame is pushed at most once for each time it was
+//       popped, whatever callers free.
 //   F2  at rest a frame is either owned or in the ring.
 #pragma once
 
@@ -24,7 +25,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// Counts that no invariant rests on.
 enum class frame_count : u32 { double_frees, foreign_frees, failures };
 
-/// What the first frame's address is a multiple of.
+/// The first frame's address is a multiple of this.
 inline constexpr size_t frame_pool_alignment = 4096;
 
 /// View of a heap of frames; 16 bytes, trivially copyable, owns nothing.
@@ -32,7 +33,7 @@ template <size_t FrameBytes>
 class frame_table {
  public:
   static constexpr u32 none = ring_queue::none;
-  /// What every frame's address is a multiple of: the power of two in FrameBytes, up to 4 KiB.
+  /// Alignment of every frame: the largest power of two that divides FrameBytes, up to 4 KiB.
   static constexpr size_t alignment =
       (FrameBytes & (0 - FrameBytes)) < frame_pool_alignment ? FrameBytes & (0 - FrameBytes) : frame_pool_alignment;
 
@@ -48,32 +49,32 @@ class frame_table {
   WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return owned_offset(frames_) + 4 * owned_words(); }
   WARPHEAP_HOST_DEVICE ring_queue ring() const { return {reinterpret_cast<u32*>(base_ + count_bytes), frames_}; }
 
-  /// The number of the frame that starts at `memory`; none if none does.
+  /// The number of the frame that starts at `memory`; none if no frame does.
   WARPHEAP_HOST_DEVICE u32 number_of(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
     bool const starts_one = offset < pool_bytes() && offset % FrameBytes == 0;
     return starts_one ? static_cast<u32>(offset / FrameBytes) : none;
   }
 
-  /// Makes a frame that was popped owned (F1). Returns its address when its bit is set.
+  /// Makes a popped frame owned (F1). Returns its address once its bit is set.
   WARPHEAP_DEVICE void* own(u32 frame) const {
     // relaxed: the ring ordered us after the thread that cleared the bit.
     u32 const before = owned(frame).fetch_or(bit_of(frame), order::relaxed);
-    // The bit is never set already (F1). But the address depends on it: a GPU does not wait for an
-    // atomic whose result it does not need, and an address that a relaxed word passes on could come
-    // before the bit.
+    // The bit is never set already (F1). The test makes the address depend on the atomic: a GPU
+    // does not wait for an atomic whose result it does not need, and another thread might get the
+    // address through a relaxed word before the bit is set.
     return (before & bit_of(frame)) == 0 ? address(frame) : nullptr;
   }
 
-  /// Ends the ownership of a frame; false if nobody owned it. Who gets true pushes it (F1).
+  /// Ends a frame's ownership; false if nobody owned it. A thread that gets true pushes it (F1).
   WARPHEAP_DEVICE bool disown(u32 frame) const {
-    // relaxed: one read-modify-write alone sees the bit set, and the ring orders the frame's
+    // relaxed: only one read-modify-write sees the bit set, and the ring orders the frame's
     // contents.
     return owned(frame).fetch_and(~bit_of(frame), order::relaxed) & bit_of(frame);
   }
 
-  /// Whether a frame is owned. The caller may know it by a way that orders nothing: that nobody
-  /// owns it, a read-modify-write says, which no later change escapes.
+  /// Whether a frame is owned. The caller may have the address without any memory order, so a frame
+  /// that a load finds free is checked by a read-modify-write, which reads the newest value.
   WARPHEAP_DEVICE bool is_owned(u32 frame) const {
     if (owned(frame).load(order::relaxed) & bit_of(frame)) return true;
     return owned(frame).fetch_or(0, order::relaxed) & bit_of(frame);

@@ -1,4 +1,4 @@
-// What may be chosen of a rw_malloc.
+// The configuration of a rw_malloc, and whether one is valid.
 #pragma once
 
 #include "../../../util/bits.hpp"
@@ -10,19 +10,19 @@ namespace creation {
 
 /// Tuning of rw_malloc.
 struct rw_malloc_config {
-  /// What sizes are rounded up to; a power of two from 16 to 4,096.
+  /// Sizes are rounded up to multiples of this; a power of two from 16 to 4,096.
   size_t unit_bytes{WARPHEAP_RW_MALLOC_UNIT_BYTES};
-  /// Requests of up to so many units that differ are made one for the lanes of a warp.
+  /// Requests of a warp that differ and have at most this many units are combined into one.
   u32 aggregated_units{WARPHEAP_RW_MALLOC_AGGREGATED_UNITS};
   /// Words of a window that each lane looks at: 1, 2 or 4. With 4 a full warp's window has the
   /// paper's 4,096 bits, so that long blocks need fewer windows, but short ones lock more words.
   u32 words_per_lane{WARPHEAP_RW_MALLOC_WORDS_PER_LANE};
-  /// Windows in a row that have nothing for anybody, after which a walk ends and everything is
+  /// A walk ends after this many windows in a row without a block for any lane; then everything is
   /// looked at in order.
   u32 walk_windows{WARPHEAP_RW_MALLOC_WALK_WINDOWS};
-  /// Words of a group, of whose runs it is noted how long they are; a power of two up to 128.
+  /// Words of a group, for which the lengths of its runs are noted; a power of two up to 128.
   u32 group_words{WARPHEAP_RW_MALLOC_GROUP_WORDS};
-  /// Counts the steps of threads and of warps, for those who measure them.
+  /// Whether the steps of threads and of warps are counted, to be measured.
   bool counts_steps{WARPHEAP_RW_MALLOC_COUNTS_STEPS};
 };
 
@@ -40,7 +40,7 @@ inline std::string describe(rw_malloc_config const& config) {
 }
 #endif
 
-/// Whether a configuration makes sense.
+/// Whether a configuration is valid.
 WARPHEAP_HOST_DEVICE constexpr bool is_sound(rw_malloc_config config) {
   return is_power_of_two(config.unit_bytes) && config.unit_bytes >= 16 && config.unit_bytes <= 4096 &&
          config.aggregated_units <= 32 && is_power_of_two(config.words_per_lane) && config.words_per_lane <= 4 &&

@@ -1,5 +1,5 @@
-// A rw_malloc's units counted: the slots for a length by any lane, everything else from a copy of
-// the metadata on the host.
+// Counts of the units of a rw_malloc: any lane counts the slots for a length, and the host counts
+// everything else in a copy of the metadata.
 #pragma once
 
 #include "../slot_survey.hpp"
@@ -13,9 +13,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// How many blocks of a length a row of free units is good for: at multiples of the length, as they
-/// are placed as long as there are any; else one, in a row that has none of these and is long
-/// enough.
+/// How many blocks of a length fit in a row of free units. Blocks go to multiples of their length;
+/// a row that has no such place and is long enough holds one.
 struct run_slots {
   u64 units;
 
@@ -26,7 +25,7 @@ struct run_slots {
   }
 };
 
-/// The units of a word, of which those in `free` are free.
+/// Adds the units of a word to `rows`; those in `free` are free.
 template <class Rows>
 WARPHEAP_HOST_DEVICE constexpr void add_word(Rows& rows, u32 free) {
   for (u32 bit = 0; bit < 32;) {
@@ -86,7 +85,7 @@ class unit_snapshot {
         report.push_back(what + (" at unit " + std::to_string(unit)));
       };
       if (word(i).locked()) say("K2: a locked word", u64{32} * i);
-      // the most, of large heaps
+      // most words of a large heap
       if (marks(i) == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;
       for (u32 bit = 0; bit < 32; ++bit) {
         u64 const unit = u64{32} * i + bit;

@@ -1,9 +1,10 @@
-// A look of a warp at consecutive words for a run of free units: the lanes have a piece each, and
-// put together what they saw at its ends, so that runs are found wherever they begin and end.
+// A look of a warp at consecutive words for a run of free units. Each lane looks at a piece of
+// them. The lanes then join what they saw at the ends of the pieces, so that runs are found
+// wherever they begin and end.
 //
-// Blocks go to multiples of their length, so that those of one length leave no gaps that fit none;
-// a run that has no such place and is long enough serves one at its beginning. That is known only
-// of a run both ends of which were seen.
+// Blocks go to multiples of their length, so that blocks of one length leave no gaps that are too
+// small for one. A run that has no such place and is long enough serves a block at its beginning.
+// That a run is like this is known only if both its ends were seen.
 #pragma once
 
 #include "group_word.hpp"
@@ -11,17 +12,16 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// The run that goes on up to where a look begins, or has come to.
+/// The free run that reaches up to where a look begins, or to where it has come.
 struct open_run {
-  u64 start;           ///< its first unit; where the look begins if there is none
+  u64 start;           ///< its first unit; without a run, where the look begins
   bool begins = true;  ///< the unit before it was seen taken, or there is none
 };
 
-/// Units that were seen taken by a read-modify-write, and count as that whatever has become of
-/// them.
+/// Units that a read-modify-write saw taken. They count as taken whatever has become of them.
 struct taken_units {
-  u64 below = 0;                 ///< all of these
-  u64 unit = run_wish::nowhere;  ///< and one that is not below
+  u64 below = 0;                 ///< all units below it
+  u64 unit = run_wish::nowhere;  ///< and this one, which is not below
 
   WARPHEAP_HOST_DEVICE constexpr bool any() const { return below != 0 || unit != run_wish::nowhere; }
   /// Those in the 32 units from `base` on.
@@ -30,7 +30,7 @@ struct taken_units {
   }
 };
 
-/// What the lanes of a warp look at together.
+/// Looks of the lanes of `company`, which call together.
 template <creation::rw_malloc_config Config, class Steps>
 class run_look {
   using table_type = unit_table<Config>;
@@ -39,10 +39,10 @@ class run_look {
   static constexpr u64 none = table_type::none;
   static constexpr u32 lane_words = 8;  ///< words that a lane loads at once
 
-  /// What all of them know then.
+  /// What all lanes know after a look.
   struct outcome {
-    u64 place;       ///< where the block may go that was looked for
-    open_run after;  ///< the run at the end
+    u64 place;       ///< where the block that is looked for may go
+    open_run after;  ///< the run that reaches up to the end
     free_span runs;  ///< of the words alone
   };
 
@@ -52,8 +52,8 @@ class run_look {
   WARPHEAP_DEVICE u32 rank() const { return rank_; }
   WARPHEAP_DEVICE u32 lanes() const { return lanes_; }
 
-  /// The words of [first, end), at least one; `before` is the run that touches them. All words are
-  /// watched from now on if `watches` (G1). All lanes call alike.
+  /// Looks at the words of [first, end), at least one. `before` is the run that reaches up to them.
+  /// If `watches`, they are watched from now on (G1). All lanes pass the same arguments.
   WARPHEAP_DEVICE outcome at(u64 first, u64 end, run_wish sought, open_run before, bool watches,
                              taken_units taken = {}) const {
     u64 const each = (end - first + lanes_ - 1) / lanes_;
@@ -71,8 +71,8 @@ class run_look {
     return {finding != 0 ? place : last, after, runs_of(seen, stopping, 32 * first, 32 * end, mine.start, after.start)};
   }
 
-  /// The run that is open behind the lanes of `stopping`, which have seen the beginning of one;
-  /// `before` if there are none.
+  /// The run that is open behind the lanes of `stopping`, which have seen the beginning of one:
+  /// that of the highest of them, at its `tail`. `before` if there are none.
   WARPHEAP_DEVICE open_run opened_below(u32 stopping, u64 tail, open_run before) const {
     u64 const theirs = simt::shuffle(company_, tail, stopping != 0 ? highest_bit(stopping) : simt::lane_id());
     return stopping != 0 ? open_run{theirs, true} : before;
@@ -81,16 +81,16 @@ class run_look {
  private:
   /// What a lane sees in its words.
   struct view {
-    u64 head;            ///< where the run ends that touches their start
-    u64 tail;            ///< where the run begins that touches their end
-    bool stops = false;  ///< they are not all free
-    u32 longest = 0;     ///< of the runs that touch neither
-    u64 place = none;    ///< where the block goes that one of these is good for
+    u64 head;            ///< where the run that touches their start ends
+    u64 tail;            ///< where the run that touches their end begins
+    bool stops = false;  ///< not all of them are free
+    u32 longest = 0;     ///< units of the longest run that touches neither
+    u64 place = none;    ///< where the block goes, in a run that touches neither
   };
 
   WARPHEAP_HOST_DEVICE static u64 at_most(u64 index, u64 end) { return index < end ? index : end; }
 
-  /// The words of [first, end), which may be none.
+  /// Looks at the words of [first, end), which may be none.
   WARPHEAP_DEVICE view view_of(u64 first, u64 end, run_wish sought, bool watches, taken_units taken) const {
     view seen{32 * end, 32 * first};
     WARPHEAP_NO_UNROLL
@@ -107,7 +107,7 @@ class run_look {
     return seen;
   }
 
-  /// `seen`, and a word that is not all free.
+  /// `seen`, extended by a word that is not all free.
   WARPHEAP_DEVICE static view beyond(view seen, u64 base, u32 free, run_wish sought) {
     u32 const ahead = free_at_start(free), behind = free_at_end(free);
     if (!seen.stops) {
@@ -127,7 +127,7 @@ class run_look {
     return seen;
   }
 
-  /// The free units of a word, which must tell from now on of what comes free if `watches` (G1).
+  /// The free units of a word. If `watches`, the word is watched from now on (G1).
   WARPHEAP_DEVICE u32 free_units(u32 index, bool watches) const {
     walk_word seen = table_.look_at(index);
     if (watches && !group_word::watches(seen)) seen = Steps::watch(table_.word(index));

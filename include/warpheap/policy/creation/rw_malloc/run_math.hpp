@@ -94,11 +94,10 @@ struct run_wish {
 
   u64 units;      ///< at least 1
   u64 align = 1;  ///< the block starts at a multiple of it, in units; a power of two
-  u64 phase = 0;  ///< what is added to a unit's number first; less than align
+  u64 phase = 0;  ///< unit + phase is to be a multiple of align; less than align
 
-  /// The units before the first suitable place from `start` on: of those that need no alignment the
-  /// next multiple of their length, so that blocks of one length lie side by side with nothing
-  /// between them.
+  /// Units from `start` to the first suitable place. Without an alignment that is the next multiple
+  /// of the length, so that blocks of one length lie side by side with nothing between them.
   WARPHEAP_HOST_DEVICE constexpr u64 padding(u64 start) const {
     if (align != 1) return (0 - (start + phase)) & (align - 1);
     u64 const beyond = start % units;
@@ -114,7 +113,7 @@ struct run_wish {
     return anywhere && align == 1 ? start : nowhere;
   }
 
-  /// The same within the word of the 32 units from `base` on.
+  /// Where the block goes in the word of the 32 units from `base` on, chosen as in place_in_run().
   WARPHEAP_HOST_DEVICE constexpr u64 place_in_word(u64 base, u32 free, bool anywhere) const {
     u32 const starts = units <= 32 ? run_starts(free, static_cast<u32>(units)) : 0;
     if (starts == 0) return nowhere;

@@ -1,18 +1,18 @@
-// The certain answer when a walk found no run: all words are looked at, by the lanes of a warp side
-// by side, group by group (group_word.hpp). Groups of which it is known that they have no run as
-// long, nor a part of one, are passed over, hundreds at a glance; in the others every word is
-// looked at, and what was seen is noted for those who come later. Also the way of blocks larger
-// than a window, and of those that are to be aligned.
+// The certain answer when a walk found no run: the lanes of a warp look at all words side by side,
+// group by group (group_word.hpp). Groups known to have neither a run of that length nor a part of
+// one are passed over, hundreds at a glance. In the other groups every word is looked at, and what
+// was seen is noted for later searches. Blocks larger than a window, and aligned ones, are found in
+// this way too.
 //
-// One length at a time, the least that any lane wants: where there is no run for that, there is
-// none for the others. A word in somebody's hands counts as what it shows: its holder may take more
-// of it, and gives nothing back, so a search that sees no run in it misses none. A run that it sees
-// it locks, and only then believes (run_take.hpp).
+// It looks for one length at a time, the least that any lane wants: if there is no run for that,
+// there is none for the other lanes. A locked word counts as what it shows: its holder may take
+// more of it, and gives nothing back, so a search that sees no run in it misses none. A run that is
+// seen is locked before it is believed (run_take.hpp).
 //
-// One pass over all groups: a unit that was taken when we tried to lock it counts as taken for the
-// rest of the pass, so what is left to be looked at shrinks with every race that is lost. Lanes
-// that have their block stay, and look for the others. Others give up where a pass that began after
-// they did was fruitless (sync/shared_pass.hpp).
+// There is one pass over all groups. A unit that was taken when we tried to lock it counts as taken
+// for the rest of the pass, so every lost race leaves less to be looked at. Lanes that have their
+// block stay, and look for the others. A search gives up when a pass that began after it found
+// nothing (sync/shared_pass.hpp).
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -30,16 +30,16 @@ class run_search {
  public:
   static constexpr u64 none = table_type::none;
 
-  /// What a lane has of a search.
+  /// A lane's result of a search.
   struct answer {
-    /// the first of its block, which has its marks; none if no run for it was free during the whole
+    /// first unit of its block, which is marked; none if no run for it was free during the whole
     /// call
     u64 unit;
     u32 steps;  ///< times it looked, at up to eight words or groups a lane
   };
 
-  /// All lanes of `company` call together, with the same heap and each with its wish, or the block
-  /// that it has already at `unit`.
+  /// All lanes of `company` call together with the same heap, each with its wish. `unit` is the
+  /// block that the lane has already; none if it needs one.
   WARPHEAP_COLD static answer run(table_type table, u32 company, run_wish wish, u64 unit, u32 start) {
     if constexpr (!Steps::searches) return answer{unit, 0};
     run_search search{table, company, wish, unit};
@@ -61,20 +61,19 @@ class run_search {
   static constexpr u32 steps_between_questions = 16;
   // consecutive groups that a lane looks at, so that their loads overlap
   static constexpr u32 lane_groups = 8;
-  static constexpr u32 most_moves = 16;  // for a better place; then any will do
+  static constexpr u32 most_moves = 16;  // to a better place; after them any place will do
 
   /// How a look ends.
   enum class pass_end : u32 {
-    served,    ///< all that wanted such a block have one
-    answered,  ///< somebody else saw everything, and no run
-    fruitless  ///< we did
+    served,    ///< every lane that wanted such a block has one
+    answered,  ///< another search saw everything, and no run
+    fruitless  ///< this search did
   };
 
   WARPHEAP_DEVICE run_search(table_type const& table, u32 company, run_wish wish, u64 unit)
       : table_{table}, company_{company}, look_{table, company}, wish_{wish}, unit_{unit}, needs_{unit == none} {}
 
-  /// There is nothing for lanes that still need what lane `least` wants, nor for those that want
-  /// more.
+  /// Gives up for the lanes that want as many units as lane `least` and as much alignment, or more.
   WARPHEAP_DEVICE void refuse_like(u32 least, u64 number, bool saw_everything) {
     u64 const units = simt::shuffle(company_, wish_.units, least), align = simt::shuffle(company_, wish_.align, least);
     if (simt::lane_id() == least && align == 1 && saw_everything)
@@ -82,7 +81,7 @@ class run_search {
     needs_ = needs_ && !(wish_.units >= units && wish_.align >= align);
   }
 
-  /// Of the lanes of `pending` one with the least alignment, and with that the least length.
+  /// The lane of `pending` with the least alignment and, among those, the least length.
   WARPHEAP_DEVICE u32 least_of(u32 pending) const {
     u32 best = lowest_bit(pending);
     u64 best_units = simt::shuffle(company_, wish_.units, best),
@@ -99,15 +98,15 @@ class run_search {
     return best;
   }
 
-  /// Looks for runs like the wish of lane `least`, first at a few words from `start` on, then at
-  /// all groups from there on, and around.
+  /// Looks for runs for the wish of lane `least`: first in a few words from `start` on, then in all
+  /// groups from there on and around.
   WARPHEAP_DEVICE pass_end look(u32 least, u32 start, u64 number) {
     run_wish const sought{simt::shuffle(company_, wish_.units, least), simt::shuffle(company_, wish_.align, least),
                           simt::shuffle(company_, wish_.phase, least)};
     bool const is_like = needs_ && wish_.units == sought.units && wish_.align == sought.align;
     if (!glance(start, sought, is_like)) return pass_end::served;
-    // The second time round up to where every run has been seen that goes beyond the start, or has
-    // a suitable place.
+    // The second sweep ends where every run that crosses the start has been seen to its end, or up
+    // to a suitable place.
     u64 const groups = table_.groups(), from = start / Config.group_words;
     u64 const overlap = from + 2 * sought.units / table_type::group_units + 2;
     pass_end const end = sweep(from, groups, sought, is_like, number);
@@ -115,8 +114,8 @@ class run_search {
     return sweep(0, overlap < groups ? overlap : groups, sought, is_like, number);
   }
 
-  /// Some words from a random place on: crowds that all began at the first run of a group would
-  /// meet there. False if the look is to end.
+  /// Looks at some words from a random place on. Without this, crowds would all begin at the first
+  /// run of a group and meet there. False if the look is to end.
   WARPHEAP_DEVICE bool glance(u64 first, run_wish sought, bool is_like) {
     u64 const words = u64{look_.lanes()} * run_look_type::lane_words;
     if (sought.units > 32 * words) return glance_at_places(first, sought, is_like);
@@ -130,7 +129,7 @@ class run_search {
     }
   }
 
-  /// The same for a run that we cannot see as a whole: some places that look free where they begin.
+  /// As glance(), for longer runs: tries some places that look free where they begin.
   WARPHEAP_DEVICE bool glance_at_places(u64 first, run_wish sought, bool is_like) {
     u64 place = 32 * first;
     WARPHEAP_NO_UNROLL
@@ -149,7 +148,7 @@ class run_search {
   }
   static constexpr u32 places_at_a_glance = 4;
 
-  /// The groups of [from, to).
+  /// Looks at the groups of [from, to).
   WARPHEAP_DEVICE pass_end sweep(u64 from, u64 to, run_wish sought, bool is_like, u64 number) {
     open_run before{from * table_type::group_units, from == 0};
     u32 turn = 0;
@@ -167,19 +166,20 @@ class run_search {
     return pass_end::fruitless;
   }
 
-  /// Goes on from group `at` to the first of the next groups, some for each lane, that may have a
-  /// run of `units` or its end, and returns true and what is `found` noted of it; or behind them
-  /// all. `before` is the run at the start of `at`, then and now.
+  /// Reads the notes of the next groups from `at` on, some for each lane. Moves `at` to the first
+  /// that may have a run of `units` or its end, sets `found` to its note, and returns true; else
+  /// moves `at` behind them all. `before` is the run that reaches up to `at`, on entry and on
+  /// return.
   WARPHEAP_DEVICE bool next_group(u64& at, u64 to, u64 units, open_run& before, group_word& found) const {
     u64 const first = at + look_.rank() * lane_groups;
     u64 const base = first * table_type::group_units;
     group_word noted[lane_groups], hit_noted{0};  // loads before their use
     for (u32 i = 0; i < lane_groups; ++i)
       noted[i] = first + i < to ? Steps::read_note(table_.group(first + i)) : group_word{0};
-    u64 head = base, tail = base;  // as in a look at words; units up to where we came
+    u64 head = base, tail = base;  // as in a look at words, for the groups seen so far
     bool stops = false;
     u32 hit = lane_groups;
-    u64 hit_opened = 0;  // where the run begins that is open there, if not before our groups
+    u64 hit_opened = 0;  // start of the run open there, if in our groups
     for (u32 i = 0; i < lane_groups; ++i) {
       if (hit != lane_groups || first + i >= to) continue;
       u64 const here = base + i * table_type::group_units;
@@ -199,7 +199,7 @@ class run_search {
     u32 const stopping = simt::ballot(company_, stops);
     open_run const mine = look_.opened_below(stopping & simt::lanes_below(), tail, before);
     if (first < to && head - mine.start >= units) {
-      hit = 0;  // the run from before is long enough, somewhere in our first groups
+      hit = 0;  // a run from before is long enough, somewhere in our first groups
       hit_noted = noted[0];
       hit_opened = none;
     }
@@ -219,14 +219,13 @@ class run_search {
     return true;
   }
 
-  /// Looks at the words of group `at`, of which some lane read `noted`, takes the runs that end
-  /// there as long as somebody wants them, notes what is left, and goes on to the next group, or
-  /// back to an earlier one. False if nobody wants any more. `before` is the run at its start, then
-  /// at the start of the next.
+  /// Looks at the words of group `at`, whose note some lane read as `noted`. Takes the runs that
+  /// end there as long as a lane wants them, notes what is left, and moves `at` to the next group,
+  /// or back to an earlier one. False if no lane wants any more. `before` is as in next_group().
   WARPHEAP_DEVICE bool visit(u64& at, run_wish sought, bool is_like, open_run& before, group_word noted) {
     noted = note_anew(at, noted);
     u64 const first = 32 * at * Config.group_words;
-    u64 lost = none;  // a taken unit, with something to be looked at before it
+    u64 lost = none;  // a taken unit, before which there is more to look at
     WARPHEAP_NO_UNROLL
     for (;;) {
       u64 const place = lost < first ? sought.place_in_run(before.start, lost - before.start, before.begins)
@@ -243,14 +242,14 @@ class run_search {
         u64 const behind = place + sought.units;
         if (place < first) before = {behind < first ? behind : first, true};
       } else if (got.how == run_taken::lost) {
-        // It was the first place of its run. What is left of the run before it is too short, unless
-        // a part of the place is free, too, and the block may lie anywhere.
+        // The place was the first of its run, so what is left of the run before it is too short,
+        // unless the first units of the place are free too, and the block may lie anywhere.
         bool const settled = sought.align != 1 || got.first == place;
         if (place > lost || settled) before = {(settled ? got.last : lost) + 1, true};
         lost = settled ? none : got.last;
       } else {
-        // The unit before was seen taken, so what lies before it is settled: we come back for a
-        // better place alone.
+        // The unit before the place was seen taken, so all that lies before is settled: we come
+        // back only for a better place.
         u64 const back = (place > sought.units ? place - sought.units : 0) / table_type::group_units;
         before = {back * table_type::group_units, back == 0};
         at = back;
@@ -261,9 +260,9 @@ class run_search {
     }
   }
 
-  /// A place in the words of group `at`, of which those below the start of `before`, and `lost`,
-  /// count as taken. If there is none, and nothing `lost`, notes what was seen and goes on to the
-  /// next group.
+  /// A place in the words of group `at`. Units below the start of `before`, and the unit `lost`,
+  /// count as taken. If there is no place and no unit `lost`, notes what was seen and moves `at` to
+  /// the next group.
   WARPHEAP_DEVICE u64 look_at_group(u64& at, run_wish sought, open_run& before, u64 lost, group_word noted) const {
     u64 const first = at * Config.group_words, end = first + table_.units_of_group(at) / 32;
     bool const is_behind = before.start > 32 * first;
@@ -276,14 +275,15 @@ class run_search {
     return none;
   }
 
-  /// The word of a group of which some lane read `seen`: as it is noted; else noted anew, if nobody
-  /// else does that just now (G2).
+  /// The note of a group that some lane read as `seen`: `seen` if it is noted; else the group noted
+  /// anew, or 0 if another lane changed its word meanwhile (G2).
   WARPHEAP_DEVICE group_word note_anew(u64 group, group_word seen) const {
     auto const lanes = group_of(company_);
     if (!seen.noted()) {
       group_word const anew = seen.noted_anew(table_.units_of_group(group));
-      // acq_rel: what came free before is seen by our look at the words, and (G2) by that of all
-      // who read this; pairs with the release in disturb(), and the acquire in read_note().
+      // acq_rel: our look at the words sees all that came free before, and (G2) so does the look of
+      // each thread that reads this; pairs with the release in disturb(), and the acquire in
+      // read_note().
       bool const sets =
           lanes.leads && table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed);
       seen.word = broadcast(lanes, sets ? anew.word : 0);
@@ -292,15 +292,15 @@ class run_search {
     return seen;
   }
 
-  /// Says what runs there were, unless something came free since `noted` was read (G2).
+  /// Notes what runs there were, unless something came free since `noted` was read (G2).
   WARPHEAP_DEVICE void note(u64 group, group_word noted, free_span runs) const {
     group_word const now = noted.with(runs);
     if (!noted.noted() || now.word == noted.word || !group_of(company_).leads) return;
     Steps::note(table_.group(group), noted.word, now.word);
   }
 
-  /// Gives the lowest lane that wants it the block at `place`, which is ours. False if nobody wants
-  /// another.
+  /// Gives the block at `place`, which is ours, to the lowest lane that wants it. False if no lane
+  /// wants another.
   WARPHEAP_DEVICE bool serve(u64 place, bool is_like) {
     u32 const wanting = simt::ballot(company_, is_like && unit_ == none);
     if (simt::lane_id() == lowest_bit(wanting)) {
@@ -310,9 +310,9 @@ class run_search {
     return (wanting & (wanting - 1)) != 0;
   }
 
-  /// A block at `place`, which was seen free.
+  /// Takes the block at `place`, which was seen free.
   WARPHEAP_DEVICE run_taken take(u64 place, run_wish sought) const {
-    // or else it is the beginning of a run without such a place
+    // else it is the beginning of a run that has no suitable place
     bool const is_suitable = sought.padding(place) == 0;
     return run_take<Config, Steps>{table_, company_}(unit_run{place, sought.units}, !is_suitable && moves_left_ != 0);
   }

@@ -1,7 +1,8 @@
-// How a warp takes a run that it saw: the lanes lock its words, some each, in ascending order, and
-// only then believe that it is free. So of two that want overlapping runs one gets all of its own.
+// How a warp takes a run that it saw. Its lanes lock the words of the run in ascending order, some
+// each, and only then believe that it is free. So of two warps that want overlapping runs, one gets
+// all of its own.
 //
-//   S1  who waits for a locked word holds only words below it. So lanes wait in no circle.
+//   S1  lanes that wait for a locked word hold only words below it. So lanes wait in no circle.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -9,16 +10,16 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// What came of it.
+/// The result of an attempt to take a run.
 struct run_taken {
   enum : u32 {
     done,  ///< the run is ours
     lost,  ///< not all of it was free
-    /// it was to begin where a block ends, and does not, or not yet: a run that is longer may have
-    /// a better place
+    /// it was to begin where a block ends, but no block ends there, or not yet: the run may be
+    /// longer and have a better place
     moved,
   } how;
-  /// of a run that is lost, units that were taken
+  /// of a lost run, the first and last unit seen taken
   u64 first = run_wish::nowhere, last = run_wish::nowhere;
 };
 
@@ -31,11 +32,11 @@ class run_take {
   WARPHEAP_DEVICE run_take(table_type const& table, u32 company)
       : table_{table}, company_{company}, rank_{popcount(company & simt::lanes_below())}, lanes_{popcount(company)} {}
 
-  /// If all of the run is free, and, where it is to be `behind_block`, the unit before it is the
-  /// last one of a block.
+  /// Takes the run if all of it is free. If it is to be `behind_block`, the unit before it must be
+  /// the last one of a block.
   WARPHEAP_DEVICE run_taken operator()(unit_run run, bool behind_block) const {
     u32 const words = run.words();
-    u32 locked = 0;  // of its words, from the first on
+    u32 locked = 0;  // words of the run, from the first on
     run_taken found{run_taken::done};
     backoff nap;
     WARPHEAP_NO_UNROLL
@@ -61,17 +62,17 @@ class run_take {
 
  private:
   static constexpr u64 none = run_wish::nowhere;
-  static constexpr u32 lane_words = 8;  ///< of a long run, that a lane locks at once
+  static constexpr u32 lane_words = 8;  ///< words of a long run that a lane locks at once
 
-  /// Locks the next words of the run, up to `Each` a lane, as far as nobody else holds them, and
-  /// adds their number to `locked`. `done` if all that these words have of the run is free, else
-  /// `lost`.
+  /// Locks the next words of the run, up to `Each` a lane and up to the first that another lane
+  /// holds, and adds their number to `locked`. `done` if all units of the run in these words are
+  /// free, else `lost`.
   template <u32 Each>
   WARPHEAP_DEVICE run_taken lock(unit_run run, u32& locked, backoff& nap) const {
     u32 const base = locked + rank_ * Each, words = run.words();
     u32 const ours = base >= words ? 0 : words - base < Each ? words - base : Each;
-    // Only words below the first that somebody holds: crowds that lock what they cannot keep would
-    // never be done.
+    // We lock only words below the first one held: crowds that lock words that they cannot keep
+    // would never finish.
     u32 held = 0, got = 0;  // bit i: our i-th word
     for (u32 i = 0; i < Each; ++i)
       if (i < ours && glance<Each>(run.first_word() + base + i).locked()) held |= 1u << i;
@@ -84,7 +85,7 @@ class run_take {
       if (i >= tries) continue;
       walk_word const seen = Steps::try_lock(table_.word(run.first_word() + base + i));
       if (!seen.locked()) got |= 1u << i;
-      // What is taken while somebody else holds the word stays taken.
+      // The holder of a word gives nothing back, so units seen taken in it count too.
       u32 const lost = run.part(base + i) & ~seen.free();
       if (lost == 0) continue;
       u64 const unit = u64{32} * (run.first_word() + base + i);
@@ -110,15 +111,15 @@ class run_take {
 
   WARPHEAP_DEVICE static u32 lowest_or(u32 bits, u32 otherwise) { return bits != 0 ? lowest_bit(bits) : otherwise; }
 
-  /// A word before we lock it. The words of a long run are watched from now on, so that it can be
-  /// noted that they are taken.
+  /// Reads a word before we lock it. The words of a long run are watched from now on, so that their
+  /// groups can be noted as taken.
   template <u32 Each>
   WARPHEAP_DEVICE walk_word glance(u32 index) const {
     return Each == 1 ? table_.look_at(index) : Steps::watch(table_.word(index));
   }
 
-  /// Notes of groups that a long run covers that nothing is free there: nobody but us can free
-  /// there before we return.
+  /// Notes that nothing is free in the groups that a long run covers: no other thread can free
+  /// units there before we return.
   WARPHEAP_DEVICE void note_taken(unit_run run) const {
     if (run.words() <= lanes_) return;
     u64 const first = (run.first + table_type::group_units - 1) / table_type::group_units;
@@ -128,8 +129,8 @@ class run_take {
       // relaxed: a hint, which the compare-exchange checks.
       group_word seen{table_.group(group).load(order::relaxed)};
       group_word const now = (seen.noted() ? seen : seen.noted_anew(table_.units_of_group(group))).with({0, 0, 0});
-      // release: our marks happen before whoever reads that it is noted; pairs with the acquire in
-      // read_note().
+      // release: our marks happen before the looks of a thread that acquires the note; pairs with
+      // the acquire in read_note().
       table_.group(group).compare_exchange(seen.word, now.word, order::release, order::relaxed);
     }
   }

@@ -6,8 +6,8 @@
 //                                                          (walk_word.hpp)
 //                                marks                     8 bytes for 32 units: where blocks start
 //                                                          and end
-//                                groups                    8 bytes for so many words: their runs
-//                                                          (group_word.hpp)
+//                                groups                    8 bytes for group_words words: their
+//                                                          runs (group_word.hpp)
 //
 //    63       34 33  32  31      0         63      32 31       0
 //   |  extent   | W | L |  taken  |       |   ends   |  starts  |
@@ -16,12 +16,11 @@
 //       The thread that takes the block sets them, the end no later than the start, before it
 //       returns the address. The thread that frees it clears them before the units are free.
 //   U2  the thread that clears the start mark by a read-modify-write that found it set frees the
-//       block; no other does. It may have no word of the block from its owner: a second free knows
-//       the address from an earlier life. So the start mark itself hands over the end mark and the
-//       extent, by release and acquire.
-//   U3  the extent of the second word of a block that touches three words or more is the number of
-//       words it touches; of all others 0. So a block's end is found with two loads however long it
-//       is.
+//       block; no other does. It may have received nothing from the block's owner: a second free
+//       knows the address from an earlier block there. So the start mark itself hands over the end
+//       mark and the extent, by release and acquire.
+//   U3  if a block touches three words or more, the extent of its second word is that number. All
+//       other extents are 0. So two loads find a block's end however long it is.
 #pragma once
 
 #include "../random_walk/careful_walk.hpp"
@@ -35,28 +34,28 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// How a lane works with runs of units: what a twin of the algorithm would do otherwise.
+/// How a lane works with runs of units. The broken twins in tests override this.
 struct careful_runs : careful_walk {
   /// The last unit of a block.
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units - 1; }
-  /// Where the part of a lane starts, `before` units of others' parts after the start of all.
+  /// Where a lane's part of a shared block starts: `before` units of other lanes' parts come first.
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
 
   /// Marks both ends of a block that lies in several words (U1). Returns what the first word's
   /// marks were.
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
-    last.fetch_or(end_bit, order::relaxed);  // relaxed: handed over by the next
-    // release: the end mark and the extent happen before whoever frees the block (U2); pairs with
-    // the acquire in receive_ends().
+    last.fetch_or(end_bit, order::relaxed);  // relaxed: the next operation hands it over
+    // release: the end mark and the extent happen before the free of the block (U2); pairs with the
+    // acquire in receive_ends().
     return first.fetch_or(start_bit, order::release);
   }
 
-  /// After the caller saw a start mark by a read-modify-write on `first`: what its owner did before
-  /// it set the mark (U2).
+  /// Receives what the owner of a block did before it set the start mark, which the caller saw by a
+  /// read-modify-write on `first` (U2).
   WARPHEAP_DEVICE static void receive_ends(atomic_ref<u64> first) {
-    // acquire: reads what the caller's operation left, or later: each passes on what the mark
-    // released; pairs with the release in mark_ends(). A load of its own, so that blocks of one
-    // word pay nothing.
+    // acquire: reads the value that the caller's operation left, or a later one. Each of them
+    // passes on what the mark released; pairs with the release in mark_ends(). A separate load, so
+    // that blocks of one word pay nothing.
     static_cast<void>(first.load(order::acquire));
   }
 
@@ -69,19 +68,19 @@ struct careful_runs : careful_walk {
 
   /// What is noted of a group.
   WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) {
-    // acquire: whoever looks at the words next sees what came free before they were noted in this
+    // acquire: our next look at the words sees all that came free before they were noted in this
     // turn (G2); pairs with the acq_rel in run_search::note_anew().
     return group_word{group.load(order::acquire)};
   }
 
   /// Notes the runs of a group, if its word is still `noted` (G2).
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64 noted, u64 now) {
-    // relaxed: what was seen of the words happened after the acq_rel that set this turn, which the
-    // word's order goes on from.
+    // relaxed: the words were looked at after the acq_rel that set this turn, and this operation
+    // follows that one in the order of the group's word.
     group.compare_exchange(noted, now, order::relaxed, order::relaxed);
   }
 
-  /// Whether a run must begin behind a block to serve one at its beginning.
+  /// Whether a block may go to the beginning of a run only if another block ends before it.
   static constexpr bool looks_for_ends = true;
 
   /// Gives units of a word back; returns what it held. release_fence() came before.
@@ -93,8 +92,8 @@ struct careful_runs : careful_walk {
 
   /// Says that units of a group came free (G1). release_fence() came before.
   WARPHEAP_DEVICE static void disturb(atomic_ref<u64> group) {
-    // fenced: the cleared bits happen before whoever sees the group so; pairs with the acq_rel in
-    // run_search::note_anew().
+    // fenced: the cleared bits happen before the look of a search that sees the group so; pairs
+    // with the acq_rel in run_search::note_anew().
     group.fetch_and(~group_word::noted_bit, order::fenced);
   }
 };
@@ -102,7 +101,7 @@ struct careful_runs : careful_walk {
 /// Counts that no invariant rests on.
 enum class unit_count : u32 { double_frees, foreign_frees, failures };
 
-/// A block as its marks and words say.
+/// A block as its marks and words describe it.
 struct unit_run {
   u64 first;
   u64 units;
@@ -111,10 +110,10 @@ struct unit_run {
   WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>((first + units - 1) / 32) - first_word() + 1; }
   /// Its units in its i-th word.
   WARPHEAP_HOST_DEVICE u32 part(u32 i) const {
-    if (i != 0 && i + 1 < words()) return full_mask;  // of long runs the most
+    if (i != 0 && i + 1 < words()) return full_mask;  // most words of a long run
     return part_of_word(u64{32} * (first_word() + i), first, first + units);
   }
-  /// What the extent of its i-th word is to be (U3).
+  /// The extent that its i-th word must have (U3).
   WARPHEAP_HOST_DEVICE u32 extent(u32 i) const { return i == 1 && words() > 2 ? words() : 0; }
 };
 
@@ -141,14 +140,14 @@ class unit_table {
   WARPHEAP_HOST_DEVICE void* address(u64 unit) const { return pool() + unit * unit_bytes; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u64 groups() const { return (words() + Config.group_words - 1) / Config.group_words; }
-  /// Units of a group, also those that do not exist (K3).
+  /// Units of a group, including those that do not exist (random_walk K3).
   WARPHEAP_HOST_DEVICE u32 units_of_group(u64 group) const {
     u64 const words_from = words() - group * Config.group_words;
     return 32 * static_cast<u32>(words_from < Config.group_words ? words_from : Config.group_words);
   }
   WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return words_offset + 16 * u64{words()} + 8 * groups(); }
 
-  /// The unit that starts at `memory`; none if none does.
+  /// The unit that starts at `memory`; none if no unit does.
   WARPHEAP_HOST_DEVICE u64 unit_at(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
     return offset < pool_bytes() && offset % unit_bytes == 0 ? offset / unit_bytes : none;
@@ -156,7 +155,7 @@ class unit_table {
   WARPHEAP_HOST_DEVICE bool contains(void const* memory) const {
     return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool()) < pool_bytes();
   }
-  /// What a block of `units` units at a multiple of `alignment` bytes, a power of two, looks for.
+  /// The wish for a block of `units` units at a multiple of `alignment` bytes, a power of two.
   WARPHEAP_HOST_DEVICE run_wish wish(u64 units, size_t alignment) const {
     if (alignment <= unit_bytes) return run_wish{units};
     u64 const align = alignment / unit_bytes;
@@ -184,35 +183,33 @@ class unit_table {
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
 
-  /// Marks a block whose units are the caller's (U1), and returns `unit` when its start mark is
-  /// there.
+  /// Marks a block whose units are the caller's (U1); returns `unit` once its start mark is set.
   template <class Steps>
   WARPHEAP_DEVICE u64 own(u64 unit, u64 units) const {
     u64 const last = Steps::last_of(unit, units);
     u32 const first_word = static_cast<u32>(unit / 32), last_word = static_cast<u32>(last / 32);
     u64 const start_bit = u64{1} << unit % 32, end_bit = u64{1} << (32 + last % 32);
-    // relaxed, both: the units were acquired, and the marks of their old owner went before them.
-    // One operation sets what one word has of a block; else the start mark hands the end mark over.
+    // relaxed, both: the units were acquired, and their old owner cleared its marks before. One
+    // operation sets both marks in one word; else the start mark hands the end mark over.
     u64 const before = first_word == last_word
                            ? marks(first_word).fetch_or(start_bit | end_bit, order::relaxed)
                            : Steps::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
-    // The mark is never set already (U1). But the address depends on it: a GPU does not wait for an
-    // atomic whose result it does not need, and an address that a relaxed word passed on came
-    // before its mark.
+    // The mark is never set already (U1). The test makes the address depend on the atomic: a GPU
+    // does not wait for an atomic whose result it does not need, and an address that was passed on
+    // by a relaxed word came before its mark.
     return before & start_bit ? none : unit;
   }
 
-  /// The block that starts at `unit`, of whose first word the marks were `seen`, its start mark
-  /// among them.
+  /// The block that starts at `unit`. `seen` are its first word's marks, its start mark among them.
   template <class Steps>
   WARPHEAP_DEVICE unit_run run_at(u64 unit, u64 seen) const {
     u32 const first = static_cast<u32>(unit / 32);
     u32 const ends = static_cast<u32>(seen >> 32) & ~low_mask32(unit % 32);
     if (ends != 0) return unit_run{unit, u64{32} * first + lowest_bit(ends) + 1 - unit};
     Steps::receive_ends(marks(first));
-    // relaxed: received, and of a block that the caller may use or free nobody else changes them.
+    // relaxed: received; in a block that the caller may use or free no other thread changes them.
     u32 const extent = walk_word_extent(look_at(first + 1)), ends_in = first + (extent != 0 ? extent - 1 : 1);
-    // of a block that its holder is freeing just now
+    // the bounds are for a block that its holder is freeing just now
     u32 const last = ends_in < words() ? ends_in : words() - 1;
     u32 const last_ends = static_cast<u32>(marks(last).load(order::relaxed) >> 32);
     return unit_run{unit, u64{32} * last + (last_ends != 0 ? lowest_bit(last_ends) + 1 : 0) - unit};
@@ -223,8 +220,8 @@ class unit_table {
   WARPHEAP_DEVICE unit_run block_at(void const* memory) const {
     u64 const unit = unit_at(memory);
     if (unit == none) return unit_run{0, 0};
-    // relaxed, by a read-modify-write: the caller may know the address by a way that orders
-    // nothing, and a load might read the marks of an older block there. run_at() receives the end.
+    // relaxed, by a read-modify-write: the caller may have the address without any memory order,
+    // and a load might read the marks of an older block there. run_at() receives the end.
     u64 const seen = marks(static_cast<u32>(unit / 32)).fetch_or(0, order::relaxed);
     return seen >> unit % 32 & 1 ? run_at<Steps>(unit, seen) : unit_run{0, 0};
   }
@@ -234,7 +231,7 @@ class unit_table {
   WARPHEAP_DEVICE unit_run disown(u64 unit) const {
     u32 const first = static_cast<u32>(unit / 32);
     u64 const bit = u64{1} << unit % 32;
-    // relaxed: one read-modify-write alone finds the mark, run_at() receives the end, and the words
+    // relaxed: only one read-modify-write finds the mark, run_at() receives the end, and the words
     // order the contents.
     u64 const seen = marks(first).fetch_and(~bit, order::relaxed);
     if ((seen & bit) == 0) return unit_run{0, 0};
@@ -248,7 +245,7 @@ class unit_table {
     return static_cast<u32>(seen.word >> extent_shift);
   }
   static constexpr u32 extent_shift = 34;
-  /// What a free leaves of a word that the block has to itself: the two bits that are no block's.
+  /// The bits that a free leaves in a word that its block has to itself: they are no block's.
   static constexpr u64 others_bits = walk_word::lock_bit | group_word::watch_bit;
 
   // Offsets in the metadata.
@@ -283,7 +280,7 @@ class unit_table {
 
 #if !defined(__CUDACC_RTC__)
 
-/// Kernel: sets the bits of units that do not exist (K3).
+/// Kernel: sets the bits of units that do not exist (random_walk K3).
 struct close_last_unit_word {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {

@@ -1,12 +1,12 @@
-// The walk of a warp whose lanes want runs of consecutive units: they look at a window of
-// consecutive words from a random place on, a word each, or two or four (words_per_lane), lock
-// those that have free units, and share out the runs that they find, also those that go on from one
-// word into the next. What each lane took of a word it publishes with one operation, which opens
-// the lock too.
+// The walk of a warp whose lanes want runs of consecutive units. The lanes look at a window of
+// consecutive words from a random place on, one word each, or two or four (words_per_lane). They
+// lock the words that have free units, and share out the runs that they find, also those that go on
+// from one word into the next. Each lane publishes what was taken of a word with one operation,
+// which opens the lock too.
 //
-// Runs too short for anybody are left out beforehand. Every run goes to the lowest lane whose block
-// fits, and to those that want as much; a block starts at a multiple of its length, so that blocks
-// of one length leave no gaps that fit none.
+// Runs too short for every lane are left out beforehand. A run goes to the lowest lane whose block
+// fits, and to the lanes that want as much. A block starts at a multiple of its length, so that
+// blocks of one length leave no gaps that are too small for one.
 //
 // Source: Pham et al. 2022, section 4.3 and algorithm 5. Differs: docs/design/rw_malloc.md.
 #pragma once
@@ -21,11 +21,10 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 struct window_wish {
   u32 units;              ///< 0: nothing
   u32 grid;               ///< the block starts at a multiple of it; at least 1
-  bool is_parts = false;  ///< several lanes', each a block of its own: without an extent (U3)
+  bool is_parts = false;  ///< units of several lanes, a block for each: without an extent (U3)
 };
 
-/// The walks of the lanes of `company`, which hold the same heap and call together whatever they
-/// call.
+/// The walks of the lanes of `company`, which hold the same heap and make every call together.
 template <creation::rw_malloc_config Config, class Steps>
 class window_walk {
   using table_type = unit_table<Config>;
@@ -46,8 +45,8 @@ class window_walk {
   /// A word to begin a search at.
   WARPHEAP_DEVICE u32 somewhere() { return random_.below(table_.words()); }
 
-  /// The first unit of a block for the calling lane; none says nothing. Ends after `most` windows
-  /// in a row that had nothing for anybody, or few if the heap was full once.
+  /// The first unit of a block for the calling lane, or none, which proves nothing. Ends after
+  /// `most` windows in a row without a block for any lane, or after two if the heap was full once.
   WARPHEAP_DEVICE u64 run(window_wish wish, u32 most) {
     u32 const lanes = popcount(company_), words = table_.words(), window = lane_words * lanes;
     if (wish.units > 32 * window) wish.units = 0;  // no window has that
@@ -69,8 +68,8 @@ class window_walk {
       needing = left;
       if (fruitless >= least_fruitless && was_full_once_) break;
     }
-    // Units that others locked for us: what their old owners wrote, and did to the marks, happens
-    // before our return.
+    // What the old owners of our units wrote, and did to the marks, happens before our return, also
+    // if other lanes locked the units for us.
     simt::sync_warp(company_);
     return unit;
   }
@@ -80,7 +79,7 @@ class window_walk {
   static constexpr u32 nowhere = ~u32{0};
   static constexpr u32 least_fruitless = 2;
 
-  /// One window of a word a lane. Returns where in it the lane's block starts.
+  /// Looks at one window, a word a lane. Returns where in it the lane's block starts.
   WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {
     u32 const index = first + rank_;
     bool const exists = index < table_.words();
@@ -100,8 +99,8 @@ class window_walk {
     return place;
   }
 
-  /// As look(), with several words a lane. A function of its own: as a loop of one turn look()
-  /// becomes other machine code.
+  /// As look(), with several words a lane. A function of its own, because look() as a loop of one
+  /// turn would become other machine code.
   WARPHEAP_DEVICE u32 look_wide(u32 first, u32 needing, window_wish wish) {
     u32 const index = first + lane_words * rank_, words = table_.words();
     walk_word seen[lane_words];
@@ -129,14 +128,14 @@ class window_walk {
     return place;
   }
 
-  /// The least that a lane wants, or 31 if all want more.
+  /// The least number of units that a lane wants, or 31 if all want more.
   WARPHEAP_DEVICE u32 least_wanted(u32 needing, window_wish wish) const {
     u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
     return lowest_bit(simt::reduce_or(company_, wanted));
   }
 
-  /// Shares out the runs that the lanes have `left`, the lowest first. Sets what is taken of the
-  /// lane's words.
+  /// Shares out the runs that the lanes have `left`, the lowest first. Sets `taken` to what is
+  /// taken of the lane's words, and returns where the lane's block starts.
   WARPHEAP_DEVICE u32 share(u32 first, row_type left, u64 (&taken)[lane_words], window_wish wish) const {
     u32 place = nowhere;
     u32 const phase = static_cast<u32>(u64{32} * first % wish.grid);
@@ -149,7 +148,7 @@ class window_walk {
       bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
       u32 const fitting = simt::ballot(company_, fits);
       if (fitting == 0) {
-        // nothing for anybody
+        // no lane's block fits
         for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);
         continue;
       }
@@ -174,13 +173,14 @@ class window_walk {
     return part_of_word(lane_units * rank_ + 32 * k, from, to);
   }
 
-  /// U3 for the lane's k-th word, of blocks that lie side by side from a unit of the window on.
+  /// The extent of the lane's k-th word (U3), if `blocks` blocks lie side by side from unit `from`
+  /// of the window on.
   WARPHEAP_DEVICE u32 extent_of_second_word(u32 k, u32 from, u32 units, u32 blocks) const {
     u32 const word = lane_words * rank_ + k, base = 32 * word;
     if (units <= 33 || base < 32 || from + blocks * units <= base)
-      return 0;  // of two words at most, or none that are before
+      return 0;  // blocks of two words at most, or none from before that reaches this one
     u32 const before = base - 32 > from ? base - 32 - from : 0, index = (before + units - 1) / units;
-    // the first that begins in the word before or after it
+    // the first block that begins in the word before this one, or later
     unit_run const block{from + index * units, units};
     return index < blocks && block.first_word() + 1 == word ? block.extent(1) : 0;
   }
@@ -189,8 +189,8 @@ class window_walk {
     u32 start, length;  ///< units from the window's start; units
   };
 
-  /// The lowest run that lanes have left, joined across words. Nothing lies before it: no lane
-  /// below has anything left.
+  /// The lowest run that the lanes of `having` have left, joined across words. No lane below them
+  /// has anything left.
   WARPHEAP_DEVICE run_found lowest_run(row_type left, u32 having) const {
     u32 const giver = lowest_bit(having);
     auto const lowest = left.lowest_run();

@@ -19,7 +19,7 @@ struct scatter_config {
   u32 open_blocks{WARPHEAP_SCATTER_OPEN_BLOCKS};
   /// Pages whose fill is counted together, 1 to 64.
   u32 region_pages{WARPHEAP_SCATTER_REGION_PAGES};
-  /// A chunk may be this many times as large as what was asked for.
+  /// A chunk may be this many times as large as the request.
   u32 waste_factor{WARPHEAP_SCATTER_WASTE_FACTOR};
   /// A page whose last chunk is freed serves any size again.
   bool reset_freed_pages{WARPHEAP_SCATTER_RESET_FREED_PAGES};
@@ -48,7 +48,7 @@ inline std::string describe(scatter_config const& config) {
 }
 #endif
 
-/// Whether every part of the allocator can work with `config`; static_assert tells which rule is
+/// Whether every part of the allocator can work with `Config`; static_assert tells which rule is
 /// broken.
 template <scatter_config Config>
 struct checked_scatter_config {

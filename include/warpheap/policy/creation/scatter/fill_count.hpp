@@ -1,11 +1,13 @@
 // How many parts of something are full: pages of a region, regions of an access block.
 //
 //    63         32 31        0
-//   |  withdrawals |  count   |      one sum: withdrawals * 2^32 + count, whose count may be below zero for a moment
+//   |  withdrawals |  count   |
+//
+// The word is one sum, withdrawals * 2^32 + count. Its count may be below zero for a moment.
 //
 //   F1  count <= parts that are full, at every instant: a part is counted after it became full, and
-//       withdrawn before it gets room. So whoever finds all parts counted knows that all are full,
-//       and that nobody is about to change it.
+//       withdrawn before it gets room. So a thread that finds all parts counted knows that all are
+//       full, and that no thread is about to change it.
 //   F2  the word never comes back to an old value after a withdrawal, so two equal looks have none
 //       between them.
 #pragma once

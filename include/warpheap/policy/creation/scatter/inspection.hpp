@@ -1,6 +1,5 @@
-// A heap's pages counted: the slots for a size, a part of the pages at a time, and everything else
-// from a copy of the metadata on the host. Says nothing certain while a kernel that uses the heap
-// runs.
+// Counts a heap's pages: the slots for a size, one part of the pages at a time, and everything else
+// from a copy of the metadata on the host. Says nothing certain while a kernel uses the heap.
 #pragma once
 
 #include "../report.hpp"
@@ -32,7 +31,7 @@ WARPHEAP_COLD slot_part count_chunks(page_table<Config> table, chunk_request req
   return part;
 }
 
-/// The runs of `length` pages among them.
+/// The runs of `length` pages in the pages of [first, end).
 template <creation::scatter_config Config>
 WARPHEAP_COLD slot_part count_runs(page_table<Config> table, u64 length, u32 first, u32 end) {
   slot_rows rows{first, slots_of_length{length}};

@@ -4,11 +4,11 @@
 //   less                            hierarchical: f segments of 32 chunks, and a tail of a chunks,
 //                                   at most 1,024 in all
 //
-//     f = P / (32 c + 4)    a = (P - 4 f - 32 c f - 4) / c        each segment has a field of 32 bits, the tail one more
+//     f = P / (32 c + 4)    a = (P - 4 f - 32 c f - 4) / c
 //
-// Chunk i starts at i * c; the last bytes of a hierarchical page are those that the paper's layout
-// gives to the fields. Here the fields lie beside the pool: nobody writes over them, and they need
-// not be made when a page is.
+// Each segment has a field of 32 bits, the tail one more. Chunk i starts at i * c. In the paper's
+// layout the fields take the last bytes of a hierarchical page, which stay unused here. Our fields
+// lie beside the pool: no user writes over them, and they need no set-up when a page gets one.
 // Source: Eckert 2014, sections 2.4.6 and 4.3.5, where the count of segments lacks a factor of 32.
 #pragma once
 
@@ -16,9 +16,9 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// dividend / divisor for a dividend below 2^21. On a GPU by an approximate reciprocal: off by 2
-/// units in the last place of 24 bits, while a quotient of a whole number and a half is half a
-/// divisor-th from the next whole one.
+/// dividend / divisor for a dividend below 2^21. On a GPU by an approximate reciprocal: it is off
+/// by 2 units in the last place of 24 bits, while (dividend + 0.5) / divisor is at least 0.5 /
+/// divisor away from the next whole number.
 WARPHEAP_HOST_DEVICE constexpr u32 small_quotient(u32 dividend, u32 divisor) {
 #if defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) {
@@ -30,7 +30,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 small_quotient(u32 dividend, u32 divisor) {
   return dividend / divisor;
 }
 
-/// The `count` lowest set bits of a field, at least one; all of it if it has no more.
+/// The `count` lowest set bits of a field, or all of it if it has no more. `count` is at least 1.
 WARPHEAP_HOST_DEVICE constexpr u32 lowest_of_field(u32 field, u32 count) {
   if (count == 1) return field & (0 - field);  // most often, and far less work
   return count < popcount(field) ? field & low_mask32(nth_bit(field, count)) : field;
@@ -51,18 +51,18 @@ struct page_layout {
   static constexpr u32 page_units = page_bytes / unit_bytes;
   static constexpr u32 segment_chunks = 32;
   static constexpr u32 most_chunks = 1024;
-  /// Chunks of so many units and more lie in flat pages.
+  /// Chunks of this many units and more lie in flat pages.
   static constexpr u32 least_flat_units = (page_bytes - 8) / 33 / unit_bytes + 1;
 
   WARPHEAP_HOST_DEVICE static constexpr bool is_flat(u32 units) { return units >= least_flat_units; }
 
-  /// Chunks of `units` units, at most a page's, in a page.
+  /// How many chunks of `units` units, at most a page's, a page has.
   WARPHEAP_HOST_DEVICE static constexpr u32 capacity(u32 units) {
     if (is_flat(units)) {
       u32 const fit = small_quotient(page_units, units);
       return fit < segment_chunks ? fit : segment_chunks;
     }
-    // Few enough, and small enough, to lie in one constant: 56 bits for pages of 4 KiB.
+    // The capacities are few and small enough to lie in one constant: 56 bits for pages of 4 KiB.
     if constexpr (capacity_bits * (least_flat_units - 1) <= 64) {
       constexpr u64 packed = pack_capacities();
       return static_cast<u32>(packed >> (capacity_bits * (units - 1))) & ((1u << capacity_bits) - 1);
@@ -81,7 +81,7 @@ struct page_layout {
 
   /// Bits that a capacity takes.
   static constexpr u32 capacity_bits = is_flat(1) ? 0 : log2_floor(hierarchical_capacity(1)) + 1;
-  /// The capacities of hierarchical pages, by size, as far as they find room.
+  /// The capacities of hierarchical pages, by size, as far as there is room for them.
   WARPHEAP_HOST_DEVICE static constexpr u64 pack_capacities() {
     u64 packed = 0;
     for (u32 units = least_flat_units - 1; units != 0; --units)
@@ -99,7 +99,7 @@ struct page_layout {
   }
 
   /// The chunk of `units` units that starts `offset` bytes into its page; no_chunk if none does. It
-  /// may be one beyond the page's last, whose bit is never set.
+  /// may lie beyond the page's last chunk: the bit of such a chunk is never set.
   WARPHEAP_HOST_DEVICE static constexpr u32 index_at(u32 offset, u32 units) {
     u32 const index = small_quotient(offset / unit_bytes, units);
     u32 const bits = is_flat(units) ? segment_chunks : fields * segment_chunks;

@@ -1,16 +1,16 @@
-// Requests larger than a page: runs of consecutive free pages, greedily from the end of the heap,
-// so that they meet the chunks at the front last. A run lies at the upper end of a free stretch, so
-// requests of one length leave no gaps.
+// Requests larger than a page: runs of consecutive free pages, taken greedily from the end of the
+// heap, so that they meet the chunks at the front last. A run lies at the upper end of a free
+// stretch, so requests of one length leave no gaps.
 //
 // One search at a time, under a mutex: two searches that each hold half of what the other needs
-// would both fail. So that it does not serve one caller after the other, a search answers a round
-// (run_round.hpp): it lists runs for all that wait, and they claim the pages of their runs side by
-// side, without the mutex. Nobody else wants these pages but chunks.
+// would both fail. To serve more than one caller at a time, a search answers a round
+// (run_round.hpp): it lists runs for all callers that wait. They claim the pages of their runs side
+// by side, without the mutex. Only requests for chunks compete for these pages.
 //
-//   R1  the word of a run's first page says how many pages it has; who changes it to that of an
-//       inner page frees the run.
-//   R2  the words of the others are those of inner pages from before the first is written until
-//       after it is changed.
+//   R1  the word of a run's first page says how many pages it has; the thread that changes it to
+//       that of an inner page frees the run.
+//   R2  the run's other pages have the words of inner pages from before the first page's word is
+//       written until after it is changed.
 //   R3  while the heap is searched, every run of the last list is claimed, or given up with its
 //       pages free.
 #pragma once
@@ -49,9 +49,9 @@ class page_runs {
 
  private:
   static constexpr u32 none = ~0u;
-  // Words of control: the mutex; what came of the last search; how many runs the last round asked
-  // for, the mutex owner's; how many pages at the end were searched and had no room left, a hint;
-  // searches.
+  // Words of control: the mutex; the answer of the last search; how many runs the last round asked
+  // for, which the mutex's owner keeps; how many pages at the end were searched and had no room
+  // left, a hint; how many searches were made.
   static constexpr u32 mutex = 0, answer = 1, last_asked = 2, used_above = 3, searches = 4;
 
   /// A caller's place in a round: the round's number, and how many runs were asked for before.
@@ -87,7 +87,8 @@ class page_runs {
   }
 
   /// The first page of a run for each lane; `none` where at one instant of the call there was none.
-  /// All lanes of `company` call together, as in all that takes a group, each with its request.
+  /// All lanes of `company` call together, as wherever a function takes a group, each with its
+  /// request.
   WARPHEAP_DEVICE u32 serve(u32 company, run_request const& request) const {
     u32 page = unanswered;
     place mine;
@@ -95,11 +96,11 @@ class page_runs {
     for (;;) {
       u32 const rest = simt::ballot(company, page == unanswered);
       if (rest == 0) return page;
-      // One request at a time, for as many as make it; all lanes search.
+      // One request at a time, for all lanes that make it; all lanes search.
       run_request const wish{simt::shuffle(company, request.length, lowest_bit(rest)),
                              simt::shuffle(company, request.alignment, lowest_bit(rest))};
       u32 const asking = simt::ballot(company, page == unanswered && request == wish);
-      // What any of us knows to have been freed, the search is to see.
+      // The search is to see what any of us knows to have been freed.
       simt::sync_warp(company);
       u32 listed = search_next;
       if (leads(company)) listed = wait_for_answer(wish, popcount(asking), mine);
@@ -108,7 +109,7 @@ class page_runs {
         search(company, wish);
         continue;
       }
-      // The leader's acquire is everybody's: the list was written before.
+      // The leader's acquire covers all lanes: the list was written before.
       simt::sync_warp(company);
       mine.word = to_all(company, mine.word);
       u32 const which = mine.first() + popcount(asking & simt::lanes_below());
@@ -117,7 +118,7 @@ class page_runs {
       u32 const got = claim_listed(company, ours, wish.length);
       // A search that listed nothing is certain that there was nothing.
       if (got != none || (asks && listed == 0)) page = got;
-      // R3: what all of us changed comes before it.
+      // R3: what all of us changed comes before the count of settled runs.
       simt::sync_warp(company);
       // release: pairs with the acquire in close_round().
       if (leads(company)) table_.runs_settled(mine.number()).fetch_add(popcount(asking), order::release);
@@ -127,15 +128,15 @@ class page_runs {
   static constexpr u32 unanswered = none - 1;   // no page
   static constexpr u32 search_next = none - 1;  // no number of runs
 
-  /// Joins a round with `wanted` runs, if `mine` is no place yet, and waits for its answer: how
-  /// many runs were listed. search_next: we have the mutex instead. The leader's.
+  /// Joins a round with `wanted` runs, if `mine` is no place yet, and waits for its answer. Returns
+  /// how many runs were listed, or search_next: we have the mutex instead. For the leader.
   WARPHEAP_DEVICE u32 wait_for_answer(run_request const& wish, u32 wanted, place& mine) const {
     WARPHEAP_NO_UNROLL
     for (backoff wait{64, 8192};; wait.pause()) {
       if (mine.is_none()) mine = join(wish, wanted);
       if (u32 const listed = answer_to(mine); listed != search_next) return listed;
-      // A look before each exchange: thousands that exchange would keep the owner from its own
-      // words for microseconds. acquire: pairs with the release in search().
+      // A look before each exchange: thousands of exchanges would keep the owner from its own words
+      // for microseconds. acquire: pairs with the release in search().
       if (table_.run_word(mutex).load(order::relaxed) != 0 || table_.run_word(mutex).exchange(1, order::acquire) != 0)
         continue;
       u32 const listed = answer_to(mine);
@@ -151,7 +152,7 @@ class page_runs {
     return !mine.is_none() && last.is_of(mine.number()) ? last.listed() : search_next;
   }
 
-  /// One attempt to join the open round; a place without number if that is for others.
+  /// One attempt to join the open round; no place if that round is for another request.
   WARPHEAP_DEVICE place join(run_request const& wish, u32 wanted) const {
     run_round seen{table_.open_round().load(order::relaxed)};
     if (seen.asked() == 0 && !(seen.request() == wish)) {
@@ -165,8 +166,8 @@ class page_runs {
     // exchange in close_round().
     run_round const old{table_.open_round().fetch_add(wanted, order::acq_rel)};
     if (old.request() == wish) return {old.number() << run_round::asked_bits | old.asked()};
-    // Another round has been opened since we looked, for others, and what it has listed for us
-    // nobody will claim.
+    // Since we looked, a round for another request was opened, and we have joined it. Nobody will
+    // claim what it lists for us.
     table_.runs_settled(old.number()).fetch_add(wanted, order::release);
     return {};
   }
@@ -185,7 +186,7 @@ class page_runs {
   /// next   what the round that is opened asks for, unless it is changed before somebody joins
   WARPHEAP_DEVICE void search(u32 company, run_request const& next) const {
     run_round const closed{to_all(company, leads(company) ? close_round(next) : 0)};
-    // The leader's acquire is everybody's.
+    // The leader's acquire covers all lanes.
     simt::sync_warp(company);
     u32 const end = to_all(company, leads(company) ? end_of_stretch() : 0), room = table_.run_list_entries();
     walk down{end, end};
@@ -198,28 +199,29 @@ class page_runs {
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number() + run_round::numbers - 1;
     // release: pairs with the acquire in answer_to().
     table_.run_word(answer).store(run_answer::of(number % run_round::numbers, down.found).word, order::release);
-    // release: pairs with the acquire of who locks it next.
+    // release: pairs with the acquire of the thread that locks it next.
     table_.run_word(mutex).store(0, order::release);
   }
 
-  /// R3: waits until the last round is settled, whose callers are running, and closes the open one.
+  /// R3: waits until the last round is settled, whose callers are running. Then closes the open
+  /// round.
   WARPHEAP_DEVICE u64 close_round(run_request const& next) const {
     // relaxed: only searches change the number.
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number();
     u64 const asked = table_.run_word(last_asked).load(order::relaxed);
-    // acquire: pairs with the releases of those who settled.
+    // acquire: pairs with the releases of the threads that settled runs.
     WARPHEAP_NO_UNROLL
     for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.pause();
     table_.runs_settled(number + 1).store(0, order::relaxed);
-    // acq_rel: what all knew who joined; and who joins the next round finds the count of settled
-    // runs at 0.
+    // acq_rel: we learn what all callers knew that joined; and a caller that joins the next round
+    // finds the count of settled runs at 0. Pairs with the addition in join().
     run_round const closed{table_.open_round().exchange(run_round::of(number + 1, next).word, order::acq_rel)};
     table_.run_word(last_asked).store(closed.asked(), order::relaxed);
     return closed.word;
   }
 
-  /// Where to begin: at the upper end of the free stretch around the hint; if that takes long, at
-  /// the heap's end. Whoever frees a run from here on sets the hint anew.
+  /// Where to begin: at the upper end of the free stretch around the hint, or at the heap's end if
+  /// that takes long. A thread that frees a run from here on sets the hint anew.
   WARPHEAP_DEVICE u32 end_of_stretch() const {
     u32 end = table_.pages() - static_cast<u32>(table_.run_word(used_above).exchange(table_.pages(), order::relaxed));
     WARPHEAP_NO_UNROLL
@@ -229,8 +231,8 @@ class page_runs {
   }
   static constexpr u32 most_looks_up = 64;
 
-  /// Lists runs from where the walk is, and if there are none, runs of the whole heap; none if at
-  /// one instant of the search there were none.
+  /// Lists runs below where the walk is or, if there are none, runs of the whole heap. Lists none
+  /// only if at one instant of the search there were none.
   WARPHEAP_DEVICE void find_runs(u32 company, run_request const& wish, u32 most, walk& down) const {
     enum : u32 { near_the_hint, everywhere, everywhere_again };
     u64 trace = 0;  // of the first look at everything, less that of the second
@@ -250,9 +252,9 @@ class page_runs {
   }
   static constexpr u32 pause_nanoseconds = 128;
 
-  /// Lists the highest runs from where the walk is, up to `most`; where they are rare, no more than
-  /// a warp's. `trace` is of what was seen (page_search.hpp, look()), if none was found. Lanes side
-  /// by side, each at a region.
+  /// Lists the highest runs below where the walk is, up to `most`; where they are rare, it stops at
+  /// enough for a warp. If none was found, `trace` sums up what was seen (page_search.hpp, look()).
+  /// Lanes side by side, each at a region.
   WARPHEAP_DEVICE void list_runs(u32 company, run_request const& wish, u32 most, bool newest, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
@@ -304,14 +306,14 @@ class page_runs {
   }
   static constexpr u32 side_by_side = 2;  // loads in flight at a time
 
-  /// Takes the walk down over the regions below `end`, at most `count`: each lane has the free
-  /// pages of one.
+  /// Takes the walk down over the regions below `end`, at most `count`. Each lane has the `free`
+  /// pages of one region.
   WARPHEAP_DEVICE void list_runs_of(u32 company, u32 end, u32 count, u64 free, run_request const& wish, u32 most,
                                     walk& down) const {
     u32 shown = count < popcount(company) ? count : popcount(company);
     constexpr u32 unused = 64 - Config.region_pages;
-    // Most regions of most heaps are wholly free or wholly taken: then all of these are shown as
-    // one.
+    // Most regions of most heaps are wholly free or wholly taken. If those of all lanes are alike
+    // in this, they are shown as one.
     u32 const at_once =
         simt::ballot(company, free != 0) == 0 || simt::ballot(company, ~free << unused != 0) == 0 ? shown : 1;
     WARPHEAP_NO_UNROLL
@@ -333,7 +335,7 @@ class page_runs {
     }
   }
 
-  /// Lists the runs that lie at the upper end of the free stretch which the walk is in.
+  /// Lists the runs at the upper end of the free stretch in which the walk is.
   WARPHEAP_DEVICE void list_stretch(u32 company, run_request const& wish, u32 most, walk& down) const {
     WARPHEAP_NO_UNROLL
     while (down.found < most && down.top - down.at >= wish.length) {
@@ -367,8 +369,8 @@ class page_runs {
   // --- The pages of a run ---
 
   /// Claims the runs that were listed for lanes of `company`: short ones each lane its own, long
-  /// ones one after the other and all lanes together. `listed` is a first page, or `none`; returns
-  /// it, or `none` where a chunk was faster.
+  /// ones all lanes together, one after the other. `listed` is the first page of the lane's run, or
+  /// `none`. Returns `listed`, or `none` where a request for chunks was faster.
   WARPHEAP_DEVICE u32 claim_listed(u32 company, u32 listed, u32 length) const {
     bool const alone = length <= most_alone;
     lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(company);
@@ -383,8 +385,8 @@ class page_runs {
   }
   static constexpr u32 most_alone = 32;  // pages
 
-  /// Makes the pages of a run ours; true if all were free, else those that we took are free again.
-  /// Lanes side by side.
+  /// Makes the pages of a run ours. If not all were free, frees those that we took, and returns
+  /// false. Lanes side by side.
   WARPHEAP_DEVICE bool claim(lane_group const& group, u32 first, u32 length) const {
     bool const alone = group.size == 1;
     u32 const end = first + length;
@@ -394,8 +396,8 @@ class page_runs {
     for (; good && page < end; page += group.size) {
       page_word const seen = table_.load(page);
       u64 expected = seen.word;
-      // acquire: the last owners' writes happen before ours; pairs with the releases of those who
-      // freed the page.
+      // acquire: the last owners' writes happen before ours; pairs with the releases of the threads
+      // that freed the page.
       good = seen.is_free() &&
              table_.page(page).compare_exchange(expected, inner(seen).word, order::acquire, order::relaxed);
     }
@@ -409,9 +411,9 @@ class page_runs {
     WARPHEAP_NO_UNROLL
     for (u32 region = first_region + group.rank; region <= last_region; region += group.size)
       table_.count_full(region, pages_inside(region, first, end));
-    // R2, F1: the run can be freed from here on. What others of us did comes before.
+    // R2, F1: the run can be freed from here on. What our other lanes did comes before.
     if (!alone) simt::sync_warp(group.mask);
-    // relaxed: the caller hands the address on as it hands on the contents (R1).
+    // relaxed: the caller hands the address on by the same order as the contents (R1).
     if (group.leads) table_.page(first).fetch_add(head(length) - inner({}).word, order::relaxed);
     return true;
   }
@@ -431,16 +433,16 @@ class page_runs {
     return true;
   }
 
-  /// There are free pages below the last `above`: one attempt to say so. A crowd that frees upwards
-  /// would try for as long as it frees; and where the hint is too low the search goes on from the
-  /// heap's end.
+  /// Makes one attempt to say that there are free pages below the last `above`. A crowd that frees
+  /// upwards would try for as long as it frees. If the hint starts a search too low, the search
+  /// goes on from the heap's end.
   WARPHEAP_DEVICE void lower_used(u64 above) const {
     // relaxed: a hint.
     u64 used = table_.run_word(used_above).load(order::relaxed);
     if (used > above) table_.run_word(used_above).compare_exchange(used, above, order::relaxed, order::relaxed);
   }
 
-  /// An inner page of ours becomes free; S4.
+  /// Frees an inner page of ours (S4).
   WARPHEAP_DEVICE void free_page(u32 page) const {
     // relaxed: after recycling_fence(), or nothing was written to it.
     table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::relaxed);

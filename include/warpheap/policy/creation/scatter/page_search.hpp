@@ -2,8 +2,8 @@
 // regions of the access block in use; and the certain answer when there is none.
 //
 // The hash spreads (size, multiprocessor, warp) over the open access blocks, so that threads seldom
-// meet, while one warp that asks for one size comes back to its own page. When attempts fail, the
-// access block after the last is the one in use.
+// meet, while one warp that asks for one size comes back to its own page. When attempts fail,
+// requests turn to the next access block.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -21,8 +21,8 @@ class page_search {
 
   WARPHEAP_DEVICE explicit page_search(table_type const& table) : table_{table} {}
 
-  /// The page where this warp's requests for `units` go; `part` tells apart those of one warp that
-  /// need several.
+  /// The page where this warp's requests for `units` go; `part` tells apart the requests of one
+  /// warp that need several pages.
   WARPHEAP_DEVICE u32 home(u32 units, u32 part) const {
     u32 const warps = (simt::block_dim() + warp_lanes - 1) / warp_lanes;
     return page_at(place_of(units, simt::sm_id(), simt::block_index() * warps + simt::warp_id()), part, table_.pages(),
@@ -40,9 +40,9 @@ class page_search {
     return page < range ? page : part < range ? page - range : 0;
   }
 
-  /// Chunks from page `named`, or if that is `none` from some page where a look showed room; none
-  /// if a few looks showed none, or if others were faster, which is no certain answer. Any lane
-  /// alone.
+  /// Takes chunks from page `named` or, if that is `none`, from a page where a look showed room. It
+  /// gets none if a few looks showed no room, or if others were faster, which is no certain answer.
+  /// Any lane alone.
   ///
   /// start   page whose region is looked at first
   WARPHEAP_DEVICE chunk_set probe(chunk_request const& request, u32 wanted, u32 named, u32 start) const {
@@ -62,24 +62,24 @@ class page_search {
     return got;
   }
 
-  /// The certain answer: a page with room for the lane's request, or `none`, and then at one
-  /// instant of the call every chunk of a suitable page was owned or promised to a call in
-  /// progress, and no page was free. All lanes of `company` call together, with the same heap; a
-  /// lane whose request has a page may leave the others without.
+  /// The certain answer: a page with room for the lane's request, or `none`. `none` means that at
+  /// one instant of the call every chunk of a suitable page was owned or promised to a call in
+  /// progress, and no page was free. All lanes of `company` call together, with the same heap. The
+  /// search may end for all of them when the request of one lane has a page.
   ///
-  /// Looks twice at every page, or region, or access block that is full. If nothing had room in
-  /// both looks and no version changed in between, then nothing had room at the instant between the
-  /// looks (S4, F2). What one search found out speaks for everybody who came before it began.
+  /// Looks twice at every page, or region, or access block that is full. If neither look saw room
+  /// and no version changed in between, then nothing had room at the instant between the looks (S4,
+  /// F2). One search answers every call that came before it began.
   ///
   /// leader   of the lane's group: lanes of `company` with one request, which get one answer
   /// named    page that was found lately, or `none`
   /// certain  set where `none` is the answer; else the lane calls again
   WARPHEAP_DEVICE u32 sweep(u32 company, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
-    // What any of us knows to have been freed, all of us see.
+    // All of us see what any of us knows to have been freed.
     simt::sync_warp(company);
-    // A read-modify-write, which reads the newest: a search with a larger number began after this.
-    // acq_rel: what all knew to have been freed who came before us, and what we know for all who
-    // come later, each other's partners.
+    // A read-modify-write reads the newest value: a search with a larger number began after this.
+    // acq_rel: we learn what all callers before us knew to have been freed, and tell all that come
+    // later; these operations pair with each other.
     u64 number = leads(company) ? table_.searches_begun().fetch_add(1, order::acq_rel) + 1 : 0;
     number = simt::shuffle(company, number, lowest_bit(company));
     simt::sync_warp(company);
@@ -103,7 +103,8 @@ class page_search {
         note_fruitless(number, request, seen.near);
         return none;
       }
-      // Growing: searchers in step with those who move what they look for would miss it for ever.
+      // Growing: a searcher in step with threads that move what it looks for would miss it for
+      // ever.
       simt::pause(nap);
     }
   }
@@ -127,26 +128,26 @@ class page_search {
     return low_mask32(order_of(largest < layout::page_units ? largest : layout::page_units) + 1) & ~low_mask32(order);
   }
 
-  /// The last search that found nothing for requests of this size, or of one that shares the word:
-  /// number, units.
+  /// The last search that found nothing for requests of this size, or of a size that shares the
+  /// word: number, units.
   WARPHEAP_DEVICE atomic_ref<u64> fruitless(chunk_request const& request) const {
     return table_.fruitless_search(table_type::orders + request.units % table_type::fruitless_sizes);
   }
   /// The last one that found nothing for any request of this order.
   WARPHEAP_DEVICE atomic_ref<u64> fruitless_for_all(u32 order) const { return table_.fruitless_search(order); }
 
-  /// Search `number` found nothing for the request; and if no chunk was `near`, for none of its
-  /// order.
+  /// Notes that search `number` found nothing for the request and, if no chunk was `near`, nothing
+  /// for any request of its order.
   WARPHEAP_DEVICE void note_fruitless(u64 number, chunk_request const& request, bool near) const {
     if (request.alignment != 1) return;
-    // relaxed: numbers alone; whoever believes one came before the search began.
+    // relaxed: numbers alone; a caller that believes one came before that search began.
     fruitless(request).store(number << units_bits | request.units, order::relaxed);
     if (!near) fruitless_for_all(order_of(request.units)).store(number, order::relaxed);
   }
 
   /// Whether a search that began after search `number` found nothing for the request.
   WARPHEAP_DEVICE bool is_known_fruitless(u64 number, chunk_request const& request) const {
-    // Chunks at multiples of some alignment are some of all.
+    // Where no chunk at all was found, there was none at a multiple of the alignment either.
     if (fruitless_for_all(order_of(request.units)).load(order::relaxed) > number) return true;
     u64 const seen = fruitless(request).load(order::relaxed);
     return (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > number;
@@ -160,7 +161,7 @@ class page_search {
     // relaxed: a hint.
     return static_cast<u32>(table_.active_access_block().load(order::relaxed));
   }
-  /// The access block after this one is the one in use; one of those who found nothing sees to it.
+  /// Turns requests to the next access block. Of the threads that found nothing, one does it.
   WARPHEAP_DEVICE void move_on() const {
     u64 active = active_access_block();
     u64 const next = active + 1 < table_.access_blocks() ? active + 1 : 0;
@@ -190,15 +191,16 @@ class page_search {
     return found;
   }
 
-  // relaxed loads first: an old value whose version is still the newest at the second look was true
-  // in between. The second look is by read-modify-writes, which read the newest.
+  // The first look is by relaxed loads: a stale value whose version is still the newest at the
+  // second look was true in between. The second look is by read-modify-writes, which read the
+  // newest value.
   WARPHEAP_DEVICE static u64 read(atomic_ref<u64> word, bool newest) {
     return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
   }
 
-  /// Finds a page with room for each lane's request; if there is none, `trace` is of what the lane
-  /// saw: it changes with every version. From region `start` on and around; the lanes of `company`
-  /// side by side, each at a region. Ends early when every lane has a page.
+  /// Finds a page with room for each lane's request. If there is none, `trace` sums up what the
+  /// lane saw, and changes with every version. From region `start` on and around; the lanes of
+  /// `company` side by side, each at a region. Ends early when every lane has a page.
   WARPHEAP_DEVICE void look(u32 company, chunk_request const& request, u32 start, bool newest, u64& trace,
                             sighting& seen_pages) const {
     u32 const access_blocks = table_.access_blocks();
@@ -226,7 +228,7 @@ class page_search {
   }
 
   /// Looks at the pages of a region for all lanes of `company`, each of which has a region or
-  /// `none`. Of pages in use, chunks of `orders` matter to some of them.
+  /// `none`. A page in use matters to some of the lanes if its chunks are of one of `orders`.
   WARPHEAP_DEVICE void look_at_region(u32 company, u32 region, u32 orders, chunk_request const& request, bool newest,
                                       u64& trace, sighting& seen_pages) const {
     u32 pages = 0;
@@ -239,8 +241,8 @@ class page_search {
       }
     }
     u32 const first = region * Config.region_pages;
-    // One page of each lane at a time: what more are in flight would be more registers, of the
-    // whole kernel.
+    // One page of each lane at a time: more of them in flight would cost the whole kernel
+    // registers.
     WARPHEAP_NO_UNROLL
     for (u32 done = 0; simt::ballot(company, done < pages) != 0; ++done) {
       page_word seen{page_word::full_bit};
@@ -254,7 +256,7 @@ class page_search {
     }
   }
 
-  /// Each page that a lane saw with room is shown to all of them, until all have one.
+  /// Shows each page that a lane saw with room to all lanes, until all have one.
   WARPHEAP_DEVICE static void show(u32 company, bool serves, u32 page, u32 units, chunk_request const& request,
                                    sighting& seen_pages) {
     WARPHEAP_NO_UNROLL

@@ -1,25 +1,25 @@
 // The pages of one heap: where their words lie, and every change of a page, its region and its
 // access block.
 //
-//   base - pages * page_bytes   page 0 | page 1 | ...      the pool; aligned to the page and to 4 KiB
-//   base                        page words                 page_word.hpp
-//                               fields                     of hierarchical pages: a bit a chunk, 32
-//                                                          bits a segment
-//                               regions, access blocks     fill_count.hpp
-//                               control                    hints, the run mutex, counts
-//                               rounds, run list           run_round.hpp
+//   base - pages * page_bytes   page 0 | page 1 | ...    the pool; aligned to the page and to 4 KiB
+//   base                        page words               page_word.hpp
+//                               fields                   of hierarchical pages: a bit a chunk, 32
+//                                                        bits a segment
+//                               regions, access blocks   fill_count.hpp
+//                               control                  hints, the run mutex, counts
+//                               rounds, run list         run_round.hpp
 //
-//   transition                          by                       operation
-//   take chunks of a flat page          anyone                   compare-exchange: bits set, units if it was free
-//   take chunks of a hierarchical page  anyone                   compare-exchange: count raised, units if it was free;
-//                                                                then fetch_or in the fields, which
-//                                                                must succeed (S2)
-//   the page is full now                who made it so           fetch_add to its region; that is full: to its block
-//   give chunks back                    their owners' leader     if the page is full, withdraw it first; then clear in the
-//                                                                field (hierarchical), and
-//                                                                compare-exchange
-//   withdraw a page from its region     who is about to free     the region is full: withdraw it from its block first;
-//                                                                then compare-exchange
+//   transition             by                operation
+//   take chunks of a       any thread        compare-exchange: bits set, units if it was free
+//   flat page
+//   take chunks of a       any thread        compare-exchange: count raised, units if it was free;
+//   hierarchical page                        then fetch_or in the fields, which must succeed (S2)
+//   count a full page      the thread that   fetch_add to its region; to its access block if the
+//                          filled it         region is full now
+//   give chunks back       their owners'     clear in the field (hierarchical); if the page is
+//                          leader            full, withdraw it; then compare-exchange
+//   withdraw a page from   a thread about    if the region is full, withdraw it from its access
+//   its region             to free           block first; then compare-exchange
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -30,7 +30,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Where code ends up.
+/// How code is compiled into its caller.
 enum class path { inlined, called };
 
 /// View of a heap's pages; 16 bytes, trivially copyable, owns nothing.
@@ -51,7 +51,7 @@ class page_table {
     access_block_regions_ = (regions() + Config.access_blocks - 1) / Config.access_blocks;
   }
 
-  /// The same table, of whose sizes the compiler knows nothing from here on.
+  /// A copy of this table whose sizes are opaque to the compiler.
   WARPHEAP_DEVICE page_table afresh() const {
     page_table same = *this;
     same.pages_ = warpheap::afresh(pages_);
@@ -67,7 +67,7 @@ class page_table {
   WARPHEAP_HOST_DEVICE u32 access_block_pages() const { return access_block_regions_ * region_pages; }
   WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << layout::page_log2; }
 
-  /// Parts that there are: the last region and the last access block may have fewer than the
+  /// How many parts there are: the last region and the last access block may have fewer than the
   /// others.
   WARPHEAP_HOST_DEVICE u32 pages_of(u32 region) const {
     u32 const left = pages_ - region * region_pages;
@@ -88,7 +88,7 @@ class page_table {
   static constexpr u32 orders = log2_floor(layout::page_units) + 1;
   static constexpr u32 fruitless_sizes = 64;
   static constexpr u32 most_list_entries = 16384;
-  /// words from one counter that many threads change to the next
+  /// words from one counter that many threads change to the next one
   static constexpr u32 spread = 16;
   WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{pages_} * (8 + 4 * layout::fields), 128); }
   WARPHEAP_HOST_DEVICE u64 access_blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
@@ -100,8 +100,8 @@ class page_table {
   }
   WARPHEAP_HOST_DEVICE u64 rounds_offset() const { return counts_offset() + 8 * spread * count_rows; }
   WARPHEAP_HOST_DEVICE u64 run_list_offset() const { return rounds_offset() + 8 * spread; }
-  /// The most runs of a list: at least one for each lane of a warp. The list takes less than a
-  /// ten-thousandth of the pool.
+  /// The most runs that a list has: at least one for each lane of a warp. The list takes less than
+  /// a ten-thousandth of the pool.
   WARPHEAP_HOST_DEVICE u32 run_list_entries() const {
     u32 const share = pages_ / 16;
     return share < 32 ? 32 : share < most_list_entries ? share : most_list_entries;
@@ -123,14 +123,14 @@ class page_table {
   }
   /// The access block that requests turn to after the open ones: a hint.
   WARPHEAP_DEVICE atomic_ref<u64> active_access_block() const { return atomic_ref<u64>{*at(control_offset())}; }
-  /// Of the search for runs (page_runs.hpp): what one searcher at a time changes, and hints.
+  /// Words of the search for runs (page_runs.hpp): what one searcher at a time changes, and hints.
   WARPHEAP_DEVICE atomic_ref<u64> run_word(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[spread + which]};
   }
   /// The open round of requests for runs (run_round.hpp), and the list that answers the last one.
   WARPHEAP_DEVICE atomic_ref<u64> open_round() const { return atomic_ref<u64>{*at(rounds_offset())}; }
-  /// How many of the runs that round `number` asked for need no more of the search; of every second
-  /// round one word.
+  /// How many runs of round `number` need no more of the search: they are claimed or given up. One
+  /// word for every second round.
   WARPHEAP_DEVICE atomic_ref<u64> runs_settled(u32 number) const {
     return atomic_ref<u64>{at(rounds_offset())[1 + number % 2]};
   }
@@ -138,17 +138,17 @@ class page_table {
     return atomic_ref<u32>{reinterpret_cast<u32*>(at(run_list_offset()))[which]};
   }
 
-  /// Of the search for chunks (page_search.hpp): how many began; and the last fruitless ones, by
-  /// order and by size.
+  /// Words of the search for chunks (page_search.hpp): how many searches began; and the last ones
+  /// that found nothing, by order and by size.
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return atomic_ref<u64>{at(control_offset())[2 * spread]}; }
   WARPHEAP_DEVICE atomic_ref<u64> fruitless_search(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[3 * spread + which]};
   }
 
-  // relaxed: whoever acts on it does so by compare-exchange.
+  // relaxed: a thread that acts on it does so by compare-exchange.
   WARPHEAP_DEVICE page_word load(u32 which) const { return {page(which).load(order::relaxed)}; }
-  /// A page's word as it is now: a read-modify-write reads the newest value. For the look before a
-  /// pointer is called none of a block.
+  /// The newest value of a page's word, by a read-modify-write. For the look before a pointer is
+  /// said to be no block's.
   WARPHEAP_DEVICE page_word load_newest(u32 which) const { return {page(which).fetch_or(0, order::relaxed)}; }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
@@ -162,19 +162,19 @@ class page_table {
     return seen.is_free() || (!seen.is_full() && request.suits(seen.units()));
   }
 
-  /// Takes up to `wanted` chunks, at most 32, of a page that was `seen` so lately. None if it has
-  /// no room for the request or has changed. Any lane alone.
+  /// Takes up to `wanted` chunks, at most 32, of a page whose word was `seen` lately. None if the
+  /// page has no room for the request or has changed. Any lane alone.
   ///
-  /// Where    inlined: on the path that is part of every kernel, whose rare parts are calls;
-  ///          called: on one that is a call
+  /// Where    inlined: for the path that is part of every kernel, whose rare parts are calls;
+  ///          called: for a path that is a call
   template <path Where>
   WARPHEAP_DEVICE chunk_set take(u32 which, page_word seen, chunk_request const& request, u32 wanted) const {
     u32 const units = seen.is_free() ? request.units : seen.units();
     if (!request.suits(units)) return {};
     u32 const capacity = layout::capacity(units), low = seen.low();
     bool const flat = layout::is_flat(units);
-    // Hierarchical: while chunks only come, the next ones are where the count says; later that is
-    // as good a place as any.
+    // Hierarchical: until a chunk comes back, the next ones are where the count says; later that
+    // segment is as good as any.
     u32 const segment = flat ? 0 : low / layout::segment_chunks;
     u32 taken = flat ? low : 0;
     // relaxed: a hint; the fetch_or says what was free.
@@ -186,9 +186,9 @@ class page_table {
     if (next == low) return {};
     bool const fills = flat ? bits == free : next == capacity;
     u64 expected = seen.word;
-    // acquire: what the last owners wrote, of these chunks or of others that lay here, happens
+    // acquire: what the last owners wrote, to these chunks or to others that lay here, happens
     // before our use; pairs with the release in try_change(), through the chain of changes (S1).
-    // What was written to chunks of a hierarchical page's size comes with the field.
+    // What they wrote to chunks of a hierarchical page while it had this size comes with the field.
     if (!page(which).compare_exchange(expected, seen.with(units, next, fills).word, order::acquire, order::relaxed))
       return {};
     if (fills) count_full<Where>(which / region_pages, 1);
@@ -198,16 +198,16 @@ class page_table {
     return Where == path::called ? settle(got, promised) : settle_by_call(*this, got, promised);
   }
 
-  /// Gives back the chunks `bits` of a segment, whose page was `seen` so lately. Returns those that
-  /// were really owned. Any lane alone; what the owners wrote happens before.
+  /// Gives back the chunks `bits` of a segment, whose page's word was `seen` lately. Returns those
+  /// that were really owned. Any lane alone; what the owners wrote happens before.
   WARPHEAP_DEVICE u32 give_back(chunk_set const& chunks, page_word seen) const {
     u32 const units = chunks.units();
     bool const flat = layout::is_flat(units);
-    // A bit of a field means another chunk in a page of another size, and nothing may have told the
-    // caller of the newest one. The compare-exchange of a flat page notices that. The look is under
-    // way while the fence waits.
+    // In a page of another size a field's bit means another chunk, and the caller may have a stale
+    // view of the page. The compare-exchange of a flat page notices that; for a hierarchical one
+    // this reads the newest word. The read is under way while the fence waits.
     if (!flat) seen = load_newest(chunks.page);
-    // Two words take what the owners did on to the next ones, and a release of each would be two
+    // Two words pass the owners' writes on to the next owners. A release of each would be two
     // waits.
     release_fence();
     if (!flat && seen.units() != units) return 0;
@@ -228,7 +228,7 @@ class page_table {
   /// Counts `pages` pages of a region that have become full.
   template <path Where = path::called>
   WARPHEAP_DEVICE void count_full(u32 which, u32 pages) const {
-    // relaxed: counts guide; F1 is each location's own order and ours.
+    // relaxed: counts only guide searches; F1 rests on each word's own order and on ours.
     fill_count const old{region(which).fetch_add(pages, order::relaxed)};
     if (!fill_count{old.word + pages}.counts_all(pages_of(which))) return;
     if (Where == path::called) count_full_region(which);
@@ -243,7 +243,8 @@ class page_table {
       bool const last = fill_count{seen}.counts_all(pages_of(which));
       atomic_ref<u64> const above = access_block(which / access_block_regions_);
       if (last) above.fetch_add(fill_count::withdrawing(1), order::relaxed);
-      // release: the block is withdrawn before the region; who sees the page with room sees both.
+      // release: the access block's count falls before the region's; a thread that sees the page
+      // with room sees both.
       if (region(which).compare_exchange(seen, seen + fill_count::withdrawing(pages), order::release, order::relaxed))
         return;
       if (last) above.fetch_add(1, order::relaxed);
@@ -262,16 +263,16 @@ class page_table {
     return bits & ~field(which, segment).fetch_or(bits, order::acquire);
   }
 
-  /// Finds a chunk at least where `promised` were and `got` are not all, and takes the rest of the
-  /// promise back.
+  /// Settles a promise of `promised` chunks, of which `got` has only a part or none: finds at least
+  /// one chunk, and takes the rest of the promise back.
   WARPHEAP_DEVICE chunk_set settle(chunk_set got, u32 promised) const {
     u32 const capacity = layout::capacity(got.units());
     u32 const segments = (capacity + layout::segment_chunks - 1) / layout::segment_chunks;
     u32 segment = got.segment();
     WARPHEAP_NO_UNROLL
     while (got.bits == 0) {
-      // S2: there are chunks for us. Who is faster at one that we see takes it by a promise of his
-      // own.
+      // S2: there are chunks for us. A thread that is faster at one that we see takes it by a
+      // promise of its own.
       segment = segment + 1 < segments ? segment + 1 : 0;
       u32 const free = layout::valid_mask(capacity, segment) & ~field(got.page, segment).load(order::relaxed);
       if (free == 0) {
@@ -289,17 +290,17 @@ class page_table {
     return table.settle(got, promised);
   }
 
-  /// One attempt to change what a page has taken to `low`.
+  /// One attempt to set to `low` what is taken of a page.
   WARPHEAP_DEVICE bool try_change(u32 which, page_word seen, u32 low, order how) const {
     u64 expected = seen.word;
     // how: fenced, by give_back(), or release: what the owners wrote happens before the next
-    // owner's use; pairs with the acquire in take(). For hierarchical pages: before who sets the
-    // page up anew.
+    // owner's use; pairs with the acquire in take(). For hierarchical pages: before the thread that
+    // sets the page up anew.
     return page(which).compare_exchange(expected, lowered(seen, low).word, how, order::relaxed);
   }
 
-  /// What a page becomes when chunks come back: free if they were the last; with room for somebody
-  /// (S4).
+  /// The word of a page after chunks came back: free if they were the last; of the next version if
+  /// the page got room (S4).
   WARPHEAP_HOST_DEVICE static page_word lowered(page_word seen, u32 low) {
     bool const emptied = low == 0 && Config.reset_freed_pages;
     page_word const next = emptied ? seen.with(0, 0, false) : seen.with(seen.units(), low, false);
@@ -319,16 +320,16 @@ class page_table {
     WARPHEAP_NO_UNROLL
     for (;;) {
       page_word const seen = load(which);
-      // A flat page of another size was cleaned up: these chunks were free already. Bits of a field
-      // say so themselves.
+      // A flat page of another size was cleaned up: these chunks were free already. For a
+      // hierarchical page the bits of its field have said so themselves.
       u32 const owned = !flat ? what : seen.units() == units ? seen.low() & what : 0;
       bool const makes_room = owned != 0 && seen.is_full();
-      // F1: not counted from before the page gets room.
+      // F1: the page is withdrawn before it gets room.
       if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);
       if (withdrawn && !makes_room) count_full(which / region_pages, 1);
       withdrawn = makes_room;
       if (owned == 0) return 0;
-      // release: after a withdrawal too, which F1 wants before.
+      // release: also puts a withdrawal before the room (F1).
       if (try_change(which, seen, without(seen, what, flat), order::release)) return owned;
     }
   }

@@ -3,20 +3,20 @@
 //    63        48 47 46    32 31             0
 //   |  version   |F |  units | field or count |
 //
-//   units    size of the chunks in 16 bytes; 0: a free page, which serves any size; two values
-//            above all sizes name the pages of a run: its first, its others
+//   units    chunk size in units of 16 bytes. 0: a free page, which serves any size. Two values
+//            above all sizes name the pages of a run: its first one, and its others
 //   field    flat pages: a bit a chunk, set while it is owned. Hierarchical pages: how many chunks
-//            are promised. First page of a run: its pages.
+//            are promised. First page of a run: how many pages it has
 //   F        full: all chunks are taken, or the page is part of a run
-//   version  how often the page got room for somebody: it became free, or was full and is not
+//   version  how often the page got room: it became free, or it was full and is not any more
 //
 //   S1  the word changes by read-modify-writes alone.
 //   S2  flat: a set bit is an owned chunk. Hierarchical: bits set in the fields <= count, since a
-//       bit is set after its promise and cleared before it is taken back. So who was promised
-//       chunks finds them.
-//   S3  units change only 0 -> size, by who takes the first chunks in the same step, and size -> 0,
-//       by who gives back the last ones in the same step. So no chunk is ever taken of a page that
-//       is being set up or cleaned up.
+//       bit is set after its promise and cleared before the promise is taken back. So a thread that
+//       was promised chunks finds them.
+//   S3  units change only 0 -> size, by the thread that takes the first chunks in the same step,
+//       and size -> 0, by the thread that gives back the last ones in the same step. So no chunk is
+//       ever taken of a page that is being set up or cleaned up.
 //   S4  a step that makes room raises the version in the same step.
 #pragma once
 
@@ -46,7 +46,7 @@ struct page_word {
   WARPHEAP_HOST_DEVICE constexpr bool is_run() const { return units() == run_units; }
   WARPHEAP_HOST_DEVICE constexpr bool has_chunks() const { return units() - 1 < inner_units - 1; }
 
-  /// The same version with other contents.
+  /// This version with other contents.
   WARPHEAP_HOST_DEVICE constexpr page_word with(u32 units, u32 low, bool full) const {
     return {(word & version_mask) | (full ? full_bit : 0) | u64{units} << units_shift | low};
   }

@@ -6,13 +6,13 @@
 //    63    60 59       54 53        24 23       0
 //   | number |  alignment |   length  |   asked  |     the open round
 //
-//   number     of the round, modulo 16: the next one is not answered before all of this one have
-//              taken up their runs
+//   number     of the round, modulo 16: the next round is not answered before all callers of this
+//              one have taken up their runs
 //   alignment  of the first page in bytes, its logarithm; 0: any page will do
 //   length     pages of each run
-//   asked      runs that are wanted; a caller's place is what it found here
+//   asked      runs that are wanted; a caller's place is the value that it found here
 //
-// The answer: runs listed, and the number of the first round that is not answered.
+// The answer: how many runs are listed, and the number of the first round that is not answered.
 #pragma once
 
 #include "../../../platform/types.hpp"
@@ -44,14 +44,14 @@ struct run_round {
             static_cast<u32>(word >> alignment_shift) & ((1u << alignment_bits) - 1)};
   }
 
-  /// Round `number`, or that modulo 16, which nobody has joined.
+  /// Round `number` modulo 16, which nobody has joined yet.
   WARPHEAP_HOST_DEVICE static constexpr run_round of(u32 number, run_request const& request) {
     return {u64{number} << number_shift | u64{request.alignment} << alignment_shift |
             u64{request.length} << length_shift};
   }
 };
 
-/// What came of the rounds so far.
+/// The answer to the last round that a search served.
 struct run_answer {
   u64 word = 0;
 

@@ -1,20 +1,20 @@
-// Blocks of a tbuddy heap by order, for one lane alone: two stages for each. First a unit of the
-// order's semaphore, which says that there is a block for us and not which; then the tree, where it
-// is sure to be found.
+// Blocks of a tbuddy heap by order, for one lane alone, in two stages. A unit of the order's
+// semaphore says that there is a block for us, but not which one. Then the tree finds the block,
+// which is sure to be there.
 //
-// Who finds no unit and nobody who makes some is to make two: it takes a block of the order above,
-// in the same way, and cuts it in halves. Who gives a block back whose buddy is available takes
-// that one's unit and gives back the two as one.
+// A thread that finds no unit, and none being made, is told to make two: it takes a block of the
+// order above in the same way, and splits it into halves. A thread that frees a block whose buddy
+// is available takes the buddy's unit, and gives back the two blocks as one.
 //
-//   W1  a merge promises a unit at the order above before it takes its buddy's here: a lane that
+//   W1  a merge promises a unit at the order above before it takes its buddy's unit: a lane that
 //       looks from small orders to large ones finds the one or the other.
-//   W2  a unit that was acquired leads to a block that is taken: nobody gives one back.
-//   W3  at rest the units of an order are as many as its available nodes.
+//   W2  a thread that has acquired a unit takes a block for it: no unit is given back unused.
+//   W3  at rest an order has as many units as available nodes.
 //
-// nullptr is certain. A lane that went up to the largest order and down again without a unit
-// compares the epoch: if nobody raised it meanwhile, then (P2) all blocks that it could have missed
-// are in the hands of calls that have not returned. It leaves a certificate, by which those who
-// come next know the same without a search.
+// nullptr is exact. A lane that went up to the largest order and down again without a unit compares
+// the epoch. If no thread raised it meanwhile, then (P2) all blocks that the lane could have missed
+// are in the hands of calls that have not returned. The lane leaves a certificate, by which later
+// callers know the same without a search.
 // Source: Gelado and Garland 2019, section 4.1. Differs: W1, the certificate:
 // docs/design/tbuddy.md.
 #pragma once
@@ -23,8 +23,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Takes and gives back blocks, as nodes of the tree. Whether they are live is the caller's
-/// business (P1).
+/// Takes and gives back blocks, as nodes of the tree. The caller records which are live (P1).
 template <class Pages, class Tree = buddy_tree>
 class block_supply {
  public:
@@ -44,26 +43,27 @@ class block_supply {
       u64 const before = pages_.epoch();
       if (u32 const node = climb(order); node != none) return node;
       if (pages_.newest_epoch() != before) continue;
-      // release: what we know of the epoch is known to who believes us; pairs with the acquire in
-      // is_certified().
+      // release: a thread that relies on the certificate knows every raise that we counted; pairs
+      // with the acquire in is_certified().
       pages_.certificate(order).store(before + 1, order::release);
       return none;
     }
   }
 
-  /// A block of the order; `none` if we met none, which says nothing. Any lane alone.
+  /// A block of the order; `none` if we met none, which proves nothing. Any lane alone.
   WARPHEAP_DEVICE u32 try_take(u32 order) const { return is_known_empty(order) ? none : climb(order); }
 
-  /// Whether it is certain that there is no block of the order, nor a larger one, without a search.
+  /// Whether it is known without a search that there is no block of the order, nor a larger one.
   WARPHEAP_DEVICE bool is_known_empty(u32 order) const {
-    // The first look costs little where there is something.
+    // One load answers while there are units.
     return pages_.semaphore(order).available() == 0 && is_certified(order);
   }
 
-  /// A block of the order at a multiple of a block of order `aligned`, which is larger: the first
-  /// part of one such, of which the rest is given back at once. Any lane alone.
+  /// A block of the order that starts where a block of the larger order `aligned` may: the first
+  /// part of such a block. The other parts are given back at once. Any lane alone.
   WARPHEAP_DEVICE u32 take_aligned(u32 order, u32 aligned) const {
-    // W1: what is not for us is not missed by others.
+    // As in W1: the parts that are not for us are promised first, so that no other thread misses
+    // them.
     for (u32 part = order; part != aligned; ++part) pages_.semaphore(part).promise(1);
     u32 const node = take(aligned);
     if (node != none) return cut(node, aligned, order);
@@ -71,7 +71,7 @@ class block_supply {
     return none;
   }
 
-  /// Gives a block back. Returns when it is there for others. Any lane alone.
+  /// Gives a block back. Returns when others can take it. Any lane alone.
   WARPHEAP_DEVICE void release(u32 node) const {
     merge_claims claims{pages_, false};
     u32 const order = tree_.order_of(tree_.release(node, claims));
@@ -91,10 +91,10 @@ class block_supply {
   WARPHEAP_DEVICE Pages const& pages() const { return pages_; }
   WARPHEAP_DEVICE Tree const& tree() const { return tree_; }
 
-  /// What a block that is merged on its way up takes and promises.
+  /// The units that a block takes and promises while it is merged on its way up.
   struct merge_claims {
     Pages pages;
-    bool merged;  ///< a unit is promised at the order that the block came to, which is this block
+    bool merged;  ///< a unit is promised at the order that the block has reached: the block itself
 
     WARPHEAP_DEVICE bool may_claim(u32 of) const { return pages.semaphore(of).available() != 0; }
 
@@ -105,14 +105,14 @@ class block_supply {
         pages.semaphore(of + 1).signal(0, 1);
         return false;
       }
-      // What was promised of this order is part of what is promised of the next.
+      // The unit promised at this order becomes part of the one promised at the next.
       if (merged) pages.semaphore(of).signal(0, 1);
       merged = true;
       return true;
     }
   };
 
-  /// Up to where there is a unit, and down again with it.
+  /// Goes up to the first order that has a unit, and splits its block down to `order`.
   WARPHEAP_DEVICE u32 climb(u32 order) const {
     u32 const top = tree_.top_order();
     WARPHEAP_ASSERT(order <= top, "tbuddy: an order larger than the pool");
@@ -122,7 +122,8 @@ class block_supply {
         ++at;
         continue;
       }
-      // Nothing is left to make blocks of. Those that came back meanwhile do as well.
+      // There is no larger block to split. A unit that came back meanwhile, here or on the way
+      // down, serves as well.
       while (!pages_.semaphore(at).withdraw(1, pages_.batch(at))) {
         if (at == order) return none;
         --at;
@@ -133,11 +134,12 @@ class block_supply {
     return at == order ? node : cut(node, at, order);
   }
 
-  /// The first part of a node of order `from`, of order `to`; the others are given to who waits for
-  /// them.
+  /// The first part, of order `to`, of a node of order `from`. The other parts go to threads that
+  /// wait for them.
   WARPHEAP_DEVICE u32 cut(u32 node, u32 from, u32 to) const {
     u32 const mine = tree_.split(node, from - to);
-    // B2: of each batch of two, one half was cut further or is ours; or we promised as much.
+    // bulk_semaphore B2: of each batch of two, one half was split further or is ours. Or
+    // take_aligned() promised as much.
     for (u32 order = from; order-- != to;) pages_.semaphore(order).signal(1, 1);
     pages_.raise_epoch();  // P2
     return mine;
@@ -145,7 +147,7 @@ class block_supply {
 
   WARPHEAP_DEVICE static u32 scattered() { return mix32(simt::sm_id() << 16 ^ simt::warp_id() << 5 ^ simt::lane_id()); }
 
-  /// Whether somebody found nothing of the order, and no room has appeared since.
+  /// Whether a search found nothing of the order, and no room has appeared since.
   WARPHEAP_DEVICE bool is_certified(u32 order) const {
     // acquire: pairs with the release in take(); the raises that were counted there happen before
     // we count.

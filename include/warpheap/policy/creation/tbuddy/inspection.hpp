@@ -16,7 +16,7 @@ class tbuddy_snapshot {
   using pages_type = tbuddy_pages<PageBytes>;
 
  public:
-  /// What is looked at, and copied: the tree is by far the largest part.
+  /// The part of the metadata that is copied and examined: the tree is by far the largest.
   enum class part { semaphores, blocks, all };
 
   tbuddy_snapshot(pages_type const& pages, part wanted) : pages_{pages} {
@@ -58,8 +58,8 @@ class tbuddy_snapshot {
   invariant_report check_invariants() const {
     invariant_report report;
     std::vector<u64> available(pages_type::orders);
-    std::vector<u8> blocks(pages_.pages());  // that hold a page, live and available ones
-    // nodes with records of their own, but for those behind the last page
+    std::vector<u8> blocks(pages_.pages());  // how many hold each page, live or available
+    // nodes with records of their own, except those beyond the last page
     u32 const inner = 1u << tree().height();
     for (u32 node = 0; node < inner && node < buddy_tree::records_for(pages_.pages()); ++node) {
       if (record(node) & buddy_record::locked) report.push_back("T4: record " + std::to_string(node) + " is locked");
@@ -85,19 +85,19 @@ class tbuddy_snapshot {
   u64 word(u64 offset) const { return words_[offset / 8]; }
   u64 record(u32 node) const { return word(pages_.tree_offset() + 8 * u64{node}); }
   u64 count(tbuddy_count which) const { return word(pages_type::count_offset(which)); }
-  /// Node 0 is nobody's.
+  /// The available orders at a node, and the order of a node. 0 is no node.
   u32 orders_at(u32 node) const { return buddy_record::orders_of(record(node / 2), node); }
   u32 order_at_node(u32 node) const { return node == 0 ? pages_type::orders : tree().order_of(node); }
 
   u32 order_at(u32 page) const {
     u64 const offset = pages_type::order_bytes_offset + 2 * u64{page};
     u64 const both = word(offset) >> (8 * (offset % 8));
-    // A page is the start of one live block, whoever has it: of two it has the sum of their orders,
-    // which check_invariants() shows.
+    // At most one live block starts at a page. If both bytes are set, the result is a wrong order,
+    // which check_invariants() reports.
     return static_cast<u32>((both & 0xff) + (both >> 8 & 0xff)) - 1;
   }
 
-  /// T1 to T3 of a node with a record.
+  /// buddy_tree T1 to T3 of a node with a record.
   void check_node(u32 node, invariant_report& report) const {
     u32 const order = tree().order_of(node), mine = orders_at(node), below = buddy_record::below(record(node));
     u32 const half = 1u << (order - 1);

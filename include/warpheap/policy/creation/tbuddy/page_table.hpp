@@ -1,22 +1,24 @@
 // The pages of a tbuddy heap: where they and the words about them lie.
 //
-//   base - pages * page_bytes   page 0 | page 1 | ...     the pool, its start aligned to start_alignment
-//   base                        semaphores                a word for each order, 128 bytes apart
-//                               epoch counters            1, or 16 on a large pool, 128 bytes apart
-//                               counts                    128 bytes: what was refused, freed twice,
-//                                                         no block
-//                               certificates              a word for each order
-//                               order bytes               two for each page
-//                               tree                      the records of a buddy_tree
+//   base - padded_pool_bytes   page 0 | page 1 | ...   the pool: pages * page_bytes, padded to 128;
+//                                                      it starts at a multiple of start_alignment
+//   base                       semaphores              a word for each order, 128 bytes apart
+//                              epoch counters          1, or 16 on a large pool, 128 bytes apart
+//                              counts                  128 bytes: failed requests, double frees,
+//                                                      frees of pointers to no block
+//                              certificates            a word for each order
+//                              order bytes             two for each page
+//                              tree                    the records of a buddy_tree
 //
-//   P1  a page has two order bytes: 1 + the order of the live block that starts there, and 0 if
-//       none does; the first for a block of a caller, the second for one that an allocator above
-//       keeps. The thread that took the block writes its owner's byte before it hands the block
-//       out; of the threads that free it one clears that byte, and this one gives the block back. A
-//       caller's free clears callers' bytes alone, so an old pointer never ends what an allocator
-//       keeps. A block's address alone does not tell its order: the first halves of a block start
-//       where it does.
-//   P2  who adds units to a semaphore raises the epoch after that, before its call returns.
+//   P1  a page has two order bytes: the first for a block of a caller, the second for one that an
+//       allocator above keeps. A byte is 1 + the order of the live block that starts there, and 0
+//       if none does. The thread that took the block writes its owner's byte before it hands the
+//       block out. Of the threads that free the block, the one that clears the byte gives the block
+//       back. A caller's free clears callers' bytes alone, so an old pointer never ends a block
+//       that an allocator keeps. A block's address alone does not tell its order: the first halves
+//       of a block start where it does.
+//   P2  a thread that adds units to a semaphore raises the epoch after that, before its call
+//       returns.
 #pragma once
 
 #include "../../../structure/buddy_tree.hpp"
@@ -25,7 +27,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Which of a page's order bytes tells of a block.
+/// Whose a block is, which selects one of a page's two order bytes.
 enum class block_owner : u32 { caller, allocator };
 
 /// Counts that no invariant rests on.
@@ -35,8 +37,8 @@ enum class tbuddy_count : u32 { double_frees, foreign_frees, failures };
 template <size_t PageBytes>
 class tbuddy_pages {
  public:
-  /// What the pool's start is a multiple of, and therefore every block of as many bytes, and every
-  /// smaller one of its size.
+  /// The pool starts at a multiple of this, and so does every block of this size or larger. Every
+  /// smaller block starts at a multiple of its own size.
   static constexpr size_t start_alignment = size_t{1} << 20;
   static constexpr u32 orders = 31;
   static constexpr u32 page_log2 = log2_floor(PageBytes);
@@ -64,64 +66,63 @@ class tbuddy_pages {
     return static_cast<u32>(offset_of(memory) >> page_log2);
   }
 
-  /// The order of the smallest blocks that hold `bytes`, which is not 0; may be larger than there
-  /// are.
+  /// The order of the smallest blocks that hold `bytes`, which is not 0; may exceed the largest
+  /// order of the pool.
   WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) {
     u64 const pages = ((bytes - 1) >> page_log2) + 1;
     return log2_ceil(pages);
   }
 
   WARPHEAP_DEVICE bulk_semaphore semaphore(u32 order) const { return bulk_semaphore{word(semaphore_offset(order))}; }
-  /// Units that a maker of an order makes: both halves of a block of the order above; nothing at
-  /// the top.
+  /// Units in a batch of an order: both halves of a block of the order above. At the top nothing
+  /// can be made, and a batch is the maker's own unit.
   WARPHEAP_DEVICE u32 batch(u32 order) const { return order == tree().top_order() ? 1 : 2; }
   WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 order) const {
     return atomic_ref<u64>{word(certificates_offset + 8 * order)};
   }
 
-  /// Makes a block that was taken live (P1). Returns its address when its order byte is there.
+  /// Marks a block that was taken as live (P1). Returns its address when its order byte is written.
   WARPHEAP_DEVICE void* own(u32 page, u32 order, block_owner owner) const {
-    // relaxed: the tree ordered us after the thread that cleared it; what passes the address on
-    // orders the block's contents.
+    // relaxed: the tree ordered us after the thread that cleared the byte; whatever passes the
+    // address on orders the block's contents.
     u32 const before = order_word(page).fetch_or((order + 1) << order_shift(page, owner), order::relaxed);
-    // The byte is never set already (P1). But the address depends on it: a GPU does not wait for an
-    // atomic whose result it does not need, and an address that a relaxed word passes on could come
-    // before the byte.
+    // The byte is never set already (P1). The test makes the address depend on the atomic: a GPU
+    // does not wait for an atomic whose result it does not need, and an address that a relaxed
+    // store passes on could come before the byte.
     return (before >> order_shift(page, owner) & 0xff) == 0 ? address(page) : nullptr;
   }
-  /// Ends a block's life; returns its order, or `none` if the owner has no live block there. Who
-  /// gets an order gives it back (P1).
+  /// Ends a block's life; returns its order, or `none` if the owner has no live block there. The
+  /// thread that gets an order gives the block back (P1).
   WARPHEAP_DEVICE u32 disown(u32 page, block_owner owner) const {
-    // relaxed: one read-modify-write alone sees the order, and the tree orders the block's
+    // relaxed: one read-modify-write alone gets the order, and the tree orders the block's
     // contents.
     u32 const old = order_word(page).fetch_and(~(0xffu << order_shift(page, owner)), order::relaxed);
     return (old >> order_shift(page, owner) & 0xff) - 1;
   }
-  /// The order of a caller's live block that starts at a page, or `none`. By a read-modify-write,
-  /// which reads the newest: the address may have come by a shuffle or relaxed.
+  /// The order of a caller's live block that starts at a page, or `none`. A read-modify-write
+  /// returns the newest value: the address may have come by a shuffle or a relaxed store.
   WARPHEAP_DEVICE u32 newest_order_at(u32 page) const {
     u32 const word = order_word(page).fetch_or(0, order::relaxed);
     return (word >> order_shift(page, block_owner::caller) & 0xff) - 1;
   }
 
-  /// Room was made (P2).
+  /// Says that room was made (P2).
   WARPHEAP_DEVICE void raise_epoch() const {
-    // release: the room happens before whoever counts this raise; pairs with the acquire in
-    // epoch().
+    // release: a thread that counts this raise sees the room; pairs with the acquire in epoch().
     epoch_counter(simt::sm_id() % epoch_counters()).fetch_add(1, order::release);
   }
-  /// Raises so far, of those that happened before all that we know of.
+  /// The number of raises: at least all that happened before this call.
   WARPHEAP_DEVICE u64 epoch() const {
     u64 sum = 0;
     // acquire: pairs with the release in raise_epoch().
     for (u32 i = 0; i < epoch_counters(); ++i) sum += epoch_counter(i).load(order::acquire);
     return sum;
   }
-  /// The same by read-modify-writes, which read the newest.
+  /// As epoch(), but by read-modify-writes, which return the newest values.
   WARPHEAP_DEVICE u64 newest_epoch() const {
     u64 sum = 0;
-    // acquire: as above. release: what we saw of the semaphores happens before who reads the
-    // counter next.
+    // acquire: as above. release: our reads of the semaphores happen before the next thread's read
+    // of the counter.
     for (u32 i = 0; i < epoch_counters(); ++i) sum += epoch_counter(i).fetch_add(0, order::acq_rel);
     return sum;
   }
@@ -144,7 +145,7 @@ class tbuddy_pages {
   WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(2 * u64{pages_}, spacing); }
 
 #if !defined(__CUDACC_RTC__)
-  /// Memory for `pages` pages with their metadata, wherever it starts.
+  /// Bytes for `pages` pages and their metadata, wherever the memory starts.
   static u64 reserved_bytes(u32 pages) {
     return padded_pool_bytes(pages) + tbuddy_pages{nullptr, pages}.metadata_bytes() + start_alignment;
   }
@@ -160,7 +161,7 @@ class tbuddy_pages {
 
  private:
   WARPHEAP_HOST_DEVICE u32 epoch_counters() const { return pages_ < u32{1} << 16 ? 1 : max_epoch_counters; }
-  /// So that the metadata starts at a multiple of 128.
+  /// Padded so that the metadata starts at a multiple of 128.
   WARPHEAP_HOST_DEVICE static constexpr u64 padded_pool_bytes(u32 pages) {
     return align_up(u64{pages} << page_log2, spacing);
   }
@@ -190,7 +191,7 @@ struct fill_free_pages {
   WARPHEAP_DEVICE void operator()(Pages pages) const {
     u32 const thread = simt::thread_index();
     pages.tree().fill(thread, simt::block_dim());
-    // The fewest blocks that the pages make: one of each order whose bit their number has.
+    // The fewest blocks that the pages form: one for each bit set in their number.
     for (u32 order = thread; order < Pages::orders; order += simt::block_dim())
       if (pages.pages() >> order & 1) pages.semaphore(order).signal(1, 0);
   }

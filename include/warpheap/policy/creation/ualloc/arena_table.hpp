@@ -1,21 +1,25 @@
 // Where the words of a heap of bins lie: beside the pool, apart from the headers in it.
 //
-//   words    counts                        what was refused, freed twice, no block; and where the pool is
-//            watches                       one for pages, one a class with its certificate
-//            arena 0 | arena 1 | ...       room, chunk list, SRCU; a semaphore and a list a class, 128 bytes apart
-//            chunk 0 | chunk 1 | ...       arena + 1 of the chunk of the pool that is cut into bins, else 0
+//   words    counts                  failed requests, double and foreign frees; where the pool is
+//            watches                 one for pages, and one with its certificate for each class
+//            arena 0 | arena 1 ...   room, chunk list, SRCU; a semaphore and a list for each class,
+//                                    128 bytes apart
+//            chunk 0 | chunk 1 ...   arena + 1 if that chunk of the pool is cut into bins, else 0
 //
-// An arena's room word says what its search of last resort needs to know, in one read-modify-write:
+// An arena's room word holds what a search that is about to fail needs to know of the arena, and
+// one read-modify-write reads it:
 //
 //   63          52 51            28 27             0
 //  | idle classes |    in limbo    |   free pages   |
 //
-//   A1  idle: since the bit was last cleared, a bin of the class may have become empty and stayed.
-//   A2  in limbo: bins on their way, from before their units are taken until they are back in their
-//       chunk, or from when their pages are taken until their units are signalled; and chunks on
-//       their way from the supply. A search waits for them.
-//   A3  free pages of the arena's chunks, counted after they were freed and before they are taken.
-//   A4  at rest nothing is in limbo, and a bin that is empty has its class's bit set.
+//   A1  idle: since the class's bit was last cleared, a bin of the class may have become empty and
+//       stayed so.
+//   A2  in limbo: the number of bins and chunks on their way. A bin is counted from before its
+//       units are taken until it is back in its chunk, or from when its pages are taken until its
+//       units are signalled; a chunk, on its way from the supply. A search waits for them.
+//   A3  free pages of the arena's chunks: a page is counted from after it is freed until it is
+//       taken.
+//   A4  at rest nothing is in limbo, and the class of every empty bin has its bit set.
 #pragma once
 
 #include "../../../sync/bulk_semaphore.hpp"
@@ -41,7 +45,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 free_pages(u64 word) { return static_cast<u32
 /// Counts that no invariant rests on.
 enum class bin_count : u32 { double_frees, foreign_frees, failures };
 
-/// What a view knows of itself: all by value, for the paths that every call takes.
+/// Where a heap lies, by value: for the paths that every call takes.
 struct known_place {
   u8* pool_start = nullptr;
   u8* words_start = nullptr;
@@ -52,18 +56,18 @@ struct known_place {
   WARPHEAP_HOST_DEVICE u64 shape() const { return shape_word; }
 };
 
-/// The same read from the words where it is needed: of calls that call others each holds two
-/// registers in place of six.
+/// As known_place, but read from the words where it is needed: each of several nested calls then
+/// holds two registers in place of six.
 struct far_place {
   u8* words_start;
 
-  // Written before any other kernel began.
+  // Both words are written before any other kernel begins.
   WARPHEAP_HOST_DEVICE u8* pool() const { return *reinterpret_cast<u8**>(words_start + pool_offset); }
   WARPHEAP_HOST_DEVICE u8* words() const { return words_start; }
   WARPHEAP_HOST_DEVICE u64 shape() const { return *reinterpret_cast<u64*>(words_start + shape_offset); }
 
   static constexpr u64 pool_offset = 32, shape_offset = 40;
-  /// Where a supply may keep what it has to know, up to 64 bytes.
+  /// Where a supply may keep its own state, up to 64 bytes.
   static constexpr u64 supply_offset = 64;
 };
 
@@ -73,7 +77,7 @@ class basic_arena_table;
 /// View of a heap of bins: 24 bytes, trivially copyable, owns nothing.
 template <class Layout>
 using arena_table = basic_arena_table<Layout, known_place>;
-/// The same for calls off the common path: 8 bytes.
+/// As arena_table, for calls off the common path: 8 bytes.
 template <class Layout>
 using far_table = basic_arena_table<Layout, far_place>;
 
@@ -103,8 +107,8 @@ class basic_arena_table {
   }
   WARPHEAP_HOST_DEVICE u64 words_bytes() const { return words_bytes(chunks(), arenas()); }
 
-  // Pages are numbered through all chunks of the pool; page 0 is special, so that 0 can say that
-  // there is none.
+  // Pages are numbered through all chunks of the pool. Page 0 is special and begins no bin, so 0
+  // can stand for no page.
   WARPHEAP_HOST_DEVICE u32 chunk_of(u32 page) const { return page >> (chunk().log2 - page_log2); }
   WARPHEAP_HOST_DEVICE u32 page_in_chunk(u32 page) const { return page & (chunk().pages() - 1); }
   WARPHEAP_HOST_DEVICE u32 first_page(u32 chunk_number) const { return chunk_number << (chunk().log2 - page_log2); }
@@ -121,11 +125,11 @@ class basic_arena_table {
     return reinterpret_cast<chunk_header*>(chunk_address(chunk_number));
   }
   WARPHEAP_DEVICE bin_view bin(u32 page) const { return bin_view{header(page)}; }
-  /// The role of the bin that begins, or began, at a page, by read-modify-writes, which read the
-  /// newest; 0 if there is none in a chunk of an arena.
+  /// The role of the bin that begins, or began, at a page; 0 if there is none, or if the page is in
+  /// no chunk of an arena. By read-modify-writes, which return the newest values.
   WARPHEAP_DEVICE bin_role newest_role(u32 page) const {
     u32 const chunk_number = chunk_of(page), at = page_in_chunk(page);
-    // relaxed, here and below: of a bin that has a block of ours all three stay.
+    // relaxed, here and below: none of the three changes while we own a block of the bin.
     u32 const owner = arena_of_chunk(chunk_number).fetch_or(0, order::relaxed);
     if (owner == 0) return {};
     if constexpr (Layout::config.wide_bins)
@@ -133,8 +137,8 @@ class basic_arena_table {
     bin_role const role = bin_life::role_of(bin(page).life().fetch_or(0, order::relaxed));
     return is_role_in(role, owner) ? role : bin_role{};
   }
-  /// Whether a word may be the role of a bin in a chunk of arena `owner` - 1: what a chunk was
-  /// once, or will be, may say anything.
+  /// Whether a word may be the role of a bin in a chunk of arena `owner` - 1. Memory that is not
+  /// such a chunk, or no longer, may hold any value.
   WARPHEAP_HOST_DEVICE static constexpr bool is_role_in(bin_role role, u32 owner) {
     return role.was_bin() && role.size_class() < Layout::classes && role.arena() + 1 == owner;
   }
@@ -153,17 +157,17 @@ class basic_arena_table {
   WARPHEAP_DEVICE room_watch class_watch(u32 size_class) const {
     return room_watch{at<u64>(watches_offset + line * (1 + size_class))};
   }
-  /// What a search without success leaves: the two watches that it ended with.
+  /// What a search that found nothing leaves: the two watches that it ended with.
   WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size_class) const {
     return atomic_ref<u64>{at<u64>(watches_offset + line * (1 + size_class) + 64)};
   }
-  /// The same for what is larger than bins' blocks.
+  /// The certificate for blocks larger than those of bins: the watch of the pages.
   WARPHEAP_DEVICE atomic_ref<u64> pages_certificate() const { return atomic_ref<u64>{at<u64>(watches_offset + 64)}; }
   WARPHEAP_DEVICE atomic_ref<u32> arena_of_chunk(u32 chunk_number) const {
     return atomic_ref<u32>{at<u32>(arenas_offset + u64{arenas()} * arena_bytes + 4 * u64{chunk_number})};
   }
   WARPHEAP_DEVICE void count(bin_count which, u64 more) const {
-    // relaxed: nobody reads it before the kernel ends.
+    // relaxed: no thread reads it before the kernel ends.
     atomic_ref<u64>{at<u64>(8 * static_cast<u32>(which))}.fetch_add(more, order::relaxed);
   }
 
@@ -191,7 +195,7 @@ class basic_arena_table {
   /// The arena of the multiprocessor that we run on.
   WARPHEAP_DEVICE u32 my_arena() const { return simt::sm_id() % arenas(); }
 
-  // Offsets of what a quiet heap's inspection reads.
+  // Offsets that the inspection of a quiet heap reads.
   static constexpr u32 line = 128;
   static constexpr u64 watches_offset = line;
   static constexpr u64 arenas_offset = watches_offset + line * (1 + Layout::classes);
@@ -211,7 +215,7 @@ class basic_arena_table {
   Place place_;
 };
 
-/// Kernel of one thread: writes what a far_place reads, and lets the supply make itself ready.
+/// Kernel of one thread: writes what a far_place reads, and opens the supply.
 struct write_place {
   template <class Layout, class Supply>
   WARPHEAP_DEVICE void operator()(arena_table<Layout> table, Supply supply) const {

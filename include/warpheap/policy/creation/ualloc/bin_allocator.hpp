@@ -1,19 +1,20 @@
 // Blocks of up to 1 or 2 KiB from bins: what ualloc and throughput have in common. The chunks come
 // from a supply.
 //
-// malloc has two stages. The lanes of a warp that ask for one class have one leader, who gets units
-// for all of them (unit_source): so many blocks of the class are then sure to be in the arena. In
-// the second stage the group finds them: each of as many lanes as it takes lowers the free blocks
-// of some bin, claims bits of its bitmap a word at a time, and shares the blocks out by rank. free
-// clears bits, those of one word together, raises the count, and signals.
+// malloc has two stages. In the first, the lanes of a warp that ask for one class have one leader,
+// which gets units for all of them (unit_source): a block of the class for each unit is then sure
+// to be in the arena. In the second, the group finds the blocks. One lane for each bin's worth of
+// units lowers the free blocks of some bin, claims bits of its bitmap a word at a time, and shares
+// the blocks out by rank. free clears bits, those of one word together, raises the count, and
+// signals.
 //
 // What free reads of a pointer's chunk and bin is a hint, which may be old if the pointer came by a
-// shuffle or relaxed, or if the block was freed before. The exchange that raises the count checks
-// it (N6), and before a pointer is called none of ours all of it is read again by
+// shuffle or a relaxed store, or if the block was freed before. The exchange that raises the count
+// checks it (N6). Before a pointer is counted as misuse, all of it is read again by
 // read-modify-writes.
 //
-// A lane that is alone has no one to talk to, and a full warp need not ask which lanes it has: both
-// go their own way through the same steps.
+// A lane that is alone needs no collectives, and a full warp need not ask which lanes it has. Both
+// take the same steps in functions of their own.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -24,7 +25,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-/// Where a pointer leads.
+/// Which block a pointer leads to, if any.
 struct block_address {
   enum kind_of : u32 { block, was_block, foreign } kind;
   u32 page;
@@ -32,7 +33,8 @@ struct block_address {
   bin_role role;
 };
 
-/// How free looks at what may change: at what it may have known before, or at the newest.
+/// How free reads words that may change: by loads, whose values may be old, or by
+/// read-modify-writes, which return the newest.
 enum class look { hint, newest };
 
 template <class Layout, class Supply, class Steps = careful_steps>
@@ -50,21 +52,21 @@ class bin_allocator {
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
   WARPHEAP_DEVICE Supply supply() const { return Supply{table_.far()}; }
 
-  /// Blocks of one class for the lanes of a group that hold this heap; nullptr for those for whom
-  /// there is none. All lanes of the group call.
+  /// A block of one class for each lane of a group, all of which hold this heap; nullptr for lanes
+  /// for which there is none. All lanes of the group call.
   WARPHEAP_DEVICE void* create(lane_group const& group, u32 size_class) const {
     if (group.mask == full_mask) return serve_warp(table_, size_class);
     if (group.size == 1) return serve_alone(table_, size_class);
     return serve_group(table_, group.mask, size_class);
   }
 
-  /// Gives back the blocks of lanes that are here together. Not nullptr.
+  /// Gives back the blocks of lanes that call together. `memory` is not nullptr.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     block_address const at = locate<look::hint>(table_, memory);
     if (at.kind != block_address::block || !destroy_together(at)) destroy_anew(table_.far(), memory);
   }
 
-  /// Bytes of the block at `memory` if it is somebody's, else 0.
+  /// Bytes of the live block at `memory`; 0 if there is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     block_address const at = locate<look::newest>(table_, memory);
     if (at.kind != block_address::block) return 0;
@@ -72,13 +74,13 @@ class bin_allocator {
     return word >> (at.index % 64) & 1 ? Layout::class_bytes(at.role.size_class()) : 0;
   }
 
-  /// Before slots are counted: empty bins of the arenas of a part go back to their chunks. Any lane
-  /// alone.
+  /// To be called before count_slots(): returns the empty bins of a part's arenas to their chunks.
+  /// Any lane alone.
   WARPHEAP_DEVICE void gather_slots(slot_share share) const {
     for (u64 arena = share.part; arena < table_.arenas(); arena += share.parts)
       recycler_type::sweep(table_.far(), static_cast<u32>(arena));
   }
-  /// Blocks of a class that could be allocated from the arenas of a part; and, with the first, from
+  /// Blocks of a class that could be allocated from a part's arenas and, with the first part, from
   /// the supply.
   WARPHEAP_DEVICE slot_part count_slots(u32 size_class, slot_share share) const {
     u64 const capacity = Layout::capacity(size_class);
@@ -93,8 +95,7 @@ class bin_allocator {
     return part;
   }
 
-  /// Of the arenas of a part, brings back to the supply every chunk that has no block that is
-  /// somebody's. Any lane alone.
+  /// Returns to the supply every chunk of a part's arenas that has no live block. Any lane alone.
   WARPHEAP_COLD static void return_chunks(far_table<Layout> table, slot_share share) {
     for (u64 i = share.part; i < table.arenas(); i += share.parts) {
       u32 const arena = static_cast<u32>(i);
@@ -104,8 +105,8 @@ class bin_allocator {
     }
   }
 
-  /// Brings back to the supply every chunk that has no block that is somebody's. False if somebody
-  /// else may be about to bring back one more. Any lane alone.
+  /// Returns to the supply every chunk that has no live block. False if another call may be about
+  /// to return one more. Any lane alone.
   WARPHEAP_COLD static bool return_chunks(far_table<Layout> table) {
     bool all = true;
     for (u32 arena = 0; arena < table.arenas(); ++arena) {
@@ -122,8 +123,8 @@ class bin_allocator {
     return all;
   }
 
-  /// What lanes that act as one have in common: `what`, less than the words' bytes, of the same
-  /// heap.
+  /// The key that groups lanes: equal for one heap and one `what`, which is less than the words'
+  /// bytes.
   WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.words()) + what; }
 
  private:
@@ -142,13 +143,13 @@ class bin_allocator {
     u64 bits = 0;
   };
 
-  /// Some blocks of a share; at least one. Any lane alone.
+  /// Claims some blocks of a share; at least one. Any lane alone.
   WARPHEAP_DEVICE chosen_blocks choose(bin_share& share, u32 size_class) const {
     u32 const words = Layout::words(size_class);
     u32 const random = mix32(static_cast<u32>(simt::clock()) + 32 * simt::sm_id() + simt::lane_id());
     bin_view const bin = table_.bin(share.page);
     u32 word = scale_below(random, words);
-    // N1: there are clear bits for us; those that are not to be seen yet were cleared before.
+    // N1: there are clear bits for us. Those that we do not see yet were cleared before.
     for (backoff nap;; nap.pause()) {
       for (u32 i = 0; i < words; ++i) {
         u64 const bits = bin.claim(word, share.blocks, Layout::valid_mask(size_class, word), random);
@@ -161,8 +162,8 @@ class bin_allocator {
     }
   }
 
-  // Calls, all three, so that a kernel need not keep the registers of a search: what they take is
-  // all that they know.
+  // All three are calls, so that a kernel need not keep the registers of a search: their arguments
+  // are all that they know.
 
   WARPHEAP_COLD static void* serve_warp(table_type table, u32 size_class) {
     return bin_allocator{table}.serve(group_of(full_mask), size_class);
@@ -180,8 +181,8 @@ class bin_allocator {
     return table.block(got.page, size_class, got.word * 64 + lowest_bit(got.bits));
   }
 
-  /// All lanes of the group call. Its groups talk among themselves alone: of two groups of a warp
-  /// one may search while the other holds units (V1).
+  /// All lanes of the group call. Only lanes of one group take part in its collectives: of two
+  /// groups of a warp, one may search while the other holds units (V1).
   WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
     void* mine = nullptr;
     u32 served = 0;
@@ -197,9 +198,8 @@ class bin_allocator {
     return mine;
   }
 
-  /// The second stage: a block for each lane of rank `first` to `first` + the grant's units;
-  /// nullptr for the others. As many lanes as there are bins' worth of units take and claim side by
-  /// side.
+  /// The second stage: a block for each lane of rank `first` to below `first` + the grant's units;
+  /// nullptr for the others. One lane for each bin's worth of units takes and claims, side by side.
   WARPHEAP_DEVICE void* share_out(lane_group const& group, unit_grant grant, u32 first, u32 size_class) const {
     u32 const capacity = Layout::capacity(size_class);
     bool const waits = group.rank - first < grant.units;
@@ -219,8 +219,8 @@ class bin_allocator {
           share = bin_list<Layout, known_place>{table_, grant.arena, size_class}.take(part_units - done);
         got = choose(share, size_class);
       }
-      // The leader's acquire covers the others' blocks: what the old owners wrote happens before
-      // our return.
+      // The leader's acquire covers the other lanes' blocks: what the previous owners wrote happens
+      // before our return.
       simt::sync_warp(group.mask);
       got.page = simt::shuffle(group.mask, got.page, leader);
       got.word = simt::shuffle(group.mask, got.word, leader);
@@ -239,7 +239,7 @@ class bin_allocator {
     return nullptr;
   }
 
-  /// What block starts at `memory`, be it somebody's or not.
+  /// Which block starts at `memory`, live or not.
   template <look How, class Place>
   WARPHEAP_DEVICE static block_address locate(basic_arena_table<Layout, Place> const& table, void const* memory) {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
@@ -260,11 +260,11 @@ class bin_allocator {
 
   template <look How, class Word>
   WARPHEAP_DEVICE static Word read(atomic_ref<Word> const& word) {
-    // relaxed: of a block that is somebody's all of it stays as it was when he got it.
+    // relaxed: while a block is live, all of this stays as it was when its owner got it.
     return How == look::hint ? word.load(order::relaxed) : word.fetch_or(0, order::relaxed);
   }
 
-  /// That place, counted from the first page of its bin.
+  /// `at`, counted from the first page of its bin; place::none if there is no bin.
   template <look How, class Place>
   WARPHEAP_DEVICE static place head_of(basic_arena_table<Layout, Place> const& table, u32 chunk, place at) {
     if constexpr (Layout::config.wide_bins) {
@@ -272,7 +272,7 @@ class bin_allocator {
       u32 const word = at.page / 64;
       u64 const below = read<How>(table.heads(chunk, word)) & low_mask(at.page % 64 + 1);
       u32 const head = below != 0 ? word * 64 + highest_bit(below) : place::none;
-      // A tail is that of the bin that begins with its page.
+      // A tail belongs to the bin that begins at its page.
       if (head == place::none || (at.offset >= page_bytes && head != at.page)) return {place::none, 0};
       return {head, at.offset + (at.page - head) * page_bytes};
     } else {
@@ -280,37 +280,37 @@ class bin_allocator {
     }
   }
 
-  /// Frees blocks, those of the lanes here that lie in one bitmap word by one operation. False if
-  /// ours was nobody's, or a lower lane's too.
+  /// Frees blocks: by one operation those of the lanes here that lie in one bitmap word. False if
+  /// our block was not live, or is a lower lane's too.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
     u32 const company = simt::active_mask();
-    // Headers are 128 bytes, so word and class fit beside their address: lanes that saw different
-    // classes do not go together.
+    // Headers are 128 bytes, so word and class fit beside their address. Lanes that saw different
+    // classes are in different groups.
     u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64 + at.role.size_class() * 8;
     static_assert(Layout::classes * 8 <= header_bytes && Layout::max_capacity <= 8 * 64);
     lane_group const group = group_by(company, word);
     u64 const bits = union_of_groups(company, group, u64{1} << at.index % 64);
-    // The leader's release covers only what this ordered: the other lanes' last writes to their
-    // blocks.
+    // The leader's release covers only what this barrier ordered: the other lanes' last writes to
+    // their blocks.
     simt::sync_warp(company);
     u64 cleared = 0;
     if (group.leads) cleared = give_back(at, bits);
-    // Nobody returns before the blocks are back: a lane that asks next, of a heap full but for
-    // them, must be served.
+    // No lane returns before the blocks are back: its next request must be served even if the heap
+    // is otherwise full.
     simt::sync_warp(company);
     u32 const whole = simt::ballot(company, popcount(cleared) == group.size);
     return (whole >> group.leader & 1) != 0 || is_ours(group.mask, at.index % 64, cleared);
   }
 
-  /// Clears `bits` of one bitmap word and counts what was set. Returns which were somebody's. Any
-  /// lane alone.
+  /// Clears `bits` of one bitmap word and counts those that were set as free. Returns them; 0 if
+  /// the bin has another role by now (N6). Any lane alone.
   WARPHEAP_DEVICE u64 give_back(block_address const& at, u64 bits) const {
     u64 const cleared = table_.bin(at.page).give_back(at.index / 64, bits);
     return cleared != 0 && recycler_type::try_free(table_, at.page, at.role, {at.index / 64, cleared}) ? cleared : 0;
   }
 
-  /// Whether our block is among those that the leader of `mask` freed, and no lower lane's too. All
-  /// lanes of the mask call.
+  /// Whether our block is among those that the leader of `mask` freed, and is not a lower lane's
+  /// too. All lanes of the mask call.
   WARPHEAP_COLD static bool is_ours(u32 mask, u32 index, u64 cleared) {
     bool ours = (simt::shuffle(mask, cleared, lowest_bit(mask)) >> index & 1) != 0;
     for (u32 rest = mask; rest != 0; rest &= rest - 1) {
@@ -320,7 +320,8 @@ class bin_allocator {
     return ours;
   }
 
-  /// For a pointer that was no block by a hint: by what is newest. What is none then is counted.
+  /// For a pointer that was no block by hints: frees it by the newest values, or counts it as
+  /// misuse.
   WARPHEAP_COLD static void destroy_anew(far_table<Layout> table, void* memory) {
     block_address const at = locate<look::newest>(table, memory);
     if (at.kind == block_address::block) {

@@ -6,20 +6,20 @@
 //  |         | dead |   free   |    role     |     dead = 1: being reclaimed, free is 0 for good
 //
 //   N1  free is lowered before a bit is set, and raised after it is cleared: bits set <= capacity -
-//       free, so who lowered it by k finds k clear bits, and nobody else takes all of them.
-//   N2  free = capacity means that no block of the bin is anybody's. Only from there a bin becomes
-//       dead.
+//       free. So a thread that lowered it by k finds k clear bits, and others cannot take all of
+//       them.
+//   N2  free = capacity means that no block of the bin is live. Only such a bin becomes dead.
 //   N3  bits beyond the last block are never set.
 //   N4  linked, next and previous change under the mutex of the bin's list; a bin that is not
 //       linked keeps its next, for readers that stand on it.
 //   N5  at rest: linked <=> free > 0.
-//   N6  who cleared bits of a bin and has not yet raised free by as many keeps the bin from dying
-//       (N2), so from the clear on its role stays. Role and count are one word: a free raises the
-//       count by the role that it found its block by, or learns by the failing exchange that the
-//       bin has become another one since.
+//   N6  a thread that cleared bits of a bin and has not yet raised free by as many keeps the bin
+//       from dying (N2), so its role stays from the clear on. Role and count are one word: a free
+//       raises the count by an exchange that expects the role by which it found its block. If the
+//       exchange fails, the free learns whether the bin has become another one since.
 //
 // A bitmap word is changed by read-modify-writes alone between a bin's set-up and its end, so the
-// release of whoever cleared a bit reaches who sets it next.
+// release of a thread that cleared a bit reaches the thread that sets it next.
 #pragma once
 
 #include "../../../sync/srcu.hpp"
@@ -28,7 +28,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-/// Whose bin it is: a half of the life word.
+/// Whose bin it is: the low half of the life word.
 ///
 ///   31     30 ... 8       7 ... 0
 ///  | live |  arena   | class + 1 |     0: never was a bin since the chunk was made
@@ -43,8 +43,8 @@ struct bin_role {
   WARPHEAP_HOST_DEVICE constexpr bool was_bin() const { return word != 0; }
   WARPHEAP_HOST_DEVICE constexpr u32 arena() const { return word >> 8 & 0xffff; }
   WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 0xff) - 1; }
-  /// The same after the bin's end: what was freed there once can still be told from what never was
-  /// a block.
+  /// The role after the bin's end. By it a block that was freed there can still be told from an
+  /// address that never was a block.
   WARPHEAP_HOST_DEVICE constexpr bin_role ended() const { return bin_role{word & ~(1u << 31)}; }
 };
 
@@ -62,7 +62,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 taken_of(u64 word, u32 wanted) {
   return free_blocks(word) < wanted ? free_blocks(word) : wanted;
 }
 
-/// Whether a bin can take `blocks` back without more ado: it stays listed, and does not become
+/// Whether a bin can take `blocks` back by its count alone: it stays listed, and does not become
 /// empty.
 WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u64 word, u32 blocks, u32 capacity) {
   return free_blocks(word) != 0 && free_blocks(word) + blocks < capacity;
@@ -77,7 +77,7 @@ struct bin_header {
   u32 linked;
   u32 number;  ///< the bin's own: the page of the pool that it begins with
   u64 unused[4];
-  u64 bits[8];  ///< a bit a block, set while it is somebody's
+  u64 bits[8];  ///< a bit a block, set while it is live
 };
 static_assert(sizeof(bin_header) == header_bytes);
 
@@ -86,14 +86,14 @@ struct chunk_header {
   u32 free_pages;
   u32 next, previous;  ///< chunks of the arena with free pages, by number plus 1
   u32 linked;
-  u64 taken[2];  ///< a bit a page: special, or a bin's
-  /// a bit a page that begins a bin, or began the last one there; kept if bins may have several
-  /// pages
+  u64 taken[2];  ///< a bit a page, set if it is special or a bin's
+  /// a bit a page, set if a bin begins there, or began there last; maintained only if bins may have
+  /// several pages
   u64 heads[2];
 };
 static_assert(sizeof(chunk_header) <= header_bytes);
 
-/// A bin as lanes change it. Trivial: a pointer.
+/// A bin, as lanes change it. A pointer, trivially copyable.
 class bin_view {
  public:
   WARPHEAP_DEVICE explicit bin_view(bin_header* header) : header_{header} {}
@@ -111,8 +111,8 @@ class bin_view {
   /// Lowers the free blocks by up to `wanted`. Returns by how many (N1); `exhausted` says that none
   /// are left.
   WARPHEAP_DEVICE u32 try_take(u32 wanted, bool& exhausted) const {
-    // relaxed: the count says how many bits are clear, and the claim of the bits orders what they
-    // stand for.
+    // relaxed: the count says how many bits are clear, and the claim of the bits orders the blocks'
+    // contents.
     u64 seen = life().load(order::relaxed);
     for (;;) {
       u32 const taken = bin_life::taken_of(seen, wanted);
@@ -130,11 +130,11 @@ class bin_view {
     return life().compare_exchange(seen, bin_life::of(role, 0) | bin_life::dead, order::relaxed, order::relaxed);
   }
 
-  /// Claims up to `wanted` blocks of one bitmap word, of which the caller lowered the free blocks
-  /// before (N1).
+  /// Claims up to `wanted` blocks of one bitmap word. The caller has lowered the bin's free blocks
+  /// by as many before (N1).
   ///
-  /// valid    blocks of the word that there are (N3)
-  /// turn     the place in the word from which on to take
+  /// valid    mask of the blocks that the word has (N3)
+  /// turn     the bit of the word from which on to take
   /// returns  mask of the blocks now ours; 0 if the word has none
   WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid, u32 turn) const {
     // relaxed: a hint; the fetch_or says what was free.
@@ -145,21 +145,22 @@ class bin_view {
     return chosen & ~bits(word).fetch_or(chosen, order::acquire);
   }
 
-  /// Clears the bits of `blocks`. Returns those that were set: fewer than asked, somebody freed a
-  /// block twice.
+  /// Clears the bits of `blocks`. Returns those that were set; if they are fewer, a block was freed
+  /// twice.
   WARPHEAP_DEVICE u64 give_back(u32 word, u64 blocks) const {
     // release: what the owners did to the blocks; pairs with the acquires in claim() and
     // wait_for_owners().
     return blocks & bits(word).fetch_and(~blocks, order::release);
   }
 
-  /// Waits until the bits of an empty bin are seen to be clear: their owners cleared them before
-  /// they raised the count, but nothing orders the two. All that they did to their blocks then
-  /// happens before what we do.
+  /// Waits until the bits of an empty bin are seen to be clear. Their owners cleared them before
+  /// they raised the count, but nothing orders the two. All that the owners did to their blocks
+  /// then happens before what we do.
   WARPHEAP_DEVICE void wait_for_owners(u32 words) const {
     WARPHEAP_NO_UNROLL
     for (u32 word = 0; word < words; ++word) {
-      // A read-modify-write reads the newest. acquire: pairs with the release in give_back().
+      // A read-modify-write returns the newest value. acquire: pairs with the release in
+      // give_back().
       for (backoff nap; bits(word).fetch_or(0, order::acquire) != 0;) nap.pause();
     }
   }

@@ -1,10 +1,10 @@
-// Where the blocks of a bin lie, and whose block an address is: arithmetic alone.
+// Where the blocks of a bin lie, and which block an address belongs to: arithmetic alone.
 //
 // A chunk is cut into pages of 4 KiB. A bin is one page (some classes' may be several), begins with
-// a header of 128 bytes, and holds blocks of one power of two. The header would cost a bin of small
-// blocks its last blocks, and every page that is left, less 128 bytes, is no power of two. So the
-// first pages of a chunk are special: each is cut into 31 tails behind its header, and bin b ends
-// in the tail that is its own, as if it followed the bin:
+// a header of 128 bytes, and holds blocks of one power of two. A page less its header is no power
+// of two, so a bin of small blocks would lose its last blocks. Therefore the first pages of a chunk
+// are special: each is cut into 31 tails behind its header. Every bin has a tail of its own, which
+// serves as if it followed the bin:
 //
 //   special bin      | header | tail 0 | tail 1 | ... | tail 30 |      128 bytes each
 //   bin              | header | block | block | ......... block |  + tail: | block | block |
@@ -31,7 +31,8 @@ namespace bins {
 inline constexpr u32 page_log2 = 12, page_bytes = 1u << page_log2;
 inline constexpr u32 header_bytes = 128, tail_bytes = 128, tails_per_special = page_bytes / tail_bytes - 1;
 
-/// A page of a chunk, and how far into the bin that it begins. `none`: no bin's.
+/// A page of a chunk, and an offset into the bin that begins there. `none` as the page: no bin's
+/// byte.
 struct place {
   u32 page;
   u32 offset;
@@ -112,14 +113,14 @@ struct layout {
   }
   /// Bitmap words of a bin.
   WARPHEAP_HOST_DEVICE static constexpr u32 words(u32 size_class) { return (capacity(size_class) + 63) / 64; }
-  /// Blocks of a bitmap word that there are.
+  /// Mask of the blocks that a bitmap word has.
   WARPHEAP_HOST_DEVICE static constexpr u64 valid_mask(u32 size_class, u32 word) {
     u32 const left = capacity(size_class) - word * 64;
     return low_mask(left < 64 ? left : 64);
   }
 
-  /// Bins that who asks for `blocks` blocks, one a lane, makes if there are none: no more than
-  /// lanes.
+  /// Bins that a caller makes if it asks for `blocks` blocks, one a lane, and there are none: no
+  /// more than lanes.
   WARPHEAP_HOST_DEVICE static constexpr u32 batch_for(u32 size_class, u32 blocks) {
     u32 const needed = bins_for(size_class, blocks);
     return blocks >= 16 && needed < Config.burst_bins ? Config.burst_bins : needed;
@@ -133,7 +134,7 @@ struct layout {
   WARPHEAP_HOST_DEVICE static constexpr u32 block_offset(u32 size_class, u32 index) {
     return first_offset(size_class) + (index << class_log2(size_class));
   }
-  /// The block that starts so far into a bin; no_block if none does.
+  /// The block that starts at `offset` of a bin; no_block if none does.
   WARPHEAP_HOST_DEVICE static constexpr u32 block_at(u32 size_class, u32 offset) {
     u32 const from_first = offset - first_offset(size_class);
     bool const starts = offset >= first_offset(size_class) && (from_first & (class_bytes(size_class) - 1)) == 0;
@@ -141,9 +142,9 @@ struct layout {
     return starts && index < capacity(size_class) ? index : no_block;
   }
 
-  /// chunk.place_of(offset).
+  /// chunk.place_of(offset), here so that tests can replace it.
   WARPHEAP_HOST_DEVICE static constexpr place place_of(chunk_shape chunk, u32 offset) { return chunk.place_of(offset); }
-  /// Where in its chunk the byte lies that is so far into the bin at `page`.
+  /// Where in its chunk the byte at `offset` of the bin at `page` lies.
   WARPHEAP_HOST_DEVICE static constexpr u32 chunk_offset(chunk_shape chunk, u32 size_class, u32 page, u32 offset) {
     bool const in_tail = uses_tail(size_class) && offset >= page_bytes;
     return in_tail ? chunk.tail_offset(page) + offset - page_bytes : (page << page_log2) + offset;

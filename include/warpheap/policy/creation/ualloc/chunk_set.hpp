@@ -1,12 +1,12 @@
-// The chunks of a pool of their own: a count and a bit a chunk. It is exact and takes a few
-// instructions, which a buddy system over chunks of one size would not add anything to.
+// The chunks of a pool that has nothing else: a count and a bit a chunk. It is exact and takes a
+// few instructions. All chunks have one size, so a buddy system over them would add nothing.
 //
 //   words    available     chunks that may be taken
 //            taken         a bit a chunk, 64 to a word
 //
-//   T1  available is lowered before a bit is set, and raised after it is cleared: who lowered it
-//       finds a clear bit.
-//   T2  at rest, available is the number of clear bits of chunks that there are.
+//   T1  available is lowered before a bit is set, and raised after it is cleared: a thread that
+//       lowered it finds a clear bit.
+//   T2  at rest, available is the number of clear bits that stand for chunks.
 #pragma once
 
 #include "../../../util/random.hpp"
@@ -26,12 +26,12 @@ class chunk_set {
 
   /// A chunk; nullptr if at one instant all were taken. Any lane alone.
   WARPHEAP_DEVICE void* create_chunk() const {
-    // relaxed: a chunk that was given back before, as we know, is counted.
+    // relaxed: a chunk whose return happened before this call is counted.
     u64 left = available().load(order::relaxed);
     do {
       if (left == 0) return nullptr;
-      // acquire: T1's bits that were cleared before the count was raised; pairs with the release in
-      // destroy_chunk().
+      // acquire: the bits that were cleared before the count was raised (T1); pairs with the
+      // release in destroy_chunk().
     } while (!available().compare_exchange(left, left - 1, order::acquire, order::relaxed));
     u32 const words = (table_.chunks() + 63) / 64;
     u32 word = scale_below(mix32(simt::sm_id() + 1), words);
@@ -41,7 +41,8 @@ class chunk_set {
       // acquire: what was done to the chunk; pairs with the release in destroy_chunk().
       if (chosen != 0 && (taken(word).fetch_or(chosen, order::acquire) & chosen) == 0)
         return table_.chunk_address(word * 64 + lowest_bit(chosen));
-      // T1: a bit is clear that we have not seen, or one that was taken under our hand
+      // T1: some bit is clear. We have not seen it yet, or another thread took the one that we
+      // chose.
       nap.pause();
     }
   }
@@ -54,12 +55,12 @@ class chunk_set {
     available().fetch_add(1, order::release);
   }
 
-  /// Makes every chunk of a zeroed set available. One lane, before anybody else.
+  /// Makes every chunk of a zeroed set available. One lane, before any other use.
   WARPHEAP_DEVICE void open() const { available().store(table_.chunks(), order::relaxed); }
 
   WARPHEAP_DEVICE u64 chunks_available() const { return available().load(order::relaxed); }
 
-  /// Bits of word `word` that are chunks.
+  /// Bits of word `word` that stand for chunks.
   WARPHEAP_DEVICE u64 valid(u32 word) const {
     u32 const left = table_.chunks() - word * 64;
     return low_mask(left < 64 ? left : 64);

@@ -1,4 +1,4 @@
-// What may be chosen about the bins of UAlloc, and which choices make sense.
+// The options of UAlloc's bins, and which values make sense.
 #pragma once
 
 #include "../../../util/bits.hpp"
@@ -12,23 +12,24 @@ namespace creation {
 struct ualloc_config {
   /// Largest chunk, log2 of bytes, 15 to 19; small pools have smaller ones. The paper's are 2^19.
   u32 chunk_log2{WARPHEAP_UALLOC_CHUNK_LOG2};
-  /// The smallest block, 8 or 16. The paper's are 8; results are then aligned to 8 alone.
+  /// The smallest block, 8 or 16 bytes. The paper's has 8; results are then aligned to 8 alone.
   u32 least_bytes{WARPHEAP_UALLOC_LEAST_BYTES};
-  /// Bins of 2, 4 and 8 pages for blocks of 512, 1024 and 2048 bytes, 15 of which fit in each: a
-  /// sixteenth is lost where the paper's bins lose an eighth and a quarter, and 2 KiB stay 2 KiB.
-  /// Blocks above 256 bytes are then aligned to 128.
+  /// Bins of 2, 4 and 8 pages for blocks of 512, 1024 and 2048 bytes, 15 of which fit in each. A
+  /// sixteenth is lost where the paper's bins lose an eighth and a quarter, and a request of 2 KiB
+  /// takes no more. Blocks above 256 bytes are then aligned to 128.
   bool wide_bins{WARPHEAP_UALLOC_WIDE_BINS};
-  /// Largest block, log2 of bytes; 0: 11 with wide bins, 10 without. What is larger `throughput`
-  /// takes from TBuddy, whose pages are then of 2 KiB if wide bins end at 10: a bin loses a block
+  /// Largest block, log2 of bytes; 0: 11 with wide bins, 10 without. `throughput` takes larger
+  /// blocks from TBuddy. If wide bins end at 10, TBuddy's pages are of 2 KiB: a bin loses a block
   /// to its header, a page loses nothing.
   u32 largest_log2{WARPHEAP_UALLOC_LARGEST_LOG2};
-  /// Arenas, at most 1,024; 0: one a multiprocessor. A pool has no more than half of its chunks.
+  /// Arenas, at most 1,024; 0: one a multiprocessor. A pool has at most half as many arenas as
+  /// chunks.
   u32 arenas{WARPHEAP_UALLOC_ARENAS};
-  /// Empty bins' worth of blocks that an arena keeps of each class; what is emptied beyond goes
-  /// back to its chunk.
+  /// Free blocks of each class that an arena keeps, in bins' worth. A bin that becomes empty beyond
+  /// these goes back to its chunk.
   u32 idle_bins{WARPHEAP_UALLOC_IDLE_BINS};
-  /// Bins that half a warp or more makes at a time, if it needs one: bursts come to the chunks'
-  /// mutex so many times less.
+  /// Bins that half a warp or more makes at a time, if it needs one. Bursts take the chunks' mutex
+  /// that many times less often.
   u32 burst_bins{WARPHEAP_UALLOC_BURST_BINS};
 };
 

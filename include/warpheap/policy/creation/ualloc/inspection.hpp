@@ -49,13 +49,13 @@ class bin_snapshot {
 
   /// The chunks that are cut into bins.
   std::vector<u32> const& chunks() const { return chunks_; }
-  /// The arena of a chunk plus 1; 0: none's.
+  /// The arena of a chunk plus 1; 0 if it is no arena's.
   u32 owner(u32 chunk) const { return reinterpret_cast<u32 const*>(at(table_.chunk_table_offset()))[chunk]; }
-  /// The same for the chunk that has the byte so far into the pool.
+  /// As owner(), for the chunk that holds the byte at `offset` of the pool.
   u32 owner_at(u64 offset) const {
     return offset < table_.pool_bytes() ? owner(static_cast<u32>(offset >> shape().log2)) : 0;
   }
-  /// Whether no block of the chunk is somebody's.
+  /// Whether the chunk has no live block.
   bool is_empty(u32 chunk) const {
     bool empty = true;
     for_each_bin(chunk,
@@ -63,7 +63,7 @@ class bin_snapshot {
     return empty;
   }
 
-  /// Adds what the bins hold and what was counted.
+  /// Adds the live blocks of the bins, and the counts of the table.
   void add_to(heap_statistics& counted) const {
     for (u32 const chunk : chunks_)
       for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
@@ -76,7 +76,7 @@ class bin_snapshot {
     counted.failures += count(bin_count::failures);
   }
 
-  /// Every live block in the chunk of that number, in address order.
+  /// Every live block of chunk number `chunk`, in address order.
   std::vector<std::pair<u8*, size_t>> live_blocks_of(u32 chunk) const {
     std::vector<std::pair<u8*, size_t>> blocks;
     for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
@@ -214,7 +214,7 @@ class bin_snapshot {
     for (u32 size_class = 0; size_class < Layout::classes; ++size_class) check_class(arena, size_class, report);
   }
 
-  /// Whether searches for the class are spared: the last one found nothing, and no room was made
+  /// Whether searches for the class are skipped: the last one found nothing, and no room was made
   /// since.
   bool is_certified(u32 size_class) const {
     u64 const watches = table_type::watches_offset, of_class = watches + table_type::line * (1 + size_class);

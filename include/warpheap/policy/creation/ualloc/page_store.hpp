@@ -1,21 +1,21 @@
 // The pages of an arena's chunks: where bins come from and go back to.
 //
-// An arena lists its chunks that have free pages, under a collective mutex: lanes that need bins
-// lock together, one of them splits off as many pages as there are lanes, together they clear the
-// headers of a chunk that is new, they leave, and each sets up a bin on its own. A chunk without a
-// free page is not listed; a chunk without a bin goes back to the supply, but for one that an arena
-// may keep.
+// An arena lists its chunks that have free pages, under a collective mutex. Lanes that need bins
+// lock it together. One of them takes as many pages as there are lanes, and if a chunk is new all
+// of them clear its headers. They unlock together, and each sets up a bin on its own. A chunk
+// without a free page is not listed. A chunk without a bin goes back to the supply, except for one
+// that an arena may keep.
 //
 //   P1  under the mutex: linked <=> free_pages > 0; free_pages is the number of clear bits in
 //       `taken`.
 //   P2  a chunk's table entry is its arena + 1 from before its first bin until after its last.
-//   P3  the room word counts a page as free after its bit is clear, and no longer when it is taken.
-//       Where pages appear, the watch is told after the room word was raised (W1).
-//   P4  who has the mutex waits for nobody but the supply, which knows nothing of it.
+//   P3  the room word counts a page as free from after its bit is cleared until it is taken. A
+//       thread that makes pages appear tells the watch after it has raised the room word (W1).
+//   P4  a thread that has the mutex waits for nothing but the supply, which does not use the mutex.
 //
-// The supply is any type made of a far_table, with `void open()`, once, `void* create_chunk()`,
-// aligned to its size from the pool's start, nullptr only if at one instant there was none; `void
-// destroy_chunk(void*)`; `u64 chunks_available()`.
+// The supply is any type made of a far_table that has these members: `void open()`, called once;
+// `void* create_chunk()`, a chunk aligned to its size from the pool's start, nullptr only if at one
+// instant there was none; `void destroy_chunk(void*)`; `u64 chunks_available()`.
 //
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.2.
 #pragma once
@@ -28,14 +28,15 @@ namespace bins {
 /// The pages of a chunk as bits: pure functions of its two words.
 namespace page_bits {
 
-/// Bits of word `word` that are no page of the chunk, or special.
+/// Bits of word `word` that stand for no page of the chunk, or for a special one.
 WARPHEAP_HOST_DEVICE constexpr u64 unusable(chunk_shape chunk, u32 word) {
   u32 const begin = word * 64, pages = chunk.pages(), specials = chunk.specials();
   u64 const beyond = pages >= begin + 64 ? 0 : pages <= begin ? ~u64{0} : ~low_mask(pages - begin);
   return beyond | (word == 0 ? low_mask(specials) : 0);
 }
 
-/// Up to `wanted` free pages of a word, the lowest, or one run of `run` pages; 0 if there are none.
+/// The lowest free pages of a word, up to `wanted`; or, if `run` is not 1, one run of `run` pages.
+/// 0 if there are none.
 WARPHEAP_HOST_DEVICE constexpr u64 choose(u64 taken, u32 run, u32 wanted) {
   if (taken == ~u64{0}) return 0;
   if (run == 1) return lowest_bits(~taken, wanted);
@@ -49,7 +50,7 @@ WARPHEAP_HOST_DEVICE constexpr u64 choose(u64 taken, u32 run, u32 wanted) {
 struct page_set {
   u32 first = 0;
   u64 bits = 0;
-  bool of_new_chunk = false;  ///< of one that is still to be entered in the table
+  bool of_new_chunk = false;  ///< the chunk is still to be entered in the table
 };
 
 /// What a call may do to find pages.
@@ -60,8 +61,9 @@ class page_store {
  public:
   WARPHEAP_DEVICE page_store(far_table<Layout> const& table, u32 arena) : table_{table}, arena_{arena} {}
 
-  /// The pages of a bin for each lane of the group, as far as there are any: first page, or 0. They
-  /// are in limbo until made() is called for them. All lanes call, and lock together.
+  /// Takes the pages of a bin for each lane of the group, as long as there are any. Returns the
+  /// first page, or 0. They are in limbo until made() is called for them. All lanes call, and lock
+  /// together.
   WARPHEAP_DEVICE u32 take(lane_group const& group, u32 size_class, chunk_use use) const {
     auto const mutex = table_.chunk_mutex(arena_);
     mutex.lock(group.mask);
@@ -72,7 +74,7 @@ class page_store {
       if (group.leads) got = split_off(size_class, group.size - served, use);
       got.first = broadcast(group, got.first);
       got.bits = broadcast(group, got.bits);
-      // wraps around for those who are served
+      // wraps around for lanes that are served
       u32 const found = popcount(got.bits), rank = group.rank - served;
       if (broadcast(group, u32{got.of_new_chunk}) != 0) enter(group, table_.chunk_of(got.first));
       if (found == 0) break;
@@ -83,13 +85,14 @@ class page_store {
     return mine;
   }
 
-  /// So many bins are made of pages that take() returned, and their units signalled.
+  /// Says that `bins` bins are made of pages that take() returned, and their units signalled.
   WARPHEAP_DEVICE void made(u32 bins) const {
-    // A2. release: who finds nothing in limbo finds the units; pairs with the visit's acquire.
+    // A2. release: a search that finds nothing in limbo finds the units; pairs with the visit's
+    // acquire.
     table_.room(arena_).fetch_sub(bins * room_word::one_in_limbo, order::acq_rel);
   }
 
-  /// The end of a bin that nobody can reach: its pages are free. Any lane alone.
+  /// Ends a bin that no thread can reach, and frees its pages. Any lane alone.
   WARPHEAP_DEVICE void give_back(u32 page) const {
     auto const mutex = table_.chunk_mutex(arena_);
     u32 const alone = 1u << simt::lane_id();
@@ -171,7 +174,7 @@ class page_store {
     return atomic_ref<u32>{table_.header_of_chunk(chunk)->next}.load(order::relaxed) - 1;
   }
 
-  /// Pages of the first chunk that has what is wanted.
+  /// Takes pages for up to `bins` bins of the first listed chunk that has some, or of a new chunk.
   WARPHEAP_DEVICE page_set split_off(u32 size_class, u32 bins, chunk_use use) const {
     u32 const pages = Layout::pages(size_class);
     for (u32 chunk = first_listed(); chunk != none; chunk = next_listed(chunk)) {
@@ -197,7 +200,7 @@ class page_store {
       u32 const left = free_pages(chunk).load(order::relaxed) - popcount(chosen);
       free_pages(chunk).store(left, order::relaxed);
       if (left == 0) unlink(chunk);
-      // A2. relaxed: only less room.
+      // A2. relaxed: this makes no room.
       table_.room(arena_).fetch_add(popcount(begin) * room_word::one_in_limbo - popcount(chosen) * room_word::one_page,
                                     order::relaxed);
       return {table_.first_page(chunk) + 64 * word, begin};
@@ -205,7 +208,7 @@ class page_store {
     return {};
   }
 
-  /// Marks pages of a chunk as free. Returns whether the chunk is now the supply's to take.
+  /// Marks pages of a chunk as free. Returns whether the chunk goes back to the supply.
   WARPHEAP_DEVICE bool put_pages(u32 chunk, u32 page, u32 pages) const {
     u32 const word = page / 64;
     u64 const bits = low_mask(pages) << page % 64;
@@ -220,17 +223,17 @@ class page_store {
   }
 
   WARPHEAP_DEVICE void change_heads(u32 chunk, u32 word, u64 cleared, u64 set) const {
-    // Pages that are free keep their bits: what was a block there can still be told. relaxed: of a
-    // block's own bin they are known to whoever has the block.
+    // Free pages keep their bits, so that a former block there can still be told. relaxed: a thread
+    // that has a block knows the bits of the block's own bin.
     atomic_ref<u64> const heads = table_.heads(chunk, word);
     heads.store((heads.load(order::relaxed) & ~cleared) | set, order::relaxed);
   }
 
-  /// A chunk of the supply, made one of the arena but for its entry in the table; `none` if there
-  /// is none.
+  /// Takes a chunk from the supply and makes it one of the arena, but for its entry in the table;
+  /// `none` if there is none.
   WARPHEAP_DEVICE u32 make_chunk() const {
-    // A2: a chunk on its way to us is not missed. Where there seems to be none we ask without: a
-    // crowd that asks in vain would keep one another from an answer.
+    // A2: no search misses a chunk on its way to us. If the supply seems to have none, we ask
+    // without marking limbo: threads that all ask in vain would keep one another from an answer.
     u64 const marks = supply().chunks_available() != 0 ? room_word::one_in_limbo : 0;
     if (marks != 0) table_.room(arena_).fetch_add(marks, order::acq_rel);
     void* const memory = supply().create_chunk();
@@ -255,19 +258,19 @@ class page_store {
   /// Clears the headers of a new chunk, whose last owner may have written anything there, and then
   /// enters the chunk in the table. All lanes of the group call.
   WARPHEAP_DEVICE void enter(lane_group const& group, u32 chunk) const {
-    // What the leader acquired of the chunk's last owner is every lane's.
+    // Every lane sees what the leader acquired from the chunk's last owner.
     simt::sync_warp(group.mask);
     chunk_shape const shape = table_.chunk();
     WARPHEAP_NO_UNROLL
     for (u32 page = shape.specials() + group.rank; page < shape.pages(); page += group.size)
       table_.bin(table_.first_page(chunk) + page).life().store(0, order::relaxed);
-    // The leader's release covers what the others have cleared.
+    // The leader's release covers what the other lanes have cleared.
     simt::sync_warp(group.mask);
-    // P2. release: the roles, for who frees what is no block.
+    // P2. release: the roles, for a thread that frees a pointer to no block.
     if (group.leads) table_.arena_of_chunk(chunk).store(arena_ + 1, order::release);
   }
 
-  /// A chunk without bins, no longer one of the arena.
+  /// Removes a chunk without bins from the arena.
   WARPHEAP_DEVICE void withdraw(u32 chunk) const {
     unlink(chunk);
     table_.arena_of_chunk(chunk).store(0, order::relaxed);  // P2

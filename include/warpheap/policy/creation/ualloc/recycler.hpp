@@ -1,18 +1,19 @@
 // What a free brings back: blocks to a bin, units to the class's semaphore, an emptied bin to its
 // chunk.
 //
-// A bin may be reclaimed when all of its blocks are free and nobody counts on them. So who reclaims
-// takes a bin's worth of units from the semaphore first: then the blocks of other bins cover all
-// units that are out. Only then the bin is killed, unlinked, and queued; a barrier of the arena's
-// SRCU ends the read sections in which somebody may stand on it, and whoever makes that barrier
-// gives the pages back. Most callers delegate it to one that is about to wait anyway.
+// A bin may be reclaimed when all of its blocks are free and no caller counts on them. So a thread
+// that reclaims it takes a bin's worth of units from the semaphore first: then the blocks of other
+// bins cover all units that are out. Only then is the bin killed, unlinked, and queued. A barrier
+// of the arena's SRCU waits for the read sections in which a reader may stand on the bin, and the
+// thread that makes that barrier gives the pages back. Most callers delegate it to a thread that is
+// about to wait anyway.
 //
 //   Y1  units are signalled after the free blocks are raised and their bin is linked (K1).
-//   Y2  a bin dies only under `capacity` units that were taken back for it.
-//   Y3  who leaves a bin empty, or may have, sets the class's idle bit and then looks at the watch
-//       of the pages (A1, W1).
+//   Y2  a bin dies only while the thread that kills it holds `capacity` units taken back for it.
+//   Y3  a thread that leaves a bin empty, or may have, sets the class's idle bit and then looks at
+//       the watch of the pages (A1, W1).
 //   Y4  a free that may bring a bin to or from 0 free blocks, or to empty, is made inside a read
-//       section (K3): the bin is still one of the class when it looks again.
+//       section (K3): the bin is still one of the class when the free looks at it again.
 //
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.1.
 #pragma once
@@ -23,22 +24,23 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-/// The steps whose omission only a rare schedule shows; tests break them, one at a time, to see
-/// that they would notice.
+/// Steps whose omission only a rare schedule shows. Tests break them, one at a time, to see that
+/// the fault is noticed.
 struct careful_steps {
   /// Y2: takes the units of a whole bin.
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore semaphore, u32 capacity) { return semaphore.try_wait(capacity); }
-  /// Queues a node for who makes the next barrier, which calls reclaim(node) when no reader can
-  /// stand on it.
+  /// Queues a node for the thread that makes the next barrier, which calls reclaim(node) when no
+  /// reader can stand on it.
   template <class Reclaim>
   WARPHEAP_DEVICE static void retire(srcu const& readers, srcu_node& node, Reclaim) {
     readers.retire(node);
   }
-  /// W1: units are visible again that a search may have missed while a group took too many (B5).
+  /// W1: tells searches of units that are there again. A search may have missed them while a group
+  /// had taken too many (bulk_semaphore B5).
   WARPHEAP_DEVICE static void tell_of_units(room_watch const& watch) { watch.room_appeared(); }
 };
 
-/// Bits of one bitmap word of a bin, which their owners have cleared and not yet counted.
+/// Bits of one bitmap word of a bin, which their owners have cleared and not yet counted as free.
 struct cleared_blocks {
   u32 word;
   u64 bits;
@@ -52,9 +54,9 @@ class recycler {
   using table_type = far_table<Layout>;
   using list_type = bin_list<Layout, far_place>;
 
-  /// Gives back blocks of a bin of that role. If the bin is not of that role, or not any more, what
-  /// was cleared is not the caller's: it is set again, and the answer is false (N6). Any lane
-  /// alone.
+  /// Gives back blocks of a bin of role `role`. If the bin does not, or no longer, have that role,
+  /// the cleared bits are not the caller's: they are set again, and the answer is false (N6). Any
+  /// lane alone.
   WARPHEAP_DEVICE static bool try_free(arena_table<Layout> const& table, u32 page, bin_role role,
                                        cleared_blocks blocks) {
     u32 const size_class = role.size_class();
@@ -72,15 +74,15 @@ class recycler {
     return free_at_the_ends(table.far(), page, role, blocks);
   }
 
-  /// For rare frees, of whatever bin: one that becomes empty is left to whoever looks for
-  /// pages.
+  /// For rare frees, whatever the state of the bin. A bin that becomes empty is left to the next
+  /// search for pages.
   WARPHEAP_DEVICE static bool free_and_keep(table_type table, u32 page, bin_role role, cleared_blocks blocks) {
     if (count_and_keep(table, page, role, blocks.count())) return true;
     take_back(table, page, blocks);
     return false;
   }
 
-  /// Y1, and tells who searches for the class.
+  /// Signals units (Y1), and tells threads that search for the class.
   template <class Place>
   WARPHEAP_DEVICE static void signal(basic_arena_table<Layout, Place> const& table, u32 arena, u32 size_class,
                                      u32 units, u32 promised = 0) {
@@ -95,9 +97,9 @@ class recycler {
     table.pages_watch().room_appeared();
   }
 
-  /// Reclaims the empty bins of the classes that have some, and waits until all that were dead are
-  /// back in their chunks. False if some could not be reclaimed because a call in progress counts
-  /// on them, or is about to give them back. Any lane alone, holding nothing.
+  /// Reclaims the empty bins of the classes noted as idle, and waits until all dead bins are back
+  /// in their chunks. False if a bin could not be reclaimed because a call in progress counts on
+  /// its units, or is about to give them back. Any lane alone, holding nothing.
   WARPHEAP_COLD static bool sweep(table_type table, u32 arena) {
     u64 const seen = table.room(arena).fetch_add(0, order::acq_rel);
     bool all = true;
@@ -115,7 +117,7 @@ class recycler {
     WARPHEAP_DEVICE void operator()(srcu_node& node) const { end_of_bin(table, bin_view::of(node)); }
   };
 
-  /// The end of a bin that no reader stands on.
+  /// Ends a bin that no reader stands on.
   WARPHEAP_COLD static void end_of_bin(table_type table, bin_view bin) {
     bin_role const role = bin.role();
     bin.wait_for_owners(Layout::words(role.size_class()));
@@ -134,7 +136,7 @@ class recycler {
     }
     signal(table, arena, size_class, blocks.count());
     bool const empty = is_empty(table, page, capacity);
-    // Blocks beyond those of so many bins are not kept for the class.
+    // The class keeps free blocks for up to `idle_bins` bins, and none beyond.
     u64 const kept = u64{Layout::config.idle_bins} * capacity;
     bool const reclaimed = empty && table.semaphore(arena, size_class).available() >= kept + capacity &&
                            try_retire(table, page, arena, size_class);
@@ -160,19 +162,20 @@ class recycler {
     return ours;
   }
 
-  /// Sets bits again that a caller cleared who took the bin for another. Blocks that others have
-  /// claimed meanwhile stay theirs, and as many are counted as free. Any lane alone.
+  /// Sets bits again that a caller cleared because it took the bin for another. Blocks that others
+  /// have claimed meanwhile stay theirs, and as many are counted as free. Any lane alone.
   WARPHEAP_DEVICE static void take_back(table_type table, u32 page, cleared_blocks blocks) {
-    // N6: of a bin that is live the role stays, for as long as we have cleared bits of it.
+    // N6: a live bin keeps its role for as long as we have cleared bits of it.
     bin_role const role = table.newest_role(page);
     if (!role.is_live()) return;  // no bin, and what was cleared there was no block
-    // acquire, release: as claim() and give_back(), whose places in the chain we have taken.
+    // acquire, release: as in claim() and give_back(), whose places in the chain we have taken.
     u64 const there = table.bin(page).bits(blocks.word).fetch_or(blocks.bits, order::acq_rel);
     u32 const claimed = popcount(there & blocks.bits);
     if (claimed != 0) count_and_keep(table, page, role, claimed);
   }
 
-  /// relaxed: the thread that makes it empty later looks itself, and try_retire() checks it.
+  /// Whether a bin seems empty. relaxed: a thread that makes it empty later looks itself, and
+  /// try_retire() checks the answer.
   WARPHEAP_DEVICE static bool is_empty(table_type table, u32 page, u32 capacity) {
     return bin_life::free_blocks(table.bin(page).life().load(order::relaxed)) == capacity;
   }
@@ -182,7 +185,8 @@ class recycler {
   WARPHEAP_DEVICE static bool try_retire(table_type table, u32 page, u32 arena, u32 size_class) {
     u32 const capacity = Layout::capacity(size_class);
     bin_view const bin = table.bin(page);
-    // A2: before the units go, so that who finds none of them finds this. acquire, release: W1.
+    // A2: before the units are taken, so that a search that finds none of them finds this. acquire,
+    // release: W1.
     table.room(arena).fetch_add(room_word::one_in_limbo, order::acq_rel);
     bool const ours = Steps::take_all(table.semaphore(arena, size_class), capacity);
     if (!ours || !bin.try_kill({arena, size_class}, capacity)) {
@@ -197,8 +201,8 @@ class recycler {
 
   /// Queues every empty bin of a class; the caller makes the barrier.
   WARPHEAP_DEVICE static bool sweep_class(table_type table, u32 arena, u32 size_class) {
-    // A1: before the look. acquire: bins that were emptied before the bit was set are seen empty;
-    // pairs with note_idle().
+    // A1: cleared before we look at the bins. acquire: bins that were emptied before the bit was
+    // set are seen empty; pairs with note_idle().
     table.room(arena).fetch_and(~room_word::idle(size_class), order::acq_rel);
     list_type const list{table, arena, size_class};
     auto const srcu = table.srcu(arena);

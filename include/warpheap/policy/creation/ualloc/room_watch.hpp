@@ -1,22 +1,23 @@
-// How who finds no memory learns that there is some: a word that whoever makes room looks at, and
-// hardly ever writes.
+// How a thread that finds no memory learns that some has come free: a word that every thread that
+// makes room reads, and hardly ever writes.
 //
 //   63                     1 0
 //  |        epoch           | watched |
 //
-// Who searches sets `watched` first, then visits every place where room may be, by
-// read-modify-writes. Who makes room does so by a read-modify-write of such a place, and then looks
-// here: if the word is watched it raises the epoch, which takes the watch off. At the end of a
-// visit that found nothing, an unchanged word says that no room was made anywhere by a call that
-// has returned: at that instant every block was owned or promised.
+// A searching thread sets `watched` first, then visits every place where room may be, by
+// read-modify-writes. A thread that makes room does so by a read-modify-write of such a place, and
+// then reads the word: if it is watched, the thread raises the epoch, which clears `watched`. If
+// the word is unchanged at the end of a visit that found nothing, no room was made anywhere by a
+// call that has returned: at that instant every block was owned or promised.
 //
-//   W1  a place that was visited without room gets room only by a call that raises the word, if it
-//       was watched, before it returns. Its read-modify-write follows the visitor's in the order of
-//       the place, both acquire and release, so it sees the watch.
+//   W1  after a visit found no room at a place, a call that makes room there raises the word, if it
+//       is watched, before the call returns. The call's read-modify-write follows the visitor's in
+//       the order of the place, both acquire and release, so the call sees the watch.
 //   W2  the word never comes back to an earlier value: each watch of an unwatched word has an epoch
 //       of its own.
 //
-// Cost: a load for who makes room. While nobody is out of memory the word does not change.
+// Cost: a load for a thread that makes room. While no thread is out of memory the word does not
+// change.
 // Progress: wait-free.
 #pragma once
 
@@ -30,9 +31,9 @@ namespace room_watch_word {
 
 WARPHEAP_HOST_DEVICE constexpr bool is_watched(u64 word) { return word & 1; }
 WARPHEAP_HOST_DEVICE constexpr u64 watched(u64 word) { return word | 1; }
-/// A watched word, raised: the carry is the epoch's, and takes the watch off.
+/// A watched word, raised: the carry raises the epoch and clears `watched`.
 WARPHEAP_HOST_DEVICE constexpr u64 raised(u64 word) { return word + 1; }
-/// The certificate that a search which found nothing leaves: both words that it watched.
+/// The certificate of a search that found nothing: the low halves of both words that it watched.
 WARPHEAP_HOST_DEVICE constexpr u64 certificate_of(u64 pages, u64 blocks) {
   return pages << 32 | (blocks & low_mask(32));
 }
@@ -45,31 +46,31 @@ class room_watch {
  public:
   WARPHEAP_DEVICE explicit room_watch(u64& word) : word_{word} {}
 
-  /// Begins a watch, before places are visited. Returns what unchanged() takes.
+  /// Begins a watch, before places are visited. Returns the value to pass to unchanged().
   WARPHEAP_DEVICE u64 watch() const {
-    // acquire: room that was raised for is seen by the visit; pairs with the release in
-    // room_appeared(). release: keeps the chain for the next watcher.
+    // acquire: the visit sees room for which the word was raised; pairs with the release in
+    // room_appeared(). release: what we acquired reaches the next watcher too.
     return room_watch_word::watched(word_.fetch_or(1, order::acq_rel));
   }
 
-  /// Whether nobody has raised the word since watch() returned `seen`.
+  /// Whether no thread has raised the word since watch() returned `seen`.
   WARPHEAP_DEVICE bool unchanged(u64 seen) const {
-    // A read-modify-write reads the newest value. acquire, release: as in watch().
+    // A read-modify-write returns the newest value. acquire, release: as in watch().
     return word_.fetch_add(0, order::acq_rel) == seen;
   }
 
   /// To be called after room was made by an acquire-release read-modify-write of its place (W1).
   WARPHEAP_DEVICE void room_appeared() const {
-    // relaxed: no older than the watch of who visited the place before us (W1).
+    // relaxed: no older than the watch of a thread that visited the place before us (W1).
     u64 seen = word_.load(order::relaxed);
     if (!room_watch_word::is_watched(seen)) return;
-    // release: our room is there for who watches next; pairs with the acquire in watch(). If the
-    // exchange fails, somebody raised the word after our room was made.
+    // release: a thread that watches next sees our room; pairs with the acquire in watch(). If the
+    // exchange fails, another thread raised the word after our room was made.
     word_.compare_exchange(seen, room_watch_word::raised(seen), order::acq_rel, order::relaxed);
   }
 
-  /// The word as it is: for certificates. acquire: what the certifier of an equal word knew, we
-  /// know.
+  /// The word as it is, to compare with certificates. acquire: what the certifier of an equal word
+  /// knew, we know.
   WARPHEAP_DEVICE u64 look() const { return word_.load(order::acquire); }
 
  private:

@@ -1,25 +1,28 @@
-// Units: promises of blocks of one class in one arena. Where they come from, and the certain answer
-// that there are none.
+// Units: promises of blocks of one class in one arena. Where they come from, and how a search
+// proves that there are none.
 //
 // A request waits at the semaphore of its multiprocessor's arena. It gets units, or is told to make
-// bins, which it does with the lanes that ask with it; if there are no pages, neither in the
-// arena's chunks nor at the supply, the promise is withdrawn and the other arenas are searched: for
+// bins, which it does with the lanes that ask with it. If there are no pages, neither in the
+// arena's chunks nor at the supply, it withdraws the promise and searches the other arenas: for
 // units, for pages, and for bins of other classes that are empty.
 //
-//   certain answer   watch the pages and the class (W1) ask the supply for a chunk: nullptr visit
-//                    every arena by read-modify-writes: its semaphore has no units, nothing is idle
-//                    or in limbo, no pages are free ask the supply again: what came back during the
-//                    visit both watches are unchanged: a certificate is left, and others answer by
-//                    it at once
+// A search that finds nothing proves it in these steps:
 //
-//   V1  nobody holds units without blocks while it waits for lanes of its warp that may be
-//       searching: a search waits for those whose units keep an empty bin from being reclaimed.
-//   V2  a search that found something idle which could not be reclaimed answers nothing: it looks
+//   1. watch the pages and the class (W1);
+//   2. ask the supply for a chunk: nullptr;
+//   3. visit every arena by read-modify-writes: its semaphore has no units, nothing is idle or in
+//      limbo, no pages are free;
+//   4. ask the supply again, for what came back during the visit;
+//   5. both watches are unchanged: leave a certificate, by which others answer at once.
+//
+//   V1  no thread holds units without blocks while it waits for lanes of its warp that may be
+//       searching: a search waits for threads whose units keep an empty bin from being reclaimed.
+//   V2  a search that found something idle which could not be reclaimed answers nothing, and looks
 //       again.
-//   V3  a certificate holds as long as both watches are what they were: whoever makes room raises
-//       one of them.
+//   V3  a certificate holds as long as both watches are what they were: a thread that makes room
+//       raises one of them.
 //
-// Why `nullptr` is the truth: docs/design/ualloc.md.
+// Why `nullptr` is exact: docs/design/ualloc.md.
 #pragma once
 
 #include "recycler.hpp"
@@ -27,7 +30,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-/// Units of a class in an arena; none: memory is out.
+/// Units of a class in an arena; 0 units: memory is out.
 struct unit_grant {
   u32 arena = 0;
   u32 units = 0;
@@ -51,7 +54,7 @@ class unit_source {
     u32 answer = 0;
     if (group.leads) answer = ask(arena, wanted, bins);
     answer = broadcast(group, answer);
-    // What the leader acquired is every lane's; the shuffle orders nothing.
+    // Every lane sees what the leader acquired; the shuffle orders nothing.
     simt::sync_warp(group.mask);
     if (answer <= wanted) return {arena, answer};
     u32 units = 0;
@@ -73,7 +76,7 @@ class unit_source {
     return got.units != 0 ? got.units : makes_bins;
   }
 
-  /// V3.
+  /// Whether the certificate of the class holds (V3).
   template <class Place>
   WARPHEAP_DEVICE static bool is_certified(basic_arena_table<Layout, Place> const& table, u32 size_class) {
     // acquire: pairs with the release in search(); what the certifier knew of the watches, we know.
@@ -106,8 +109,8 @@ class unit_source {
     return grant;
   }
 
-  /// What to do about the promise of `bins` bins, of which `made` were made, for `wanted` units:
-  /// how many are ours.
+  /// Settles the promise of `bins` bins, of which `made` were made, for a request of `wanted`
+  /// units. Returns how many units are ours.
   WARPHEAP_DEVICE static u32 settle(table_type table, u32 arena, u32 size_class, u32 wanted, u32 bins, u32 made) {
     u32 const capacity = Layout::capacity(size_class), batch = bins * capacity;
     if (made == 0) return table.semaphore(arena, size_class).withdraw(wanted, batch) ? wanted : 0;
@@ -116,12 +119,12 @@ class unit_source {
     return kept;
   }
 
-  /// Makes up to `wanted` bins, at most one a lane and turn, and lists them; how many there were
+  /// Makes up to `wanted` bins, at most one a lane, and lists them. Returns how many there were
   /// pages for. All lanes of the group call.
   WARPHEAP_DEVICE static u32 make_bins(table_type table, lane_group const& group, u32 arena, u32 size_class, u32 wanted,
                                        chunk_use use) {
     static_assert(Layout::capacity(Layout::classes - 1) >= 1);
-    // A request is of one unit a lane, so there are as many lanes as bins.
+    // A request is of one unit a lane, so there are at least as many lanes as bins.
     bool const makes = group.rank < wanted;
     u32 const makers = simt::ballot(group.mask, makes);
     u32 page = 0;
@@ -130,14 +133,14 @@ class unit_source {
     u32 const made = popcount(simt::ballot(group.mask, page != 0));
     // Linked before the leader signals (Y1): the barrier orders it.
     simt::sync_warp(group.mask);
-    // A bin that nobody takes a block of is idle from the start (A4).
+    // A bin of which no block is taken is idle from the start (A4).
     if (group.leads && made != 0) recycler_type::note_idle(table, arena, size_class);
     return made;
   }
 
   WARPHEAP_DEVICE static void set_up(table_type table, u32 page, u32 arena, u32 size_class) {
     bin_view const bin = table.bin(page);
-    // relaxed: nobody knows the bin but through the list, which releases.
+    // relaxed: other threads find the bin only through the list, which releases.
     bin.linked().store(0, order::relaxed);
     bin.number().store(page, order::relaxed);
     for (u32 word = 0; word < Layout::words(size_class); ++word) bin.bits(word).store(0, order::relaxed);
@@ -145,7 +148,7 @@ class unit_source {
     bin_list<Layout, far_place>{table, arena, size_class}.add(page);
   }
 
-  /// A bin of an arena that is not ours; up to `wanted` units of it. One lane alone, without a
+  /// Makes a bin in any arena, and takes up to `wanted` units of it. One lane alone, without a
   /// promise.
   WARPHEAP_COLD static unit_grant make_one(table_type table, u32 arena, u32 size_class, u32 wanted, chunk_use use) {
     lane_group const alone = group_of(1u << simt::lane_id());
@@ -156,8 +159,8 @@ class unit_source {
     return {arena, kept};
   }
 
-  /// Up to `wanted` units of an arena's semaphore that says that it has `available`, if they are
-  /// there.
+  /// Takes up to `wanted` units of an arena's semaphore, which was seen to have `available`. None
+  /// if they are gone.
   WARPHEAP_DEVICE static unit_grant take_units(table_type table, u32 arena, u32 size_class, u32 wanted, u64 available) {
     u32 const asked = available < wanted ? static_cast<u32>(available) : wanted;
     if (asked == 0 || !table.semaphore(arena, size_class).try_wait(asked)) return {};
@@ -180,14 +183,14 @@ class unit_source {
       if (found.units != 0) return found;
       if (!certain || !table.pages_watch().unchanged(pages) || !table.class_watch(size_class).unchanged(blocks))
         continue;
-      // release: what we saw happens before whoever relies on it; pairs with the acquire in
-      // is_certified().
+      // release: a thread that relies on the certificate knows what we saw; pairs with the acquire
+      // in is_certified().
       table.certificate(size_class).store(room_watch_word::certificate_of(pages, blocks), order::release);
       return {};
     }
   }
 
-  /// Units or pages of any arena that a look finds: no certain answer.
+  /// Takes units or pages of any arena, if plain loads find some. To find none proves nothing.
   WARPHEAP_DEVICE static unit_grant look_around(table_type table, u32 size_class, u32 home, u32 wanted) {
     u32 const least = Layout::pages(size_class);
     WARPHEAP_NO_UNROLL
@@ -202,8 +205,8 @@ class unit_source {
     return {};
   }
 
-  /// What an arena has, by read-modify-writes (W1); `certain` becomes false if it may have
-  /// something that we cannot get yet.
+  /// Takes what an arena has, by read-modify-writes (W1). `certain` becomes false if the arena may
+  /// have something that we cannot get yet.
   WARPHEAP_DEVICE static unit_grant visit(table_type table, u32 size_class, u32 arena, u32 wanted, bool& certain) {
     auto semaphore = table.semaphore(arena, size_class);
     for (u64 there = semaphore.available_newest(); there != 0; there = semaphore.available_newest()) {

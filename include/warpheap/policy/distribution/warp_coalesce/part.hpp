@@ -1,7 +1,7 @@
-// The words before each part of a combined block: what `free` needs to know of a pointer, whoever
-// created the block.
+// The header before each part of a combined block: what `free` needs to know of a pointer,
+// whichever policy created the block.
 //
-//   created block   | header 0 | part 0 ... | header 1 | part 1 ... | ... | header last | part last ... |
+//  created block  | header 0 | part 0 .. | header 1 | part 1 .. | .. | header last | part last .. |
 //
 //   63      46 45    41 40     36 35             0
 //  |   seal   |  last  |  index  |  bytes / 16    |    word
@@ -9,15 +9,15 @@
 //
 // P1  Every pointer that is handed out has its header in the 16 bytes before it, sealed as long as
 //     it is live.
-// P2  `live` of header 0 has a bit for every part that was not freed. Who clears the last one
-//     returns the block.
+// P2  `live` of header 0 has a bit for every part that was not freed. The thread that clears the
+//     last one returns the block.
 // P3  A header is written before its part is handed out, and changes once: its free breaks the
 //     seal.
 // P4  Header i + 1 starts where part i ends, so the parts of a block can be listed from its first
 //     byte.
 //
-// The seal is a number computed from the part's address, so that a pointer that starts no part, or
-// a part that was freed, is recognised (but for one in 2^18 that happen to look right).
+// The seal is a number computed from the part's address. So a pointer that starts no part, or one
+// to a freed part, is recognised, except one in 2^18 that happens to look right.
 #pragma once
 
 #include "../../../platform/simt.hpp"
@@ -32,7 +32,7 @@ struct alignas(16) part_header {
   u32 live;  ///< of header 0 alone
 
   static constexpr size_t unit = 16;
-  /// Payload of a part, in units; no device has as much.
+  /// The largest payload of a part, in units; no device has as much.
   static constexpr u64 most_units = (u64{1} << 36) - 1;
 
   WARPHEAP_HOST_DEVICE u64 bytes() const { return (word & most_units) * unit; }
@@ -46,8 +46,8 @@ struct alignas(16) part_header {
   WARPHEAP_HOST_DEVICE bool is_sealed() const { return seal() == seal_for(this); }
   WARPHEAP_HOST_DEVICE bool was_sealed() const { return (seal() ^ 0x3ffff) == seal_for(this); }
 
-  /// Whether it is sealed, where nothing may have ordered the pointer: a header that seems to have
-  /// no seal is looked at again by a read-modify-write, which reads the newest value.
+  /// Whether it is sealed. The pointer may have come without any memory order, so a header that
+  /// seems to have no seal is read again by a read-modify-write, which reads the newest value.
   WARPHEAP_DEVICE bool is_sealed_now() {
     if (is_sealed()) return true;
     // acquire: what follows it in the header is read anew too.
@@ -55,8 +55,8 @@ struct alignas(16) part_header {
     return is_sealed();
   }
 
-  /// A block whose one part starts further behind has this at its first byte, with the way to the
-  /// header as `bytes`.
+  /// Whether this is at the first byte of a block whose one part starts further on; `bytes` is then
+  /// the distance to its header.
   WARPHEAP_HOST_DEVICE bool points_on() const { return index() == 1 && last() == 0; }
 
   WARPHEAP_DEVICE void write(u64 units, u32 index, u32 last, u32 back_units, u32 live_bits) {
@@ -64,7 +64,7 @@ struct alignas(16) part_header {
     back = back_units;
     live = live_bits;
   }
-  /// The same whoever does it, and however often.
+  /// Marks the part as freed. It has the same effect whichever thread does it, and however often.
   WARPHEAP_DEVICE void break_seal() { word = u64{seal_for(this) ^ 0x3ffff} << 46 | (word & low_mask(46)); }
 
   WARPHEAP_HOST_DEVICE u8* part() const { return reinterpret_cast<u8*>(const_cast<part_header*>(this + 1)); }
