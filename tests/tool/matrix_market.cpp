@@ -118,7 +118,7 @@ TEST(MatrixMarket, ReadsLongFilesInPieces) {
 }
 
 TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
-  // Two more lines follow every fifth entry. 59,999 such pairs come before the entry that would be
+  // Two more lines follow every fifth entry. 60,000 such pairs come before the entry that would be
   // in line 300,000 without them.
   u64 const entries = 400'000, line = 300'000, there = line + 2 * (line / 5);
   auto const bad = [&](u64 promised, std::string const& odd) {

@@ -30,8 +30,8 @@
 // last of these back sees what is left, and takes it. Since no lane subtracts more than it saw,
 // lanes at an empty queue only read, and hide nothing.
 // Progress: a pop waits for a push that holds a ticket (Q2), a push for a pop that does (Q3, Q4).
-// The call waited for holds a smaller ticket of the same slot, so waits form no circle, and no lane
-// waits for one that has not started.
+// The call waited for holds no larger a ticket of the same slot, so waits form no circle, and no
+// lane waits for one that has not started.
 // Source: the HeapBuffer of PIConGPU as Eckert 2014, section 2.4.4, describes it. Differs: see
 // docs/design/ring_queue.md.
 #pragma once

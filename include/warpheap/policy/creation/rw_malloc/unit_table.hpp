@@ -69,7 +69,8 @@ struct careful_runs : careful_walk {
   /// What is noted of a group.
   WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) {
     // acquire: our next look at the words sees all that came free before they were noted in this
-    // turn (G2); pairs with the acq_rel in run_search::note_anew().
+    // turn (G2); pairs with the acq_rel in run_search::note_anew() and the release in
+    // run_take::note_taken().
     return group_word{group.load(order::acquire)};
   }
 

@@ -100,8 +100,8 @@ class page_table {
   }
   WARPHEAP_HOST_DEVICE u64 rounds_offset() const { return counts_offset() + 8 * spread * count_rows; }
   WARPHEAP_HOST_DEVICE u64 run_list_offset() const { return rounds_offset() + 8 * spread; }
-  /// The most runs that a list has: at least one for each lane of a warp. The list takes less than
-  /// a ten-thousandth of the pool.
+  /// The most runs that a list has: at least one for each lane of a warp. With pages of
+  /// 4 KiB the list takes less than a ten-thousandth of the pool.
   WARPHEAP_HOST_DEVICE u32 run_list_entries() const {
     u32 const share = pages_ / 16;
     return share < 32 ? 32 : share < most_list_entries ? share : most_list_entries;

@@ -14,9 +14,10 @@
 //   S2  flat: a set bit is an owned chunk. Hierarchical: bits set in the fields <= count, since a
 //       bit is set after its promise and cleared before the promise is taken back. So a thread that
 //       was promised chunks finds them.
-//   S3  units change only 0 -> size, by the thread that takes the first chunks in the same step,
-//       and size -> 0, by the thread that gives back the last ones in the same step. So no chunk is
-//       ever taken of a page that is being set up or cleaned up.
+//   S3  units of pages with chunks change only 0 -> size, by the thread that takes the first chunks
+//       in the same step, and size -> 0, by the thread that gives back the last ones in the same
+//       step. So no chunk is ever taken of a page that is being set up or cleaned up. Pages of runs
+//       go 0 -> inner -> run -> inner -> 0.
 //   S4  a step that makes room raises the version in the same step.
 #pragma once
 

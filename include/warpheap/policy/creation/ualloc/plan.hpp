@@ -1,10 +1,10 @@
 // How a pool is cut: into chunks of one size, shared out among arenas.
 //
-// A pool has two chunks for each multiprocessor if those need not be smaller than 128 KiB, and at
-// least sixteen (eight with wide bins) if the smallest chunks allow it. Chunks are no smaller than
-// that: smaller ones lose more of themselves to their special bin. There are so few arenas that
-// each has two chunks: an arena's last chunk is partly used, and other arenas use it only when they
-// have none.
+// A pool has two chunks for each multiprocessor (or each of `arenas`) if those need not be smaller
+// than 128 KiB, and at least sixteen (eight with wide bins) if the smallest chunks allow it. Chunks
+// are no smaller than that: smaller ones lose more of themselves to their special bin. There are so
+// few arenas that each has two chunks: an arena's last chunk is partly used, and other arenas use
+// it only when they have none.
 #pragma once
 
 #include "arena_table.hpp"
