@@ -182,7 +182,7 @@ bool append_additions(std::vector<result>& rows, u64 threads, request const& ask
 template <class First = by_each_lane, class Second = by_each_warp, class Third = to_own_word>
 std::vector<result> atomics(request const& asked) {
   auto numbers = asked.workers;
-  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 17, 512); number *= 4)
+  for (u64 number = 32; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 17, 512); number *= 4)
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {

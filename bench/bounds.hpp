@@ -37,7 +37,7 @@ class bounded_calls {
   using give_back = bounded_kernel<Bound, free_once, Allocator, void* const*, u64>;
   using rounds = bounded_kernel<Bound, churn_rounds<false>, Allocator, size_draw, u32, churn_tally*, u64>;
 
-  result blueprint(char const* operation, size_range sizes, u64 threads) const {
+  result base_row(char const* operation, size_range sizes, u64 threads) const {
     result made{.scenario = "bounds", .allocator = name_, .operation = operation};
     made.parameters = {
         {"bound_threads", Bound.threads}, {"bound_blocks", Bound.blocks}, {"least_bytes", sizes.least},
@@ -47,11 +47,11 @@ class bounded_calls {
 
   void burst() {
     u64 const bytes = asked_.sizes.empty() ? 64 : asked_.sizes.front();
-    u64 const threads = either(asked_.threads, u64{1} << 20, u64{1} << 13);
+    u64 const threads = default_for_backend(asked_.threads, u64{1} << 20, u64{1} << 13);
     size_draw const draw{bytes};
     device_buffer<void*> const blocks(threads);
     auto const shape = shape_for(threads, bounds_thread_block);
-    result asking = blueprint("malloc", {bytes, bytes}, threads), freeing = blueprint("free", {bytes, bytes}, threads);
+    result asking = base_row("malloc", {bytes, bytes}, threads), freeing = base_row("free", {bytes, bytes}, threads);
     auto const call = [&](bool looks) {
       auto const malloc_us =
           watch_.microseconds([&] { ask::launch_on(shape, heap_.ref(), draw, blocks.data(), threads); });
@@ -78,10 +78,10 @@ class bounded_calls {
 
   void churn() {
     auto const range = asked_.ranges.empty() ? size_range{16, 512} : asked_.ranges.front();
-    u64 const threads = either(asked_.threads, u64{1} << 18, u64{1} << 12);
+    u64 const threads = default_for_backend(asked_.threads, u64{1} << 18, u64{1} << 12);
     size_draw const draw{range.least, static_cast<u32>(range.most - range.least + 1), asked_.seed};
     device_buffer<churn_tally> const tallies(threads);
-    result made = blueprint("churn", range, threads);
+    result made = base_row("churn", range, threads);
     made.parameters.emplace_back("rounds", asked_.rounds);
     auto const call = [&] {
       return watch_.microseconds([&] {
@@ -115,7 +115,7 @@ class bounded_calls {
 
 /// The five, in turn.
 template <class Allocator>
-std::vector<result> bounds(contender<Allocator> const& who, request const& asked) {
+std::vector<result> bounds(contender<Allocator> const& subject, request const& asked) {
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> rows;
   u32 done = 0;
@@ -123,12 +123,12 @@ std::vector<result> bounds(contender<Allocator> const& who, request const& asked
   auto const measure = [&]<launch_bound Bound>() {
     // what a broken heap says next means nothing
     if (!rows.empty() && !rows.back().checked()) return;
-    if (ended || (ended = !asked.proceed("bounds, " + who.name, done++, 5))) return;
-    result unmeasured{.scenario = "bounds", .allocator = who.name, .operation = "malloc"};
+    if (ended || (ended = !asked.proceed("bounds, " + subject.name, done++, 5))) return;
+    result unmeasured{.scenario = "bounds", .allocator = subject.name, .operation = "malloc"};
     unmeasured.parameters = {{"bound_threads", Bound.threads}, {"bound_blocks", Bound.blocks}};
     if (skip(rows, unmeasured, on_gpu || Bound.threads == 0 ? "" : "the host backend has no registers to bound"))
       return;
-    for (auto const& row : bounded_calls<Allocator, Bound>{heap, who.name, asked}.measure()) rows.push_back(row);
+    for (auto const& row : bounded_calls<Allocator, Bound>{heap, subject.name, asked}.measure()) rows.push_back(row);
   };
   measure.template operator()<launch_bound{}>();
   measure.template operator()<launch_bound{1024}>();

@@ -110,26 +110,26 @@ inline churn_total total_of(device_buffer<churn_tally> const& tallies) {
 }
 
 template <class Allocator>
-std::vector<result> churn(contender<Allocator> const& who, request const& asked) {
+std::vector<result> churn(contender<Allocator> const& subject, request const& asked) {
   auto const range = asked.ranges.empty() ? size_range{16, 512} : asked.ranges.front();
   size_draw const draw{range.least, static_cast<u32>(range.most - range.least + 1), asked.seed};
-  u64 const threads = either(asked.threads, u64{1} << 18, u64{1} << 12);
+  u64 const threads = default_for_backend(asked.threads, u64{1} << 18, u64{1} << 12);
   basic_heap<Allocator> heap{asked.pool_bytes};
   device_buffer<churn_tally> tallies(threads);
   stopwatch watch;
 
-  result made{.scenario = "churn", .allocator = who.name, .operation = "malloc+free"};
+  result made{.scenario = "churn", .allocator = subject.name, .operation = "malloc+free"};
   made.parameters = {{"least_bytes", range.least},
                      {"most_bytes", range.most},
                      {"threads", threads},
                      {"rounds", asked.rounds},
                      {"pool_bytes", asked.pool_bytes}};
-  if (std::vector<result> rows; skip(rows, made, refusal_of(who, range.most))) return rows;
+  if (std::vector<result> rows; skip(rows, made, unsupported_reason(subject, range.most))) return rows;
   launch(shape_for(threads), churn_rounds<true>{}, heap.ref(), draw, asked.rounds, tallies.data(), threads);
   synchronize();
   made.fault = total_of(tallies).found.fault();
   for (u32 round = 0; round <= asked.repeat && made.fault.empty(); ++round) {
-    if (!asked.proceed("churn, " + who.name, round, asked.repeat + 1)) return {};
+    if (!asked.proceed("churn, " + subject.name, round, asked.repeat + 1)) return {};
     auto const time = watch.microseconds([&] {
       launch(shape_for(threads), churn_rounds<false>{}, heap.ref(), draw, asked.rounds, tallies.data(), threads);
     });

@@ -74,7 +74,7 @@ struct by_collective_mutex {
   template <class Work>
   WARPHEAP_DEVICE static void do_work(guarded_lines* lines) {
     collective_mutex const mutex{lines->mutex};
-    auto const group = mutex.lock_with_company();
+    auto const group = mutex.lock_converged();
     if (group.leads) raise(lines->sections);
     Work::together(lines, group);
     mutex.unlock(group.mask);
@@ -144,7 +144,7 @@ bool append_work(std::vector<result>& rows, u64 threads, request const& asked) {
 template <class First = by_spin_mutex, class Second = by_collective_mutex>
 std::vector<result> mutexes(request const& asked) {
   auto numbers = asked.workers;
-  for (u64 number = 32; asked.workers.empty() && number <= either(0, 32768, 512); number *= 4)
+  for (u64 number = 32; asked.workers.empty() && number <= default_for_backend(0, 32768, 512); number *= 4)
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {

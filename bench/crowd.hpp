@@ -118,7 +118,7 @@ class crowd_rows {
  private:
   /// False: no more rows.
   bool measure_size(u64 bytes) {
-    if (auto const reason = reason_against(bytes); skip(rows_, blueprint(bytes, numbers_.front()), reason)) {
+    if (auto const reason = reason_against(bytes); skip(rows_, base_row(bytes, numbers_.front()), reason)) {
       step_ += numbers_.size();
       return true;
     }
@@ -136,7 +136,7 @@ class crowd_rows {
     if (subject_.resets) heap_.reset();
     auto const times = large_burst<Allocator>{heap_, draw, threads}.measure(asked_.repeat);
     size_t const before = rows_.size();
-    append_results(rows_, blueprint(draw.large_bytes, threads), times, threads);
+    append_results(rows_, base_row(draw.large_bytes, threads), times, threads);
     if (draw.mixed)
       for (size_t row = before; row < rows_.size(); ++row) rows_[row].operation.insert(0, "mixed ");
     return times.fault.empty();  // what a broken heap says next means nothing
@@ -146,7 +146,7 @@ class crowd_rows {
 
   /// Why no crowd asks for blocks of this size; empty if some do.
   std::string reason_against(u64 bytes) const {
-    auto const refusal = refusal_of(subject_, bytes);
+    auto const refusal = unsupported_reason(subject_, bytes);
     bool const any = std::any_of(numbers_.begin(), numbers_.end(), [&](u64 threads) {
       return fits({.large_bytes = bytes}, threads) ||
              (threads >= crowd_draw::period && fits({.large_bytes = bytes, .mixed = true}, threads));
@@ -155,7 +155,7 @@ class crowd_rows {
     return "no crowd's blocks of " + std::to_string(bytes) + " bytes fit in nine tenths of the pool";
   }
 
-  result blueprint(u64 bytes, u64 threads) const {
+  result base_row(u64 bytes, u64 threads) const {
     result made{.scenario = "crowd", .allocator = subject_.name, .operation = "malloc"};
     made.parameters = {{"bytes", bytes}, {"threads", threads}, {"pool_bytes", asked_.pool_bytes}};
     return made;

@@ -44,8 +44,12 @@ inline result exhaust_row(std::string const& allocator, exhaust_size size) {
 template <class Allocator>
 class exhaust_at_size {
  public:
-  exhaust_at_size(basic_heap<Allocator>& heap, contender<Allocator> const& who, exhaust_size size)
-      : heap_{heap}, resets_{who.resets}, draw_{size.bytes}, blocks_(size.threads), row_{exhaust_row(who.name, size)} {}
+  exhaust_at_size(basic_heap<Allocator>& heap, contender<Allocator> const& subject, exhaust_size size)
+      : heap_{heap},
+        resets_{subject.resets},
+        draw_{size.bytes},
+        blocks_(size.threads),
+        row_{exhaust_row(subject.name, size)} {}
 
   result measure(std::vector<u32> const& shapes, u32 repeat) {
     std::vector<double> by_shape(shapes.size());
@@ -119,11 +123,11 @@ class exhaust_at_size {
 };
 
 template <class Allocator>
-std::vector<result> exhaust(contender<Allocator> const& who, request const& asked) {
+std::vector<result> exhaust(contender<Allocator> const& subject, request const& asked) {
   std::vector<u64> sizes = asked.sizes;
   for (u64 bytes = on_gpu ? 8 : 64; asked.sizes.empty() && bytes <= u64{1} << 19; bytes *= on_gpu ? 2 : 8)
     sizes.push_back(bytes);
-  u64 const most_threads = either(asked.threads, u64{1} << 20, u64{1} << 14);
+  u64 const most_threads = default_for_backend(asked.threads, u64{1} << 20, u64{1} << 14);
   auto const planned = [&](u64 bytes) {
     return exhaust_size{bytes, most_threads, basic_heap<Allocator>::minimum_bytes, asked.pool_bytes};
   };
@@ -132,15 +136,15 @@ std::vector<result> exhaust(contender<Allocator> const& who, request const& aske
   u64 done = 0;
   for (u64 const bytes : sizes) {
     auto const size = planned(bytes);
-    auto const row = exhaust_row(who.name, size);
-    if (skip(results, row, refusal_of(who, size.bytes))) continue;
+    auto const row = exhaust_row(subject.name, size);
+    if (skip(results, row, unsupported_reason(subject, size.bytes))) continue;
     // An allocator with one pool a process has the pool of the last size.
-    bool const has_pool = who.resets || size.pool_bytes == planned(sizes.back()).pool_bytes;
-    if (!has_pool && skip(results, row, who.name + " has one pool a process: ask for this size alone")) continue;
+    bool const has_pool = subject.resets || size.pool_bytes == planned(sizes.back()).pool_bytes;
+    if (!has_pool && skip(results, row, subject.name + " has one pool a process: ask for this size alone")) continue;
     basic_heap<Allocator> heap{size.pool_bytes};
     for (auto const& of_row : shapes) {
-      if (!asked.proceed("exhaust, " + who.name, done++, sizes.size() * shapes.size())) return results;
-      results.push_back(exhaust_at_size<Allocator>{heap, who, size}.measure(of_row, asked.repeat));
+      if (!asked.proceed("exhaust, " + subject.name, done++, sizes.size() * shapes.size())) return results;
+      results.push_back(exhaust_at_size<Allocator>{heap, subject, size}.measure(of_row, asked.repeat));
       if (!results.back().checked()) return results;  // what a broken heap says next means nothing
     }
   }

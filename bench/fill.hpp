@@ -13,14 +13,14 @@ inline namespace WARPHEAP_BACKEND {
 template <class Allocator>
 class fill_at_size {
  public:
-  fill_at_size(contender<Allocator> const& who, request const& asked, u64 bytes)
+  fill_at_size(contender<Allocator> const& subject, request const& asked, u64 bytes)
       : heap_{asked.pool_bytes},
         draw_{bytes},
-        ledger_{heap_, draw_, asked.pool_bytes, either(0, u64{1} << 16, u64{1} << 10)},
-        crowd_(either(asked.threads, u64{1} << 16, u64{1} << 11)) {
-    result blueprint{.scenario = "fill", .allocator = who.name};
-    blueprint.parameters = {{"bytes", bytes}, {"pool_bytes", asked.pool_bytes}};
-    filling_ = asking_ = refilling_ = blueprint;
+        ledger_{heap_, draw_, asked.pool_bytes, default_for_backend(0, u64{1} << 16, u64{1} << 10)},
+        crowd_(default_for_backend(asked.threads, u64{1} << 16, u64{1} << 11)) {
+    result base_row{.scenario = "fill", .allocator = subject.name};
+    base_row.parameters = {{"bytes", bytes}, {"pool_bytes", asked.pool_bytes}};
+    filling_ = asking_ = refilling_ = base_row;
     filling_.operation = "fill";
     filling_.parameters.push_back({"threads", ledger_.threads()});
     asking_.operation = "ask_full";
@@ -94,18 +94,18 @@ class fill_at_size {
 };
 
 template <class Allocator>
-std::vector<result> fill(contender<Allocator> const& who, request const& asked) {
+std::vector<result> fill(contender<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 1000, 1024, 4096} : asked.sizes;
   std::vector<result> results;
   u64 done = 0;
   for (u64 const bytes : sizes) {
-    result row{.scenario = "fill", .allocator = who.name, .operation = "fill"};
+    result row{.scenario = "fill", .allocator = subject.name, .operation = "fill"};
     row.parameters = {{"bytes", bytes}, {"pool_bytes", asked.pool_bytes}};
-    if (skip(results, row, refusal_of(who, bytes))) continue;
-    fill_at_size<Allocator> at_size{who, asked, bytes};
+    if (skip(results, row, unsupported_reason(subject, bytes))) continue;
+    fill_at_size<Allocator> at_size{subject, asked, bytes};
     bool sound = true;
     for (u32 round = 0; round <= asked.repeat && sound; ++round) {
-      if (!asked.proceed("fill, " + who.name, done++, sizes.size() * (asked.repeat + 1))) return results;
+      if (!asked.proceed("fill, " + subject.name, done++, sizes.size() * (asked.repeat + 1))) return results;
       sound = at_size.round(round > 0, asked.pool_bytes);
     }
     at_size.append_to(results);

@@ -82,22 +82,23 @@ class load_at_level {
 };
 
 template <class Allocator>
-std::vector<result> fill_level(contender<Allocator> const& who, request const& asked) {
+std::vector<result> fill_level(contender<Allocator> const& subject, request const& asked) {
   auto const range = asked.ranges.empty() ? size_range{16, 4096} : asked.ranges.front();
   auto const levels = asked.levels.empty() ? std::vector{0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0, 2.0} : asked.levels;
-  u64 const slots = either(asked.threads, u64{1} << 20, u64{1} << 12), kernels = either(asked.kernels, 256, 16);
+  u64 const slots = default_for_backend(asked.threads, u64{1} << 20, u64{1} << 12),
+            kernels = default_for_backend(asked.kernels, 256, 16);
   auto const pool_at = [&](double level) {
     return pool_for_level(slots, log_uniform_draw::from(range).mean(), level, basic_heap<Allocator>::minimum_bytes,
                           asked.pool_bytes);
   };
   std::vector<result> rows;
   u64 done = 0;
-  auto const proceed = [&] { return asked.proceed("fill_level, " + who.name, done++, 4 * levels.size()); };
+  auto const proceed = [&] { return asked.proceed("fill_level, " + subject.name, done++, 4 * levels.size()); };
   for (double const level : levels) {
     u64 const pool_bytes = pool_at(level);
     auto const row_of = [&](load_kind kind, u64 used) {
       result row{.scenario = "fill_level",
-                 .allocator = who.name,
+                 .allocator = subject.name,
                  .operation = kind == load_kind::constant ? "constant malloc" : "drifting malloc"};
       row.parameters = {{"level_permille", permille_of(level)},
                         {"least_bytes", range.least},
@@ -107,10 +108,10 @@ std::vector<result> fill_level(contender<Allocator> const& who, request const& a
                         {"pool_bytes", pool_bytes}};
       return row;
     };
-    auto why = refusal_of(who, range.most);
+    auto why = unsupported_reason(subject, range.most);
     // An allocator with one pool a process has the pool of the last level.
-    if (why.empty() && !who.resets && pool_bytes != pool_at(levels.back()))
-      why = who.name + " has one pool a process: ask for this level alone, or for a smaller pool";
+    if (why.empty() && !subject.resets && pool_bytes != pool_at(levels.back()))
+      why = subject.name + " has one pool a process: ask for this level alone, or for a smaller pool";
     std::optional<basic_heap<Allocator>> heap;
     if (why.empty()) heap.emplace(pool_bytes);
     for (auto const kind : {load_kind::constant, load_kind::drifting}) {
@@ -123,13 +124,13 @@ std::vector<result> fill_level(contender<Allocator> const& who, request const& a
       }
       auto freeing = asking;
       freeing.operation = kind == load_kind::constant ? "constant free" : "drifting free";
-      asking.fault = freeing.fault = fault_of_load(*heap, load, kernels, who.resets);
+      asking.fault = freeing.fault = fault_of_load(*heap, load, kernels, subject.resets);
       if (!proceed()) return rows;
       if (asking.checked()) load_at_level<Allocator>{*heap, pool_bytes, load, kernels}.measure(asking, freeing);
       rows.push_back(asking);
       rows.push_back(freeing);
       if (!asking.checked()) return rows;  // what a broken heap says next means nothing
-      if (who.resets) heap->reset();
+      if (subject.resets) heap->reset();
       synchronize();
     }
   }

@@ -98,7 +98,7 @@ class survivor_rounds {
       rows_.push_back({row, bytes, {}});
       rows_.back().row.operation = "large malloc";
       rows_.back().row.parameters.insert(rows_.back().row.parameters.begin(), {"bytes", bytes});
-      rows_.back().row.skipped = refusal_of(subject_, bytes);
+      rows_.back().row.skipped = unsupported_reason(subject_, bytes);
     }
     std::string fault;
     for (u32 round = 0; round < repeat && fault.empty(); ++round, seed = mix(seed + 1)) fault = play(seed);
@@ -230,7 +230,7 @@ std::vector<result> fragmentation(contender<Allocator> const& subject, request c
   auto const shares =
       asked.left_shares.empty() ? std::vector{0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.001} : asked.left_shares;
   auto const large = asked.sizes.empty() ? std::vector<u64>{u64{64} << 10, u64{1} << 20} : asked.sizes;
-  auto const why = refusal_of(subject, range.most);
+  auto const why = unsupported_reason(subject, range.most);
   std::optional<basic_heap<Allocator>> heap;
   if (why.empty()) heap.emplace(asked.pool_bytes);
   std::vector<result> rows;

@@ -189,13 +189,13 @@ std::string count_replacements(request const& asked, u64 bytes, std::vector<resu
 
 /// Five rows of one size.
 template <class Allocator, class Counting>
-std::vector<result> head_replacement_of(contender<Allocator> const& who, request const& asked, u64 bytes) {
+std::vector<result> head_replacement_of(contender<Allocator> const& subject, request const& asked, u64 bytes) {
   std::vector<result> rows;
   std::string fault;
   {
     basic_heap<Allocator> heap{asked.pool_bytes};
     auto const plan = replacement_plan::of(heap, bytes, asked.threads);
-    result row{.scenario = "head_replacement", .allocator = who.name};
+    result row{.scenario = "head_replacement", .allocator = subject.name};
     row.parameters = {{"bytes", bytes},
                       {"threads", plan.threads},
                       {"rows", plan.rows},
@@ -231,18 +231,18 @@ std::vector<result> head_replacement_of(contender<Allocator> const& who, request
 
 /// `Counting` is the same allocator, but counts its work.
 template <class Allocator = halloc_allocator, class Counting = counting_halloc_allocator>
-std::vector<result> head_replacement(contender<Allocator> const& who, request const& asked) {
+std::vector<result> head_replacement(contender<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 64, 256, 1024, 3072} : asked.sizes;
   std::vector<result> rows;
   for (u64 const bytes : sizes) {
-    if (!asked.proceed("head_replacement, " + who.name, rows.size() / replacement_ways.size(), sizes.size())) break;
+    if (!asked.proceed("head_replacement, " + subject.name, rows.size() / replacement_ways.size(), sizes.size())) break;
     result const refused{.scenario = "head_replacement",
-                         .allocator = who.name,
+                         .allocator = subject.name,
                          .operation = "burst",
                          .parameters = {{"bytes", bytes}, {"pool_bytes", asked.pool_bytes}}};
     if (skip(rows, refused, bytes <= chunks::largest_bytes ? "" : "no head: blocks above 3072 bytes are TBuddy's"))
       continue;
-    auto const made = head_replacement_of<Allocator, Counting>(who, asked, bytes);
+    auto const made = head_replacement_of<Allocator, Counting>(subject, asked, bytes);
     rows.insert(rows.end(), made.begin(), made.end());
     if (!made.front().checked()) return rows;  // what a broken heap says next means nothing
   }

@@ -179,7 +179,7 @@ std::vector<result> churn_of_large_blocks(basic_heap<Allocator>& heap, contender
                                           request const& asked) {
   large_churn<Allocator> churn{heap, subject, asked};
   std::vector<result> rows;
-  if (skip(rows, churn.row(), refusal_of(subject, churn.largest_bytes()))) return rows;
+  if (skip(rows, churn.row(), unsupported_reason(subject, churn.largest_bytes()))) return rows;
   churn.measure(asked.repeat);
   return {churn.row()};
 }

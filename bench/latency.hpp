@@ -45,7 +45,7 @@ inline double median_cycles(device_buffer<u64> const& cycles) {
 }
 
 template <class Allocator>
-std::vector<result> latency(contender<Allocator> const& who, request const& asked) {
+std::vector<result> latency(contender<Allocator> const& subject, request const& asked) {
   constexpr u64 calls = 512;
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{64} : asked.sizes;
   basic_heap<Allocator> heap{asked.pool_bytes};
@@ -54,10 +54,10 @@ std::vector<result> latency(contender<Allocator> const& who, request const& aske
   stopwatch watch;
   std::vector<result> results;
   for (u64 const bytes : sizes) {
-    if (!asked.proceed("latency, " + who.name, results.size() / 2, sizes.size())) break;
-    result asking{.scenario = "latency", .allocator = who.name, .operation = "malloc"};
+    if (!asked.proceed("latency, " + subject.name, results.size() / 2, sizes.size())) break;
+    result asking{.scenario = "latency", .allocator = subject.name, .operation = "malloc"};
     asking.parameters = {{"bytes", bytes}, {"threads", 1}, {"calls", calls}, {"pool_bytes", asked.pool_bytes}};
-    if (skip(results, asking, refusal_of(who, bytes))) continue;
+    if (skip(results, asking, unsupported_reason(subject, bytes))) continue;
     result freeing = asking;
     freeing.operation = "free";
     std::vector<double> malloc_cycles, free_cycles;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plain.hpp"
+#include "request.hpp"
 
 namespace warpheap::bench {
 

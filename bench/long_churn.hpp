@@ -53,8 +53,8 @@ class long_run {
  public:
   static constexpr size_t most_times = 1000;  ///< that a row keeps
 
-  long_run(basic_heap<Allocator>& heap, slot_load const& load, run_length length, result blueprint)
-      : heap_{heap}, load_{load}, length_{length}, slots_{heap, load.slots()}, blueprint_{std::move(blueprint)} {}
+  long_run(basic_heap<Allocator>& heap, slot_load const& load, run_length length, result base_row)
+      : heap_{heap}, load_{load}, length_{length}, slots_{heap, load.slots()}, base_row_{std::move(base_row)} {}
 
   /// A row for each tenth; only the finished ones if `proceed(done, total)` ends the run.
   template <class Proceed>
@@ -74,7 +74,7 @@ class long_run {
       tenth = {};
     }
     auto const fault = slots_.fault_of_emptying();
-    if (rows_.empty() && !fault.empty()) rows_.push_back(blueprint_);
+    if (rows_.empty() && !fault.empty()) rows_.push_back(base_row_);
     for (auto& row : rows_) row.fault = fault;
     return rows_;
   }
@@ -119,7 +119,7 @@ class long_run {
 
   void add_row(stretch const& tenth, double over_first) {
     auto const steps = static_cast<double>(tenth.times_us.size());
-    result row = blueprint_;
+    result row = base_row_;
     row.parameters.insert(row.parameters.begin(), {"tenth", rows_.size() + 1});
     row.times_us = thinned(tenth.times_us, most_times);
     row.operations = static_cast<double>(tenth.calls) / steps;
@@ -139,7 +139,7 @@ class long_run {
   slot_load load_;
   run_length length_;
   slot_table<Allocator> slots_;
-  result blueprint_;
+  result base_row_;
   std::vector<result> rows_;
   u64 steps_ = 0;       ///< that have run
   double seconds_ = 0;  ///< that they took
@@ -148,7 +148,7 @@ class long_run {
 };
 
 template <class Allocator>
-std::vector<result> long_churn(contender<Allocator> const& who, request const& asked) {
+std::vector<result> long_churn(contender<Allocator> const& subject, request const& asked) {
   constexpr u64 checked_kernels = 16;
   auto const range = asked.ranges.empty() ? size_range{16, 4096} : asked.ranges.front();
   double const level = asked.levels.empty() ? 0.5 : asked.levels.front();
@@ -156,21 +156,21 @@ std::vector<result> long_churn(contender<Allocator> const& who, request const& a
                           .seconds = asked.seconds > 0 ? asked.seconds
                                      : on_gpu          ? 10
                                                        : 0.5};
-  u64 const pool_bytes =
-      pool_for_level(either(asked.threads, u64{1} << 20, u64{1} << 12), log_uniform_draw::from(range).mean(), level,
-                     basic_heap<Allocator>::minimum_bytes, asked.pool_bytes);
+  u64 const pool_bytes = pool_for_level(default_for_backend(asked.threads, u64{1} << 20, u64{1} << 12),
+                                        log_uniform_draw::from(range).mean(), level,
+                                        basic_heap<Allocator>::minimum_bytes, asked.pool_bytes);
   slot_load const load{load_kind::constant, range, pool_bytes, level, 1, asked.seed};
-  result row{.scenario = "long_churn", .allocator = who.name, .operation = "churn"};
+  result row{.scenario = "long_churn", .allocator = subject.name, .operation = "churn"};
   row.parameters = {{"level_permille", permille_of(level)},
                     {"least_bytes", range.least},
                     {"most_bytes", range.most},
                     {"slots", load.slots()},
                     {"pool_bytes", pool_bytes}};
-  if (std::vector<result> rows; skip(rows, row, refusal_of(who, range.most))) return rows;
-  auto const proceed = [&](u64 done, u64 total) { return asked.proceed("long_churn, " + who.name, done, total); };
+  if (std::vector<result> rows; skip(rows, row, unsupported_reason(subject, range.most))) return rows;
+  auto const proceed = [&](u64 done, u64 total) { return asked.proceed("long_churn, " + subject.name, done, total); };
   if (!proceed(0, 1000)) return {};
   basic_heap<Allocator> heap{pool_bytes};
-  row.fault = fault_of_load(heap, load, checked_kernels, who.resets);
+  row.fault = fault_of_load(heap, load, checked_kernels, subject.resets);
   if (!row.checked()) return {row};
   return long_run<Allocator>{heap, load, length, row}.measure(proceed);
 }

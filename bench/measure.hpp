@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plain.hpp"
+#include "request.hpp"
 #include "warpheap/heap/heap.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
@@ -22,7 +22,7 @@ inline constexpr bool on_gpu = false;
 
 /// `asked`, or the backend's default where that is 0: as much as keeps a GPU busy, or what a CPU
 /// does in a moment.
-constexpr u64 either(u64 asked, u64 gpu, u64 cpu) { return asked ? asked : on_gpu ? gpu : cpu; }
+constexpr u64 default_for_backend(u64 asked, u64 gpu, u64 cpu) { return asked ? asked : on_gpu ? gpu : cpu; }
 
 /// One allocator in a scenario.
 template <class Allocator>
@@ -139,10 +139,10 @@ using stopwatch = wall_clock;
 
 /// Why calls for `bytes` are not worth measuring; empty if they are.
 template <class Allocator>
-std::string refusal_of(contender<Allocator> const& who, u64 bytes) {
+std::string unsupported_reason(contender<Allocator> const& subject, u64 bytes) {
   constexpr u64 largest = Allocator::traits.largest_bytes;
   if (bytes <= largest) return {};
-  return who.name + " serves at most " + std::to_string(largest) + " bytes";
+  return subject.name + " serves at most " + std::to_string(largest) + " bytes";
 }
 
 /// Appends `row` as one that was skipped, if there is a reason why.

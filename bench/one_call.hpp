@@ -107,19 +107,19 @@ class one_call {
 /// The calls of `calls` that were served: a rate counts these alone.
 constexpr double served(u64 calls, u64 failures) { return static_cast<double>(calls - failures); }
 
-/// The three results of one set of times. `blueprint` has scenario, allocator and parameters; its
+/// The three results of one set of times. `base_row` has scenario, allocator and parameters; its
 /// `bytes` is what one malloc hands out, where a rate of bytes is told.
-inline void append_results(std::vector<result>& results, result blueprint, one_call_times const& times, u64 threads) {
-  blueprint.fault = times.fault;
-  double const bytes_of_call = blueprint.bytes;
+inline void append_results(std::vector<result>& results, result base_row, one_call_times const& times, u64 threads) {
+  base_row.fault = times.fault;
+  double const bytes_of_call = base_row.bytes;
   auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures, u64 calls,
                           double bytes_of_operation) {
-    blueprint.operation = operation;
-    blueprint.times_us = times_us;
-    blueprint.failures = failures;
-    blueprint.operations = served(calls, failures);
-    blueprint.bytes = bytes_of_operation * blueprint.operations;
-    results.push_back(blueprint);
+    base_row.operation = operation;
+    base_row.times_us = times_us;
+    base_row.failures = failures;
+    base_row.operations = served(calls, failures);
+    base_row.bytes = bytes_of_operation * base_row.operations;
+    results.push_back(base_row);
   };
   append("malloc", times.malloc_us, times.failures, threads, bytes_of_call);
   append("free", times.free_us, 0, threads - times.failures, 0);

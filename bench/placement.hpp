@@ -134,7 +134,7 @@ inline std::vector<u64> placement_sizes(request const& asked) {
   return asked.sizes.empty() ? std::vector<u64>{16, 256, 4096} : asked.sizes;
 }
 inline u64 placement_threads(request const& asked, u64 bytes) {
-  return std::clamp<u64>(asked.pool_bytes / 2 / bytes, 1, either(asked.threads, 100'000, 10'000));
+  return std::clamp<u64>(asked.pool_bytes / 2 / bytes, 1, default_for_backend(asked.threads, 100'000, 10'000));
 }
 
 /// Address range of blocks over the bytes asked for; 0 of none.
@@ -184,12 +184,13 @@ class placement_rows {
 
   std::vector<result> measure() {
     for (u64 const bytes : sizes_) {
-      if (skip(rows_, blueprint(bytes, 0), refusal_of(subject_, bytes))) continue;
+      if (skip(rows_, base_row(bytes, 0), unsupported_reason(subject_, bytes))) continue;
       if (!proceed() || !measure_burst(bytes, 0)) return rows_;
     }
-    if (skip(rows_, blueprint(sizes_.front(), asked_.rounds), refusal_of(subject_, churned().most))) return rows_;
+    if (skip(rows_, base_row(sizes_.front(), asked_.rounds), unsupported_reason(subject_, churned().most)))
+      return rows_;
     for (u64 const bytes : sizes_) {
-      if (!refusal_of(subject_, bytes).empty()) continue;
+      if (!unsupported_reason(subject_, bytes).empty()) continue;
       if (!proceed() || !measure_burst(bytes, asked_.rounds)) return rows_;
     }
     return rows_;
@@ -198,7 +199,7 @@ class placement_rows {
  private:
   size_range churned() const { return asked_.ranges.empty() ? size_range{16, 512} : asked_.ranges.front(); }
 
-  result blueprint(u64 bytes, u32 rounds) const {
+  result base_row(u64 bytes, u32 rounds) const {
     result made{.scenario = "placement", .allocator = subject_.name, .operation = all_touches[0].operation};
     made.parameters = {{"bytes", bytes},
                        {"threads", placement_threads(asked_, bytes)},
@@ -215,7 +216,7 @@ class placement_rows {
     device_buffer<void*> const blocks(threads);
     auto const shape = shape_for(threads);
     size_draw const draw{bytes};
-    result made = blueprint(bytes, rounds);
+    result made = base_row(bytes, rounds);
     if (rounds) made.fault = churn(rounds);
     launch(shape, allocate_once{}, heap_.ref(), draw, blocks.data(), threads);
     auto const found = examine<Allocator>(blocks, draw);
@@ -234,12 +235,12 @@ class placement_rows {
     return rows_.back().checked();
   }
 
-  void append_touches(result blueprint, device_buffer<void*> const& blocks, u64 bytes) {
+  void append_touches(result base_row, device_buffer<void*> const& blocks, u64 bytes) {
     auto const list = blocks.to_host();
     packed_array const packed{list, bytes};
     touching touches{bytes, list.size()};
     for (auto const& way : all_touches) {
-      result row = blueprint;
+      result row = base_row;
       row.operation = way.operation;
       std::vector<double> ratios;
       for (u32 round = 0; round < warm_up_rounds + asked_.repeat; ++round) {
@@ -259,7 +260,7 @@ class placement_rows {
   std::string churn(u32 rounds) {
     auto const range = churned();
     size_draw const draw{range.least, static_cast<u32>(range.most - range.least + 1), asked_.seed};
-    u64 const threads = either(asked_.threads, u64{1} << 18, u64{1} << 12);
+    u64 const threads = default_for_backend(asked_.threads, u64{1} << 18, u64{1} << 12);
     device_buffer<churn_tally> const tallies(threads);
     launch(shape_for(threads), churn_rounds<true>{}, heap_.ref(), draw, rounds, tallies.data(), threads);
     synchronize();

@@ -44,21 +44,21 @@ class policy_overhead_at {
     if (sound()) fault_ = fault_of_emptied(heap_);
   }
 
-  /// Four rows. `blueprint` has scenario, allocator and parameters.
-  void append_to(std::vector<result>& results, result blueprint) const {
-    blueprint.operations = served(blocks_.size(), failures_);  // and as many frees
-    blueprint.fault = fault_;
+  /// Four rows. `base_row` has scenario, allocator and parameters.
+  void append_to(std::vector<result>& results, result base_row) const {
+    base_row.operations = served(blocks_.size(), failures_);  // and as many frees
+    base_row.fault = fault_;
     auto const append = [&](char const* operation, std::vector<double> const& times_us, u64 failures) {
-      blueprint.operation = operation;
-      blueprint.times_us = times_us;
-      blueprint.failures = failures;
-      results.push_back(blueprint);
+      base_row.operation = operation;
+      base_row.times_us = times_us;
+      base_row.failures = failures;
+      results.push_back(base_row);
     };
     append("direct_malloc", direct_malloc_us_, failures_);
     append("direct_free", direct_free_us_, 0);
-    blueprint.figures = {{"direct_median_us", median(direct_malloc_us_)}, {"ratio", median(malloc_ratios_)}};
+    base_row.figures = {{"direct_median_us", median(direct_malloc_us_)}, {"ratio", median(malloc_ratios_)}};
     append("malloc", malloc_us_, failures_);
-    blueprint.figures = {{"direct_median_us", median(direct_free_us_)}, {"ratio", median(free_ratios_)}};
+    base_row.figures = {{"direct_median_us", median(direct_free_us_)}, {"ratio", median(free_ratios_)}};
     append("free", free_us_, 0);
   }
 
@@ -108,14 +108,14 @@ class policy_overhead_at {
 
 /// Two rows, `direct_churn` and `churn`: the same rounds of churn through either, in turn.
 template <class Allocator>
-void append_churn(std::vector<result>& results, basic_heap<Allocator>& heap, request const& asked, result blueprint) {
+void append_churn(std::vector<result>& results, basic_heap<Allocator>& heap, request const& asked, result base_row) {
   constexpr u32 least = 16, most = 512;
-  u64 const threads = either(asked.threads, u64{1} << 18, u64{1} << 12);
-  blueprint.parameters = {{"least_bytes", least},
-                          {"most_bytes", most},
-                          {"threads", threads},
-                          {"rounds", asked.rounds},
-                          {"pool_bytes", asked.pool_bytes}};
+  u64 const threads = default_for_backend(asked.threads, u64{1} << 18, u64{1} << 12);
+  base_row.parameters = {{"least_bytes", least},
+                         {"most_bytes", most},
+                         {"threads", threads},
+                         {"rounds", asked.rounds},
+                         {"pool_bytes", asked.pool_bytes}};
   size_draw const draw{least, most - least + 1, asked.seed};
   device_buffer<churn_tally> tallies(threads);
   stopwatch watch;
@@ -125,9 +125,9 @@ void append_churn(std::vector<result>& results, basic_heap<Allocator>& heap, req
   };
   time(heap.ref(), churn_rounds<true>{});
   auto total = total_of(tallies);
-  blueprint.fault = total.found.fault();
+  base_row.fault = total.found.fault();
   std::vector<double> composed, direct, ratios;
-  for (u32 round = 0; round <= asked.repeat && blueprint.fault.empty(); ++round) {
+  for (u32 round = 0; round <= asked.repeat && base_row.fault.empty(); ++round) {
     double const first = time(heap.ref(), churn_rounds<false>{});
     double const straight = time(direct_calls<Allocator>{heap.ref()}, churn_rounds<false>{});
     if (round == 0) continue;
@@ -136,41 +136,41 @@ void append_churn(std::vector<result>& results, basic_heap<Allocator>& heap, req
     ratios.push_back(first / straight);
   }
   total = total_of(tallies);
-  blueprint.operations = total.calls;
-  blueprint.failures = total.found.failures;
-  if (blueprint.fault.empty()) blueprint.fault = fault_of_emptied(heap);
-  blueprint.operation = "direct_churn";
-  blueprint.times_us = direct;
-  results.push_back(blueprint);
-  blueprint.figures = {{"direct_median_us", median(direct)}, {"ratio", median(ratios)}};
-  blueprint.operation = "churn";
-  blueprint.times_us = composed;
-  results.push_back(blueprint);
+  base_row.operations = total.calls;
+  base_row.failures = total.found.failures;
+  if (base_row.fault.empty()) base_row.fault = fault_of_emptied(heap);
+  base_row.operation = "direct_churn";
+  base_row.times_us = direct;
+  results.push_back(base_row);
+  base_row.figures = {{"direct_median_us", median(direct)}, {"ratio", median(ratios)}};
+  base_row.operation = "churn";
+  base_row.times_us = composed;
+  results.push_back(base_row);
 }
 
 template <class Allocator>
-std::vector<result> policy_overhead(contender<Allocator> const& who, request const& asked) {
+std::vector<result> policy_overhead(contender<Allocator> const& subject, request const& asked) {
   std::vector<size_range> ranges;
   for (u64 const bytes : asked.sizes) ranges.push_back({bytes, bytes});
   ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
   if (ranges.empty()) ranges = {{16, 16}, {64, 64}, {256, 256}, {1024, 1024}, {16, 1024}};
-  u64 const threads = either(asked.threads, u64{1} << 20, u64{1} << 12);
+  u64 const threads = default_for_backend(asked.threads, u64{1} << 20, u64{1} << 12);
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> results;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (!asked.proceed("policy_overhead, " + who.name, i, ranges.size() + 1)) return results;
+    if (!asked.proceed("policy_overhead, " + subject.name, i, ranges.size() + 1)) return results;
     auto const [least, most] = ranges[i];
     size_draw const draw{least, static_cast<u32>(most - least + 1), asked.seed};
     policy_overhead_at<Allocator> at_size{heap, draw, threads};
     at_size.measure(asked.repeat);
-    result blueprint{.scenario = "policy_overhead", .allocator = who.name};
-    blueprint.parameters = {
+    result base_row{.scenario = "policy_overhead", .allocator = subject.name};
+    base_row.parameters = {
         {"least_bytes", least}, {"most_bytes", most}, {"threads", threads}, {"pool_bytes", asked.pool_bytes}};
-    at_size.append_to(results, blueprint);
+    at_size.append_to(results, base_row);
     if (!at_size.sound()) return results;
   }
-  if (!asked.proceed("policy_overhead, " + who.name, ranges.size(), ranges.size() + 1)) return results;
-  append_churn(results, heap, asked, {.scenario = "policy_overhead", .allocator = who.name});
+  if (!asked.proceed("policy_overhead, " + subject.name, ranges.size(), ranges.size() + 1)) return results;
+  append_churn(results, heap, asked, {.scenario = "policy_overhead", .allocator = subject.name});
   return results;
 }
 

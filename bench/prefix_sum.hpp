@@ -46,7 +46,7 @@ inline size_draw draw_from(size_range range, u64 seed) {
   return {range.least, static_cast<u32>(range.most - range.least + 1), seed};
 }
 
-/// Calls measure(range, threads, blueprint of a row), which says whether to go on, for each pair.
+/// Calls measure(range, threads, base_row of a row), which says whether to go on, for each pair.
 template <class Measure>
 void for_each_prefix_sum(request const& asked, std::string const& name, Measure measure) {
   auto const ranges = prefix_sum_ranges(asked);
@@ -111,13 +111,13 @@ inline std::vector<result> prefix_sum_floor(request const& asked) {
 
 /// A call a thread.
 template <class Allocator>
-std::vector<result> prefix_sum(contender<Allocator> const& who, request const& asked) {
+std::vector<result> prefix_sum(contender<Allocator> const& subject, request const& asked) {
   std::vector<result> rows;
   basic_heap<Allocator> heap{asked.pool_bytes};
-  for_each_prefix_sum(asked, who.name, [&](size_draw draw, u64 threads, result row) {
-    row.allocator = who.name;
+  for_each_prefix_sum(asked, subject.name, [&](size_draw draw, u64 threads, result row) {
+    row.allocator = subject.name;
     row.parameters.push_back({"pool_bytes", asked.pool_bytes});
-    if (skip(rows, row, refusal_of(who, draw.least + draw.span - 1))) return true;
+    if (skip(rows, row, unsupported_reason(subject, draw.least + draw.span - 1))) return true;
     device_buffer<void*> const blocks(threads);
     auto const shape = shape_for(threads);
     bool const sound = time_both(

@@ -80,16 +80,16 @@ inline double speedup(lap const& first, lap const& second) {
 /// operations. `figure` names what they measured beside the time. All but the first have `ratio`,
 /// too. False if any was at fault.
 template <size_t N>
-bool append_laps(std::vector<result>& rows, std::array<result, N> who, char const* figure,
+bool append_laps(std::vector<result>& rows, std::array<result, N> subjects, char const* figure,
                  std::array<lap, N> const& laps) {
   bool sound = true;
   for (size_t i = 0; i < N; ++i) {
-    who[i].figures = {{figure, laps[i].figure}};
-    if (i > 0) who[i].figures.emplace_back("ratio", speedup(laps[0], laps[i]));
-    who[i].times_us = laps[i].times_us;
-    who[i].fault = laps[i].fault;
+    subjects[i].figures = {{figure, laps[i].figure}};
+    if (i > 0) subjects[i].figures.emplace_back("ratio", speedup(laps[0], laps[i]));
+    subjects[i].times_us = laps[i].times_us;
+    subjects[i].fault = laps[i].fault;
     sound = sound && laps[i].fault.empty();
-    rows.push_back(std::move(who[i]));
+    rows.push_back(std::move(subjects[i]));
   }
   return sound;
 }

@@ -117,7 +117,7 @@ class walked_pool {
   /// Occupies pages until `free` are left free; false if that went wrong.
   bool occupy_all_but(u64 free) {
     device_buffer<u32> failures(1);
-    launch(shape_for(either(0, u64{1} << 18, 256)), occupy_pages{}, heap_, free_ - free, failures.data());
+    launch(shape_for(default_for_backend(0, u64{1} << 18, 256)), occupy_pages{}, heap_, free_ - free, failures.data());
     synchronize();
     free_ = free;
     return failures[0] == 0 && is_as_occupied(0);
@@ -269,7 +269,8 @@ inline void add_correlations(std::vector<result>& rows) {
 /// The rows without their correlations.
 inline std::vector<result> walked_rows(request const& asked) {
   auto numbers = asked.workers;
-  for (u64 number = on_gpu ? 1024 : 64; asked.workers.empty() && number <= either(0, u64{1} << 18, 512); number *= 4)
+  for (u64 number = on_gpu ? 1024 : 64; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 18, 512);
+       number *= 4)
     numbers.push_back(number);
   walked_pool pool{asked.pool_bytes / walked_page_bytes * walked_page_bytes};
   std::vector<result> rows;

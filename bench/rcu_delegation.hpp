@@ -206,7 +206,8 @@ run_outcome run_removal_once(launch_shape shape, u64 threads, u32 writers, u64 s
 template <class First = classical_barrier, class Second = undelegated_barrier, class Third = delegated_barrier>
 std::vector<result> rcu_delegation(request const& asked) {
   auto numbers = asked.workers;
-  for (u64 number = 64; asked.workers.empty() && number <= either(0, u64{1} << 14, 512); number *= on_gpu ? 4 : 8)
+  for (u64 number = 64; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 14, 512);
+       number *= on_gpu ? 4 : 8)
     numbers.push_back(number);
   auto const shares =
       asked.readers_per_writer.empty() ? std::vector<u64>{1, 4, 16, 64, 256, 1024} : asked.readers_per_writer;
@@ -225,10 +226,10 @@ std::vector<result> rcu_delegation(request const& asked) {
       row.parameters = {{"threads", threads}, {"writers", writers}};
       row.operations = static_cast<double>(threads);
       add_thread_blocks(row, shapes);
-      std::array<result, 3> who{row, row, row};
-      who[1].operation = Second::name;
-      who[2].operation = Third::name;
-      if (!append_laps(rows, who, "delegated_share", laps)) return rows;
+      std::array<result, 3> subjects{row, row, row};
+      subjects[1].operation = Second::name;
+      subjects[2].operation = Third::name;
+      if (!append_laps(rows, subjects, "delegated_share", laps)) return rows;
     }
   return rows;
 }

@@ -3,7 +3,7 @@
 // addition, and a pause where one is asked for. A counting semaphore makes one batch at a time, a
 // bulk semaphore as many as are needed, so this is the upper limit of an allocator that is built on
 // either. Each is asked once for the lanes of a warp. A leader asks the counting semaphore for as
-// many units as there are lanes. The bulk semaphore is asked by wait_with_company; by a leader with
+// many units as there are lanes. The bulk semaphore is asked by wait_converged; by a leader with
 // wait, which compares and swaps as the counting semaphore does and as TBuddy asks; and by a leader
 // with wait_for_some, which adds, as UAlloc asks. Batch: `batch`, `batch_ns`; threads: `workers`;
 // `thread_blocks`.
@@ -68,11 +68,11 @@ struct by_counting_semaphore {
 };
 struct by_bulk_semaphore {
   static constexpr char const* name = "bulk_semaphore";
-  static constexpr char const* operation = "wait_with_company";
+  static constexpr char const* operation = "wait_converged";
   static constexpr bool makes_no_more = true;
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
     bulk_semaphore semaphore{word};
-    if (semaphore.wait_with_company(batch) == wait_result::acquired) return;
+    if (semaphore.wait_converged(batch) == wait_result::acquired) return;
     maker.make();
     semaphore.signal(batch - 1, batch - 1);
   }
@@ -142,7 +142,8 @@ run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& a
 template <class... Contenders>
 std::vector<result> semaphore_of(request const& asked) {
   auto numbers = asked.workers;
-  for (u64 number = 32; asked.workers.empty() && number <= either(0, u64{1} << 20, 2048); number *= on_gpu ? 2 : 8)
+  for (u64 number = 32; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 20, 2048);
+       number *= on_gpu ? 2 : 8)
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {
@@ -158,8 +159,8 @@ std::vector<result> semaphore_of(request const& asked) {
       add_thread_blocks(row, shapes);
       return row;
     };
-    std::array<result, sizeof...(Contenders)> const who{row_of(Contenders::name, Contenders::operation)...};
-    if (!append_laps(rows, who, "batches", laps)) break;
+    std::array<result, sizeof...(Contenders)> const subjects{row_of(Contenders::name, Contenders::operation)...};
+    if (!append_laps(rows, subjects, "batches", laps)) break;
   }
   return rows;
 }

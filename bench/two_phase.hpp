@@ -177,13 +177,13 @@ constexpr u32 unit_of(divergence kind) {
 }
 
 template <class Allocator>
-std::vector<result> two_phase(contender<Allocator> const& who, request const& asked) {
+std::vector<result> two_phase(contender<Allocator> const& subject, request const& asked) {
   std::vector<size_range> ranges;
   for (u64 const bytes : asked.sizes) ranges.push_back({bytes, bytes});
   ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
   if (ranges.empty()) ranges = {{16, 16}, {256, 256}};
   auto const kinds = asked.divergences.empty() ? std::vector{divergence::per_warp} : asked.divergences;
-  u64 const threads = either(asked.threads, u64{1} << 18, u64{1} << 11);
+  u64 const threads = default_for_backend(asked.threads, u64{1} << 18, u64{1} << 11);
   auto const of_2_32 = [](double share) { return static_cast<u64>(share * 4294967296.0); };
   auto const thousandths = [](double share) { return static_cast<u64>(std::llround(share * 1000)); };
   auto const &ask = asked.allocate_shares, &give = asked.free_shares;
@@ -191,26 +191,26 @@ std::vector<result> two_phase(contender<Allocator> const& who, request const& as
   std::vector<result> rows;
   for (auto const [least, most] : ranges)
     for (auto const kind : kinds) {
-      if (!asked.proceed("two_phase, " + who.name, rows.size() / 2, ranges.size() * kinds.size())) return rows;
-      result blueprint{.scenario = "two_phase", .allocator = who.name, .operation = "private"};
-      if (asked.ranges.empty()) blueprint.parameters = {{"bytes", least}};
-      else blueprint.parameters = {{"least_bytes", least}, {"most_bytes", most}};
-      blueprint.parameters.insert(blueprint.parameters.end(), {{"threads", threads},
-                                                               {"rounds", asked.rounds},
-                                                               {"drawn_by", unit_of(kind)},
-                                                               {"pool_bytes", asked.pool_bytes}});
+      if (!asked.proceed("two_phase, " + subject.name, rows.size() / 2, ranges.size() * kinds.size())) return rows;
+      result base_row{.scenario = "two_phase", .allocator = subject.name, .operation = "private"};
+      if (asked.ranges.empty()) base_row.parameters = {{"bytes", least}};
+      else base_row.parameters = {{"least_bytes", least}, {"most_bytes", most}};
+      base_row.parameters.insert(base_row.parameters.end(), {{"threads", threads},
+                                                             {"rounds", asked.rounds},
+                                                             {"drawn_by", unit_of(kind)},
+                                                             {"pool_bytes", asked.pool_bytes}});
       if (ask != request{}.allocate_shares || give != request{}.free_shares)
-        blueprint.parameters.insert(blueprint.parameters.end(), {{"allocate_even_permille", thousandths(ask[0])},
-                                                                 {"allocate_odd_permille", thousandths(ask[1])},
-                                                                 {"free_even_permille", thousandths(give[0])},
-                                                                 {"free_odd_permille", thousandths(give[1])}});
-      if (skip(rows, blueprint, refusal_of(who, most))) continue;
+        base_row.parameters.insert(base_row.parameters.end(), {{"allocate_even_permille", thousandths(ask[0])},
+                                                               {"allocate_odd_permille", thousandths(ask[1])},
+                                                               {"free_even_permille", thousandths(give[0])},
+                                                               {"free_odd_permille", thousandths(give[1])}});
+      if (skip(rows, base_row, unsupported_reason(subject, most))) continue;
       two_phase_plan const plan{asked.seed,      unit_of(kind),    of_2_32(ask[0]),
                                 of_2_32(ask[1]), of_2_32(give[0]), of_2_32(give[1])};
       size_draw const draw{least, static_cast<u32>(most - least + 1), asked.seed};
       two_phase_at<Allocator> here{heap, plan, draw, threads, 2 * asked.rounds};
-      here.measure(two_phase_at<Allocator>::way::spree, asked.repeat, blueprint);
-      here.measure(two_phase_at<Allocator>::way::in_one, asked.repeat, blueprint);
+      here.measure(two_phase_at<Allocator>::way::spree, asked.repeat, base_row);
+      here.measure(two_phase_at<Allocator>::way::in_one, asked.repeat, base_row);
       rows.insert(rows.end(), here.rows().begin(), here.rows().end());
       if (!here.sound()) return rows;  // what a broken heap says next means nothing
     }

@@ -14,7 +14,7 @@ inline namespace WARPHEAP_BACKEND {
 template <class Allocator>
 result utilisation_of(request const& asked, size_draw draw, result row) {
   basic_heap<Allocator> heap{asked.pool_bytes};
-  ledger<Allocator> held{heap, draw, asked.pool_bytes, either(0, u64{1} << 14, u64{1} << 8)};
+  ledger<Allocator> held{heap, draw, asked.pool_bytes, default_for_backend(0, u64{1} << 14, u64{1} << 8)};
   double least = 1, sum = 0;
   u32 full = 0;
   for (u32 round = 0; round < asked.repeat && row.checked(); ++round) {
@@ -36,7 +36,7 @@ result utilisation_of(request const& asked, size_draw draw, result row) {
 }
 
 template <class Allocator>
-std::vector<result> utilisation(contender<Allocator> const& who, request const& asked) {
+std::vector<result> utilisation(contender<Allocator> const& subject, request const& asked) {
   auto sizes = asked.sizes;
   if (sizes.empty() && on_gpu) sizes = {16, 24, 64, 100, 256, 500, 1000, 1024, 2048, 3000, 4096, 5000, 8192};
   if (sizes.empty()) sizes = {64, 1000, 4096};
@@ -44,12 +44,12 @@ std::vector<result> utilisation(contender<Allocator> const& who, request const& 
   if (ranges.empty()) ranges = {{16, 1024}, {16, 8192}};
   std::vector<result> rows;
   auto const add = [&](u64 least, u64 most) {
-    if (!asked.proceed("utilisation, " + who.name, rows.size(), sizes.size() + ranges.size())) return false;
-    result row{.scenario = "utilisation", .allocator = who.name, .operation = "fill"};
+    if (!asked.proceed("utilisation, " + subject.name, rows.size(), sizes.size() + ranges.size())) return false;
+    result row{.scenario = "utilisation", .allocator = subject.name, .operation = "fill"};
     if (least == most) row.parameters = {{"bytes", least}};
     else row.parameters = {{"least_bytes", least}, {"most_bytes", most}};
     row.parameters.push_back({"pool_bytes", asked.pool_bytes});
-    if (skip(rows, row, refusal_of(who, most))) return true;
+    if (skip(rows, row, unsupported_reason(subject, most))) return true;
     size_draw const draw{least, static_cast<u32>(most - least + 1), asked.seed};
     rows.push_back(utilisation_of<Allocator>(asked, draw, row));
     return rows.back().checked();

@@ -55,21 +55,21 @@ class crowd_of_workers {
     if (sound()) fault_ = fault_of_emptied(heap_);
   }
 
-  /// Two rows, whose operations are called `malloc` and `free`. `blueprint` has scenario, allocator
+  /// Two rows, whose operations are called `malloc` and `free`. `base_row` has scenario, allocator
   /// and parameters.
-  void append_to(std::vector<result>& results, result blueprint, char const* malloc, char const* free) const {
-    blueprint.operations = served_;
-    blueprint.fault = fault_;
-    blueprint.operation = malloc;
-    blueprint.times_us = asking_.times_us;
-    blueprint.figures = {{"cycles", asking_.mean_cycles()}};
-    blueprint.failures = failures_;
-    results.push_back(blueprint);
-    blueprint.operation = free;
-    blueprint.times_us = freeing_.times_us;
-    blueprint.figures = {{"cycles", freeing_.mean_cycles()}};
-    blueprint.failures = 0;
-    results.push_back(blueprint);
+  void append_to(std::vector<result>& results, result base_row, char const* malloc, char const* free) const {
+    base_row.operations = served_;
+    base_row.fault = fault_;
+    base_row.operation = malloc;
+    base_row.times_us = asking_.times_us;
+    base_row.figures = {{"cycles", asking_.mean_cycles()}};
+    base_row.failures = failures_;
+    results.push_back(base_row);
+    base_row.operation = free;
+    base_row.times_us = freeing_.times_us;
+    base_row.figures = {{"cycles", freeing_.mean_cycles()}};
+    base_row.failures = 0;
+    results.push_back(base_row);
   }
 
   bool sound() const { return fault_.empty(); }
@@ -154,22 +154,22 @@ class crowd_of_workers {
 };
 
 template <class Allocator>
-std::vector<result> workers(contender<Allocator> const& who, request const& asked) {
+std::vector<result> workers(contender<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 32, 64, 128} : asked.sizes;
   auto numbers = asked.workers;
-  for (u64 number = 2; asked.workers.empty() && number <= either(0, 16384, 256); number *= on_gpu ? 2 : 8)
+  for (u64 number = 2; asked.workers.empty() && number <= default_for_backend(0, 16384, 256); number *= on_gpu ? 2 : 8)
     numbers.push_back(number);
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> results;
   for (u64 const bytes : sizes)
     for (u64 const number : numbers) {
-      if (!asked.proceed("workers, " + who.name, results.size() / 4, sizes.size() * numbers.size())) return results;
-      result blueprint{.scenario = "workers", .allocator = who.name};
-      blueprint.parameters = {{"bytes", bytes}, {"workers", number}, {"pool_bytes", asked.pool_bytes}};
+      if (!asked.proceed("workers, " + subject.name, results.size() / 4, sizes.size() * numbers.size())) return results;
+      result base_row{.scenario = "workers", .allocator = subject.name};
+      base_row.parameters = {{"bytes", bytes}, {"workers", number}, {"pool_bytes", asked.pool_bytes}};
       auto const play = [&](auto calls, char const* malloc, char const* free) {
         crowd_of_workers<Allocator, decltype(calls)> crowd{heap, calls, bytes, number, asked.seed};
         crowd.measure(asked.repeat);
-        crowd.append_to(results, blueprint, malloc, free);
+        crowd.append_to(results, base_row, malloc, free);
         return crowd.sound();
       };
       if (!play(heap.ref(), "malloc", "free") ||

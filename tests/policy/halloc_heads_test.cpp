@@ -11,8 +11,8 @@ namespace warpheap::test {
 namespace {
 
 constexpr creation::halloc_config counting{.slab_bytes = 16384, .counts_work = true};
-template <class Steps = chunks::careful_steps>
-using counting_halloc = creation::halloc<counting, Steps>;
+template <class Faults = chunks::no_faults>
+using counting_halloc = creation::halloc<counting, Faults>;
 
 /// Next heads of all rows for a size.
 template <class Allocator>
@@ -119,9 +119,9 @@ struct crowd_outcome {
   u64 dry = 0, ahead = 0;
   bool sound = false;
 };
-template <class Steps>
+template <class Faults>
 crowd_outcome crowd_in_a_fresh_heap() {
-  halloc_pool<counting_halloc<Steps>> const pool{256};
+  halloc_pool<counting_halloc<Faults>> const pool{256};
   crowd_outcome made;
   auto const blocks = allocate(pool, {4, 64}, 3072);
   made.sound = std::count(blocks.begin(), blocks.end(), nullptr) == 0 && pool.is_quiet(256);
@@ -133,7 +133,7 @@ crowd_outcome crowd_in_a_fresh_heap() {
 TEST(HallocHeads, ARowThatRanDryHasMoreAhead) {
   u64 deeper = 0, dry = 0;
   for_each_schedule(60, [&] {
-    auto const made = crowd_in_a_fresh_heap<chunks::careful_steps>();
+    auto const made = crowd_in_a_fresh_heap<chunks::no_faults>();
     EXPECT_TRUE(made.sound);
     EXPECT_LE(made.ahead, 4u * 4) << "four rows, four each";
     deeper += made.ahead > 4;
@@ -172,7 +172,7 @@ TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
 }
 
 // P3 left out: a lane that found a next head stores it over another one, which then nobody owns.
-struct overwrites_next_heads : chunks::careful_steps {
+struct overwrites_next_heads : chunks::no_faults {
   static constexpr bool gives_to_empty_places = false;
 };
 

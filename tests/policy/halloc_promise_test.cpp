@@ -9,7 +9,7 @@
 namespace warpheap::test {
 namespace {
 
-using chunks::careful_steps;
+using chunks::no_faults;
 
 /// How thread 0 asks: like the others, or by a search at once, which heads and sets could spare it.
 enum class way : u32 { create, search };
@@ -59,14 +59,14 @@ void* ask_beside(halloc_pool<Allocator> const& pool, launch_shape shape, ask_bes
   return got[0];
 }
 
-template <class Steps = careful_steps>
-using few = creation::halloc<few_slabs, Steps>;
+template <class Faults = no_faults>
+using few = creation::halloc<few_slabs, Faults>;
 
 /// A heap of 16-byte blocks with holes of one block each, into which no longer block fits. Others
 /// ask for longer ones in vain, and are promised as many chunks as there are.
-template <class Steps>
+template <class Faults>
 bool finds_a_hole(u32 holes, launch_shape shape, way how) {
-  halloc_pool<few<Steps>> const pool{2};
+  halloc_pool<few<Faults>> const pool{2};
   auto blocks = allocate(pool, {65, 32}, 16);
   std::erase(blocks, nullptr);
   std::sort(blocks.begin(), blocks.end());
@@ -82,17 +82,17 @@ TEST(HallocPromise, AHoleThatNobodyElseFitsIntoIsFound) {
   for (u32 const holes : {1u, 9u, 31u})
     for_each_schedule(300, [&] {
       constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 5}, {2, 17}};
-      EXPECT_TRUE(finds_a_hole<careful_steps>(holes, shapes[schedule_seed() % 4], ways[schedule_seed() / 4 % 2]));
+      EXPECT_TRUE(finds_a_hole<no_faults>(holes, shapes[schedule_seed() % 4], ways[schedule_seed() / 4 % 2]));
     });
 }
 
 /// Others take three blocks in all, of any kind or as large as a slab, and ask in vain for more
 /// than there is. So at any time one slab of four has no owner, though it may be on its way between
 /// sets and TBuddy.
-template <class Steps>
+template <class Faults>
 bool finds_a_slab(u64 bytes, way how) {
   constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 4}};
-  halloc_pool<few<Steps>> const pool{4};
+  halloc_pool<few<Faults>> const pool{4};
   auto const seed = schedule_seed();
   ask_beside_others const body{how, bytes, {u64{16} << seed % 8, 16384, 16384, 5 * 16384}, 1, 0};
   return ask_beside(pool, shapes[seed % 3], body) != nullptr && pool.is_quiet(1);
@@ -102,16 +102,16 @@ constexpr u64 all_kinds[] = {16, 24, 3072, 700, 16384};
 TEST(HallocPromise, ASlabThatNobodyElseTakesIsFound) {
   for (u64 const bytes : all_kinds)
     for_each_schedule(400, [&] {
-      for (way const how : ways) EXPECT_TRUE(finds_a_slab<careful_steps>(bytes, how));
+      for (way const how : ways) EXPECT_TRUE(finds_a_slab<no_faults>(bytes, how));
     });
 }
 
 /// One slab has no owner. Others ask for two slabs: they bring it back to TBuddy again and again,
 /// and all rows take it from there.
-template <class Steps>
+template <class Faults>
 bool finds_a_slab_on_its_way(u64 bytes, way how) {
   constexpr launch_shape shapes[] = {{4, 1}, {2, 2}, {1, 4}, {6, 1}};
-  halloc_pool<few<Steps>> const pool{3};
+  halloc_pool<few<Faults>> const pool{3};
   auto const seed = schedule_seed();
   auto const large = allocate(pool, {2, 1}, 16384);
   ask_beside_others const body{how, bytes, {32768, 65536, 32768, 32768}, 6, 0};
@@ -121,7 +121,7 @@ bool finds_a_slab_on_its_way(u64 bytes, way how) {
 TEST(HallocPromise, ASlabThatGoesToAndFroIsFound) {
   for (u64 const bytes : all_kinds)
     for_each_schedule(300, [&] {
-      for (way const how : ways) EXPECT_TRUE(finds_a_slab_on_its_way<careful_steps>(bytes, how));
+      for (way const how : ways) EXPECT_TRUE(finds_a_slab_on_its_way<no_faults>(bytes, how));
     });
 }
 
@@ -143,10 +143,10 @@ struct search_beside_a_move {
   }
 };
 
-template <class Steps>
+template <class Faults>
 bool finds_what_was_moved() {
   constexpr launch_shape shapes[] = {{4, 1}, {1, 4}, {2, 2}};
-  halloc_pool<few<Steps>> const pool{4};
+  halloc_pool<few<Faults>> const pool{4};
   device_buffer<void*> const got(4);
   auto const seed = schedule_seed();
   launch(shapes[seed % 3], search_beside_a_move{seed}, pool.allocator(), got.data());
@@ -156,30 +156,30 @@ bool finds_what_was_moved() {
 }
 
 TEST(HallocPromise, ASlabThatWasMovedBehindASearchIsFound) {
-  for_each_schedule(1000, [] { EXPECT_TRUE(finds_what_was_moved<careful_steps>()); });
+  for_each_schedule(1000, [] { EXPECT_TRUE(finds_what_was_moved<no_faults>()); });
 }
 
 /// Others take two chunks of the only slab and give them back, and so leave it empty and free now
 /// and then. Three of its five places for the largest block never have an owner.
-template <class Steps>
+template <class Faults>
 bool finds_a_place(launch_shape shape, way how) {
-  halloc_pool<few<Steps>> const pool{1};
+  halloc_pool<few<Faults>> const pool{1};
   return ask_beside(pool, shape, {how, 3072, {384, 384, 384, 384}, 1, 0}) != nullptr && pool.is_quiet(1);
 }
 
 TEST(HallocPromise, APlaceInASlabThatIsJustLeftEmptyIsFound) {
   for_each_schedule(600, [] {
     constexpr launch_shape shapes[] = {{3, 1}, {1, 3}};
-    for (way const how : ways) EXPECT_TRUE(finds_a_place<careful_steps>(shapes[schedule_seed() % 2], how));
+    for (way const how : ways) EXPECT_TRUE(finds_a_place<no_faults>(shapes[schedule_seed() % 2], how));
   });
 }
 
 /// There are four pairs of slabs. One block and the two that others take spoil three of them for a
 /// block of two slabs. Others also ask in vain for the whole pool.
-template <class Steps>
+template <class Faults>
 bool finds_a_pair(way how) {
   constexpr launch_shape shapes[] = {{3, 1}, {1, 3}};
-  halloc_pool<few<Steps>> const pool{8};
+  halloc_pool<few<Faults>> const pool{8};
   auto const seed = schedule_seed();
   auto const one = allocate(pool, {1, 1}, 16);
   constexpr u64 all = 8 * 16384;
@@ -189,14 +189,14 @@ bool finds_a_pair(way how) {
 
 TEST(HallocPromise, APairOfSlabsThatNobodyElseTakesIsFound) {
   for_each_schedule(600, [] {
-    for (way const how : ways) EXPECT_TRUE(finds_a_pair<careful_steps>(how));
+    for (way const how : ways) EXPECT_TRUE(finds_a_pair<no_faults>(how));
   });
 }
 
 /// A full heap refuses, then a block is freed, then the heap serves.
-template <class Steps>
+template <class Faults>
 bool serves_after_a_free(u64 bytes, u64 blocks_there) {
-  halloc_pool<few<Steps>> const pool{1};
+  halloc_pool<few<Faults>> const pool{1};
   auto blocks = allocate(pool, {static_cast<u32>(blocks_there / 16 + 1), 16}, bytes);
   std::erase(blocks, nullptr);
   bool as_said = blocks.size() == blocks_there;
@@ -210,9 +210,9 @@ bool serves_after_a_free(u64 bytes, u64 blocks_there) {
 
 TEST(HallocPromise, AFullHeapServesWhatIsFreed) {
   for_each_schedule(100, [] {
-    EXPECT_TRUE(serves_after_a_free<careful_steps>(3072, 5));
-    EXPECT_TRUE(serves_after_a_free<careful_steps>(48, 340));
-    EXPECT_TRUE(serves_after_a_free<careful_steps>(16384, 1));
+    EXPECT_TRUE(serves_after_a_free<no_faults>(3072, 5));
+    EXPECT_TRUE(serves_after_a_free<no_faults>(48, 340));
+    EXPECT_TRUE(serves_after_a_free<no_faults>(16384, 1));
   });
 }
 
@@ -241,10 +241,10 @@ struct search_beside_churn {
 };
 
 /// And no search looks at a slab more than twice.
-template <class Steps>
+template <class Faults>
 bool ends_beside_churn(launch_shape shape) {
   constexpr u32 slabs = 3, words = 32;
-  halloc_pool<few<Steps>> const pool{slabs};
+  halloc_pool<few<Faults>> const pool{slabs};
   auto full = allocate(pool, {97, 32}, 16);
   std::erase(full, nullptr);
   std::sort(full.begin(), full.end());
@@ -265,31 +265,31 @@ bool ends_beside_churn(launch_shape shape) {
 TEST(HallocPromise, ASearchEndsWhileOthersChurnOnAFullHeap) {
   for_each_schedule(300, [] {
     constexpr launch_shape shapes[] = {{8, 1}, {2, 4}, {1, 8}, {4, 2}};
-    EXPECT_TRUE(ends_beside_churn<careful_steps>(shapes[schedule_seed() % 4]));
+    EXPECT_TRUE(ends_beside_churn<no_faults>(shapes[schedule_seed() % 4]));
   });
 }
 
 #if !defined(__CUDACC__)
 
-/// Steps after which a twin that hangs is stopped.
+/// Faults after which a twin that hangs is stopped.
 constexpr u64 hung = 2'000'000;
 
-struct slow_search : careful_steps {
+struct slow_search : no_faults {
   static void linger_in_search() { pause_for(30); }
 };
-struct slow_free : careful_steps {
+struct slow_free : no_faults {
   static void linger_in_free() { pause_for(20); }
 };
 
-template <class Steps>
+template <class Faults>
 void expect_finds_everything() {
   for_each_schedule(300, [] {
-    EXPECT_TRUE(finds_what_was_moved<Steps>());
-    EXPECT_TRUE(finds_a_place<Steps>({3, 1}, way::search));
-    EXPECT_TRUE(finds_a_pair<Steps>(way::search));
-    EXPECT_TRUE(finds_a_slab<Steps>(700, way::search));
-    EXPECT_TRUE(finds_a_slab_on_its_way<Steps>(16, way::search));
-    EXPECT_TRUE(finds_a_slab_on_its_way<Steps>(16384, way::create));
+    EXPECT_TRUE(finds_what_was_moved<Faults>());
+    EXPECT_TRUE(finds_a_place<Faults>({3, 1}, way::search));
+    EXPECT_TRUE(finds_a_pair<Faults>(way::search));
+    EXPECT_TRUE(finds_a_slab<Faults>(700, way::search));
+    EXPECT_TRUE(finds_a_slab_on_its_way<Faults>(16, way::search));
+    EXPECT_TRUE(finds_a_slab_on_its_way<Faults>(16384, way::create));
   });
 }
 
@@ -297,7 +297,7 @@ TEST(HallocPromise, SlowSearchesFindAllOfThat) { expect_finds_everything<slow_se
 TEST(HallocPromise, SearchesFindAllOfThatBesideSlowFrees) { expect_finds_everything<slow_free>(); }
 
 // N1 left out: a slab is full if its count says so.
-struct believes_counts : careful_steps {
+struct believes_counts : no_faults {
   static constexpr bool decides_by_words = false;
 };
 TEST(HallocPromise, ATwinThatBelievesCountsIsCaught) {
@@ -310,7 +310,7 @@ TEST(HallocPromise, ATwinThatBelievesCountsIsCaught) {
 }
 
 // A locked slab is taken to be in use.
-struct passes_locked_slabs : careful_steps {
+struct passes_locked_slabs : no_faults {
   static constexpr bool waits_for_locked_slabs = false;
 };
 TEST(HallocPromise, ATwinThatPassesLockedSlabsIsCaught) {
@@ -332,7 +332,7 @@ TEST(HallocPromise, ATwinThatIgnoresMovesIsCaught) {
 }
 
 // The numbers of searches left out: any search that ever failed is believed.
-struct believes_old_searches : careful_steps {
+struct believes_old_searches : no_faults {
   static constexpr bool compares_numbers = false;
 };
 TEST(HallocPromise, ATwinThatBelievesOldSearchesIsCaught) {
@@ -341,7 +341,7 @@ TEST(HallocPromise, ATwinThatBelievesOldSearchesIsCaught) {
 }
 
 // A4 left out: a note holds for ever.
-struct believes_old_notes : careful_steps {
+struct believes_old_notes : no_faults {
   static constexpr bool compares_versions = false;
 };
 TEST(HallocPromise, ATwinThatBelievesOldNotesIsCaught) {
@@ -350,7 +350,7 @@ TEST(HallocPromise, ATwinThatBelievesOldNotesIsCaught) {
 }
 
 // A search begins again when it lost a race.
-struct begins_again : careful_steps {
+struct begins_again : no_faults {
   static constexpr bool goes_on = false;
 };
 TEST(HallocPromise, ATwinThatBeginsAgainIsCaught) {

@@ -9,28 +9,28 @@ namespace {
 
 #if !defined(__CUDACC__)
 
-using chunks::careful_steps;
+using chunks::no_faults;
 using chunks::slab_state;
 
 // A3 left out: a slab is locked for another life while it has blocks.
-struct locks_what_is_not_empty : careful_steps {
+struct locks_what_is_not_empty : no_faults {
   static bool may_lock(slab_state seen) { return seen.used() <= 8; }
 };
 
 // A8 left out: a lane that found a free slab in the set takes it, whether it is locked by then or
 // not.
-struct takes_free_slabs_unlocked : careful_steps {
+struct takes_free_slabs_unlocked : no_faults {
   static constexpr bool locks_free_slabs = false;
 };
 
 // A lane that once saw a row's head full replaces the head, though another head has been put in its
 // place.
-struct replaces_any_head : careful_steps {
+struct replaces_any_head : no_faults {
   static constexpr bool rechecks_head = false;
 };
 
 // Slow where other lanes need time to interfere.
-struct slow_steps : careful_steps {
+struct slow_steps : no_faults {
   static void linger_in_search() { wait(6); }
   static void linger_in_free() { wait(200); }
 
@@ -45,20 +45,20 @@ struct subtracts_first : slow_steps {
 };
 
 // Blocks are as long as they were asked for, whatever their joined bits say: here, one chunk.
-struct ignores_lengths : careful_steps {
+struct ignores_lengths : no_faults {
   static u32 chunks_at(u64, u32 starts) { return starts; }
 };
 
-template <class Steps>
-using twin = creation::halloc<few_slabs, Steps>;
+template <class Faults>
+using twin = creation::halloc<few_slabs, Faults>;
 
-/// Steps after which a lane that hangs is stopped.
+/// Faults after which a lane that hangs is stopped.
 constexpr u64 few_steps = 2'000'000;
 
 /// Blocks of all kinds in a few slabs, which change their kind all the time.
-template <class Steps>
+template <class Faults>
 bool survives_changes() {
-  halloc_pool<twin<Steps>> const pool{3};
+  halloc_pool<twin<Faults>> const pool{3};
   halloc_churn const body{.rounds = 10, .held_max = 2, .sizes = {.least = 16, .doublings = 7, .odd = true}, .seed = 1};
   auto const report = churned(pool, {2, 3}, body);
   return report.broken == 0 && report.served != 0 && pool.is_quiet(0);
@@ -72,9 +72,9 @@ struct replace_what_was_seen {
   }
 };
 
-template <class Steps>
+template <class Faults>
 bool replaces_a_head_once() {
-  halloc_pool<twin<Steps>> const pool{16};
+  halloc_pool<twin<Faults>> const pool{16};
   auto const blocks = allocate(pool, {1, 1}, 3072);
   auto const table = pool.allocator().table();
   u32 entry = 15;
@@ -96,9 +96,9 @@ struct free_or_ask {
   }
 };
 
-template <class Steps>
+template <class Faults>
 bool finds_what_was_freed() {
-  halloc_pool<twin<Steps>> const pool{1};
+  halloc_pool<twin<Faults>> const pool{1};
   auto const blocks = allocate(pool, {5, 1}, 3072);
   device_buffer<void*> const got(3);
   launch({3, 1}, free_or_ask{}, pool.allocator(), blocks[2], got.data());
@@ -109,10 +109,10 @@ bool finds_what_was_freed() {
 }
 
 TEST(HallocTwins, TheAllocatorItselfSurvives) {
-  for_each_schedule(300, [] { EXPECT_TRUE(survives_changes<careful_steps>()); });
-  for_each_schedule(300, [] { EXPECT_TRUE(finds_what_was_freed<careful_steps>()); });
+  for_each_schedule(300, [] { EXPECT_TRUE(survives_changes<no_faults>()); });
+  for_each_schedule(300, [] { EXPECT_TRUE(finds_what_was_freed<no_faults>()); });
   for_each_schedule(300, [] { EXPECT_TRUE(finds_what_was_freed<slow_steps>()); });
-  for_each_schedule(100, [] { EXPECT_TRUE(replaces_a_head_once<careful_steps>()); });
+  for_each_schedule(100, [] { EXPECT_TRUE(replaces_a_head_once<no_faults>()); });
 }
 
 TEST(HallocTwins, ASlabLockedWithBlocksInItIsNoticed) {

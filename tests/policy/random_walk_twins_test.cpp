@@ -107,7 +107,7 @@ TEST(RandomWalkTogether, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
 #if !defined(__CUDACC__)
 
 // A word is claimed by a store: what another lane claimed in between is lost.
-struct stores_words : careful_walk {
+struct stores_words : no_walk_faults {
   WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u64 wanted) {
     u64 const old = word.load(order::acquire);
     word.store(old | wanted, order::relaxed);
@@ -116,7 +116,7 @@ struct stores_words : careful_walk {
 };
 
 // K2 left out: the lock is open before the bits are there.
-struct unlocks_first : careful_walk {
+struct unlocks_first : no_walk_faults {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
     word.fetch_or(taken, order::relaxed);
@@ -125,17 +125,17 @@ struct unlocks_first : careful_walk {
 };
 
 // A refusal without a look at everything.
-struct gives_up : careful_walk {
+struct gives_up : no_walk_faults {
   static constexpr bool searches = false;
 };
 
 // A word that another lane has locked counts as full.
-struct counts_locked_as_full : careful_walk {
+struct counts_locked_as_full : no_walk_faults {
   static constexpr bool waits_for_locks = false;
 };
 
 // The outcome of any pass, however old, answers a search.
-struct shares_older_passes : careful_walk {
+struct shares_older_passes : no_walk_faults {
   template <class Pass>
   WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64, pass_size size = {}) {
     return pass.answers(0, size);

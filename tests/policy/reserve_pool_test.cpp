@@ -64,7 +64,7 @@ TEST(ExternalPool, StartsAnywhereAndTouchesNothingOutside) {
 }
 
 template <class Body>
-std::string refusal_of(Body body) {
+std::string unsupported_reason(Body body) {
   try {
     body();
   } catch (std::invalid_argument const& error) {
@@ -76,13 +76,13 @@ std::string refusal_of(Body body) {
 TEST(ExternalPool, SaysHowMuchItNeeds) {
   device_buffer<u8> const memory(4_MiB);
   using heap = heap_in<reserve_pool::external>;
-  auto const message = refusal_of([&] { heap{memory.data(), 1_MiB}; });
+  auto const message = unsupported_reason([&] { heap{memory.data(), 1_MiB}; });
   EXPECT_THAT(message, HasSubstr(std::to_string(1_MiB)));
   // The size that the message names is enough, from any start; a byte less may not be.
   auto const least = std::stoull(message.substr(message.rfind(' ') + 1));
   EXPECT_GE((heap{memory.data() + 1, least}.pool_bytes()), heap::minimum_bytes);
-  EXPECT_THAT(refusal_of([&] { heap{memory.data(), 0}; }), HasSubstr("0 bytes"));
-  EXPECT_THAT(refusal_of([&] { heap{nullptr, 0}; }), HasSubstr("0 bytes"));
+  EXPECT_THAT(unsupported_reason([&] { heap{memory.data(), 0}; }), HasSubstr("0 bytes"));
+  EXPECT_THAT(unsupported_reason([&] { heap{nullptr, 0}; }), HasSubstr("0 bytes"));
 }
 
 TEST(ExternalPool, HoldsTwoHeapsSideBySide) {

@@ -45,7 +45,7 @@ TEST(RwMallocDoubleFree, OfAnyUnitWhileLongBlocksComeAndGo) {
 #if !defined(__CUDACC__)
 
 // U1 turned around: the start mark is there before the end mark.
-struct marks_the_start_first : careful_runs {
+struct marks_the_start_first : no_run_faults {
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     u64 const before = first.fetch_or(start_bit, order::release);
     last.fetch_or(end_bit, order::relaxed);
@@ -54,7 +54,7 @@ struct marks_the_start_first : careful_runs {
 };
 
 // The start mark is set without release.
-struct marks_without_order : careful_runs {
+struct marks_without_order : no_run_faults {
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     last.fetch_or(end_bit, order::relaxed);
     return first.fetch_or(start_bit, order::relaxed);
@@ -62,16 +62,16 @@ struct marks_without_order : careful_runs {
 };
 
 // The start mark is read without acquire.
-struct receives_no_ends : careful_runs {
+struct receives_no_ends : no_run_faults {
   WARPHEAP_DEVICE static void receive_ends(atomic_ref<u64>) {}
 };
 
-template <class Steps>
+template <class Faults>
 std::optional<u64> caught_freeing_twice() {
   return find_failing_schedule(
       400,
       [] {
-        auto const heaps = units<rw_malloc<tiny_units, Steps>>;
+        auto const heaps = units<rw_malloc<tiny_units, Faults>>;
         return fault_after<frees_twice>(heaps(512), {{3, 8}, {16, 2000}}).empty() &&
                fault_after<warps_free_anything>(heaps(256), {{6, 3}, {600, 3000}, 20}).empty();
       },

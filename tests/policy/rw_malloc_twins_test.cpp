@@ -98,7 +98,7 @@ TEST(RwMalloc, RefusesNobodyAPlaceOfWhichNotesComeAndGo) {
 }
 
 // random_walk K2 left out: the lock is open before the bits are there.
-struct opens_first : careful_runs {
+struct opens_first : no_run_faults {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
     word.fetch_xor(taken, order::relaxed);
@@ -107,24 +107,24 @@ struct opens_first : careful_runs {
 };
 
 // Every word counts as ours: two lanes set the bits of one word.
-struct locks_nothing : careful_runs {
+struct locks_nothing : no_run_faults {
   WARPHEAP_DEVICE static walk_word try_lock(atomic_ref<u64> word) {
     return walk_word{word.fetch_or(walk_word::lock_bit, order::acquire) & ~walk_word::lock_bit};
   }
 };
 
 // A refusal without a look at everything.
-struct looks_nowhere : careful_runs {
+struct looks_nowhere : no_run_faults {
   static constexpr bool searches = false;
 };
 
 // A word that another lane has locked counts as full.
-struct skips_locked_words : careful_runs {
+struct skips_locked_words : no_run_faults {
   static constexpr bool waits_for_locks = false;
 };
 
 // The outcome of any pass, however old, answers a search.
-struct believes_older_passes : careful_runs {
+struct believes_older_passes : no_run_faults {
   template <class Pass>
   WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64, pass_size size = {}) {
     return pass.answers(0, size);
@@ -132,39 +132,39 @@ struct believes_older_passes : careful_runs {
 };
 
 // A group's note stays although units of it were freed.
-struct forgets_the_groups : careful_runs {
+struct forgets_the_groups : no_run_faults {
   WARPHEAP_DEVICE static void disturb(atomic_ref<u64>) {}
 };
 
 // What was seen of a group is noted although units were freed since.
-struct notes_too_late : careful_runs {
+struct notes_too_late : no_run_faults {
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64, u64 now) { group.store(now, order::relaxed); }
 };
 
 // Notes are read without acquiring the frees that came before them.
-struct reads_notes_carelessly : careful_runs {
+struct reads_notes_carelessly : no_run_faults {
   WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) { return group_word{group.load(order::relaxed)}; }
 };
 
 // A run that is visible only because the block before it is being freed is served from its
 // beginning.
-struct begins_anywhere : careful_runs {
+struct begins_anywhere : no_run_faults {
   static constexpr bool looks_for_ends = false;
 };
 
 // The end of a run is marked one unit too far.
-struct misplaces_the_end : careful_runs {
+struct misplaces_the_end : no_run_faults {
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units; }
 };
 
 // Parts of one run begin one unit early.
-struct overlaps_parts : careful_runs {
+struct overlaps_parts : no_run_faults {
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before - (before != 0); }
 };
 
-template <class Steps>
+template <class Faults>
 std::optional<u64> caught() {
-  return find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_units, Steps>>(); });
+  return find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_units, Faults>>(); });
 }
 
 TEST(RwMallocTwin, ThatOpensAWordBeforeItPublishesIsCaught) { EXPECT_TRUE(caught<opens_first>()); }

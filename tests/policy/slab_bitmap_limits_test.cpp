@@ -11,11 +11,11 @@ struct fill_and_empty {
   WARPHEAP_DEVICE void operator()(slab_allocator heap, u32 blocks, void** held, u32* off) const {
     for (u32 i = 0; i < blocks; ++i) {
       held[i] = heap.create(1024);
-      off[i] = heap.table().load(0).soft();
+      off[i] = heap.table().load(0).is_unlisted();
     }
     for (u32 i = 0; i < blocks; ++i) {
       heap.destroy(held[i]);
-      off[blocks + i] = heap.table().load(0).soft();
+      off[blocks + i] = heap.table().load(0).is_unlisted();
     }
   }
 };

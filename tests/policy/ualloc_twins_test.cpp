@@ -13,12 +13,12 @@ using layout = bins::layout<tight>;
 #if !defined(__CUDACC__)
 
 // Y2 left out: a bin is reclaimed although other lanes hold some of its units.
-struct takes_no_units : bins::careful_steps {
+struct takes_no_units : bins::no_faults {
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore, u32) { return true; }
 };
 
 // The barrier left out: a bin gets another use while readers stand on it.
-struct waits_for_no_reader : bins::careful_steps {
+struct waits_for_no_reader : bins::no_faults {
   template <class Reclaim>
   WARPHEAP_DEVICE static void retire(srcu const&, srcu_node& node, Reclaim reclaim) {
     reclaim(node);
@@ -37,7 +37,7 @@ struct mistaken_tails : layout {
 };
 
 // W1 left out where units that a search has missed reappear.
-struct tells_of_no_units : bins::careful_steps {
+struct tells_of_no_units : bins::no_faults {
   WARPHEAP_DEVICE static void tell_of_units(room_watch const&) {}
 };
 
@@ -219,7 +219,7 @@ TEST(UallocTwins, WhoLoweredTheCountFindsABit) {
 }
 
 #if !defined(__CUDACC__)
-/// Steps after which a lane that hangs is stopped.
+/// Faults after which a lane that hangs is stopped.
 constexpr u64 few_steps = 400'000;
 
 TEST(UallocTwins, ABinReclaimedWithoutItsUnitsIsNoticed) {

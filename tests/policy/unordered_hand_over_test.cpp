@@ -16,8 +16,8 @@ struct passing_report {
 
 /// The pointer of the next active lane above; the highest lane gets that of the lowest.
 WARPHEAP_DEVICE void* shuffle_up(void* pointer) {
-  u32 const company = simt::active_mask(), above = company & ~low_mask32(simt::lane_id() + 1);
-  return simt::shuffle(company, pointer, lowest_bit(above != 0 ? above : company));
+  u32 const active = simt::active_mask(), above = active & ~low_mask32(simt::lane_id() + 1);
+  return simt::shuffle(active, pointer, lowest_bit(above != 0 ? above : active));
 }
 
 /// Every lane asks, passes on what it got, asks what it was given, and frees it. The boxes, one for

@@ -46,11 +46,11 @@ struct take_one {
 /// A semaphore on which a lane that wants one unit waits together with the lanes that are active
 /// there.
 template <class Semaphore>
-struct with_company : Semaphore {
+struct by_converged_lanes : Semaphore {
   using Semaphore::Semaphore;
 
   WARPHEAP_DEVICE wait_result wait(u32 n, u32 batch) {
-    return n == 1 ? this->wait_with_company(batch) : Semaphore::wait(n, batch);
+    return n == 1 ? this->wait_converged(batch) : Semaphore::wait(n, batch);
   }
 };
 
@@ -83,7 +83,7 @@ void expect_no_batch_too_many() {
 
 TEST(BulkSemaphore, MakesAsManyBatchesAsNeededAndNoMore) {
   expect_no_batch_too_many<bulk_semaphore>();
-  expect_no_batch_too_many<with_company<bulk_semaphore>>();
+  expect_no_batch_too_many<by_converged_lanes<bulk_semaphore>>();
   expect_no_batch_too_many<by_additions<bulk_semaphore>>();
 }
 
@@ -100,7 +100,7 @@ bool shows_contents() {
 
 TEST(BulkSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<bulk_semaphore>()); });
-  for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<with_company<bulk_semaphore>>()); });
+  for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<by_converged_lanes<bulk_semaphore>>()); });
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<by_additions<bulk_semaphore>>()); });
 }
 
@@ -159,7 +159,7 @@ TEST(BulkSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
   for (u32 const supply : {0u, 1u, 5u, 1000u}) {
     for_each_schedule(100, [&] { EXPECT_TRUE(conserves_units<bulk_semaphore>(supply)) << supply << " batches"; });
     for_each_schedule(
-        100, [&] { EXPECT_TRUE(conserves_units<with_company<bulk_semaphore>>(supply)) << supply << " batches"; });
+        100, [&] { EXPECT_TRUE(conserves_units<by_converged_lanes<bulk_semaphore>>(supply)) << supply << " batches"; });
     for_each_schedule(
         100, [&] { EXPECT_TRUE(conserves_units<by_additions<bulk_semaphore>>(supply)) << supply << " batches"; });
   }
@@ -301,7 +301,7 @@ void expect_all_are_refused() {
 
 TEST(BulkSemaphore, AFailedBatchWakesEverySleeper) {
   expect_all_are_refused<bulk_semaphore>();
-  expect_all_are_refused<with_company<bulk_semaphore>>();
+  expect_all_are_refused<by_converged_lanes<bulk_semaphore>>();
   expect_all_are_refused<by_additions<bulk_semaphore>>();
 }
 
@@ -332,7 +332,7 @@ bool shares_all() {
 
 TEST(BulkSemaphore, NobodyIsRefusedAUnitThatNobodyHas) {
   for_each_schedule(200, [] { EXPECT_TRUE(shares_all<bulk_semaphore>()); });
-  for_each_schedule(400, [] { EXPECT_TRUE(shares_all<with_company<bulk_semaphore>>()); });
+  for_each_schedule(400, [] { EXPECT_TRUE(shares_all<by_converged_lanes<bulk_semaphore>>()); });
   for_each_schedule(400, [] { EXPECT_TRUE(shares_all<by_additions<bulk_semaphore>>()); });
 }
 
@@ -603,17 +603,17 @@ bool slips() {
   return find_failing_schedule(200, shows_contents<sloppy_semaphore<Slip>>).has_value();
 }
 
-TEST(BulkSemaphore, CompanyThatKeepsMoreThanThereWasIsCaught) { EXPECT_TRUE(slips<slip::keeps_what_is_beyond>()); }
+TEST(BulkSemaphore, LanesThatKeepMoreThanThereWasAreCaught) { EXPECT_TRUE(slips<slip::keeps_what_is_beyond>()); }
 
-TEST(BulkSemaphore, CompanyThatReservesNothingIsCaught) { EXPECT_TRUE(slips<slip::reserves_nothing>()); }
+TEST(BulkSemaphore, LanesThatReserveNothingAreCaught) { EXPECT_TRUE(slips<slip::reserves_nothing>()); }
 
 TEST(BulkSemaphore, AMakerThatStaysReservedIsCaught) { EXPECT_TRUE(slips<slip::forgets_that_it_sleeps>()); }
 
-TEST(BulkSemaphore, CompanyThatTakesWithoutAcquireIsCaught) { EXPECT_TRUE(slips<slip::relaxed_take>()); }
+TEST(BulkSemaphore, LanesThatTakeWithoutAcquireAreCaught) { EXPECT_TRUE(slips<slip::relaxed_take>()); }
 
-TEST(BulkSemaphore, CompanyWithoutABarrierIsCaught) { EXPECT_TRUE(slips<slip::no_barrier>()); }
+TEST(BulkSemaphore, ConvergedLanesWithoutABarrierAreCaught) { EXPECT_TRUE(slips<slip::no_barrier>()); }
 
-TEST(BulkSemaphore, CompanyThatMakesABatchTooManyIsCaught) {
+TEST(BulkSemaphore, LanesThatMakeABatchTooManyAreCaught) {
   auto const makes_few = [] {
     device_buffer<u64> word(1);
     device_buffer<u32> contents(1);
@@ -626,7 +626,7 @@ TEST(BulkSemaphore, CompanyThatMakesABatchTooManyIsCaught) {
   EXPECT_TRUE(find_failing_schedule(100, makes_few).has_value());
 }
 
-TEST(BulkSemaphore, SoundCompanyIsNot) { EXPECT_FALSE(slips<slip::none>()); }
+TEST(BulkSemaphore, SoundLanesAreNotCaught) { EXPECT_FALSE(slips<slip::none>()); }
 
 template <lapse Lapse>
 bool lapses() {

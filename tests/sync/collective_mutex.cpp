@@ -56,7 +56,7 @@ struct meet_inside {
     for (u32 round = 0; round < rounds; ++round) {
       auto& state = states[(simt::lane_id() + round) % mutexes];
       Mutex const mutex{state.word};
-      auto const group = mutex.lock_with_company();
+      auto const group = mutex.lock_converged();
       // The last member works, so that its writes must reach the next group though the first member
       // locked. Lanes of a group may be in different rounds: the leader's round names the group.
       u32 const name = broadcast(group, 1 + round + rounds * static_cast<u32>(global_thread_index()));
@@ -311,7 +311,7 @@ class broken_mutex {
  public:
   explicit broken_mutex(u32& word) : word_{word} {}
 
-  lane_group lock_with_company() const {
+  lane_group lock_converged() const {
     auto const group = group_of(simt::active_mask());
     if (group.leads) admit(group.size);
     if (Fault != fault::nobody_waits) simt::sync_warp(group.mask);

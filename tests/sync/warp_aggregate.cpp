@@ -154,9 +154,9 @@ struct unite_bits {
     return Bits{1} << lane * (sizeof(Bits) / 4) | Bits{lane % 3} << (8 * sizeof(Bits) - 2);
   }
   WARPHEAP_DEVICE void operator()(u32 keys, member* members, Bits* unions) const {
-    u32 const company = simt::active_mask(), key = simt::lane_id() * 5 % keys;
-    lane_group const group = group_by(company, key);
-    Bits const all = union_of_groups(company, group, bits_of(simt::lane_id()));
+    u32 const active = simt::active_mask(), key = simt::lane_id() * 5 % keys;
+    lane_group const group = group_by(active, key);
+    Bits const all = union_of_groups(active, group, bits_of(simt::lane_id()));
     members[global_thread_index()] = member_of(group, key);
     unions[global_thread_index()] = all;
   }

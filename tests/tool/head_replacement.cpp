@@ -128,8 +128,8 @@ class sharing_halloc : public creation::halloc<> {
  public:
   void* create(size_t bytes) const {
     void* const mine = creation::halloc<>::create(bytes);
-    u32 const company = simt::active_mask();
-    return simt::shuffle(company, mine, lowest_bit(company));
+    u32 const active = simt::active_mask();
+    return simt::shuffle(active, mine, lowest_bit(active));
   }
   static sharing_halloc place(void* memory, size_t bytes) {
     sharing_halloc made;

@@ -228,7 +228,7 @@ TEST(Scenarios, SemaphoreMeasuresEveryWaitByEveryNumberOfThreads) {
   asked.thread_blocks = {1, 32, 1024};  // the last one is larger than all there is
   auto const rows = make_host_backend()->bench_floor("semaphore", asked);
   ASSERT_THAT(rows, SizeIs(12));
-  constexpr std::array operations{"wait", "wait_with_company", "wait", "wait_for_some"};
+  constexpr std::array operations{"wait", "wait_converged", "wait", "wait_for_some"};
   for (size_t i = 0; i < rows.size(); ++i) {
     u64 const threads = asked.workers[i / 4];
     EXPECT_EQ(rows[i].fault, "");
@@ -373,7 +373,7 @@ struct lazy_group {
   template <class Work>
   static void do_work(bench::guarded_lines* lines) {
     collective_mutex const mutex{lines->mutex};
-    auto const group = mutex.lock_with_company();
+    auto const group = mutex.lock_converged();
     if (group.leads) Work::alone(lines);
     mutex.unlock(group.mask);
   }

@@ -1,7 +1,7 @@
 // A request of a scenario that must be done in a moment.
 #pragma once
 
-#include "bench/plain.hpp"
+#include "bench/request.hpp"
 
 namespace warpheap::tool {
 

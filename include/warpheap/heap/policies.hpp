@@ -42,7 +42,7 @@ concept hands_out_as_created = distribution_policy<P> && P::hands_out_as_created
 /// A filter for a distribution policy, which keeps the lanes of a mask that call with one heap.
 /// This one keeps all lanes.
 struct all_lanes {
-  WARPHEAP_DEVICE u32 operator()(u32 company) const { return company; }
+  WARPHEAP_DEVICE u32 operator()(u32 active) const { return active; }
 };
 
 /// Distribution policies that put parts, one or several, into created blocks, and know each part by
@@ -184,7 +184,7 @@ concept toolkit_goes_with_toolkit_limit =
 
 /// Neither policy says that it cannot work with the other.
 template <class One, class Other>
-concept one_goes_with_other = (
+concept mutually_compatible = (
                                   !requires { One::template goes_with<Other>; } ||
                                   requires { requires One::template goes_with<Other>; }) &&
                               (
@@ -198,9 +198,9 @@ concept policies_go_together =
     alignment_serves_distribution<Distribution, Alignment> && distribution_page_fits_creation<Creation, Distribution> &&
     creation_aligns_for_distribution<Creation, Distribution> && overflow_knows_creation_by_its_pool<Creation, Oom> &&
     overflow_finds_heaps_told_apart<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&
-    one_goes_with_other<Creation, Distribution> && one_goes_with_other<Creation, Oom> &&
-    one_goes_with_other<Creation, ReservePool> && one_goes_with_other<Creation, Alignment> &&
-    one_goes_with_other<Distribution, Oom> && one_goes_with_other<Distribution, Alignment> &&
-    one_goes_with_other<Oom, ReservePool>;
+    mutually_compatible<Creation, Distribution> && mutually_compatible<Creation, Oom> &&
+    mutually_compatible<Creation, ReservePool> && mutually_compatible<Creation, Alignment> &&
+    mutually_compatible<Distribution, Oom> && mutually_compatible<Distribution, Alignment> &&
+    mutually_compatible<Oom, ReservePool>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -65,13 +65,13 @@ inline constexpr u32 full_mask = 0xffff'ffffu;
 
 /// `value`, opaque to the compiler from here on. What is computed from it is computed where it is
 /// used, and not ahead of a loop and then kept in registers.
-WARPHEAP_HOST_DEVICE inline u32 afresh(u32 value) {
+WARPHEAP_HOST_DEVICE inline u32 opaque(u32 value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("" : "+r"(value));
 #endif
   return value;
 }
-WARPHEAP_HOST_DEVICE inline u64 afresh(u64 value) {
+WARPHEAP_HOST_DEVICE inline u64 opaque(u64 value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("" : "+l"(value));
 #endif

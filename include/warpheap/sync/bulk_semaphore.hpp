@@ -228,7 +228,7 @@ class bulk_semaphore {
 
   /// wait_each() with the lanes of the warp that are here with us for the same semaphore; they give
   /// the same `batch`.
-  WARPHEAP_DEVICE wait_result wait_with_company(u32 batch) {
+  WARPHEAP_DEVICE wait_result wait_converged(u32 batch) {
     return wait_each(simt::match_any(simt::active_mask(), reinterpret_cast<u64>(word_)), batch);
   }
 

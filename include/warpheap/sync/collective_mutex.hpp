@@ -17,7 +17,7 @@
 //   G3  what any member did inside happens before what any member of the next group does inside.
 //
 // Lanes that diverged form groups of those that are here (`simt::active_mask()`, split by mutex:
-// lock_with_company); a group never waits for a lane that is not in it. A lane that holds the mutex
+// lock_converged); a group never waits for a lane that is not in it. A lane that holds the mutex
 // enters no collective with a lane that may be waiting for it: a thread block that locks as a whole
 // must not have a member inside already.
 //
@@ -50,7 +50,7 @@ class collective_mutex {
 
   /// Locks with the lanes of the warp that are here with us for the same mutex. Returns our place
   /// among them, by which to share out the work.
-  WARPHEAP_DEVICE lane_group lock_with_company() const {
+  WARPHEAP_DEVICE lane_group lock_converged() const {
     auto const group = group_by(simt::active_mask(), name_);
     lock(group.mask);
     return group;

@@ -59,13 +59,13 @@ class shared_pass {
 
   WARPHEAP_HOST_DEVICE explicit shared_pass(u64* words) : words_{words} {}
 
-  /// Begins a pass and returns its number (P1). All lanes of `company` call, look, and hold the
+  /// Begins a pass and returns its number (P1). All lanes of `active` call, look, and hold the
   /// result.
-  WARPHEAP_DEVICE u64 begin(u32 company) const {
-    simt::sync_warp(company);  // what any of us knows to be free, all of us see
-    auto const group = group_of(company);
+  WARPHEAP_DEVICE u64 begin(u32 active) const {
+    simt::sync_warp(active);  // what any of us knows to be free, all of us see
+    auto const group = group_of(active);
     u64 const number = broadcast(group, group.leads ? draw() : u64{0});
-    simt::sync_warp(company);  // what the leader acquired, all have
+    simt::sync_warp(active);  // what the leader acquired, all have
     return number;
   }
 

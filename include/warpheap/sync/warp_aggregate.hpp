@@ -62,24 +62,24 @@ WARPHEAP_DEVICE T aggregated_fetch_add(u32 mask, T& counter) {
   return aggregated_fetch_add(group_by(mask, reinterpret_cast<u64>(&counter)), counter);
 }
 
-/// The union of the `bits` of each group in `company`, in the group's leader; what other lanes hold
+/// The union of the `bits` of each group in `active`, in the group's leader; what other lanes hold
 /// means nothing.
 ///
-/// company  lanes that call, all together, each with its group in it. They talk in one mask, in as
+/// active  lanes that call, all together, each with its group in it. They talk in one mask, in as
 ///          many turns as the largest group has lanes: collectives of many masks would be served
 ///          one after the other.
 template <class Bits>
-WARPHEAP_DEVICE Bits union_of_groups(u32 company, lane_group const& group, Bits bits) {
-  if (group.mask == company) {
-    if constexpr (sizeof(Bits) == sizeof(u32)) return simt::reduce_or(company, bits);
+WARPHEAP_DEVICE Bits union_of_groups(u32 active, lane_group const& group, Bits bits) {
+  if (group.mask == active) {
+    if constexpr (sizeof(Bits) == sizeof(u32)) return simt::reduce_or(active, bits);
     else
-      return Bits{simt::reduce_or(company, static_cast<u32>(bits >> 32))} << 32 |
-             simt::reduce_or(company, static_cast<u32>(bits));
+      return Bits{simt::reduce_or(active, static_cast<u32>(bits >> 32))} << 32 |
+             simt::reduce_or(active, static_cast<u32>(bits));
   }
   Bits all = bits;
   u32 rest = group.mask & (group.mask - 1);
-  while (simt::ballot(company, rest != 0)) {
-    Bits const other = simt::shuffle(company, bits, rest ? lowest_bit(rest) : simt::lane_id());
+  while (simt::ballot(active, rest != 0)) {
+    Bits const other = simt::shuffle(active, bits, rest ? lowest_bit(rest) : simt::lane_id());
     all |= other;
     rest &= rest - 1;
   }

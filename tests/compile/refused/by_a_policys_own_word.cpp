@@ -1,4 +1,4 @@
-// refused: one_goes_with_other, picky, trap
+// refused: mutually_compatible, picky, trap
 #include <warpheap/warpheap.hpp>
 
 using namespace warpheap;

@@ -141,7 +141,7 @@ struct pause_lets_others_go {
 
 /// One lane calls active_mask() all the time, and never pauses; the other pauses before it stops
 /// that.
-struct ask_for_company_until_stopped {
+struct ask_converged_until_stopped {
   WARPHEAP_DEVICE void operator()(u32* stop, u32* turns) const {
     if (simt::thread_index() == 1) {
       simt::pause(100);
@@ -152,11 +152,11 @@ struct ask_for_company_until_stopped {
   }
 };
 
-TEST(Schedule, AskingForCompanyWithoutPauseStarvesNobody) {
+TEST(Schedule, AskingForTheActiveMaskWithoutPauseStarvesNobody) {
   for (auto const mode : {host::execution_mode::parallel, host::execution_mode::deterministic}) {
     host::scoped_execution const use{{.mode = mode, .os_threads = 1}};
     device_buffer<u32> stop(1), turns(1);
-    launch({1, 2}, ask_for_company_until_stopped{}, stop.data(), turns.data());
+    launch({1, 2}, ask_converged_until_stopped{}, stop.data(), turns.data());
     synchronize();
     EXPECT_EQ(stop[0], 1u);
     EXPECT_LT(turns[0], 1'000'000u);

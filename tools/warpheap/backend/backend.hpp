@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../../../bench/plain.hpp"
+#include "../../../bench/request.hpp"
 
 namespace warpheap::tool {
 

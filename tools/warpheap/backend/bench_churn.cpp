@@ -18,8 +18,8 @@ std::vector<bench::result> run_policy_overhead(std::string const& allocator, ben
 }
 
 std::vector<bench::result> run_bounds(bench::request const& asked) {
-  bench::contender<default_allocator> const who{default_allocator::creation_type::name, true};
-  return bench::bounds(who, asked);
+  bench::contender<default_allocator> const subject{default_allocator::creation_type::name, true};
+  return bench::bounds(subject, asked);
 }
 
 std::vector<bench::result> run_placement(std::string const& allocator, bench::request const& asked) {

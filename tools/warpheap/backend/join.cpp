@@ -22,10 +22,10 @@ using walk_list =
                named_entry<small_pages<creation::walk_kind::collaborative>, "corw_256", "CoRW with the same pages">>;
 
 template <class Allocator>
-std::vector<bench::result> join_with(bench::contender<Allocator> const& who, join_settings const& settings) {
-  if (auto const why = bench::refusal_of(who, settings.page_bytes); !why.empty())
+std::vector<bench::result> join_with(bench::contender<Allocator> const& subject, join_settings const& settings) {
+  if (auto const why = bench::unsupported_reason(subject, settings.page_bytes); !why.empty())
     throw usage_error{"--page-bytes: " + why + ", and a page has " + std::to_string(settings.page_bytes)};
-  return join::job<join::heap_pages<Allocator>>{who.name, settings}.run();
+  return join::job<join::heap_pages<Allocator>>{subject.name, settings}.run();
 }
 
 }  // namespace

@@ -11,27 +11,27 @@ namespace {
 
 /// Throws usage_error if the allocator cannot serve frames of this size.
 template <class Allocator>
-void check_frame_size(bench::contender<Allocator> const& who, pic_settings const& settings) {
-  if (auto const why = bench::refusal_of(who, settings.frame_bytes); !why.empty())
+void check_frame_size(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+  if (auto const why = bench::unsupported_reason(subject, settings.frame_bytes); !why.empty())
     throw usage_error{"--frame-bytes: " + why + ", and a frame has " + std::to_string(settings.frame_bytes)};
 }
 
 template <class Allocator>
-pic_outcome simulate(bench::contender<Allocator> const& who, pic_settings const& settings) {
-  check_frame_size(who, settings);
-  return pic::simulation<Allocator>{who.name, settings}.run();
+pic_outcome simulate(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+  check_frame_size(subject, settings);
+  return pic::simulation<Allocator>{subject.name, settings}.run();
 }
 
 /// The particles that one species can have when it shares the memory with `species` - 1 others that
 /// have none. A heap that each species has for itself is a fixed part of the memory, needed or not.
 template <class Allocator>
-bench::result capacity_of(bench::contender<Allocator> const& who, pic_settings const& settings, u32 species) {
-  bench::result made{.scenario = "pic", .allocator = who.name, .operation = "capacity"};
+bench::result capacity_of(bench::contender<Allocator> const& subject, pic_settings const& settings, u32 species) {
+  bench::result made{.scenario = "pic", .allocator = subject.name, .operation = "capacity"};
   made.parameters = {{"species", species}, {"frame_bytes", settings.frame_bytes}, {"pool_bytes", settings.pool_bytes}};
   u64 const part = settings.pool_bytes / (pic::splits_the_pool<typename Allocator::creation_type> ? species : 1);
   basic_heap<Allocator> heap{part};
   bench::ledger<Allocator> frames{heap, bench::size_draw{settings.frame_bytes}, part,
-                                  bench::either(0, u64{1} << 16, u64{1} << 10)};
+                                  bench::default_for_backend(0, u64{1} << 16, u64{1} << 10)};
   auto const taken = frames.take_until_all_null();
   made.fault = frames.examine().fault();
   auto const freed = frames.give_back_every(1);
@@ -49,12 +49,12 @@ bench::result capacity_of(bench::contender<Allocator> const& who, pic_settings c
 }
 
 template <class Allocator>
-std::vector<bench::result> capacities(bench::contender<Allocator> const& who, pic_settings const& settings) {
-  check_frame_size(who, settings);
+std::vector<bench::result> capacities(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+  check_frame_size(subject, settings);
   std::vector<bench::result> made;
   for (u32 species = 1; species <= settings.species; ++species) {
-    settings.report("pic, " + who.name, species - 1, settings.species);
-    made.push_back(capacity_of(who, settings, species));
+    settings.report("pic, " + subject.name, species - 1, settings.species);
+    made.push_back(capacity_of(subject, settings, species));
   }
   return made;
 }

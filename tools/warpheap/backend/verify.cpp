@@ -21,7 +21,7 @@ template <class Allocator>
 verification fill_and_free(basic_heap<Allocator>& heap, std::string const& name, bench::size_range range,
                            bench::request const& asked) {
   bench::size_draw const draw{range.least, static_cast<u32>(range.most - range.least + 1), asked.seed};
-  u64 const most_threads = bench::either(asked.threads, u64{1} << 16, u64{1} << 10);
+  u64 const most_threads = bench::default_for_backend(asked.threads, u64{1} << 16, u64{1} << 10);
   bench::ledger<Allocator> held{heap, draw, asked.pool_bytes, most_threads};
   verification made{.allocator = name, .least_bytes = range.least, .most_bytes = range.most};
   made.counts_slots = requires { heap.available_slots(range.least); };
@@ -50,7 +50,7 @@ verification fill_and_free(basic_heap<Allocator>& heap, std::string const& name,
 }
 
 template <class Allocator>
-std::vector<verification> verify(bench::contender<Allocator> const& who, bench::request const& asked) {
+std::vector<verification> verify(bench::contender<Allocator> const& subject, bench::request const& asked) {
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<verification> made;
   std::vector<bench::size_range> ranges;
@@ -58,13 +58,13 @@ std::vector<verification> verify(bench::contender<Allocator> const& who, bench::
   ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
   u64 done = 0;
   for (auto const& range : ranges) {
-    if (auto const why = bench::refusal_of(who, range.most); !why.empty()) {
-      made.push_back({.allocator = who.name, .least_bytes = range.least, .most_bytes = range.most, .skipped = why});
+    if (auto const why = bench::unsupported_reason(subject, range.most); !why.empty()) {
+      made.push_back({.allocator = subject.name, .least_bytes = range.least, .most_bytes = range.most, .skipped = why});
       continue;
     }
     for (u32 round = 0; round < asked.repeat; ++round) {
-      if (!asked.proceed("verify, " + who.name, done++, ranges.size() * asked.repeat)) return made;
-      made.push_back(fill_and_free(heap, who.name, range, asked));
+      if (!asked.proceed("verify, " + subject.name, done++, ranges.size() * asked.repeat)) return made;
+      made.push_back(fill_and_free(heap, subject.name, range, asked));
       if (!made.back().verified()) return made;
     }
   }

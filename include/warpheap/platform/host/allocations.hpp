@@ -31,10 +31,10 @@ class allocation_registry {
     std::lock_guard const lock{mutex_};
     for (auto const& each : live_) {
       if (address - each.begin < each.bytes) {
-        return sentence({"buffer ", each.number, " + ", hexadecimal(address - each.begin)});
+        return format_message({"buffer ", each.number, " + ", hexadecimal(address - each.begin)});
       }
     }
-    return sentence({"address ", hexadecimal(address)});
+    return format_message({"address ", hexadecimal(address)});
   }
 
  private:

@@ -16,19 +16,20 @@ namespace warpheap::host::detail {
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, u32 mask) {
   u32 const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
   auto const complaint = !(mask >> self.id & 1) ? std::string{"a mask that lacks its own lane"}
-                         : missing ? sentence({"lanes ", lanes_of(missing), ", which its warp does not have"})
-                                   : sentence({"lanes ", lanes_of(gone), ", which have returned"});
-  return sentence({name_of(self), " calls ", name_of(kind), " with ", complaint, ": mask ", lanes_of(mask)});
+                         : missing ? format_message({"lanes ", lanes_of(missing), ", which its warp does not have"})
+                                   : format_message({"lanes ", lanes_of(gone), ", which have returned"});
+  return format_message({name_of(self), " calls ", name_of(kind), " with ", complaint, ": mask ", lanes_of(mask)});
 }
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_source(lane const& reader, u32 mask) {
   u32 const source = reader.source;
-  return sentence({name_of(reader), " shuffles from lane ", source, ", which is not in the mask ", lanes_of(mask)});
+  return format_message(
+      {name_of(reader), " shuffles from lane ", source, ", which is not in the mask ", lanes_of(mask)});
 }
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_lone_barrier(lane const& self, u32 returned) {
-  return sentence({"divergent sync_block: ", name_of(self), " waits there after ", returned,
-                   " threads of its thread block have returned"});
+  return format_message({"divergent sync_block: ", name_of(self), " waits there after ", returned,
+                         " threads of its thread block have returned"});
 }
 
 WARPHEAP_NO_TSAN inline rendezvous& slot_for(warp& group, operation kind, u32 mask, void const* site) {

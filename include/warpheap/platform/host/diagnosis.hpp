@@ -6,8 +6,8 @@
 
 #include "../errors.hpp"
 #include "execution.hpp"
+#include "format_message.hpp"
 #include "lane.hpp"
-#include "sentence.hpp"
 
 namespace warpheap::host {
 
@@ -58,7 +58,7 @@ constexpr char const* name_of(mask_policy policy) {
 inline std::string hexadecimal(u64 value, u32 least_digits = 1) {
   std::string text;
   for (; value || text.size() < least_digits; value >>= 4) text.insert(text.begin(), "0123456789abcdef"[value & 15]);
-  return sentence({"0x", text});
+  return format_message({"0x", text});
 }
 
 /// Lanes of a mask as ranges: {0-3,7}.
@@ -68,8 +68,8 @@ inline std::string lanes_of(u32 mask) {
     if (!(mask >> first & 1)) continue;
     u32 last = first;
     while (last + 1 < warp_lanes && mask >> (last + 1) & 1) ++last;
-    text += sentence({text.size() > 1 ? "," : "", first});
-    if (last > first) text += sentence({last > first + 1 ? "-" : ",", last});
+    text += format_message({text.size() > 1 ? "," : "", first});
+    if (last > first) text += format_message({last > first + 1 ? "-" : ",", last});
     first = last;
   }
   return text + "}";

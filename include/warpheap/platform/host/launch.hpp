@@ -29,7 +29,8 @@ stream_work kernel_work(launch_shape shape, Closure const& closure) {
 inline void check_launch(launch_shape shape) {
   if (worker_of_thread) throw backend_error{"launch called inside a kernel: it is for host code"};
   if (shape.threads == 0 || shape.threads > 1024) {
-    throw backend_error{sentence({"launch of thread blocks of ", shape.threads, " threads: 1 to 1024 are possible"})};
+    throw backend_error{
+        format_message({"launch of thread blocks of ", shape.threads, " threads: 1 to 1024 are possible"})};
   }
 }
 
@@ -50,7 +51,7 @@ void launch(stream_view on, launch_shape shape, Functor functor, Arguments... ar
   }
   detail::stream_queue now;
   now.pending.push_back(std::move(work));
-  detail::machine::instance().run({&now});
+  detail::simulated_device::instance().run({&now});
 }
 
 template <class Functor, class... Arguments>

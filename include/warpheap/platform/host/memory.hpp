@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "allocations.hpp"
-#include "machine.hpp"
+#include "simulated_device.hpp"
 
 namespace warpheap::host {
 
@@ -16,16 +16,16 @@ using stream_view = detail::stream_queue*;
 
 /// Runs all work of all streams, because other streams may hold work that runs concurrently with
 /// that of `on`. Throws what ended the run.
-inline void synchronize(stream_view) { detail::machine::instance().run_streams(); }
+inline void synchronize(stream_view) { detail::simulated_device::instance().run_streams(); }
 
 /// Runs all work of all streams; throws what ended the run.
-inline void synchronize() { detail::machine::instance().run_streams(); }
+inline void synchronize() { detail::simulated_device::instance().run_streams(); }
 
 /// An owned stream. What is launched on it runs when a host thread synchronizes: in order within
 /// the stream, concurrently with the work of other streams.
 class stream {
  public:
-  stream() : queue_{new detail::stream_queue} { detail::machine::instance().add(*queue_); }
+  stream() : queue_{new detail::stream_queue} { detail::simulated_device::instance().add(*queue_); }
   stream(stream&& other) noexcept : queue_{std::exchange(other.queue_, nullptr)} {}
   stream& operator=(stream&& other) noexcept {
     std::swap(queue_, other.queue_);
@@ -38,7 +38,7 @@ class stream {
       if (!queue_->pending.empty()) synchronize(queue_);
     } catch (std::exception const&) {
     }
-    detail::machine::instance().remove(*queue_);
+    detail::simulated_device::instance().remove(*queue_);
     delete queue_;
   }
 
@@ -51,7 +51,7 @@ class stream {
 /// Raw memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for.
 inline void* allocate_bytes(size_t bytes) {
   void* const memory = ::operator new (bytes, std::align_val_t{256}, std::nothrow);
-  if (!memory) throw out_of_memory{detail::sentence({"allocating ", bytes, " bytes of host memory failed"})};
+  if (!memory) throw out_of_memory{detail::format_message({"allocating ", bytes, " bytes of host memory failed"})};
   detail::allocations().add(memory, bytes);
   return memory;
 }

@@ -21,41 +21,42 @@ inline std::string name_of(lane const& named) {
 }
 
 inline std::string describe(step_record const& step) {
-  auto const text =
-      sentence({"step ", step.step, ": thread block ", step.block, " thread ", step.thread, " ", name_of(step.what)});
+  auto const text = format_message(
+      {"step ", step.step, ": thread block ", step.block, " thread ", step.thread, " ", name_of(step.what)});
   if (step.what == operation::fence || step.what == operation::pause) return text;
-  if (step.what >= operation::ballot) return sentence({text, " mask ", hexadecimal(step.address, 8)});
+  if (step.what >= operation::ballot) return format_message({text, " mask ", hexadecimal(step.address, 8)});
   auto const place = describe_address(step.address), after = hexadecimal(step.after);
-  if (step.what == operation::load) return sentence({text, " ", place, " = ", after, step.stale ? " (stale)" : ""});
-  return sentence({text, " ", place, ": ", hexadecimal(step.before), " -> ", after});
+  if (step.what == operation::load)
+    return format_message({text, " ", place, " = ", after, step.stale ? " (stale)" : ""});
+  return format_message({text, " ", place, ": ", hexadecimal(step.before), " -> ", after});
 }
 
 inline std::string worker::explain(std::string const& fault) const {
-  auto text = sentence({fault, "\n  ", describe(how_), ", step ", statistics_.steps});
+  auto text = format_message({fault, "\n  ", describe(how_), ", step ", statistics_.steps});
   u64 shown = trace_count_ < how_.trace_steps ? trace_count_ : how_.trace_steps;
   for (; shown > 0; --shown) {
     step_record const step = trace_[(trace_count_ - shown) & trace_mask_];
-    text += sentence({"\n    ", describe(step)});
+    text += format_message({"\n    ", describe(step)});
   }
   return text;
 }
 
 /// On main_: ends the run.
 [[gnu::noinline]] inline void worker::give_up(std::initializer_list<part> fault) const {
-  throw schedule_error{explain(sentence(fault))};
+  throw schedule_error{explain(format_message(fault))};
 }
 
 /// Lanes of one warp that are parked in the same place.
 inline std::string describe_wait(warp const& group, u32 lanes) {
   auto const& first = group.lanes[__builtin_ctz(lanes)];
-  auto const text = sentence({"\n  thread block ", group.block->index, " warp ", group.index, " lanes ",
-                              lanes_of(lanes), " wait in ", name_of(first.waits_in)});
+  auto const text = format_message({"\n  thread block ", group.block->index, " warp ", group.index, " lanes ",
+                                    lanes_of(lanes), " wait in ", name_of(first.waits_in)});
   if (first.state != lane_state::at_collective) return text;
   u32 arrived = 0;
   for (u32 i = 0; i < group.open; ++i) {
     if (group.slots[i].mask == first.mask && group.slots[i].kind == first.waits_in) arrived = group.slots[i].arrived;
   }
-  return sentence({text, "(mask ", lanes_of(first.mask), ") for lanes ", lanes_of(first.mask & ~arrived)});
+  return format_message({text, "(mask ", lanes_of(first.mask), ") for lanes ", lanes_of(first.mask & ~arrived)});
 }
 
 inline bool same_wait(lane const& left, lane const& right) {
@@ -85,11 +86,11 @@ inline std::string worker::deadlock_report() const {
       }
     }
   }
-  if (lines > 32) waits += sentence({"\n  and ", lines - 32, " more groups of lanes"});
+  if (lines > 32) waits += format_message({"\n  and ", lines - 32, " more groups of lanes"});
   std::string text =
       at_barrier && elsewhere ? "deadlock, with a divergent sync_block: no lane can run" : "deadlock: no lane can run";
   if (u64 const waiting = work_->waiting_blocks()) {
-    text += sentence({"; ", waiting, " thread blocks have not started"});
+    text += format_message({"; ", waiting, " thread blocks have not started"});
   }
   return text + waits;
 }

@@ -72,7 +72,7 @@ struct simt {
  private:
   WARPHEAP_NO_TSAN static std::string describe_trap(char const* reason) {
     u32 const block = block_index(), thread = thread_index();
-    return detail::sentence({reason, " (thread block ", block, ", thread ", thread, ")"});
+    return detail::format_message({reason, " (thread block ", block, ", thread ", thread, ")"});
   }
 
   static u64 processor_clock() {

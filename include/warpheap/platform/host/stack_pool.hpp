@@ -13,8 +13,8 @@
 #include <string>
 
 #include "../errors.hpp"
+#include "format_message.hpp"
 #include "sanitizer.hpp"
-#include "sentence.hpp"
 
 namespace warpheap::host::detail {
 
@@ -118,8 +118,8 @@ class stack_pool {
     void* const memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-      throw out_of_memory{sentence({"mapping ", bytes, " bytes for stacks of lanes failed; this thread has ",
-                                    chunk_count_ * chunk_stacks, " stacks"})};
+      throw out_of_memory{format_message({"mapping ", bytes, " bytes for stacks of lanes failed; this thread has ",
+                                          chunk_count_ * chunk_stacks, " stacks"})};
     }
     madvise(memory, bytes, MADV_NOHUGEPAGE);  // a lane touches a page or two of its 16
     auto* const made = new chunk{memory, bytes, guarded, chunks_, {}};
@@ -160,8 +160,8 @@ class stack_pool {
     if (stack.tsan_fiber) return;
     if (tsan_fibers_.fetch_add(1, std::memory_order_relaxed) >= tsan_fiber_limit) {
       tsan_fibers_.fetch_sub(1, std::memory_order_relaxed);
-      throw backend_error{sentence({"ThreadSanitizer allows ", tsan_fiber_limit,
-                                    " resident lanes; run fewer, or lower sm_count and blocks_per_sm"})};
+      throw backend_error{format_message({"ThreadSanitizer allows ", tsan_fiber_limit,
+                                          " resident lanes; run fewer, or lower sm_count and blocks_per_sm"})};
     }
     stack.tsan_fiber = __tsan_create_fiber(0);
 #endif

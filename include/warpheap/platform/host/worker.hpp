@@ -163,7 +163,9 @@ inline constinit thread_local worker* worker_of_thread = nullptr;
   return worker_of_thread->running();
 }
 
-inline std::string describe_step_cap(u64 cap) { return sentence({"step cap: the run has taken ", cap, " steps"}); }
+inline std::string describe_step_cap(u64 cap) {
+  return format_message({"step cap: the run has taken ", cap, " steps"});
+}
 
 /// Gives lanes parked in active_mask() their masks; active_mask.hpp.
 void release_active_masks(worker& here, warp& group);

@@ -26,9 +26,9 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
-template <halloc_config Config = halloc_config{}, class Steps = chunks::careful_steps>
+template <halloc_config Config = halloc_config{}, class Faults = chunks::no_faults>
 class halloc {
-  using table_type = chunks::slab_table<checked_halloc_config<Config>::value, Steps>;
+  using table_type = chunks::slab_table<checked_halloc_config<Config>::value, Faults>;
   using service_type = chunks::block_service<table_type>;
   using release_type = chunks::block_release<table_type>;
   using large_search_type = chunks::large_search<table_type>;
@@ -89,7 +89,7 @@ class halloc {
       role = count_misuse(table_, memory, role);
       if (role == counted) return;
       // The second round is rare: the compiler is to keep nothing in registers for it.
-      memory = reinterpret_cast<void*>(afresh(reinterpret_cast<u64>(memory)));
+      memory = reinterpret_cast<void*>(opaque(reinterpret_cast<u64>(memory)));
     }
   }
 
@@ -185,8 +185,8 @@ class halloc {
   WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.metadata()) + what; }
 
   WARPHEAP_DEVICE void* create_size(u32 size) const {
-    u32 const company = simt::active_mask();
-    return service_type{table_}.serve(company, group_by(company, key_of(size)), size);
+    u32 const active = simt::active_mask();
+    return service_type{table_}.serve(active, group_by(active, key_of(size)), size);
   }
 
   WARPHEAP_DEVICE static void* refuse(table_type const& table) {

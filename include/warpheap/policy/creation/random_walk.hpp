@@ -27,15 +27,15 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap.
-/// `Steps` has the operations that change words; tests replace it.
-template <random_walk_config Config = random_walk_config{}, class Steps = careful_walk>
+/// `Faults` has the operations that change words; tests replace it.
+template <random_walk_config Config = random_walk_config{}, class Faults = no_walk_faults>
 class random_walk {
   static_assert(
       is_sound(Config),
       "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, or 64 unless collaborative");
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
   using pages_type = walk_pages<Config>;
-  using search_type = walk_search<Config, Steps>;
+  using search_type = walk_search<Config, Faults>;
 
  public:
   static constexpr char const* name = name_of(Config.kind);
@@ -58,7 +58,7 @@ class random_walk {
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > page_bytes) return refuse();
-    if constexpr (shares || Config.counts_steps) return serve(company(simt::active_mask()));
+    if constexpr (shares || Config.counts_steps) return serve(lanes_with_this_heap(simt::active_mask()));
     else return serve(0);
   }
 
@@ -72,7 +72,7 @@ class random_walk {
     bool const fits = bytes != 0 && bytes <= page_bytes;
     u32 const together = simt::ballot(mask, fits);
     if (!fits) return create(bytes);
-    if constexpr (shares || Config.counts_steps) return serve(company(together));
+    if constexpr (shares || Config.counts_steps) return serve(lanes_with_this_heap(together));
     else return serve(0);
   }
 
@@ -87,7 +87,7 @@ class random_walk {
     u32 const page = pages_.number_of(memory);
     if (page == pages_type::none) return pages_.count(walk_count::foreign_frees);
     auto const bit = pages_type::bit_of(page);
-    walk_word const old = Steps::give_back(pages_.word(page / pages_type::word_pages), bit);
+    walk_word const old = Faults::give_back(pages_.word(page / pages_type::word_pages), bit);
     if (old.free(bit)) pages_.count(walk_count::double_frees);
   }
 
@@ -143,7 +143,7 @@ class random_walk {
     snapshot().for_each_live(visit);
   }
 
-  /// Steps of all calls since the last forget_steps(), of a quiet heap. Only walks count
+  /// Faults of all calls since the last forget_steps(), of a quiet heap. Only walks count
   /// collisions.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(pages_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(pages_.steps(), on); }
@@ -163,7 +163,7 @@ class random_walk {
 #endif
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
-  WARPHEAP_DEVICE u32 company(u32 mask) const {
+  WARPHEAP_DEVICE u32 lanes_with_this_heap(u32 mask) const {
     return simt::match_any(mask, reinterpret_cast<u64>(pages_.metadata()));
   }
 
@@ -175,13 +175,13 @@ class random_walk {
   /// A page for the calling lane; nullptr if none is free. `together`: the lanes that call with it,
   /// used only if lanes share pages or steps are counted.
   WARPHEAP_DEVICE void* serve(u32 together) const {
-    page_walk<Config, Steps> walk{pages_};
+    page_walk<Config, Faults> walk{pages_};
     u32 page = search_type::none;
     if constexpr (shares) page = walk.together(together);
     else page = walk.alone();
     u32 steps = walk.steps();
     if (page == search_type::none) {
-      auto const found = search_type::run(pages_, company(simt::active_mask()), walk.somewhere());
+      auto const found = search_type::run(pages_, lanes_with_this_heap(simt::active_mask()), walk.somewhere());
       page = found.page;
       steps += found.steps;
     }

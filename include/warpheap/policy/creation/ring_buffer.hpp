@@ -65,7 +65,7 @@ class ring_buffer {
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > frame_bytes) return refuse();
-    return serve(company(simt::active_mask()));
+    return serve(lanes_with_this_heap(simt::active_mask()));
   }
 
   /// A frame at a multiple of `alignment`, a power of two; refused if frames are not aligned to it.
@@ -77,7 +77,7 @@ class ring_buffer {
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= frame_bytes;
     u32 const together = simt::ballot(mask, fits);
-    return fits ? serve(company(together)) : create(bytes);
+    return fits ? serve(lanes_with_this_heap(together)) : create(bytes);
   }
 
   /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; any other pointer to no
@@ -87,7 +87,7 @@ class ring_buffer {
     u32 const frame = frames_.number_of(memory);
     if (frame == frames_.none) return frames_.count(frame_count::foreign_frees);
     if (!frames_.disown(frame)) return frames_.count(frame_count::double_frees);
-    frames_.ring().push(company(simt::active_mask()), frame);
+    frames_.ring().push(lanes_with_this_heap(simt::active_mask()), frame);
   }
 
   /// frame_bytes if `memory` is an owned frame, else 0.
@@ -156,7 +156,7 @@ class ring_buffer {
 #endif
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
-  WARPHEAP_DEVICE lane_group company(u32 mask) const {
+  WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask) const {
     return group_by(mask, reinterpret_cast<u64>(frames_.metadata()));
   }
 

@@ -28,8 +28,8 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap.
-/// `Steps` has the operations of a lane; tests replace it.
-template <rw_malloc_config Config = rw_malloc_config{}, class Steps = careful_runs>
+/// `Faults` has the operations of a lane; tests replace it.
+template <rw_malloc_config Config = rw_malloc_config{}, class Faults = no_run_faults>
 class rw_malloc {
   static_assert(
       is_sound(Config),
@@ -37,8 +37,8 @@ class rw_malloc {
       "4, group_words a power of two up to 128");
   static constexpr size_t unit_bytes = Config.unit_bytes;
   using table_type = unit_table<Config>;
-  using walk_type = window_walk<Config, Steps>;
-  using search_type = run_search<Config, Steps>;
+  using walk_type = window_walk<Config, Faults>;
+  using search_type = run_search<Config, Faults>;
 
  public:
   static constexpr char const* name = "rw_malloc";
@@ -59,21 +59,21 @@ class rw_malloc {
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > table_.pool_bytes()) return refuse();
-    return serve(company(simt::active_mask()), table_.wish(units_for(bytes), 1));
+    return serve(lanes_with_this_heap(simt::active_mask()), table_.wish(units_for(bytes), 1));
   }
 
   /// As create(), at a multiple of `alignment`, a power of two.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > table_.pool_bytes()) return refuse();
-    return serve(company(simt::active_mask()), table_.wish(units_for(bytes), alignment));
+    return serve(lanes_with_this_heap(simt::active_mask()), table_.wish(units_for(bytes), alignment));
   }
 
   /// A block for each lane of `mask`, each with its own size. All of them call, with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= table_.pool_bytes();
     u32 const together = simt::ballot(mask, fits);
-    return fits ? serve(company(together), table_.wish(units_for(bytes), 1)) : create(bytes);
+    return fits ? serve(lanes_with_this_heap(together), table_.wish(units_for(bytes), 1)) : create(bytes);
   }
 
   /// Gives a block back. Any lane alone. nullptr does nothing; any other pointer to no live block
@@ -82,7 +82,7 @@ class rw_malloc {
     if (!memory) return;
     u64 const unit = table_.unit_at(memory);
     if (unit == table_type::none) return table_.count(unit_count::foreign_frees);
-    unit_run const run = table_.template disown<Steps>(unit);
+    unit_run const run = table_.template disown<Faults>(unit);
     if (run.units == 0) return table_.count(unit_count::double_frees);
     release_fence();  // for all give_back()
     u64 seen = 0;
@@ -97,11 +97,11 @@ class rw_malloc {
 
   /// Bytes of the live block that starts at `memory`; 0 if none does.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    return table_.template block_at<Steps>(memory).units * unit_bytes;
+    return table_.template block_at<Faults>(memory).units * unit_bytes;
   }
 
   /// Whether `memory` is a live block; and whether it lies in the pool.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.template block_at<Steps>(memory).units != 0; }
+  WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.template block_at<Faults>(memory).units != 0; }
   WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
 
   /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
@@ -149,8 +149,8 @@ class rw_malloc {
     snapshot().for_each_live(visit);
   }
 
-  /// Steps of all calls since the last forget_steps(), of a quiet heap: windows of walks, and looks
-  /// of searches.
+  /// Faults of all calls since the last forget_steps(), of a quiet heap: windows of walks, and
+  /// looks of searches.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(table_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }
 #endif
@@ -173,7 +173,7 @@ class rw_malloc {
   WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
-  WARPHEAP_DEVICE u32 company(u32 mask) const {
+  WARPHEAP_DEVICE u32 lanes_with_this_heap(u32 mask) const {
     return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
   }
 
@@ -186,7 +186,7 @@ class rw_malloc {
   WARPHEAP_DEVICE u64 give_back(unit_run run, u32 i) const {
     u32 const part = run.part(i);
     u64 const ours = part == full_mask ? ~table_type::others_bits : part;  // its extent too (U3)
-    return Steps::give_back(table_.word(run.first_word() + i), ours).word;
+    return Faults::give_back(table_.word(run.first_word() + i), ours).word;
   }
   static constexpr u32 words_at_once = 4;
 
@@ -197,7 +197,7 @@ class rw_malloc {
     release_fence();  // for all disturb()
     WARPHEAP_NO_UNROLL
     for (u64 group = run.first / table_type::group_units; group <= last; ++group)
-      Steps::disturb(table.group(group));  // G1
+      Faults::disturb(table.group(group));  // G1
   }
 
   /// The lane's block; nullptr if there is none. All lanes of `together` call, each with its wish.
@@ -207,7 +207,7 @@ class rw_malloc {
     u32 steps = walk.steps();
     bool const needs = unit == walk_type::none;
     // Searches may wait for marks (run_take), so all lanes set theirs before any of them searches.
-    if (!needs) unit = table_.template own<Steps>(unit, wish.units);
+    if (!needs) unit = table_.template own<Faults>(unit, wish.units);
     if (simt::ballot(together, needs) != 0) {
       auto const found = search_type::run(table_, together, wish, unit, walk.somewhere());
       unit = found.unit;
@@ -249,7 +249,7 @@ class rw_malloc {
     u64 const unit = walk.run({wanted, is_part || units == 0 ? 1 : units, is_part}, windows_as_one);
     u64 const first = simt::shuffle(together, unit, leader);
     if (!is_part) return unit;
-    return first != walk_type::none ? Steps::part_of(first, before) : first;
+    return first != walk_type::none ? Faults::part_of(first, before) : first;
   }
   static constexpr u32 windows_as_one = 2;
 

@@ -59,8 +59,8 @@ class scatter {
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > layout::page_bytes) return runs_type::create(table_, pages_for(bytes), 1);
-    u32 const units = units_for(bytes), company = simt::active_mask();
-    return serve(company, group_by(company, key_of(units, 0)), units);
+    u32 const units = units_for(bytes), active = simt::active_mask();
+    return serve(active, group_by(active, key_of(units, 0)), units);
   }
 
   /// A block of at least `bytes` bytes at a multiple of `alignment`, a power of two; else as
@@ -69,9 +69,9 @@ class scatter {
     if (alignment <= layout::unit_bytes || bytes == 0) return create(bytes);
     if (bytes > layout::page_bytes || alignment > layout::page_bytes)
       return runs_type::create(table_, pages_for(bytes), alignment);
-    u32 const company = simt::active_mask();
+    u32 const active = simt::active_mask();
     chunk_request const wish = request(units_for(bytes), static_cast<u32>(alignment) / layout::unit_bytes);
-    return serve_slowly(table_, company, simt::match_any(company, key_of(wish.units, wish.alignment)), wish, 0);
+    return serve_slowly(table_, active, simt::match_any(active, key_of(wish.units, wish.alignment)), wish, 0);
   }
 
   /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
@@ -186,9 +186,9 @@ class scatter {
   /// here: the page that the hash names has room. Where a page has fewer chunks than the group has
   /// lanes, several leaders go to one page each.
   ///
-  /// All lanes of `company` call together, each with its group in it. The groups share the
-  /// collectives of `company`: collectives of many masks would be served one after the other.
-  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 units) const {
+  /// All lanes of `active` call together, each with its group in it. The groups share the
+  /// collectives of `active`: collectives of many masks would be served one after the other.
+  WARPHEAP_DEVICE void* serve(u32 active, lane_group const& group, u32 units) const {
     u32 leader = group.leader, rank = group.rank, wanted = group.size, part = 0;
     chunk_request const wish = request(units);
     u32 const capacity = wish.capacity;
@@ -207,22 +207,21 @@ class scatter {
     }
     // The leader's acquire covers the others' blocks: what the old owners wrote happens before our
     // return.
-    simt::sync_warp(company);
-    got.page = simt::shuffle(company, got.page, leader);
-    got.layout = simt::shuffle(company, got.layout, leader);
-    got.bits = simt::shuffle(company, got.bits, leader);
+    simt::sync_warp(active);
+    got.page = simt::shuffle(active, got.page, leader);
+    got.layout = simt::shuffle(active, got.layout, leader);
+    got.bits = simt::shuffle(active, got.bits, leader);
     bool const served = rank < popcount(got.bits);
-    u32 const unserved = simt::ballot(company, !served);
+    u32 const unserved = simt::ballot(active, !served);
     if (!served) return serve_slowly(table_, unserved, group.mask & unserved, wish, got.page);
     return address(got, rank);
   }
 
   /// The rest of serve(), turn by turn: in each turn a leader takes chunks of one page and shares
-  /// them out. All lanes of `company` call, whole groups.
+  /// them out. All lanes of `active` call, whole groups.
   ///
   /// start   page near which each leader looks first
-  WARPHEAP_COLD static void* serve_slowly(table_type table, u32 company, u32 group_mask, chunk_request wish,
-                                          u32 start) {
+  WARPHEAP_COLD static void* serve_slowly(table_type table, u32 active, u32 group_mask, chunk_request wish, u32 start) {
     scatter self;
     self.table_ = table;
     void* mine = nullptr;
@@ -231,20 +230,20 @@ class scatter {
     for (;;) {
       lane_group const group = group_of(group_mask);
       chunk_set got{};
-      if (group.leads) got = search_type{table.afresh()}.probe(wish, wanted, named, start);
-      got.page = simt::shuffle(company, got.page, group.leader);
-      got.layout = simt::shuffle(company, got.layout, group.leader);
-      got.bits = simt::shuffle(company, got.bits, group.leader);
+      if (group.leads) got = search_type{table.opaque()}.probe(wish, wanted, named, start);
+      got.page = simt::shuffle(active, got.page, group.leader);
+      got.layout = simt::shuffle(active, got.layout, group.leader);
+      got.bits = simt::shuffle(active, got.bits, group.leader);
       if (got.bits != 0) {
         // wraps around for lanes that are served
         u32 const rank = group.rank - (group.size - wanted);
         if (rank < popcount(got.bits)) mine = self.address(got, rank);
         wanted -= popcount(got.bits);
       }
-      u32 const seekers = simt::ballot(company, got.bits == 0);
+      u32 const seekers = simt::ballot(active, got.bits == 0);
       if (got.bits == 0) {
         bool certain = false;
-        named = search_type{table.afresh()}.sweep(lanes_with_same(seekers, table), group.leader, wish, named, certain);
+        named = search_type{table.opaque()}.sweep(lanes_with_same(seekers, table), group.leader, wish, named, certain);
         if (certain) {
           if (group.leads) table.add_count(count::failures, wanted);
           wanted = 0;
@@ -252,9 +251,9 @@ class scatter {
       }
       // The leader's acquire covers the others' blocks: what the old owners wrote happens before
       // our return.
-      simt::sync_warp(company);
+      simt::sync_warp(active);
       // Whole groups leave, since the other groups may wait for long.
-      company = simt::ballot(company, wanted != 0);
+      active = simt::ballot(active, wanted != 0);
       if (wanted == 0) return mine;
     }
   }
@@ -321,21 +320,21 @@ class scatter {
   /// Frees chunks, those of the lanes here that lie in one segment by one operation. False if the
   /// lane's chunk was not owned, as far as we saw.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
-    u32 const company = simt::active_mask();
+    u32 const active = simt::active_mask();
     // A lane that sees chunks of another size in the page, since a block was freed twice, is in
     // another group.
     u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
     u32 const slot = at.page * (layout::fields ? layout::fields : 1) + segment;
-    lane_group const group = group_by(company, key_of(units, slot));
-    u32 const mine = 1u << at.index % layout::segment_chunks, bits = union_of_groups(company, group, mine);
+    lane_group const group = group_by(active, key_of(units, slot));
+    u32 const mine = 1u << at.index % layout::segment_chunks, bits = union_of_groups(active, group, mine);
     // This puts the other lanes' last writes to their blocks before the leader's release.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     u32 cleared = group.leads ? table_.give_back(chunks_of(at, bits), at.seen) : 0;
-    cleared = simt::shuffle(company, cleared, group.leader);
+    cleared = simt::shuffle(active, cleared, group.leader);
     if (popcount(cleared) != group.size) count_twins(group, cleared, mine);
     // No lane returns before the blocks are back: it must be served if it asks next, even if the
     // heap is full but for them.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     return (cleared & mine) != 0;
   }
 

@@ -164,8 +164,8 @@ class slab_bitmap {
   }
 
   WARPHEAP_DEVICE void* create_class(u32 size_class) const {
-    u32 const company = simt::active_mask();
-    return serve(company, group_by(company, group_key(size_class)), size_class);
+    u32 const active = simt::active_mask();
+    return serve(active, group_by(active, group_key(size_class)), size_class);
   }
 
   struct quick_result {
@@ -176,19 +176,19 @@ class slab_bitmap {
     static constexpr u32 scattered = 1u << 31;
   };
 
-  /// Blocks for the groups of `company`. All its lanes call: collectives of many masks would run
+  /// Blocks for the groups of `active`. All its lanes call: collectives of many masks would run
   /// one after the other. Rare cases are left out: 100 instructions take 32,768 warps 3 us.
-  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size_class) const {
+  WARPHEAP_DEVICE void* serve(u32 active, lane_group const& group, u32 size_class) const {
     quick_result got{};
     if (group.leads) got = serve_quickly(size_class, group.size);
     // The leader's acquire is every lane's: the old owners' writes happen before our return.
-    simt::sync_warp(company);
-    u32 const where = simt::shuffle(company, got.where, group.leader);
-    u32 const first = simt::shuffle(company, got.first, group.leader);
+    simt::sync_warp(active);
+    u32 const where = simt::shuffle(active, got.where, group.leader);
+    u32 const first = simt::shuffle(active, got.first, group.leader);
     u32 rank = group.rank;
-    if (simt::ballot(company, where == 0 || (where & quick_result::scattered)) != 0) {
-      u64 const bits = simt::shuffle(company, got.bits, group.leader);
-      u32 const unserved = simt::ballot(company, where == 0);
+    if (simt::ballot(active, where == 0 || (where & quick_result::scattered)) != 0) {
+      u64 const bits = simt::shuffle(active, got.bits, group.leader);
+      u32 const unserved = simt::ballot(active, where == 0);
       if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.first, got.rest, got.bits);
       rank = nth_bit(bits, rank);
     }
@@ -228,14 +228,14 @@ class slab_bitmap {
     return {hinted | quick_result::scattered, word, ours, {}};
   }
 
-  WARPHEAP_DEVICE slab_bitmap afresh() const {
+  WARPHEAP_DEVICE slab_bitmap opaque() const {
     slab_bitmap same;
-    same.table_ = table_.afresh();
+    same.table_ = table_.opaque();
     return same;
   }
 
   /// The rest of serve(). All lanes of whole groups call; the last three are each leader's.
-  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 company, u32 group_mask, u32 size_class, u32 row,
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 row,
                                           slab_reservation reserved, u64 claimed) {
     slab_bitmap self;
     self.table_ = table;
@@ -246,61 +246,61 @@ class slab_bitmap {
       WARPHEAP_NO_UNROLL
       while (claimed == 0 && (reserved.blocks() != 0 || !walk.has_ended())) {
         if (reserved.blocks() == 0 || walk.is_moving()) {
-          slab_reservation const taken = walk.next(table.afresh(), warpheap::afresh(size_class), popcount(group_mask));
+          slab_reservation const taken = walk.next(table.opaque(), warpheap::opaque(size_class), popcount(group_mask));
           if (taken.blocks() != 0) reserved = taken;
         }
         if (reserved.blocks() != 0 && !walk.is_moving())
-          claimed = self.afresh().claim(reserved, warpheap::afresh(size_class));
+          claimed = self.opaque().claim(reserved, warpheap::opaque(size_class));
       }
       walk.begin_again();
-      shared_claim const mine = self.share(company, group_mask, size_class, claimed, reserved);
-      u32 const seekers = simt::ballot(company, mine.is_none);
+      shared_claim const mine = self.share(active, group_mask, size_class, claimed, reserved);
+      u32 const seekers = simt::ballot(active, mine.is_none);
       if (mine.is_none) return search(table, seekers, group_mask, size_class);
-      company = simt::ballot(company & ~seekers, mine.block == nullptr);
+      active = simt::ballot(active & ~seekers, mine.block == nullptr);
       if (mine.block != nullptr) return mine.block;
-      group_mask &= company;
+      group_mask &= active;
     }
   }
 
-  /// The answer for groups whose walks have ended. All lanes of `company` call, whole groups.
-  WARPHEAP_COLD static void* search(slab_table table, u32 company, u32 group_mask, u32 size_class) {
+  /// The answer for groups whose walks have ended. All lanes of `active` call, whole groups.
+  WARPHEAP_COLD static void* search(slab_table table, u32 active, u32 group_mask, u32 size_class) {
     slab_bitmap self;
     self.table_ = table;
     u32 const random = scale_below(slab_table::random_bits(), table.geometry().slabs());
-    slab_search search{simt::shuffle(company, random, group_of(group_mask).leader), group_of(group_mask).rank};
+    slab_search search{simt::shuffle(active, random, group_of(group_mask).leader), group_of(group_mask).rank};
     slab_reservation reserved;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      lane_group const group = group_of(warpheap::afresh(group_mask));
-      u32 const mine = search.look(table.afresh(), warpheap::afresh(size_class), group.rank, group.size);
-      u32 const finders = simt::ballot(company, mine != slab_search::none) & group.mask;
-      u32 const by_count = simt::ballot(company, mine != slab_search::none && search.is_hasty()) & group.mask;
+      lane_group const group = group_of(warpheap::opaque(group_mask));
+      u32 const mine = search.look(table.opaque(), warpheap::opaque(size_class), group.rank, group.size);
+      u32 const finders = simt::ballot(active, mine != slab_search::none) & group.mask;
+      u32 const by_count = simt::ballot(active, mine != slab_search::none && search.is_hasty()) & group.mask;
       u32 const finder = lowest_bit(by_count != 0 ? by_count : finders != 0 ? finders : group.mask);
-      u32 const slab = simt::shuffle(company, mine, finder);
+      u32 const slab = simt::shuffle(active, mine, finder);
       bool passes = by_count != 0;
       u64 claimed = 0;
       if (group.leads) {
         if (reserved.blocks() == 0 && finders != 0) {
-          reserved = search.take(table.afresh(), warpheap::afresh(size_class), group.size, slab);
+          reserved = search.take(table.opaque(), warpheap::opaque(size_class), group.size, slab);
           passes = passes || reserved.blocks() != 0;
         }
-        if (reserved.blocks() != 0) claimed = self.afresh().claim(reserved, warpheap::afresh(size_class));
+        if (reserved.blocks() != 0) claimed = self.opaque().claim(reserved, warpheap::opaque(size_class));
       }
-      u32 const passing = simt::ballot(company, passes), served = simt::ballot(company, claimed != 0);
+      u32 const passing = simt::ballot(active, passes), served = simt::ballot(active, claimed != 0);
       void* block = nullptr;
-      if (served != 0) block = self.share(company, group_mask, size_class, claimed, reserved).block;
+      if (served != 0) block = self.share(active, group_mask, size_class, claimed, reserved).block;
       if (((served >> group.leader) & 1) != 0) search.note_success();
       else if (finders == 0) search.end_round(group.rank);
       else if (finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0) search.pass_slab(group.size);
       // I4: what any lane saw comes before what any lane looks at next.
-      simt::sync_warp(company);
+      simt::sync_warp(active);
       bool const leaves = block != nullptr || search.has_ended();
-      company = simt::ballot(company, !leaves);
+      active = simt::ballot(active, !leaves);
       if (leaves) {
         if (block == nullptr && group.leads) table.add_count(count::failures, group.size);
         return block;
       }
-      group_mask &= company;
+      group_mask &= active;
     }
   }
 
@@ -310,17 +310,17 @@ class slab_bitmap {
   };
 
   /// The last ranks go first: the leader leads to the end, and a served lane holds no register.
-  WARPHEAP_DEVICE shared_claim share(u32 company, u32 group_mask, u32 size_class, u64 claimed,
+  WARPHEAP_DEVICE shared_claim share(u32 active, u32 group_mask, u32 size_class, u64 claimed,
                                      slab_reservation reserved) const {
     // The leader's acquire is every lane's: the old owners' writes happen before our return.
-    simt::sync_warp(company);
-    lane_group const group = group_of(warpheap::afresh(group_mask));
-    claimed = simt::shuffle(company, claimed, group.leader);
-    u32 const from = simt::shuffle(company, reserved.slab(), group.leader);
-    u32 const first = simt::shuffle(company, reserved.place(), group.leader);
+    simt::sync_warp(active);
+    lane_group const group = group_of(warpheap::opaque(group_mask));
+    claimed = simt::shuffle(active, claimed, group.leader);
+    u32 const from = simt::shuffle(active, reserved.slab(), group.leader);
+    u32 const first = simt::shuffle(active, reserved.place(), group.leader);
     u32 const left = group.size - popcount(claimed);
     if (claimed == 0 || group.rank < left) return {nullptr, claimed == 0};
-    return {afresh().address(from, warpheap::afresh(size_class), first + nth_bit(claimed, group.rank - left)), false};
+    return {opaque().address(from, warpheap::opaque(size_class), first + nth_bit(claimed, group.rank - left)), false};
   }
 
   /// Claims reserved blocks, all in one word, whose first block becomes the reservation's place. 0
@@ -342,7 +342,7 @@ class slab_bitmap {
       word = word + 1 < words ? word + 1 : 0;
       claimed = table_.blocks(slab).claim(word, blocks, slab_table::valid_mask(capacity, word));
     }
-    if (claimed == 0) table_.afresh().give_back(slab, blocks);
+    if (claimed == 0) table_.opaque().give_back(slab, blocks);
     reserved = {slab, claimed != 0 ? blocks - popcount(claimed) : 0, 64 * word};
     return claimed;
   }

@@ -69,7 +69,7 @@ class tbuddy {
     if (bytes == 0) return nullptr;
     u32 const order = pages_type::order_for(bytes);
     if (order > top_order()) return refuse();
-    return serve(pages_, company(simt::active_mask(), order).mask, order);
+    return serve(pages_, lanes_with_this_heap(simt::active_mask(), order).mask, order);
   }
 
   /// As create(), at a multiple of `alignment`, a power of two. If `alignment` is more than the
@@ -89,7 +89,7 @@ class tbuddy {
     u32 const order = bytes != 0 ? pages_type::order_for(bytes) : 0;
     bool const fits = bytes != 0 && order <= top_order();
     u32 const together = simt::ballot(mask, fits);
-    return fits ? serve(pages_, company(together, order).mask, order) : create(bytes);
+    return fits ? serve(pages_, lanes_with_this_heap(together, order).mask, order) : create(bytes);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
@@ -102,7 +102,7 @@ class tbuddy {
     if (!pages_.starts_page(memory)) return false;
     u32 const page = pages_.page_of(memory), order = pages_.disown(page, block_owner::caller);
     if (order == pages_type::none) return false;
-    destroy_together(pages_, company(simt::active_mask(), 0).mask, pages_.tree().node_of(page, order));
+    destroy_together(pages_, lanes_with_this_heap(simt::active_mask(), 0).mask, pages_.tree().node_of(page, order));
     return true;
   }
   /// Counts a free of a pointer to no live block.
@@ -224,7 +224,7 @@ class tbuddy {
 
   /// The lanes of `mask` that call with this heap and `order`. Lanes of a warp may call at one
   /// place with different heaps.
-  WARPHEAP_DEVICE lane_group company(u32 mask, u32 order) const {
+  WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask, u32 order) const {
     return group_by(mask, reinterpret_cast<u64>(pages_.metadata()) + order);
   }
 

@@ -28,13 +28,12 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. Tests replace
-/// `Layout` and `Steps` with faulty ones.
-template <ualloc_config Config = ualloc_config{}, class Layout = bins::layout<Config>,
-          class Steps = bins::careful_steps>
+/// `Layout` and `Faults` with faulty ones.
+template <ualloc_config Config = ualloc_config{}, class Layout = bins::layout<Config>, class Faults = bins::no_faults>
 class ualloc {
   using table_type = bins::arena_table<Layout>;
   using supply_type = bins::chunk_set<Layout>;
-  using allocator_type = bins::bin_allocator<Layout, supply_type, Steps>;
+  using allocator_type = bins::bin_allocator<Layout, supply_type, Faults>;
 
  public:
   static constexpr char const* name = "ualloc";

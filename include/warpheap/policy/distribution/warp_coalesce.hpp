@@ -67,7 +67,7 @@ class basic_warp_coalesce {
   /// Bytes that this lane asks the creation policy for: for all lanes that are here, for itself, or
   /// 0 if another lane asks for it.
   WARPHEAP_DEVICE size_t collect(size_t bytes) {
-    return collect(bytes, [](u32 company) { return company; });
+    return collect(bytes, [](u32 active) { return active; });
   }
 
   /// Collects where not all lanes may ask together: `same_heap(mask)` is those of `mask` that may
@@ -91,15 +91,15 @@ class basic_warp_coalesce {
   /// This lane's part of the created block, the leader's `memory`; nullptr if that is nullptr.
   WARPHEAP_DEVICE void* distribute(void* memory) {
     if (!combined()) return frame(memory, bytes_);
-    lane_group const group = group_of(company_);
+    lane_group const group = group_of(active_);
     u64 const units = units_of(bytes_);
     // P2: before any lane of the group can free its part.
     if (group.leads && memory)
       static_cast<part_header*>(memory)->write(units, 0, group.size - 1, 0, low_mask32(group.size));
-    u8* const block = static_cast<u8*>(simt::shuffle(company_, memory, group.leader));
+    u8* const block = static_cast<u8*>(simt::shuffle(active_, memory, group.leader));
     // The leader's acquire covers the other lanes' parts: what the old owners wrote happens before
     // what these lanes write.
-    simt::sync_warp(company_);
+    simt::sync_warp(active_);
     if (!block) return nullptr;
     auto* const header = reinterpret_cast<part_header*>(block) + before_;
     if (!group.leads) header->write(units, group.rank, group.size - 1, before_, 0);  // P3
@@ -107,7 +107,7 @@ class basic_warp_coalesce {
   }
 
   /// Whether the request was for several lanes.
-  WARPHEAP_DEVICE bool combined() const { return company_ != 0; }
+  WARPHEAP_DEVICE bool combined() const { return active_ != 0; }
 
   /// Bytes that a lane must ask for alone to get `bytes` bytes at a multiple of `wanted_alignment`;
   /// 0 stays 0.
@@ -167,16 +167,16 @@ class basic_warp_coalesce {
     return bytes / part_header::unit + (bytes % part_header::unit != 0);
   }
 
-  /// The lanes of `company`, all of which call, ask for one block. Each learns how many units lie
+  /// The lanes of `active`, all of which call, ask for one block. Each learns how many units lie
   /// before its header: the sum of what the lanes below want, bit by bit.
-  WARPHEAP_DEVICE size_t combine(u32 company) {
-    if ((company & (company - 1)) == 0) return framed_bytes(bytes_);
-    company_ = company;
+  WARPHEAP_DEVICE size_t combine(u32 active) {
+    if ((active & (active - 1)) == 0) return framed_bytes(bytes_);
+    active_ = active;
     u32 const mine = static_cast<u32>(units_of(bytes_)) + 1;
     u32 all = 0;
     before_ = 0;
     for (u32 bit = 0; (page_bytes / warp_lanes / part_header::unit) >> bit != 0; ++bit) {
-      u32 const votes = simt::ballot(company, (mine >> bit) & 1);
+      u32 const votes = simt::ballot(active, (mine >> bit) & 1);
       before_ += popcount(votes & simt::lanes_below()) << bit;
       all += popcount(votes) << bit;
     }
@@ -200,8 +200,8 @@ class basic_warp_coalesce {
   }
 
   size_t bytes_ = 0;
-  u32 company_ = 0;  ///< lanes that asked together; 0 if this one asked alone
-  u32 before_ = 0;   ///< units from the block's start to this lane's header
+  u32 active_ = 0;  ///< lanes that asked together; 0 if this one asked alone
+  u32 before_ = 0;  ///< units from the block's start to this lane's header
 };
 
 /// With pages of 4 KiB.

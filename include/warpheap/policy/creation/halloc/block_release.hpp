@@ -42,21 +42,21 @@ class block_release {
   /// Gives back the live block that starts at `at`, together with those of the lanes that are here.
   /// False if none starts there, or a lower lane gave it back.
   WARPHEAP_DEVICE bool destroy(block_address const& at) const {
-    u32 const company = simt::active_mask();
+    u32 const active = simt::active_mask();
     u64 const record = u64{at.slab} * table_.geometry().record_bytes();
     // Words are 8 bytes, so a kind fits beside their address: lanes that were told different kinds
     // are in different groups.
     lane_group const group =
-        group_by(company, reinterpret_cast<u64>(table_.metadata()) + record + 8 * at.word + at.kind);
-    u32 const starts = union_of_groups(company, group, at.start);
+        group_by(active, reinterpret_cast<u64>(table_.metadata()) + record + 8 * at.word + at.kind);
+    u32 const starts = union_of_groups(active, group, at.start);
     // This puts the other lanes' last writes to their blocks before the leader's release.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     u32 freed = 0;
     if (group.leads) freed = release(at, starts);
     // No lane returns before the blocks are back: it must be served if it asks next, even if the
     // heap is full but for them.
-    simt::sync_warp(company);
-    freed = simt::shuffle(company, freed, group.leader);
+    simt::sync_warp(active);
+    freed = simt::shuffle(active, freed, group.leader);
     return popcount(freed) == group.size || is_ours(group.mask, at.start, freed);
   }
 

@@ -275,7 +275,7 @@ class block_search {
 
   WARPHEAP_DEVICE u32 capacity() const { return table_.geometry().capacity(kind_); }
   /// The table with opaque sizes, from which nothing is kept in registers: no common path is here.
-  WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
+  WARPHEAP_DEVICE Table table() const { return table_.opaque(); }
 
   Table table_;
   lane_group group_;

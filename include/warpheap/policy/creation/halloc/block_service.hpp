@@ -19,19 +19,19 @@ class block_service {
  public:
   WARPHEAP_DEVICE explicit block_service(Table const& table) : table_{table} {}
 
-  /// Blocks of one size for the lanes of a group. All lanes of `company` call together, each with
-  /// its group in it. The groups share the collectives of `company`: collectives of many masks
+  /// Blocks of one size for the lanes of a group. All lanes of `active` call together, each with
+  /// its group in it. The groups share the collectives of `active`: collectives of many masks
   /// would be served one after the other.
-  WARPHEAP_DEVICE void* serve(u32 company, lane_group const& group, u32 size) const {
+  WARPHEAP_DEVICE void* serve(u32 active, lane_group const& group, u32 size) const {
     u32 const entry = table_.my_entry(size), length = length_of(size);
     // Read before the additions, which invalidate what is cached.
     place_rule const rule = table_.rule(entry);
     lead got{};
     if (group.leads) got = ask_head(entry, rule, size, group.size);
     // The leader's acquire covers all lanes: the slab as its maker left it.
-    simt::sync_warp(company);
-    u32 const where = simt::shuffle(company, got.packed(), group.leader);
-    u32 const number = simt::shuffle(company, got.number, group.leader) + group.rank;
+    simt::sync_warp(active);
+    u32 const where = simt::shuffle(active, got.packed(), group.leader);
+    u32 const number = simt::shuffle(active, got.number, group.leader) + group.rank;
     u32 const slab = lead::slab_of(where), blocks = lead::blocks_of(where);
     bool const promised = group.rank < blocks;
 
@@ -40,7 +40,7 @@ class block_service {
     u32 const chunk = probe.first(number) << length, in_word = chunk % word_chunks;
     bool const first =
         promised && (group.rank == 0 || (number % hash_probe::max_numbers & low_mask32(probe.run_log2)) == 0);
-    u32 const firsts = simt::ballot(company, first) & group.mask, below = simt::lanes_below();
+    u32 const firsts = simt::ballot(active, first) & group.mask, below = simt::lanes_below();
     u32 const my_first = highest_bit((firsts & (below | (below + 1))) | 1);
     u32 got_starts = 0;
     if (first) {
@@ -52,10 +52,10 @@ class block_service {
       got_starts = take_blocks(table_, slab, chunk / word_chunks, starts, kind_of(size), length, seen);
     }
     // The acquire of that lane covers the others, which also see the length of their blocks.
-    simt::sync_warp(company);
-    got_starts = simt::shuffle(company, got_starts, promised ? my_first : simt::lane_id());
+    simt::sync_warp(active);
+    got_starts = simt::shuffle(active, got_starts, promised ? my_first : simt::lane_id());
     bool const mine = promised && (got_starts >> in_word & 1) != 0;
-    u32 const unserved = simt::ballot(company, !mine) & group.mask;
+    u32 const unserved = simt::ballot(active, !mine) & group.mask;
     if (got.replaces != 0) slab_supply<Table>::replace(table_, entry, got.replaces);
     if (mine) return table_.address(slab, kind_of(size), chunk);
     table_.add_work(count::probes, promised);
@@ -115,7 +115,7 @@ class block_service {
     u64 call = 0;  // its number, drawn when it is needed by the lane that leads then
     WARPHEAP_NO_UNROLL
     for (u32 in_vain = 0;;) {
-      void* mine = promised ? block_service{table.afresh()}.probe(slab, size, number) : nullptr;
+      void* mine = promised ? block_service{table.opaque()}.probe(slab, size, number) : nullptr;
       // A promise without a block is given back: in a slab of mixed lengths there may be no block.
       u32 const broken = popcount(simt::ballot(mask, promised && !mine));
       if (broken != 0 && group_of(mask).leads) Table::give_back(table, slab, broken << length_of(size));
@@ -123,7 +123,7 @@ class block_service {
       if (mine) return mine;
       lead got{};
       if (group_of(mask).leads && in_vain < most_in_vain)
-        got = block_service{table.afresh()}.ask_rows(size, popcount(mask), call);
+        got = block_service{table.opaque()}.ask_rows(size, popcount(mask), call);
       u32 const where = simt::shuffle(mask, got.packed(), lowest_bit(mask));
       if (where == lead::refusal) return block_service{table}.refuse(group_of(mask));
       slab = lead::slab_of(where);

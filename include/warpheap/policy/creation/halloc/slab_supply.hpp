@@ -345,7 +345,7 @@ class slab_supply {
   }
 
   /// The table with opaque sizes, from which nothing is kept in registers: no common path is here.
-  WARPHEAP_DEVICE Table table() const { return table_.afresh(); }
+  WARPHEAP_DEVICE Table table() const { return table_.opaque(); }
 
   Table table_;
 };

@@ -32,8 +32,8 @@ namespace chunks {
 
 using large_heap = creation::tbuddy<creation::tbuddy_config{.page_bytes = 4096}>;
 
-/// Steps of the protocol that tests leave out or reverse.
-struct careful_steps {
+/// Faults of the protocol that tests leave out or reverse.
+struct no_faults {
   /// Whether a slab may be locked for another life (A3).
   WARPHEAP_DEVICE static bool may_lock(slab_state seen) { return seen.empty(); }
   /// Whether taken bits are cleared before the chunks are subtracted (A1).
@@ -127,11 +127,11 @@ struct slab_geometry {
 };
 
 /// View of a heap; 40 bytes, trivially copyable, owns nothing.
-template <creation::halloc_config Config, class Steps>
+template <creation::halloc_config Config, class Faults>
 class slab_table {
  public:
   static constexpr creation::halloc_config config = creation::checked_halloc_config<Config>::value;
-  using steps = Steps;
+  using steps = Faults;
 
   slab_table() = default;
   WARPHEAP_HOST_DEVICE slab_table(u8* base, u8* pool, slab_geometry geometry, large_heap const& large)
@@ -139,7 +139,7 @@ class slab_table {
 
   /// A copy of this table whose sizes are opaque to the compiler. For loops off the common path,
   /// where values that follow from the sizes would be kept in registers.
-  WARPHEAP_DEVICE slab_table afresh() const { return {base_, pool_, {warpheap::afresh(geometry_.packed)}, large_}; }
+  WARPHEAP_DEVICE slab_table opaque() const { return {base_, pool_, {warpheap::opaque(geometry_.packed)}, large_}; }
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE large_heap const& large() const { return large_; }
@@ -165,7 +165,7 @@ class slab_table {
   WARPHEAP_DEVICE bool is_noted_full(u32 slab, slab_state now, u32 length) const {
     // relaxed, as the state: equal versions in both say that they belong together.
     u64 const noted = note(slab).load(order::relaxed);
-    return Steps::compares_versions ? now.is_full_by(noted, length) : (noted >> length & 1) != 0;
+    return Faults::compares_versions ? now.is_full_by(noted, length) : (noted >> length & 1) != 0;
   }
   WARPHEAP_DEVICE atomic_ref<u64> word(u32 slab, u32 i) const {
     return atomic_ref<u64>{record(slab)[slab_geometry::spacing / 8 + i]};
@@ -239,7 +239,7 @@ class slab_table {
   WARPHEAP_HOST_DEVICE static constexpr pass_size pass_for_order(u32 order) { return {sizes + order}; }
   /// Whether a search that began after a call drew `number` found nothing for that call.
   WARPHEAP_DEVICE bool is_answered(pass_size what, u64 number) const {
-    return Steps::compares_numbers ? pass().answers(number, what) : pass().ever_failed(what.size_class);
+    return Faults::compares_numbers ? pass().answers(number, what) : pass().ever_failed(what.size_class);
   }
 
   /// The mutex that is held while slabs move from TBuddy or to it; and the count of such moves
@@ -291,7 +291,7 @@ class slab_table {
   /// sets that have it (slab_set S2).
   WARPHEAP_DEVICE bool lock_empty(u32 slab) const {
     slab_state seen = load(slab);
-    if (!seen.live() || !Steps::may_lock(seen)) return false;
+    if (!seen.live() || !Faults::may_lock(seen)) return false;
     // acquire: all clears of its bits happen before its next life; pairs with the release in
     // subtract().
     return state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);

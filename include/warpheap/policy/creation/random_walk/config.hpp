@@ -23,7 +23,7 @@ struct random_walk_config {
   /// Pages of a bitmap word, a power of two: up to 32, as in the paper's experiments; or 64, unless
   /// the kind is collaborative, whose words need a bit for their lock.
   u32 word_pages{WARPHEAP_RANDOM_WALK_WORD_PAGES};
-  /// Steps of a walk after which the lane looks at every word in order; 0: what suits the kind.
+  /// Faults of a walk after which the lane looks at every word in order; 0: what suits the kind.
   u32 walk_steps{WARPHEAP_RANDOM_WALK_WALK_STEPS};
   /// Whether the steps of threads and of warps are counted, to be measured.
   bool counts_steps{WARPHEAP_RANDOM_WALK_COUNTS_STEPS};

@@ -19,25 +19,25 @@ struct page_deal {
   /// the pages that this lane brought and that the deal gave away, perhaps to itself
   Mask taken = 0;
 
-  /// company   lanes that call, all of them together
+  /// active   lanes that call, all of them together
   /// left      pages of a word that the lane brings
   /// first     number of the page that bit 0 stands for
   /// held      the lane's page; none if it needs one
-  WARPHEAP_DEVICE page_deal(u32 company, Mask left, u32 first, u32 held) : page{held} {
+  WARPHEAP_DEVICE page_deal(u32 active, Mask left, u32 first, u32 held) : page{held} {
     u32 const below = simt::lanes_below();
-    u32 needing = simt::ballot(company, page == none), having = simt::ballot(company, left != 0);
+    u32 needing = simt::ballot(active, page == none), having = simt::ballot(active, left != 0);
     while (needing != 0 && having != 0) {
       u32 const place = popcount(needing & below), givers = popcount(having);
       u32 const giver = nth_bit(having, place < givers ? place : givers - 1);
       Mask const lowest = left & (0 - left);
-      u32 const offered = simt::shuffle(company, left != 0 ? first + lowest_bit(lowest) : none, giver);
+      u32 const offered = simt::shuffle(active, left != 0 ? first + lowest_bit(lowest) : none, giver);
       if (left != 0 && popcount(having & below) < popcount(needing)) {
         left &= ~lowest;
         taken |= lowest;
       }
       if (page == none && place < givers) page = offered;
-      needing = simt::ballot(company, page == none);
-      having = simt::ballot(company, left != 0);
+      needing = simt::ballot(active, page == none);
+      having = simt::ballot(active, left != 0);
     }
   }
 };

@@ -16,7 +16,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// One walk of one lane over the pages of a heap.
-template <creation::random_walk_config Config, class Steps>
+template <creation::random_walk_config Config, class Faults>
 class page_walk {
   using pages_type = walk_pages<Config>;
   using mask_type = typename pages_type::mask_type;
@@ -27,7 +27,7 @@ class page_walk {
   WARPHEAP_DEVICE explicit page_walk(pages_type const& pages)
       : pages_{pages}, random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
 
-  /// Steps that the lane took.
+  /// Faults that the lane took.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }
 
   /// Times that the lane found a page or a lock taken that it had seen free; 0 where steps are not
@@ -47,7 +47,7 @@ class page_walk {
       walk_word seen = pages_.look_at(index);
       for (mask_type free = seen.free(wanted); free != 0; free &= seen.free(~mask_type{0})) {
         mask_type const first = free & (0 - free);
-        seen = Steps::take(pages_.word(index), first);
+        seen = Faults::take(pages_.word(index), first);
         if (seen.free(first)) return index * pages_type::word_pages + lowest_bit(first);
         count_collision(true);
         free &= ~first;
@@ -57,32 +57,32 @@ class page_walk {
     return none;
   }
 
-  /// A page for each lane of `company`, or `none`, which proves nothing. All these lanes call
+  /// A page for each lane of `active`, or `none`, which proves nothing. All these lanes call
   /// together with the same heap, and take the same number of steps. A word that another lane has
   /// locked is passed over.
-  WARPHEAP_DEVICE u32 together(u32 company) {
+  WARPHEAP_DEVICE u32 together(u32 active) {
     u32 const words = pages_.words(), most = most_steps(words);
     u32 page = none;
-    for (u32 needing = company; needing != 0 && steps_ < most;) {
+    for (u32 needing = active; needing != 0 && steps_ < most;) {
       u32 const index = random_.below(words);
       ++steps_;
       walk_word seen = pages_.look_at(index);
       bool mine = false;
       if (!seen.locked() && seen.free(pages_type::valid)) {
-        seen = Steps::try_lock(pages_.word(index));
+        seen = Faults::try_lock(pages_.word(index));
         mine = !seen.locked();
         count_collision(!mine || seen.free(pages_type::valid) == 0);
       }
-      page_deal<mask_type> const dealt{company, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages,
+      page_deal<mask_type> const dealt{active, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages,
                                        page};
       page = dealt.page;
-      if (mine) Steps::publish(pages_.word(index), dealt.taken);
-      needing = simt::ballot(company, page == none);
-      if (asks_early() && simt::ballot(company, is_full_again(seen)) != 0) break;
+      if (mine) Faults::publish(pages_.word(index), dealt.taken);
+      needing = simt::ballot(active, page == none);
+      if (asks_early() && simt::ballot(active, is_full_again(seen)) != 0) break;
     }
     // Pages that other lanes found for us are published, and what their old owners wrote happens
     // before our return.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     return page;
   }
 
@@ -93,7 +93,7 @@ class page_walk {
     if constexpr (Config.counts_steps) collisions_ += is_one;
   }
 
-  /// Steps after which a walk gives up: enough to find a page if one in a thousand is free, but no
+  /// Faults after which a walk gives up: enough to find a page if one in a thousand is free, but no
   /// more than four times the number of places.
   WARPHEAP_HOST_DEVICE static u32 most_steps(u32 places) {
     constexpr u32 most = Config.walk_steps != 0 ? Config.walk_steps : by_page ? 8192 : 512;

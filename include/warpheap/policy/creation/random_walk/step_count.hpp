@@ -7,7 +7,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Steps of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps /
+/// Faults of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps /
 /// warps.
 struct walk_steps_taken {
   u64 threads = 0;       ///< calls
@@ -22,17 +22,17 @@ struct walk_steps_taken {
   WARPHEAP_HOST_DEVICE double was() const { return warps ? static_cast<double>(warp_steps) / warps : 0; }
 };
 
-/// Adds the steps and collisions of the lanes of `company`, all of which call, to the words of a
+/// Adds the steps and collisions of the lanes of `active`, all of which call, to the words of a
 /// walk_steps_taken.
-WARPHEAP_DEVICE inline void count_steps(u64* words, u32 company, u32 steps, u32 collisions = 0) {
+WARPHEAP_DEVICE inline void count_steps(u64* words, u32 active, u32 steps, u32 collisions = 0) {
   u64 sum = 0, most = 0, collided = 0;
-  for (u32 rest = company; rest; rest &= rest - 1) {
-    u64 const theirs = simt::shuffle(company, steps, lowest_bit(rest));
+  for (u32 rest = active; rest; rest &= rest - 1) {
+    u64 const theirs = simt::shuffle(active, steps, lowest_bit(rest));
     sum += theirs;
     most = theirs > most ? theirs : most;
-    collided += simt::shuffle(company, collisions, lowest_bit(rest));
+    collided += simt::shuffle(active, collisions, lowest_bit(rest));
   }
-  auto const group = group_of(company);
+  auto const group = group_of(active);
   if (!group.leads) return;
   u64 const amounts[] = {group.size, sum, 1, most, collided};
   static_assert(sizeof amounts == sizeof(walk_steps_taken));

@@ -16,8 +16,8 @@
 
 #include "../../../platform/simt.hpp"
 #include "../report.hpp"
-#include "careful_walk.hpp"
 #include "config.hpp"
+#include "walk_faults.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <string>

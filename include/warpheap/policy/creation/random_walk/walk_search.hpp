@@ -16,7 +16,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// Looks at every word of a heap, once.
-template <creation::random_walk_config Config, class Steps>
+template <creation::random_walk_config Config, class Faults>
 class walk_search {
   using pages_type = walk_pages<Config>;
   using mask_type = typename pages_type::mask_type;
@@ -31,13 +31,13 @@ class walk_search {
     u32 steps;  ///< words it looked at
   };
 
-  /// All lanes of `company` call together, with the same heap.
-  WARPHEAP_COLD static answer run(pages_type pages, u32 company, u32 start) {
-    if constexpr (!Steps::searches) return answer{none, 0};
-    walk_search search{pages, company, simt::shuffle(company, start, lowest_bit(company))};
-    search.look(pages.pass().begin(company));
+  /// All lanes of `active` call together, with the same heap.
+  WARPHEAP_COLD static answer run(pages_type pages, u32 active, u32 start) {
+    if constexpr (!Faults::searches) return answer{none, 0};
+    walk_search search{pages, active, simt::shuffle(active, start, lowest_bit(active))};
+    search.look(pages.pass().begin(active));
     // As at the end of page_walk::together().
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     return answer{search.page_, search.steps_};
   }
 
@@ -46,15 +46,15 @@ class walk_search {
   static constexpr u32 steps_between_questions = 8;
   static constexpr u32 lane_words = 8;  // looked at side by side, so that their loads overlap
 
-  WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 company, u32 start)
-      : pages_{pages}, company_{company}, start_{start} {}
+  WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 active, u32 start)
+      : pages_{pages}, active_{active}, start_{start} {}
 
   /// Looks at all words, until every lane has a page or another pass has the answer.
   WARPHEAP_DEVICE void look(u64 number) {
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
     for (u32 done = 0; done < pages_.words();) {
-      u32 const lanes = popcount(company_), first = done + popcount(company_ & simt::lanes_below());
+      u32 const lanes = popcount(active_), first = done + popcount(active_ & simt::lanes_below());
       bool const full = all_full(first, lanes);
       WARPHEAP_NO_UNROLL
       for (u32 i = 0; i < lane_words; ++i) {
@@ -62,12 +62,12 @@ class walk_search {
         if (!full) empty_word(place_of(first + i * lanes));
       }
       done += lanes * lane_words;
-      u32 const needing = simt::ballot(company_, page_ == none);
+      u32 const needing = simt::ballot(active_, page_ == none);
       if (needing == 0) return;
       if (++turn % steps_between_questions != 0) continue;
-      if (simt::ballot(company_, Steps::may_share(pages_.pass(), number)) != 0) return;
+      if (simt::ballot(active_, Faults::may_share(pages_.pass(), number)) != 0) return;
     }
-    if (simt::lane_id() == lowest_bit(company_)) pages_.pass().publish(number, {});
+    if (simt::lane_id() == lowest_bit(active_)) pages_.pass().publish(number, {});
   }
 
   /// The `mine`-th word that the pass looks at; none if there are fewer words.
@@ -84,14 +84,14 @@ class walk_search {
   WARPHEAP_DEVICE bool all_full(u32 first, u32 lanes) const {
     mask_type room = 0;
     for (u32 i = 0; i < lane_words; ++i) room |= room_of(place_of(first + i * lanes));
-    return simt::ballot(company_, room != 0) == 0;
+    return simt::ballot(active_, room != 0) == 0;
   }
 
   /// Deals out the pages of each lane's word, `none` for no word, as long as lanes need them.
   WARPHEAP_DEVICE void empty_word(u32 index) {
     mask_type room = room_of(index);  // pages that were not seen taken yet
     WARPHEAP_NO_UNROLL
-    while (simt::ballot(company_, room != 0) != 0 && simt::ballot(company_, page_ == none) != 0) {
+    while (simt::ballot(active_, room != 0) != 0 && simt::ballot(active_, page_ == none) != 0) {
       if constexpr (by_lock) room = deal_locked(index, room);
       else room = deal_claimed(index, room);
     }
@@ -102,36 +102,36 @@ class walk_search {
     bool mine = false;
     walk_word seen{full_mask};
     if (room != 0) {
-      seen = Steps::try_lock(pages_.word(index));
+      seen = Faults::try_lock(pages_.word(index));
       mine = !seen.locked();
     }
     mask_type const left = mine ? seen.free(pages_type::valid) : 0;
-    page_deal<mask_type> const dealt{company_, left, index * pages_type::word_pages, page_};
+    page_deal<mask_type> const dealt{active_, left, index * pages_type::word_pages, page_};
     page_ = dealt.page;
-    if (mine) Steps::publish(pages_.word(index), dealt.taken);
+    if (mine) Faults::publish(pages_.word(index), dealt.taken);
     // We may get the pages that its holder leaves.
-    bool const waits = Steps::waits_for_locks && !mine && seen.free(room) != 0;
-    if (simt::ballot(company_, waits) != 0) simt::pause(pause_nanoseconds);
+    bool const waits = Faults::waits_for_locks && !mine && seen.free(room) != 0;
+    if (simt::ballot(active_, waits) != 0) simt::pause(pause_nanoseconds);
     return mine ? left & ~dealt.taken : waits ? seen.free(room) : 0;
   }
 
   /// One round in which each lane takes one page of its word, if a lane needs it. Returns the pages
   /// still to be looked at: fewer each time, whatever comes free behind us.
   WARPHEAP_DEVICE mask_type deal_claimed(u32 index, mask_type room) {
-    u32 const needing = simt::ballot(company_, page_ == none), having = simt::ballot(company_, room != 0);
+    u32 const needing = simt::ballot(active_, page_ == none), having = simt::ballot(active_, room != 0);
     mask_type got = 0;
     if (room != 0 && popcount(having & simt::lanes_below()) < popcount(needing)) {
       mask_type const first = room & (0 - room);
-      walk_word const seen = Steps::take(pages_.word(index), first);
+      walk_word const seen = Faults::take(pages_.word(index), first);
       got = seen.free(first);
       room &= seen.free(~mask_type{0}) & ~first;
     }
-    page_ = page_deal<mask_type>{company_, got, index * pages_type::word_pages, page_}.page;
+    page_ = page_deal<mask_type>{active_, got, index * pages_type::word_pages, page_}.page;
     return room;
   }
 
   pages_type pages_;
-  u32 company_;
+  u32 active_;
   u32 start_;
   u32 page_ = none;
   u32 steps_ = 0;

@@ -30,8 +30,8 @@ struct taken_units {
   }
 };
 
-/// Looks of the lanes of `company`, which call together.
-template <creation::rw_malloc_config Config, class Steps>
+/// Looks of the lanes of `active`, which call together.
+template <creation::rw_malloc_config Config, class Faults>
 class run_look {
   using table_type = unit_table<Config>;
 
@@ -46,8 +46,8 @@ class run_look {
     free_span runs;  ///< of the words alone
   };
 
-  WARPHEAP_DEVICE run_look(table_type const& table, u32 company)
-      : table_{table}, company_{company}, rank_{popcount(company & simt::lanes_below())}, lanes_{popcount(company)} {}
+  WARPHEAP_DEVICE run_look(table_type const& table, u32 active)
+      : table_{table}, active_{active}, rank_{popcount(active & simt::lanes_below())}, lanes_{popcount(active)} {}
 
   WARPHEAP_DEVICE u32 rank() const { return rank_; }
   WARPHEAP_DEVICE u32 lanes() const { return lanes_; }
@@ -59,22 +59,22 @@ class run_look {
     u64 const each = (end - first + lanes_ - 1) / lanes_;
     view const seen =
         view_of(at_most(first + rank_ * each, end), at_most(first + (rank_ + 1) * each, end), sought, watches, taken);
-    u32 const stopping = simt::ballot(company_, seen.stops);
+    u32 const stopping = simt::ballot(active_, seen.stops);
     open_run const mine = opened_below(stopping & simt::lanes_below(), seen.tail, before);
     u64 place = sought.place_in_run(mine.start, seen.head - mine.start, seen.stops && mine.begins);
     if (place == none) place = seen.place;
     open_run const after = opened_below(stopping, seen.tail, before);
     u64 const units = 32 * end - after.start;
     u64 const last = sought.place_in_run(after.start, units, after.begins && end == table_.words());
-    u32 const finding = simt::ballot(company_, place != none);
-    place = simt::shuffle(company_, place, finding != 0 ? lowest_bit(finding) : simt::lane_id());
+    u32 const finding = simt::ballot(active_, place != none);
+    place = simt::shuffle(active_, place, finding != 0 ? lowest_bit(finding) : simt::lane_id());
     return {finding != 0 ? place : last, after, runs_of(seen, stopping, 32 * first, 32 * end, mine.start, after.start)};
   }
 
   /// The run that is open behind the lanes of `stopping`, which have seen the beginning of one:
   /// that of the highest of them, at its `tail`. `before` if there are none.
   WARPHEAP_DEVICE open_run opened_below(u32 stopping, u64 tail, open_run before) const {
-    u64 const theirs = simt::shuffle(company_, tail, stopping != 0 ? highest_bit(stopping) : simt::lane_id());
+    u64 const theirs = simt::shuffle(active_, tail, stopping != 0 ? highest_bit(stopping) : simt::lane_id());
     return stopping != 0 ? open_run{theirs, true} : before;
   }
 
@@ -130,8 +130,8 @@ class run_look {
   /// The free units of a word. If `watches`, the word is watched from now on (G1).
   WARPHEAP_DEVICE u32 free_units(u32 index, bool watches) const {
     walk_word seen = table_.look_at(index);
-    if (watches && !group_word::watches(seen)) seen = Steps::watch(table_.word(index));
-    return seen.locked() && !Steps::waits_for_locks ? 0 : seen.free();
+    if (watches && !group_word::watches(seen)) seen = Faults::watch(table_.word(index));
+    return seen.locked() && !Faults::waits_for_locks ? 0 : seen.free();
   }
 
   WARPHEAP_DEVICE free_span runs_of(view const& seen, u32 stopping, u64 base, u64 end, u64 start, u64 open) const {
@@ -140,14 +140,14 @@ class run_look {
     u32 const mine = !seen.stops ? 0 : head > seen.longest ? static_cast<u32>(head) : seen.longest;
     u32 longest = static_cast<u32>(tail);
     WARPHEAP_NO_UNROLL
-    while (u32 const longer = simt::ballot(company_, mine > longest))
-      longest = simt::shuffle(company_, mine, lowest_bit(longer));
-    u64 const first = simt::shuffle(company_, seen.head, stopping != 0 ? lowest_bit(stopping) : simt::lane_id());
+    while (u32 const longer = simt::ballot(active_, mine > longest))
+      longest = simt::shuffle(active_, mine, lowest_bit(longer));
+    u64 const first = simt::shuffle(active_, seen.head, stopping != 0 ? lowest_bit(stopping) : simt::lane_id());
     return {static_cast<u32>((stopping != 0 ? first : end) - base), static_cast<u32>(tail), longest};
   }
 
   table_type table_;
-  u32 company_;
+  u32 active_;
   u32 rank_;
   u32 lanes_;
 };

@@ -22,10 +22,10 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// Looks for runs in all words of a heap, once.
-template <creation::rw_malloc_config Config, class Steps>
+template <creation::rw_malloc_config Config, class Faults>
 class run_search {
   using table_type = unit_table<Config>;
-  using run_look_type = run_look<Config, Steps>;
+  using run_look_type = run_look<Config, Faults>;
 
  public:
   static constexpr u64 none = table_type::none;
@@ -38,21 +38,21 @@ class run_search {
     u32 steps;  ///< times it looked, at up to eight words or groups a lane
   };
 
-  /// All lanes of `company` call together with the same heap, each with its wish. `unit` is the
+  /// All lanes of `active` call together with the same heap, each with its wish. `unit` is the
   /// block that the lane has already; none if it needs one.
-  WARPHEAP_COLD static answer run(table_type table, u32 company, run_wish wish, u64 unit, u32 start) {
-    if constexpr (!Steps::searches) return answer{unit, 0};
-    run_search search{table, company, wish, unit};
-    start = simt::shuffle(company, start, lowest_bit(company));
-    u64 const number = table.pass().begin(company);
+  WARPHEAP_COLD static answer run(table_type table, u32 active, run_wish wish, u64 unit, u32 start) {
+    if constexpr (!Faults::searches) return answer{unit, 0};
+    run_search search{table, active, wish, unit};
+    start = simt::shuffle(active, start, lowest_bit(active));
+    u64 const number = table.pass().begin(active);
     WARPHEAP_NO_UNROLL
-    while (u32 const pending = simt::ballot(company, search.needs_)) {
+    while (u32 const pending = simt::ballot(active, search.needs_)) {
       u32 const least = search.least_of(pending);
       pass_end const end = search.look(least, start, number);
       if (end != pass_end::served) search.refuse_like(least, number, end == pass_end::fruitless);
     }
     // As at the end of window_walk::run().
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     return answer{search.unit_, search.steps_};
   }
 
@@ -70,12 +70,12 @@ class run_search {
     fruitless  ///< this search did
   };
 
-  WARPHEAP_DEVICE run_search(table_type const& table, u32 company, run_wish wish, u64 unit)
-      : table_{table}, company_{company}, look_{table, company}, wish_{wish}, unit_{unit}, needs_{unit == none} {}
+  WARPHEAP_DEVICE run_search(table_type const& table, u32 active, run_wish wish, u64 unit)
+      : table_{table}, active_{active}, look_{table, active}, wish_{wish}, unit_{unit}, needs_{unit == none} {}
 
   /// Gives up for the lanes that want as many units as lane `least` and as much alignment, or more.
   WARPHEAP_DEVICE void refuse_like(u32 least, u64 number, bool saw_everything) {
-    u64 const units = simt::shuffle(company_, wish_.units, least), align = simt::shuffle(company_, wish_.align, least);
+    u64 const units = simt::shuffle(active_, wish_.units, least), align = simt::shuffle(active_, wish_.align, least);
     if (simt::lane_id() == least && align == 1 && saw_everything)
       table_.pass().publish(number, pass_size::of_run(units, true));
     needs_ = needs_ && !(wish_.units >= units && wish_.align >= align);
@@ -84,12 +84,11 @@ class run_search {
   /// The lane of `pending` with the least alignment and, among those, the least length.
   WARPHEAP_DEVICE u32 least_of(u32 pending) const {
     u32 best = lowest_bit(pending);
-    u64 best_units = simt::shuffle(company_, wish_.units, best),
-        best_align = simt::shuffle(company_, wish_.align, best);
+    u64 best_units = simt::shuffle(active_, wish_.units, best), best_align = simt::shuffle(active_, wish_.align, best);
     WARPHEAP_NO_UNROLL
     for (u32 rest = pending & (pending - 1); rest != 0; rest &= rest - 1) {
-      u64 const units = simt::shuffle(company_, wish_.units, lowest_bit(rest));
-      u64 const align = simt::shuffle(company_, wish_.align, lowest_bit(rest));
+      u64 const units = simt::shuffle(active_, wish_.units, lowest_bit(rest));
+      u64 const align = simt::shuffle(active_, wish_.align, lowest_bit(rest));
       if (align > best_align || (align == best_align && units >= best_units)) continue;
       best = lowest_bit(rest);
       best_units = units;
@@ -101,8 +100,8 @@ class run_search {
   /// Looks for runs for the wish of lane `least`: first in a few words from `start` on, then in all
   /// groups from there on and around.
   WARPHEAP_DEVICE pass_end look(u32 least, u32 start, u64 number) {
-    run_wish const sought{simt::shuffle(company_, wish_.units, least), simt::shuffle(company_, wish_.align, least),
-                          simt::shuffle(company_, wish_.phase, least)};
+    run_wish const sought{simt::shuffle(active_, wish_.units, least), simt::shuffle(active_, wish_.align, least),
+                          simt::shuffle(active_, wish_.phase, least)};
     bool const is_like = needs_ && wish_.units == sought.units && wish_.align == sought.align;
     if (!glance(start, sought, is_like)) return pass_end::served;
     // The second sweep ends where every run that crosses the start has been seen to its end, or up
@@ -139,7 +138,7 @@ class run_search {
       if (place + sought.units > table_.units()) return true;
       walk_word const begin = table_.look_at(static_cast<u32>(place / 32));
       bool const seems_free = !begin.locked() && (begin.free() >> place % 32 & 1) != 0;
-      if (simt::ballot(company_, seems_free) == company_ && take(place, sought).how == run_taken::done &&
+      if (simt::ballot(active_, seems_free) == active_ && take(place, sought).how == run_taken::done &&
           !serve(place, is_like))
         return false;
       place += sought.units;
@@ -157,7 +156,7 @@ class run_search {
       ++steps_;
       bool const is_answered =
           turn++ % steps_between_questions == 0 &&
-          simt::ballot(company_, Steps::may_share(table_.pass(), number, pass_size::of_run(sought.units, false))) != 0;
+          simt::ballot(active_, Faults::may_share(table_.pass(), number, pass_size::of_run(sought.units, false))) != 0;
       if (is_answered) return pass_end::answered;
       group_word noted{0};
       if (next_group(at, to, sought.units, before, noted) && !visit(at, sought, is_like, before, noted))
@@ -175,7 +174,7 @@ class run_search {
     u64 const base = first * table_type::group_units;
     group_word noted[lane_groups], hit_noted{0};  // loads before their use
     for (u32 i = 0; i < lane_groups; ++i)
-      noted[i] = first + i < to ? Steps::read_note(table_.group(first + i)) : group_word{0};
+      noted[i] = first + i < to ? Faults::read_note(table_.group(first + i)) : group_word{0};
     u64 head = base, tail = base;  // as in a look at words, for the groups seen so far
     bool stops = false;
     u32 hit = lane_groups;
@@ -196,14 +195,14 @@ class run_search {
       stops = true;
       tail = here + all - noted[i].at_end();
     }
-    u32 const stopping = simt::ballot(company_, stops);
+    u32 const stopping = simt::ballot(active_, stops);
     open_run const mine = look_.opened_below(stopping & simt::lanes_below(), tail, before);
     if (first < to && head - mine.start >= units) {
       hit = 0;  // a run from before is long enough, somewhere in our first groups
       hit_noted = noted[0];
       hit_opened = none;
     }
-    u32 const hitting = simt::ballot(company_, hit != lane_groups);
+    u32 const hitting = simt::ballot(active_, hit != lane_groups);
     if (hitting == 0) {
       before = look_.opened_below(stopping, tail, before);
       u64 const end = at + u64{look_.lanes()} * lane_groups;
@@ -212,10 +211,10 @@ class run_search {
     }
     u32 const lane = lowest_bit(hitting);
     bool const in_lane = hit_opened != none;
-    u64 const start = simt::shuffle(company_, in_lane ? hit_opened : mine.start, lane);
-    before = {start, simt::shuffle(company_, u32{in_lane || mine.begins}, lane) != 0};
-    at = simt::shuffle(company_, first + hit, lane);
-    found.word = simt::shuffle(company_, hit_noted.word, lane);
+    u64 const start = simt::shuffle(active_, in_lane ? hit_opened : mine.start, lane);
+    before = {start, simt::shuffle(active_, u32{in_lane || mine.begins}, lane) != 0};
+    at = simt::shuffle(active_, first + hit, lane);
+    found.word = simt::shuffle(active_, hit_noted.word, lane);
     return true;
   }
 
@@ -278,7 +277,7 @@ class run_search {
   /// The note of a group that some lane read as `seen`: `seen` if it is noted; else the group noted
   /// anew, or 0 if another lane changed its word meanwhile (G2).
   WARPHEAP_DEVICE group_word note_anew(u64 group, group_word seen) const {
-    auto const lanes = group_of(company_);
+    auto const lanes = group_of(active_);
     if (!seen.noted()) {
       group_word const anew = seen.noted_anew(table_.units_of_group(group));
       // acq_rel: our look at the words sees all that came free before, and (G2) so does the look of
@@ -288,23 +287,23 @@ class run_search {
           lanes.leads && table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed);
       seen.word = broadcast(lanes, sets ? anew.word : 0);
     }
-    simt::sync_warp(company_);  // what one lane acquired, all have
+    simt::sync_warp(active_);  // what one lane acquired, all have
     return seen;
   }
 
   /// Notes what runs there were, unless something came free since `noted` was read (G2).
   WARPHEAP_DEVICE void note(u64 group, group_word noted, free_span runs) const {
     group_word const now = noted.with(runs);
-    if (!noted.noted() || now.word == noted.word || !group_of(company_).leads) return;
-    Steps::note(table_.group(group), noted.word, now.word);
+    if (!noted.noted() || now.word == noted.word || !group_of(active_).leads) return;
+    Faults::note(table_.group(group), noted.word, now.word);
   }
 
   /// Gives the block at `place`, which is ours, to the lowest lane that wants it. False if no lane
   /// wants another.
   WARPHEAP_DEVICE bool serve(u64 place, bool is_like) {
-    u32 const wanting = simt::ballot(company_, is_like && unit_ == none);
+    u32 const wanting = simt::ballot(active_, is_like && unit_ == none);
     if (simt::lane_id() == lowest_bit(wanting)) {
-      unit_ = table_.template own<Steps>(place, wish_.units);
+      unit_ = table_.template own<Faults>(place, wish_.units);
       needs_ = false;
     }
     return (wanting & (wanting - 1)) != 0;
@@ -314,11 +313,11 @@ class run_search {
   WARPHEAP_DEVICE run_taken take(u64 place, run_wish sought) const {
     // else it is the beginning of a run that has no suitable place
     bool const is_suitable = sought.padding(place) == 0;
-    return run_take<Config, Steps>{table_, company_}(unit_run{place, sought.units}, !is_suitable && moves_left_ != 0);
+    return run_take<Config, Faults>{table_, active_}(unit_run{place, sought.units}, !is_suitable && moves_left_ != 0);
   }
 
   table_type table_;
-  u32 company_;
+  u32 active_;
   run_look_type look_;
   run_wish wish_;
   u64 unit_;

@@ -23,14 +23,14 @@ struct run_taken {
   u64 first = run_wish::nowhere, last = run_wish::nowhere;
 };
 
-/// Takes runs for the lanes of `company`, which call together with the same heap.
-template <creation::rw_malloc_config Config, class Steps>
+/// Takes runs for the lanes of `active`, which call together with the same heap.
+template <creation::rw_malloc_config Config, class Faults>
 class run_take {
   using table_type = unit_table<Config>;
 
  public:
-  WARPHEAP_DEVICE run_take(table_type const& table, u32 company)
-      : table_{table}, company_{company}, rank_{popcount(company & simt::lanes_below())}, lanes_{popcount(company)} {}
+  WARPHEAP_DEVICE run_take(table_type const& table, u32 active)
+      : table_{table}, active_{active}, rank_{popcount(active & simt::lanes_below())}, lanes_{popcount(active)} {}
 
   /// Takes the run if all of it is free. If it is to be `behind_block`, the unit before it must be
   /// the last one of a block.
@@ -46,17 +46,17 @@ class run_take {
     }
     bool const free = found.how == run_taken::done;
     // What one of us saw of the words, all of us see from now on.
-    simt::sync_warp(company_);
+    simt::sync_warp(active_);
     bool const is_moved =
-        Steps::looks_for_ends && free && behind_block && run.first != 0 && !table_.has_end(run.first - 1);
-    bool const ours = free && simt::ballot(company_, is_moved) == 0;
+        Faults::looks_for_ends && free && behind_block && run.first != 0 && !table_.has_end(run.first - 1);
+    bool const ours = free && simt::ballot(active_, is_moved) == 0;
     WARPHEAP_NO_UNROLL
     for (u32 i = rank_; i < locked; i += lanes_) {
       u64 const bits = run.part(i) | u64{run.extent(i)} << table_type::extent_shift;
-      Steps::publish(table_.word(run.first_word() + i), ours ? bits : 0);
+      Faults::publish(table_.word(run.first_word() + i), ours ? bits : 0);
     }
     if (ours) note_taken(run);
-    simt::sync_warp(company_);  // as above
+    simt::sync_warp(active_);  // as above
     return ours || !free ? found : run_taken{run_taken::moved};
   }
 
@@ -77,13 +77,13 @@ class run_take {
     for (u32 i = 0; i < Each; ++i)
       if (i < ours && glance<Each>(run.first_word() + base + i).locked()) held |= 1u << i;
     u32 const first_held = lowest_or(held, ours);
-    u32 const holding = simt::ballot(company_, first_held < ours);
+    u32 const holding = simt::ballot(active_, first_held < ours);
     bool const above = (holding & simt::lanes_below()) != 0;
     u32 const tries = above ? 0 : first_held;
     u64 first_taken = none, last_taken = none;
     for (u32 i = 0; i < Each; ++i) {
       if (i >= tries) continue;
-      walk_word const seen = Steps::try_lock(table_.word(run.first_word() + base + i));
+      walk_word const seen = Faults::try_lock(table_.word(run.first_word() + base + i));
       if (!seen.locked()) got |= 1u << i;
       // The holder of a word gives nothing back, so units seen taken in it count too.
       u32 const lost = run.part(base + i) & ~seen.free();
@@ -93,18 +93,18 @@ class run_take {
       if (first_taken == none) first_taken = unit + lowest_bit(lost);
     }
     u32 const first_failed = lowest_or(~got & low_mask32(ours), ours);
-    u32 const failing = simt::ballot(company_, first_failed < ours);
+    u32 const failing = simt::ballot(active_, first_failed < ours);
     u32 const kept = (failing & simt::lanes_below()) != 0 ? 0 : first_failed;
     WARPHEAP_NO_UNROLL
     for (u32 rest = got & ~low_mask32(kept); rest != 0; rest &= rest - 1)
-      Steps::publish(table_.word(run.first_word() + base + lowest_bit(rest)), 0);  // S1
-    u32 const last = failing != 0 ? lowest_bit(failing) : highest_bit(company_);
-    u32 const end = simt::shuffle(company_, base + kept, last);
+      Faults::publish(table_.word(run.first_word() + base + lowest_bit(rest)), 0);  // S1
+    u32 const last = failing != 0 ? lowest_bit(failing) : highest_bit(active_);
+    u32 const end = simt::shuffle(active_, base + kept, last);
     locked = end < words ? end : words;
-    u32 const losing = simt::ballot(company_, last_taken != none);
+    u32 const losing = simt::ballot(active_, last_taken != none);
     if (losing != 0)
-      return {run_taken::lost, simt::shuffle(company_, first_taken, lowest_bit(losing)),
-              simt::shuffle(company_, last_taken, highest_bit(losing))};
+      return {run_taken::lost, simt::shuffle(active_, first_taken, lowest_bit(losing)),
+              simt::shuffle(active_, last_taken, highest_bit(losing))};
     if (failing != 0) nap.pause();
     return {run_taken::done};
   }
@@ -115,7 +115,7 @@ class run_take {
   /// groups can be noted as taken.
   template <u32 Each>
   WARPHEAP_DEVICE walk_word glance(u32 index) const {
-    return Each == 1 ? table_.look_at(index) : Steps::watch(table_.word(index));
+    return Each == 1 ? table_.look_at(index) : Faults::watch(table_.word(index));
   }
 
   /// Notes that nothing is free in the groups that a long run covers: no other thread can free
@@ -136,7 +136,7 @@ class run_take {
   }
 
   table_type table_;
-  u32 company_;
+  u32 active_;
   u32 rank_;
   u32 lanes_;
 };

@@ -23,7 +23,7 @@
 //       other extents are 0. So two loads find a block's end however long it is.
 #pragma once
 
-#include "../random_walk/careful_walk.hpp"
+#include "../random_walk/walk_faults.hpp"
 #include "../report.hpp"
 #include "config.hpp"
 #include "group_word.hpp"
@@ -35,7 +35,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// How a lane works with runs of units. The broken twins in tests override this.
-struct careful_runs : careful_walk {
+struct no_run_faults : no_walk_faults {
   /// The last unit of a block.
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units - 1; }
   /// Where a lane's part of a shared block starts: `before` units of other lanes' parts come first.
@@ -185,16 +185,16 @@ class unit_table {
   }
 
   /// Marks a block whose units are the caller's (U1); returns `unit` once its start mark is set.
-  template <class Steps>
+  template <class Faults>
   WARPHEAP_DEVICE u64 own(u64 unit, u64 units) const {
-    u64 const last = Steps::last_of(unit, units);
+    u64 const last = Faults::last_of(unit, units);
     u32 const first_word = static_cast<u32>(unit / 32), last_word = static_cast<u32>(last / 32);
     u64 const start_bit = u64{1} << unit % 32, end_bit = u64{1} << (32 + last % 32);
     // relaxed, both: the units were acquired, and their old owner cleared its marks before. One
     // operation sets both marks in one word; else the start mark hands the end mark over.
     u64 const before = first_word == last_word
                            ? marks(first_word).fetch_or(start_bit | end_bit, order::relaxed)
-                           : Steps::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
+                           : Faults::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
     // The mark is never set already (U1). The test makes the address depend on the atomic: a GPU
     // does not wait for an atomic whose result it does not need, and an address that was passed on
     // by a relaxed word came before its mark.
@@ -202,12 +202,12 @@ class unit_table {
   }
 
   /// The block that starts at `unit`. `seen` are its first word's marks, its start mark among them.
-  template <class Steps>
+  template <class Faults>
   WARPHEAP_DEVICE unit_run run_at(u64 unit, u64 seen) const {
     u32 const first = static_cast<u32>(unit / 32);
     u32 const ends = static_cast<u32>(seen >> 32) & ~low_mask32(unit % 32);
     if (ends != 0) return unit_run{unit, u64{32} * first + lowest_bit(ends) + 1 - unit};
-    Steps::receive_ends(marks(first));
+    Faults::receive_ends(marks(first));
     // relaxed: received; in a block that the caller may use or free no other thread changes them.
     u32 const extent = walk_word_extent(look_at(first + 1)), ends_in = first + (extent != 0 ? extent - 1 : 1);
     // the bounds are for a block that its holder is freeing just now
@@ -217,18 +217,18 @@ class unit_table {
   }
 
   /// The live block that starts at `memory`; of 0 units if none does.
-  template <class Steps>
+  template <class Faults>
   WARPHEAP_DEVICE unit_run block_at(void const* memory) const {
     u64 const unit = unit_at(memory);
     if (unit == none) return unit_run{0, 0};
     // relaxed, by a read-modify-write: the caller may have the address without any memory order,
     // and a load might read the marks of an older block there. run_at() receives the end.
     u64 const seen = marks(static_cast<u32>(unit / 32)).fetch_or(0, order::relaxed);
-    return seen >> unit % 32 & 1 ? run_at<Steps>(unit, seen) : unit_run{0, 0};
+    return seen >> unit % 32 & 1 ? run_at<Faults>(unit, seen) : unit_run{0, 0};
   }
 
   /// Ends the life of the block at `unit` and returns it; of 0 units if none starts there (U2).
-  template <class Steps>
+  template <class Faults>
   WARPHEAP_DEVICE unit_run disown(u64 unit) const {
     u32 const first = static_cast<u32>(unit / 32);
     u64 const bit = u64{1} << unit % 32;
@@ -236,7 +236,7 @@ class unit_table {
     // order the contents.
     u64 const seen = marks(first).fetch_and(~bit, order::relaxed);
     if ((seen & bit) == 0) return unit_run{0, 0};
-    unit_run const run = run_at<Steps>(unit, seen);
+    unit_run const run = run_at<Faults>(unit, seen);
     u64 const last = run.first + run.units - 1;
     marks(static_cast<u32>(last / 32)).fetch_and(~(u64{1} << (32 + last % 32)), order::relaxed);
     return run;

@@ -24,8 +24,8 @@ struct window_wish {
   bool is_parts = false;  ///< units of several lanes, a block for each: without an extent (U3)
 };
 
-/// The walks of the lanes of `company`, which hold the same heap and make every call together.
-template <creation::rw_malloc_config Config, class Steps>
+/// The walks of the lanes of `active`, which hold the same heap and make every call together.
+template <creation::rw_malloc_config Config, class Faults>
 class window_walk {
   using table_type = unit_table<Config>;
 
@@ -33,10 +33,10 @@ class window_walk {
   static constexpr u64 none = table_type::none;
   static constexpr u32 lane_words = Config.words_per_lane, lane_units = 32 * lane_words;
 
-  WARPHEAP_DEVICE window_walk(table_type const& table, u32 company)
+  WARPHEAP_DEVICE window_walk(table_type const& table, u32 active)
       : table_{table},
-        company_{company},
-        rank_{popcount(company & simt::lanes_below())},
+        active_{active},
+        rank_{popcount(active & simt::lanes_below())},
         random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
 
   /// Windows that were looked at.
@@ -48,14 +48,14 @@ class window_walk {
   /// The first unit of a block for the calling lane, or none, which proves nothing. Ends after
   /// `most` windows in a row without a block for any lane, or after two if the heap was full once.
   WARPHEAP_DEVICE u64 run(window_wish wish, u32 most) {
-    u32 const lanes = popcount(company_), words = table_.words(), window = lane_words * lanes;
+    u32 const lanes = popcount(active_), words = table_.words(), window = lane_words * lanes;
     if (wish.units > 32 * window) wish.units = 0;  // no window has that
     u64 unit = none;
-    u32 needing = simt::ballot(company_, wish.units != 0);
+    u32 needing = simt::ballot(active_, wish.units != 0);
     for (u32 fruitless = 0; needing != 0 && fruitless < most;) {
       ++steps_;
       u32 first = words > window ? random_.below(words - window + 1) : 0;
-      first = simt::shuffle(company_, first, lowest_bit(company_));
+      first = simt::shuffle(active_, first, lowest_bit(active_));
       u32 place = nowhere;
       if constexpr (lane_words == 1) place = look(first, needing, wish);
       else place = look_wide(first, needing, wish);
@@ -63,14 +63,14 @@ class window_walk {
         unit = u64{32} * first + place;
         wish.units = 0;
       }
-      u32 const left = simt::ballot(company_, wish.units != 0);
+      u32 const left = simt::ballot(active_, wish.units != 0);
       fruitless = left == needing ? fruitless + 1 : 0;
       needing = left;
       if (fruitless >= least_fruitless && was_full_once_) break;
     }
     // What the old owners of our units wrote, and did to the marks, happens before our return, also
     // if other lanes locked the units for us.
-    simt::sync_warp(company_);
+    simt::sync_warp(active_);
     return unit;
   }
 
@@ -84,18 +84,18 @@ class window_walk {
     u32 const index = first + rank_;
     bool const exists = index < table_.words();
     walk_word seen = exists ? table_.look_at(index) : walk_word{full_mask};
-    was_full_once_ = simt::ballot(company_, exists && group_word::watches(seen)) != 0;
+    was_full_once_ = simt::ballot(active_, exists && group_word::watches(seen)) != 0;
     u32 const least = least_wanted(needing, wish);
     u32 left = seen.locked() ? 0 : without_short_runs(seen.free(), least);
     bool mine = false;
     if (left != 0) {
-      seen = Steps::try_lock(table_.word(index));
+      seen = Faults::try_lock(table_.word(index));
       mine = !seen.locked();
       left = mine ? without_short_runs(seen.free(), least) : 0;
     }
     u64 taken[lane_words] = {};
     u32 const place = share(first, row_type{left}, taken, wish);
-    if (mine) Steps::publish(table_.word(index), taken[0]);
+    if (mine) Faults::publish(table_.word(index), taken[0]);
     return place;
   }
 
@@ -109,7 +109,7 @@ class window_walk {
       seen[k] = index + k < words ? table_.look_at(index + k) : walk_word{full_mask};
       watched = watched || group_word::watches(seen[k]);
     }
-    was_full_once_ = simt::ballot(company_, watched) != 0;
+    was_full_once_ = simt::ballot(active_, watched) != 0;
     u32 const least = least_wanted(needing, wish);
     row_type left;
     bool mine[lane_words];
@@ -117,21 +117,21 @@ class window_walk {
       left.word[k] = seen[k].locked() ? 0 : without_short_runs(seen[k].free(), least);
       mine[k] = false;
       if (left.word[k] == 0) continue;
-      seen[k] = Steps::try_lock(table_.word(index + k));
+      seen[k] = Faults::try_lock(table_.word(index + k));
       mine[k] = !seen[k].locked();
       left.word[k] = mine[k] ? without_short_runs(seen[k].free(), least) : 0;
     }
     u64 taken[lane_words] = {};
     u32 const place = share(first, left, taken, wish);
     for (u32 k = 0; k < lane_words; ++k)
-      if (mine[k]) Steps::publish(table_.word(index + k), taken[k]);
+      if (mine[k]) Faults::publish(table_.word(index + k), taken[k]);
     return place;
   }
 
   /// The least number of units that a lane wants, or 31 if all want more.
   WARPHEAP_DEVICE u32 least_wanted(u32 needing, window_wish wish) const {
     u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
-    return lowest_bit(simt::reduce_or(company_, wanted));
+    return lowest_bit(simt::reduce_or(active_, wanted));
   }
 
   /// Shares out the runs that the lanes have `left`, the lowest first. Sets `taken` to what is
@@ -140,13 +140,13 @@ class window_walk {
     u32 place = nowhere;
     u32 const phase = static_cast<u32>(u64{32} * first % wish.grid);
     for (;;) {
-      u32 const needing = simt::ballot(company_, wish.units != 0 && place == nowhere);
-      u32 const having = simt::ballot(company_, left.any());
+      u32 const needing = simt::ballot(active_, wish.units != 0 && place == nowhere);
+      u32 const having = simt::ballot(active_, left.any());
       if (needing == 0 || having == 0) return place;
       auto const [start, length] = lowest_run(left, having);
       u32 const beyond = (phase + start) % wish.grid, at = beyond != 0 ? start + wish.grid - beyond : start;
       bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
-      u32 const fitting = simt::ballot(company_, fits);
+      u32 const fitting = simt::ballot(active_, fits);
       if (fitting == 0) {
         // no lane's block fits
         for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);
@@ -154,9 +154,9 @@ class window_walk {
       }
       // The lowest lane whose block fits, and all that want the same, as far as the run goes.
       u32 const served = lowest_bit(fitting), mine = 2 * wish.units + (wish.is_parts ? 1 : 0);
-      u32 const theirs = simt::shuffle(company_, mine, served), units = theirs / 2;
-      u32 const from = simt::shuffle(company_, at, served), room = (start + length - from) / units;
-      u32 const alike = simt::ballot(company_, fits && mine == theirs);
+      u32 const theirs = simt::shuffle(active_, mine, served), units = theirs / 2;
+      u32 const from = simt::shuffle(active_, at, served), room = (start + length - from) / units;
+      u32 const alike = simt::ballot(active_, fits && mine == theirs);
       u32 const blocks = popcount(alike) < room ? popcount(alike) : room, to = from + blocks * units;
       u32 const turn = popcount(alike & simt::lanes_below());
       if ((alike >> simt::lane_id() & 1) != 0 && turn < blocks) place = from + turn * units;
@@ -194,11 +194,11 @@ class window_walk {
   WARPHEAP_DEVICE run_found lowest_run(row_type left, u32 having) const {
     u32 const giver = lowest_bit(having);
     auto const lowest = left.lowest_run();
-    u32 const above = company_ & ~low_mask32(giver + 1);
-    u32 const full = simt::ballot(company_, left.full());
+    u32 const above = active_ & ~low_mask32(giver + 1);
+    u32 const full = simt::ballot(active_, left.full());
     u32 const stopping = above & ~full, next = stopping != 0 ? lowest_bit(stopping) : giver;
-    u32 const theirs = simt::shuffle(company_, (lane_units * rank_ + lowest.start) << 8 | lowest.length, giver);
-    u32 const at_start = simt::shuffle(company_, left.at_start(), next);
+    u32 const theirs = simt::shuffle(active_, (lane_units * rank_ + lowest.start) << 8 | lowest.length, giver);
+    u32 const at_start = simt::shuffle(active_, left.at_start(), next);
     run_found found{theirs >> 8, theirs & 255};
     if ((found.start + found.length) % lane_units == 0) {
       u32 const between = above & full & (stopping != 0 ? low_mask32(next) : full_mask);
@@ -208,7 +208,7 @@ class window_walk {
   }
 
   table_type table_;
-  u32 company_;
+  u32 active_;
   u32 rank_;
   random_sequence random_;
   u32 steps_ = 0;

@@ -67,9 +67,9 @@ class page_runs {
 
   WARPHEAP_DEVICE void* create_together(u64 length, u64 alignment) const {
     if (length > table_.pages()) return fail();
-    u32 const company = lanes_with_same(simt::active_mask(), table_);
+    u32 const active = lanes_with_same(simt::active_mask(), table_);
     run_request const mine{static_cast<u32>(length), alignment <= layout::page_bytes ? 0 : log2_floor(alignment)};
-    u32 const page = serve(company, mine);
+    u32 const page = serve(active, mine);
     return page == none ? fail() : table_.data(page);
   }
 
@@ -78,50 +78,50 @@ class page_runs {
     return nullptr;
   }
 
-  WARPHEAP_DEVICE static bool leads(u32 company) { return (company & simt::lanes_below()) == 0; }
-  WARPHEAP_DEVICE static u32 rank_in(u32 company) { return popcount(company & simt::lanes_below()); }
-  /// The value of the lowest lane of `company`.
+  WARPHEAP_DEVICE static bool leads(u32 active) { return (active & simt::lanes_below()) == 0; }
+  WARPHEAP_DEVICE static u32 rank_in(u32 active) { return popcount(active & simt::lanes_below()); }
+  /// The value of the lowest lane of `active`.
   template <class T>
-  WARPHEAP_DEVICE static T to_all(u32 company, T value) {
-    return simt::shuffle(company, value, lowest_bit(company));
+  WARPHEAP_DEVICE static T to_all(u32 active, T value) {
+    return simt::shuffle(active, value, lowest_bit(active));
   }
 
   /// The first page of a run for each lane; `none` where at one instant of the call there was none.
-  /// All lanes of `company` call together, as wherever a function takes a group, each with its
+  /// All lanes of `active` call together, as wherever a function takes a group, each with its
   /// request.
-  WARPHEAP_DEVICE u32 serve(u32 company, run_request const& request) const {
+  WARPHEAP_DEVICE u32 serve(u32 active, run_request const& request) const {
     u32 page = unanswered;
     place mine;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      u32 const rest = simt::ballot(company, page == unanswered);
+      u32 const rest = simt::ballot(active, page == unanswered);
       if (rest == 0) return page;
       // One request at a time, for all lanes that make it; all lanes search.
-      run_request const wish{simt::shuffle(company, request.length, lowest_bit(rest)),
-                             simt::shuffle(company, request.alignment, lowest_bit(rest))};
-      u32 const asking = simt::ballot(company, page == unanswered && request == wish);
+      run_request const wish{simt::shuffle(active, request.length, lowest_bit(rest)),
+                             simt::shuffle(active, request.alignment, lowest_bit(rest))};
+      u32 const asking = simt::ballot(active, page == unanswered && request == wish);
       // The search is to see what any of us knows to have been freed.
-      simt::sync_warp(company);
+      simt::sync_warp(active);
       u32 listed = search_next;
-      if (leads(company)) listed = wait_for_answer(wish, popcount(asking), mine);
-      listed = to_all(company, listed);
+      if (leads(active)) listed = wait_for_answer(wish, popcount(asking), mine);
+      listed = to_all(active, listed);
       if (listed == search_next) {
-        search(company, wish);
+        search(active, wish);
         continue;
       }
       // The leader's acquire covers all lanes: the list was written before.
-      simt::sync_warp(company);
-      mine.word = to_all(company, mine.word);
+      simt::sync_warp(active);
+      mine.word = to_all(active, mine.word);
       u32 const which = mine.first() + popcount(asking & simt::lanes_below());
       bool const asks = (asking >> simt::lane_id()) & 1;
       u32 const ours = asks && which < listed ? table_.run_list(which).load(order::relaxed) : none;
-      u32 const got = claim_listed(company, ours, wish.length);
+      u32 const got = claim_listed(active, ours, wish.length);
       // A search that listed nothing is certain that there was nothing.
       if (got != none || (asks && listed == 0)) page = got;
       // R3: what all of us changed comes before the count of settled runs.
-      simt::sync_warp(company);
+      simt::sync_warp(active);
       // release: pairs with the acquire in close_round().
-      if (leads(company)) table_.runs_settled(mine.number()).fetch_add(popcount(asking), order::release);
+      if (leads(active)) table_.runs_settled(mine.number()).fetch_add(popcount(asking), order::release);
       mine = {};
     }
   }
@@ -184,16 +184,16 @@ class page_runs {
   /// Closes the open round, lists runs for it, publishes the answer, and frees the mutex.
   ///
   /// next   what the round that is opened asks for, unless it is changed before somebody joins
-  WARPHEAP_DEVICE void search(u32 company, run_request const& next) const {
-    run_round const closed{to_all(company, leads(company) ? close_round(next) : 0)};
+  WARPHEAP_DEVICE void search(u32 active, run_request const& next) const {
+    run_round const closed{to_all(active, leads(active) ? close_round(next) : 0)};
     // The leader's acquire covers all lanes.
-    simt::sync_warp(company);
-    u32 const end = to_all(company, leads(company) ? end_of_stretch() : 0), room = table_.run_list_entries();
+    simt::sync_warp(active);
+    u32 const end = to_all(active, leads(active) ? end_of_stretch() : 0), room = table_.run_list_entries();
     walk down{end, end};
-    if (closed.asked() != 0) find_runs(company, closed.request(), closed.asked() < room ? closed.asked() : room, down);
+    if (closed.asked() != 0) find_runs(active, closed.request(), closed.asked() < room ? closed.asked() : room, down);
     // The list comes before the answer.
-    simt::sync_warp(company);
-    if (!leads(company)) return;
+    simt::sync_warp(active);
+    if (!leads(active)) return;
     lower_used(table_.pages() - down.top);
     table_.run_word(searches).fetch_add(1, order::relaxed);
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number() + run_round::numbers - 1;
@@ -233,7 +233,7 @@ class page_runs {
 
   /// Lists runs below where the walk is or, if there are none, runs of the whole heap. Lists none
   /// only if at one instant of the search there were none.
-  WARPHEAP_DEVICE void find_runs(u32 company, run_request const& wish, u32 most, walk& down) const {
+  WARPHEAP_DEVICE void find_runs(u32 active, run_request const& wish, u32 most, walk& down) const {
     enum : u32 { near_the_hint, everywhere, everywhere_again };
     u64 trace = 0;  // of the first look at everything, less that of the second
     WARPHEAP_NO_UNROLL
@@ -241,10 +241,10 @@ class page_runs {
       if (look == everywhere) trace = 0;
       if (look != near_the_hint) down.at = down.top = table_.pages();
       trace = 0 - trace;
-      page_runs{table_.afresh()}.list_runs(company, wish, most, look == everywhere_again, trace, down);
+      page_runs{table_.opaque()}.list_runs(active, wish, most, look == everywhere_again, trace, down);
       if (down.found != 0) return;
       if (look != everywhere_again) continue;
-      if (simt::ballot(company, trace != 0) == 0) return;
+      if (simt::ballot(active, trace != 0) == 0) return;
       // Somebody made room meanwhile.
       simt::pause(pause_nanoseconds);
       look = near_the_hint;
@@ -255,7 +255,7 @@ class page_runs {
   /// Lists the highest runs below where the walk is, up to `most`; where they are rare, it stops at
   /// enough for a warp. If none was found, `trace` sums up what was seen (page_search.hpp, look()).
   /// Lanes side by side, each at a region.
-  WARPHEAP_DEVICE void list_runs(u32 company, run_request const& wish, u32 most, bool newest, u64& trace,
+  WARPHEAP_DEVICE void list_runs(u32 active, run_request const& wish, u32 most, bool newest, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
     u64 const far = u64{looks_a_page} * most * wish.length;
@@ -264,18 +264,18 @@ class page_runs {
     WARPHEAP_NO_UNROLL
     for (u32 regions = (begin + Config.region_pages - 1) / Config.region_pages; regions != 0;) {
       u32 const access_block = (regions - 1) / access_block_regions, first = access_block * access_block_regions;
-      u64 const count = to_all(company, leads(company) ? read(table_.access_block(access_block), newest) : 0);
+      u64 const count = to_all(active, leads(active) ? read(table_.access_block(access_block), newest) : 0);
       if (fill_count{count}.counts_all(table_.regions_of(access_block))) {
-        if (leads(company)) trace += mix(count ^ mix(~u64{access_block}) ^ 1);
+        if (leads(active)) trace += mix(count ^ mix(~u64{access_block}) ^ 1);
         down.at = down.top = first * Config.region_pages;
         regions = first;
         continue;
       }
       WARPHEAP_NO_UNROLL
-      for (; regions > first; regions = regions - first > popcount(company) ? regions - popcount(company) : first) {
-        u32 const rank = rank_in(company), region = regions - 1 - rank;
+      for (; regions > first; regions = regions - first > popcount(active) ? regions - popcount(active) : first) {
+        u32 const rank = rank_in(active), region = regions - 1 - rank;
         u64 const free = rank < regions - first ? free_pages(region, newest, trace) : 0;
-        list_runs_of(company, regions, regions - first, free, wish, most, down);
+        list_runs_of(active, regions, regions - first, free, wish, most, down);
         if (down.found == most || (down.found >= enough && down.at <= lowest)) return;
       }
     }
@@ -308,19 +308,19 @@ class page_runs {
 
   /// Takes the walk down over the regions below `end`, at most `count`. Each lane has the `free`
   /// pages of one region.
-  WARPHEAP_DEVICE void list_runs_of(u32 company, u32 end, u32 count, u64 free, run_request const& wish, u32 most,
+  WARPHEAP_DEVICE void list_runs_of(u32 active, u32 end, u32 count, u64 free, run_request const& wish, u32 most,
                                     walk& down) const {
-    u32 shown = count < popcount(company) ? count : popcount(company);
+    u32 shown = count < popcount(active) ? count : popcount(active);
     constexpr u32 unused = 64 - Config.region_pages;
     // Most regions of most heaps are wholly free or wholly taken. If those of all lanes are alike
     // in this, they are shown as one.
     u32 const at_once =
-        simt::ballot(company, free != 0) == 0 || simt::ballot(company, ~free << unused != 0) == 0 ? shown : 1;
+        simt::ballot(active, free != 0) == 0 || simt::ballot(active, ~free << unused != 0) == 0 ? shown : 1;
     WARPHEAP_NO_UNROLL
-    for (u32 rest = company; shown != 0 && down.found < most; rest &= rest - 1) {
+    for (u32 rest = active; shown != 0 && down.found < most; rest &= rest - 1) {
       end -= at_once;
       shown -= at_once;
-      u64 const pages = simt::shuffle(company, free, lowest_bit(rest));
+      u64 const pages = simt::shuffle(active, free, lowest_bit(rest));
       // A stretch at a time, free or not. The pages below `at` are the highest bits.
       WARPHEAP_NO_UNROLL
       for (u32 left; (left = down.at - end * Config.region_pages) != 0 && down.found < most;) {
@@ -329,14 +329,14 @@ class page_runs {
         u64 const others = is_free ? ~bits : bits;
         u32 const alike = others != 0 && at_once == 1 ? 63 - highest_bit(others) : left;
         down.at -= alike < left ? alike : left;
-        if (is_free) list_stretch(company, wish, most, down);
+        if (is_free) list_stretch(active, wish, most, down);
         else down.top = down.at;
       }
     }
   }
 
   /// Lists the runs at the upper end of the free stretch in which the walk is.
-  WARPHEAP_DEVICE void list_stretch(u32 company, run_request const& wish, u32 most, walk& down) const {
+  WARPHEAP_DEVICE void list_stretch(u32 active, run_request const& wish, u32 most, walk& down) const {
     WARPHEAP_NO_UNROLL
     while (down.found < most && down.top - down.at >= wish.length) {
       u32 runs = 1;
@@ -349,7 +349,7 @@ class page_runs {
         down.top -= above;
       }
       WARPHEAP_NO_UNROLL
-      for (u32 i = rank_in(company); i < runs; i += popcount(company))
+      for (u32 i = rank_in(active); i < runs; i += popcount(active))
         table_.run_list(down.found + i).store(down.top - (i + 1) * wish.length, order::relaxed);
       down.found += runs;
       down.top -= runs * wish.length;
@@ -368,16 +368,16 @@ class page_runs {
 
   // --- The pages of a run ---
 
-  /// Claims the runs that were listed for lanes of `company`: short ones each lane its own, long
+  /// Claims the runs that were listed for lanes of `active`: short ones each lane its own, long
   /// ones all lanes together, one after the other. `listed` is the first page of the lane's run, or
   /// `none`. Returns `listed`, or `none` where a request for chunks was faster.
-  WARPHEAP_DEVICE u32 claim_listed(u32 company, u32 listed, u32 length) const {
+  WARPHEAP_DEVICE u32 claim_listed(u32 active, u32 listed, u32 length) const {
     bool const alone = length <= most_alone;
-    lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(company);
+    lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(active);
     u32 mine = none;
     WARPHEAP_NO_UNROLL
-    for (u32 rest = alone ? u32{listed != none} : simt::ballot(company, listed != none); rest != 0; rest &= rest - 1) {
-      u32 const first = alone ? listed : simt::shuffle(company, listed, lowest_bit(rest));
+    for (u32 rest = alone ? u32{listed != none} : simt::ballot(active, listed != none); rest != 0; rest &= rest - 1) {
+      u32 const first = alone ? listed : simt::shuffle(active, listed, lowest_bit(rest));
       bool const good = claim(group, first, length);
       if (good && first == listed) mine = listed;
     }

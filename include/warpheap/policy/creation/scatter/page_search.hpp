@@ -64,28 +64,28 @@ class page_search {
 
   /// The certain answer: a page with room for the lane's request, or `none`. `none` means that at
   /// one instant of the call every chunk of a suitable page was owned or promised to a call in
-  /// progress, and no page was free. All lanes of `company` call together, with the same heap. The
+  /// progress, and no page was free. All lanes of `active` call together, with the same heap. The
   /// search may end for all of them when the request of one lane has a page.
   ///
   /// Looks twice at every page, or region, or access block that is full. If neither look saw room
   /// and no version changed in between, then nothing had room at the instant between the looks (S4,
   /// F2). One search answers every call that came before it began.
   ///
-  /// leader   of the lane's group: lanes of `company` with one request, which get one answer
+  /// leader   of the lane's group: lanes of `active` with one request, which get one answer
   /// named    page that was found lately, or `none`
   /// certain  set where `none` is the answer; else the lane calls again
-  WARPHEAP_DEVICE u32 sweep(u32 company, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
+  WARPHEAP_DEVICE u32 sweep(u32 active, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
     // All of us see what any of us knows to have been freed.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     // A read-modify-write reads the newest value: a search with a larger number began after this.
     // acq_rel: we learn what all callers before us knew to have been freed, and tell all that come
     // later; these operations pair with each other.
-    u64 number = leads(company) ? table_.searches_begun().fetch_add(1, order::acq_rel) + 1 : 0;
-    number = simt::shuffle(company, number, lowest_bit(company));
-    simt::sync_warp(company);
+    u64 number = leads(active) ? table_.searches_begun().fetch_add(1, order::acq_rel) + 1 : 0;
+    number = simt::shuffle(active, number, lowest_bit(active));
+    simt::sync_warp(active);
     // From a region of our own: searchers that start together would all come to the same page.
     u32 start = named != none ? named / Config.region_pages : scale_below(random_bits(), table_.regions());
-    start = simt::shuffle(company, start, lowest_bit(company));
+    start = simt::shuffle(active, start, lowest_bit(active));
     WARPHEAP_NO_UNROLL
     for (u32 nap = 32;; nap = nap < 1024 ? 2 * nap : nap) {
       u64 trace = 0;  // of the first look, less that of the second
@@ -93,12 +93,12 @@ class page_search {
       WARPHEAP_NO_UNROLL
       for (u32 turn = 0; turn < 2; ++turn) {
         trace = 0 - trace;
-        page_search{table_.afresh()}.look(company, request, start, turn == 1, trace, seen);
-        bool const known = simt::shuffle(company, u32{is_known_fruitless(number, request)}, leader);
+        page_search{table_.opaque()}.look(active, request, start, turn == 1, trace, seen);
+        bool const known = simt::shuffle(active, u32{is_known_fruitless(number, request)}, leader);
         certain = seen.page == none && known;
-        if (simt::ballot(company, seen.page != none || certain) != 0) return seen.page;
+        if (simt::ballot(active, seen.page != none || certain) != 0) return seen.page;
       }
-      if (simt::ballot(company, trace != 0) == 0) {
+      if (simt::ballot(active, trace != 0) == 0) {
         certain = true;
         note_fruitless(number, request, seen.near);
         return none;
@@ -110,7 +110,7 @@ class page_search {
   }
 
  private:
-  WARPHEAP_DEVICE static bool leads(u32 company) { return (company & simt::lanes_below()) == 0; }
+  WARPHEAP_DEVICE static bool leads(u32 active) { return (active & simt::lanes_below()) == 0; }
 
   static constexpr u32 attempts = 4;  // regions of an access block before the next one is in use
   static constexpr u32 units_bits = page_word::units_bits;
@@ -200,36 +200,36 @@ class page_search {
 
   /// Finds a page with room for each lane's request. If there is none, `trace` sums up what the
   /// lane saw, and changes with every version. From region `start` on and around; the lanes of
-  /// `company` side by side, each at a region. Ends early when every lane has a page.
-  WARPHEAP_DEVICE void look(u32 company, chunk_request const& request, u32 start, bool newest, u64& trace,
+  /// `active` side by side, each at a region. Ends early when every lane has a page.
+  WARPHEAP_DEVICE void look(u32 active, chunk_request const& request, u32 start, bool newest, u64& trace,
                             sighting& seen_pages) const {
     u32 const access_blocks = table_.access_blocks();
-    u32 const orders = simt::reduce_or(company, span(order_of(request.units)));
+    u32 const orders = simt::reduce_or(active, span(order_of(request.units)));
     u32 access_block = start / table_.access_block_regions();
     WARPHEAP_NO_UNROLL
     for (u32 left = access_blocks; left != 0; --left) {
       u32 const regions = table_.regions_of(access_block);
-      u64 seen = leads(company) ? read(table_.access_block(access_block), newest) : 0;
-      seen = simt::shuffle(company, seen, lowest_bit(company));
+      u64 seen = leads(active) ? read(table_.access_block(access_block), newest) : 0;
+      seen = simt::shuffle(active, seen, lowest_bit(active));
       if (fill_count{seen}.counts_all(regions)) {
-        if (leads(company)) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
+        if (leads(active)) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
       } else {
         WARPHEAP_NO_UNROLL
-        for (u32 done = popcount(company & simt::lanes_below()); simt::ballot(company, done < regions) != 0;
-             done += popcount(company)) {
+        for (u32 done = popcount(active & simt::lanes_below()); simt::ballot(active, done < regions) != 0;
+             done += popcount(active)) {
           u32 const ahead = start % table_.access_block_regions() % regions + done;
           u32 const region = access_block * table_.access_block_regions() + (ahead < regions ? ahead : ahead - regions);
-          look_at_region(company, done < regions ? region : none, orders, request, newest, trace, seen_pages);
-          if (simt::ballot(company, seen_pages.page == none) == 0) return;
+          look_at_region(active, done < regions ? region : none, orders, request, newest, trace, seen_pages);
+          if (simt::ballot(active, seen_pages.page == none) == 0) return;
         }
       }
       access_block = access_block + 1 < access_blocks ? access_block + 1 : 0;
     }
   }
 
-  /// Looks at the pages of a region for all lanes of `company`, each of which has a region or
+  /// Looks at the pages of a region for all lanes of `active`, each of which has a region or
   /// `none`. A page in use matters to some of the lanes if its chunks are of one of `orders`.
-  WARPHEAP_DEVICE void look_at_region(u32 company, u32 region, u32 orders, chunk_request const& request, bool newest,
+  WARPHEAP_DEVICE void look_at_region(u32 active, u32 region, u32 orders, chunk_request const& request, bool newest,
                                       u64& trace, sighting& seen_pages) const {
     u32 pages = 0;
     if (region != none) {
@@ -244,26 +244,26 @@ class page_search {
     // One page of each lane at a time: more of them in flight would cost the whole kernel
     // registers.
     WARPHEAP_NO_UNROLL
-    for (u32 done = 0; simt::ballot(company, done < pages) != 0; ++done) {
+    for (u32 done = 0; simt::ballot(active, done < pages) != 0; ++done) {
       page_word seen{page_word::full_bit};
       if (done < pages) {
         seen.word = read(table_.page(first + done), newest);
         trace += mix(u64{first + done} << 32 | seen.version());
       }
       bool const serves = !seen.is_full() && (seen.is_free() || ((orders >> order_of(seen.units())) & 1));
-      show(company, serves, first + done, seen.units(), request, seen_pages);
-      if (simt::ballot(company, seen_pages.page == none) == 0) return;
+      show(active, serves, first + done, seen.units(), request, seen_pages);
+      if (simt::ballot(active, seen_pages.page == none) == 0) return;
     }
   }
 
   /// Shows each page that a lane saw with room to all lanes, until all have one.
-  WARPHEAP_DEVICE static void show(u32 company, bool serves, u32 page, u32 units, chunk_request const& request,
+  WARPHEAP_DEVICE static void show(u32 active, bool serves, u32 page, u32 units, chunk_request const& request,
                                    sighting& seen_pages) {
     WARPHEAP_NO_UNROLL
-    for (u32 rest = simt::ballot(company, serves); rest != 0 && simt::ballot(company, seen_pages.page == none) != 0;
+    for (u32 rest = simt::ballot(active, serves); rest != 0 && simt::ballot(active, seen_pages.page == none) != 0;
          rest &= rest - 1) {
-      u32 const shown = simt::shuffle(company, page, lowest_bit(rest));
-      u32 const its_units = simt::shuffle(company, units, lowest_bit(rest));
+      u32 const shown = simt::shuffle(active, page, lowest_bit(rest));
+      u32 const its_units = simt::shuffle(active, units, lowest_bit(rest));
       if (its_units == 0 || request.suits(its_units)) seen_pages.page = shown;
       else if ((span(order_of(request.units)) >> order_of(its_units)) & 1) seen_pages.near = true;
     }

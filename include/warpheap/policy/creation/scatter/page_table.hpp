@@ -52,10 +52,10 @@ class page_table {
   }
 
   /// A copy of this table whose sizes are opaque to the compiler.
-  WARPHEAP_DEVICE page_table afresh() const {
+  WARPHEAP_DEVICE page_table opaque() const {
     page_table same = *this;
-    same.pages_ = warpheap::afresh(pages_);
-    same.access_block_regions_ = warpheap::afresh(access_block_regions_);
+    same.pages_ = warpheap::opaque(pages_);
+    same.access_block_regions_ = warpheap::opaque(access_block_regions_);
     return same;
   }
 

@@ -26,11 +26,11 @@ class block_release {
     block_address const at = locate(offset, role);
     outcome what = missed;
     if (at.kind == block_address::block) {
-      u32 const company = simt::active_mask();
+      u32 const active = simt::active_mask();
       // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
       shared_release const shared =
-          company == full_mask ? release_together(full_mask, at, role) : release_together(company, at, role);
-      what = finish(company, memory, at, role, shared);
+          active == full_mask ? release_together(full_mask, at, role) : release_together(active, at, role);
+      what = finish(active, memory, at, role, shared);
     }
     if (what != freed) look_again(table_, memory, role, what);
   }
@@ -100,46 +100,45 @@ class block_release {
   };
 
   /// Clears and subtracts the bits of these lanes, by one operation for each bitmap word.
-  WARPHEAP_DEVICE shared_release release_together(u32 company, block_address const& at, slab_role role) const {
+  WARPHEAP_DEVICE shared_release release_together(u32 active, block_address const& at, slab_role role) const {
     u32 const word = at.slab * table_.geometry().words() + at.index / 64;
     // Lanes may differ in heap and role (F2): the class, 7 bits, stays clear of address bits.
     u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{role.word} << 57);
-    lane_group const group = group_by(company, key);
+    lane_group const group = group_by(active, key);
     u32 const place = at.index % 64;
     // Blocks that came in a row, by rank, often go in a row.
-    u32 const start = simt::shuffle(company, place, group.leader);
+    u32 const start = simt::shuffle(active, place, group.leader);
     u64 bits = low_mask(group.size) << start;
-    if (simt::ballot(company, place != start + group.rank) != 0)
-      bits = union_of_groups(company, group, u64{1} << place);
+    if (simt::ballot(active, place != start + group.rank) != 0) bits = union_of_groups(active, group, u64{1} << place);
     // The other lanes' last writes to their blocks come before the leader's release.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     shared_release shared{0, {}, group.mask, false};
     if (group.leads) {
       shared.cleared = table_.blocks(at.slab).release(at.index / 64, bits);
       if (shared.cleared != 0) shared.now = table_.subtract(at.slab, popcount(shared.cleared), 0);
     }
     bool const in_vain = popcount(shared.cleared) != group.size || shared.now.size_class() != role.size_class();
-    shared.suffices = simt::ballot(company, group.leads && in_vain) == 0;
+    shared.suffices = simt::ballot(active, group.leads && in_vain) == 0;
     return shared;
   }
 
-  /// Settles what the lanes of `company` did together. Returns to each what came of its free.
-  WARPHEAP_DEVICE outcome finish(u32 company, void const* memory, block_address const& at, slab_role role,
+  /// Settles what the lanes of `active` did together. Returns to each what came of its free.
+  WARPHEAP_DEVICE outcome finish(u32 active, void const* memory, block_address const& at, slab_role role,
                                  shared_release const& shared) const {
     lane_group const group = group_of(shared.mask);
     outcome mine = freed;
     if (!shared.suffices) {
       bool const is_strange = shared.cleared != 0 && shared.now.size_class() != role.size_class();
-      u32 const strange = simt::ballot(company, group.leads && is_strange);
-      u64 const cleared = simt::shuffle(company, shared.cleared, group.leader);
+      u32 const strange = simt::ballot(active, group.leads && is_strange);
+      u64 const cleared = simt::shuffle(active, shared.cleared, group.leader);
       // Of lanes that freed one block together, one did.
-      u32 const same = simt::match_any(company, reinterpret_cast<u64>(memory)) & group.mask;
+      u32 const same = simt::match_any(active, reinterpret_cast<u64>(memory)) & group.mask;
       if (!((cleared >> (at.index % 64)) & 1) || !group_of(same).leads) mine = missed;
       else if (((strange >> group.leader) & 1) && at.index != 0) mine = misled;
     }
     if (group.leads && !shared.now.is_settled(role.size_class())) table_.settle(at.slab, shared.now);
     // No lane returns before the blocks are back, or it could ask for them and be refused.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     return mine;
   }
 

@@ -161,14 +161,14 @@ class table_snapshot {
     expect(is_in(slab_table::takeable, slab) || !now.takeable(), "I2: no bit in the index of takeable slabs");
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
       bool const serves = now.serves(size_class);
-      expect(is_in(slab_table::listed(size_class), slab) == (serves && !now.soft()),
+      expect(is_in(slab_table::listed(size_class), slab) == (serves && !now.is_unlisted()),
              "D4: the index of its class is wrong");
       expect(is_in(slab_table::open(size_class), slab) || !serves || now.full(),
              "I1: no bit in the index of open slabs");
     }
     expect(!now.clearing(), "I3: C at rest");
     if (!live) return;
-    expect(!now.soft() || now.used() > slab_limits{capacity}.relist, "D4: off the index without need");
+    expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.relist, "D4: off the index without need");
     expect(!now.full() || now.used() == capacity, "D5: said to be full, and is not");
     expect(role(slab).word == slab_role::of_class(now.size_class()).word, "the role does not name the class");
   }
@@ -196,7 +196,7 @@ class table_snapshot {
   static std::string describe(slab_state now) {
     static constexpr char const* kinds[] = {"free", "locked", "live", "run"};
     return std::string{kinds[static_cast<u32>(now.kind())]} + ", class " + std::to_string(now.size_class()) +
-           ", used " + std::to_string(now.used()) + (now.soft() ? ", S" : "") + (now.full() ? ", F" : "");
+           ", used " + std::to_string(now.used()) + (now.is_unlisted() ? ", S" : "") + (now.full() ? ", F" : "");
   }
 
   slab_table table_;

@@ -90,7 +90,7 @@ class slab_runs {
       ++slab;
       if (!is_aligned(first, alignment)) first = slab;
       if (slab - first < length) continue;
-      u32 const taken = slab_runs{table_.afresh()}.lock_all(first, length, ends);
+      u32 const taken = slab_runs{table_.opaque()}.lock_all(first, length, ends);
       if (taken == length) return first;
       if (taken > length) return none;
       slab = first = first + taken + 1;  // behind the one in use

@@ -39,8 +39,8 @@ class slab_lock {
     }
     u32 const old_class = was.size_class();
     auto const listed = table.index(slab_table::listed(old_class)), open = table.index(slab_table::open(old_class));
-    bool const is_empty = has_only_zeros(table.blocks(slab), afresh(table.geometry().capacity(old_class)));
-    if (was.soft() != is_empty) listed.toggle(slab);
+    bool const is_empty = has_only_zeros(table.blocks(slab), opaque(table.geometry().capacity(old_class)));
+    if (was.is_unlisted() != is_empty) listed.toggle(slab);
     if (is_empty) {
       open.clear(slab, order::relaxed);  // I3: we hold the lock
       return true;

@@ -36,7 +36,7 @@ class slab_table {
   WARPHEAP_HOST_DEVICE slab_table(u8* base, slab_geometry geometry) : base_{base}, geometry_{geometry} {}
 
   /// This table, its sizes opaque to the compiler.
-  WARPHEAP_DEVICE slab_table afresh() const { return {base_, {warpheap::afresh(geometry_.packed)}}; }
+  WARPHEAP_DEVICE slab_table opaque() const { return {base_, {warpheap::opaque(geometry_.packed)}}; }
 
   /// `lane`'s table. All lanes of `mask` call.
   WARPHEAP_DEVICE slab_table of_lane(u32 mask, u32 lane) const {
@@ -101,11 +101,11 @@ class slab_table {
     slab_state now{old.word + slab_state::promise(wanted)};
     if (kept < wanted) now = subtract(slab, 0, wanted - kept);
     bool const reaches_soft = kept != 0 && old.used() < limits.soft && old.used() + kept >= limits.soft;
-    bool const unlists = kept != 0 && !old.soft() && old.used() + kept >= limits.soft;
+    bool const unlists = kept != 0 && !old.is_unlisted() && old.used() + kept >= limits.soft;
     if (unlists) {
       // relaxed: toggles alone bring S and the index bit together (D4).
       now.word = state(slab).fetch_or(slab_state::soft_bit, order::relaxed);
-      if (!now.soft()) index(listed(size_class)).toggle(slab);
+      if (!now.is_unlisted()) index(listed(size_class)).toggle(slab);
       now.word |= slab_state::soft_bit;
     }
     if (kept < wanted || unlists) settle_promise(slab, now);
@@ -135,15 +135,15 @@ class slab_table {
   /// Gives back a promise of blocks that were not taken. No bit has changed: F stays, or C is met.
   WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const { after_promises(slab, subtract(slab, 0, blocks)); }
   WARPHEAP_DEVICE void after_promises(u32 slab, slab_state now) const {
-    if (now.live() && (now.soft() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
+    if (now.live() && (now.is_unlisted() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
   }
 
   /// As settle(), after a change of promises alone.
   WARPHEAP_DEVICE void settle_promise(u32 slab, slab_state now) const {
     if (!now.live()) return;
-    if (now.soft() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) relist(slab);
+    if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) relist(slab);
     WARPHEAP_NO_UNROLL
-    for (; now.live() && now.used() == 0; now = afresh().newest(slab)) {
+    for (; now.live() && now.used() == 0; now = opaque().newest(slab)) {
       if (!now.clearing()) return index(takeable).set(slab);
       simt::pause(pause_nanoseconds);
     }
@@ -192,7 +192,7 @@ class slab_table {
   }
 
   /// Blocks of a class wished for where the row has no slab, or no slab was known to have room.
-  WARPHEAP_DEVICE atomic_ref<u64> wishes(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
+  WARPHEAP_DEVICE atomic_ref<u64> unmet_demand(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
 
   WARPHEAP_DEVICE static u32 random_bits() {
     return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
@@ -200,7 +200,7 @@ class slab_table {
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
     // relaxed: nobody reads it before the kernel ends.
-    wishes(geometry_.classes() + static_cast<u32>(which)).fetch_add(amount, order::relaxed);
+    unmet_demand(geometry_.classes() + static_cast<u32>(which)).fetch_add(amount, order::relaxed);
   }
 
  private:
@@ -212,7 +212,7 @@ class slab_table {
   /// Takes S from a slab that was seen at or below the relist limit. relaxed: as in keep().
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
-    if (old.live() && old.soft()) index(listed(old.size_class())).toggle(slab);
+    if (old.live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
   }
 
   WARPHEAP_COLD static void settle_slowly(slab_table table, u32 slab, slab_state now) {

@@ -57,14 +57,14 @@ class slab_walk {
       slab_limits const limits{table.geometry().capacity(size_class)};
       bool const has_room = now.used() < (at == moving ? limits.roomy : limits.capacity);
       if (has_room && at != moving)
-        taken = table.afresh().keep(slab, warpheap::afresh(size_class), wanted, table.promise(slab, wanted), false);
+        taken = table.opaque().keep(slab, warpheap::opaque(size_class), wanted, table.promise(slab, wanted), false);
       hints = at == moving ? has_room : taken.roomy() && (at == near || at == listed);
     } else if (now.kind() == slab_kind::free && spare != not_to_be_taken && slab_lock::take_free(table, slab, spare)) {
-      u32 const entry = entry_for(table.afresh(), warpheap::afresh(size_class), wanted);
-      taken = slab_lock::publish(table.afresh(), slab, warpheap::afresh(size_class), at == moving ? 0 : wanted, entry);
+      u32 const entry = entry_for(table.opaque(), warpheap::opaque(size_class), wanted);
+      taken = slab_lock::publish(table.opaque(), slab, warpheap::opaque(size_class), at == moving ? 0 : wanted, entry);
     }
     if (hints || taken.reaches_soft()) {
-      u32 const entry = entry_for(table.afresh(), warpheap::afresh(size_class), wanted);
+      u32 const entry = entry_for(table.opaque(), warpheap::opaque(size_class), wanted);
       u32 const current = hint(table, entry).current();
       // A slab that another request found for the row stays: rows that share a slab fill it.
       if (hints && (at == moving || current == this->slab())) table.set_hint(entry, slab);
@@ -88,7 +88,7 @@ class slab_walk {
   static constexpr u32 tries_at_fresh = 2;       // others may be faster
   static constexpr u32 blocks_a_first_slab = 4;  // wished for in the class
   // How many of the 64 slabs around a slab that is made early must stay free.
-  static constexpr u32 spared_by_beginners = 40, spared_by_chance = 32, spared_by_demand = 16;
+  static constexpr u32 keep_free_first = 40, keep_free_by_chance = 32, keep_free_by_demand = 16;
   static constexpr u32 not_to_be_taken = ~0u;
   enum place_of : u32 { at_row, near, ticket, fresh, awaited, listed, resting, unused, moving, over };
   // hintless: goes by no hint. waiting: another request makes the row's slab. providing: makes it.
@@ -118,7 +118,7 @@ class slab_walk {
     return scale_below(slab_table::random_bits(), table.geometry().slabs());
   }
   WARPHEAP_DEVICE static u32 find(slab_table const& table, u32 which) {
-    slab_table const here = table.afresh();
+    slab_table const here = table.opaque();
     return here.index(which).find(random_slab(here));
   }
   /// A free slab near a random place, or `none` if that leaves fewer than `spare` of 64 free.
@@ -144,9 +144,9 @@ class slab_walk {
   }
 
   /// Adds to the class's wishes. True for the first caller, and once for each `blocks_a_slab`.
-  WARPHEAP_DEVICE static bool is_time_for_one(slab_table const& table, u32 size_class, u32 wanted, u32 blocks_a_slab) {
+  WARPHEAP_DEVICE static bool should_open_slab(slab_table const& table, u32 size_class, u32 wanted, u32 blocks_a_slab) {
     // relaxed: a count alone.
-    u32 const before = static_cast<u32>(table.wishes(size_class).fetch_add(wanted, order::relaxed));
+    u32 const before = static_cast<u32>(table.unmet_demand(size_class).fetch_add(wanted, order::relaxed));
     return before == 0 || before % blocks_a_slab + wanted >= blocks_a_slab;
   }
 
@@ -204,17 +204,17 @@ class slab_walk {
   }
 
   WARPHEAP_DEVICE u32 slab_to_make(slab_table const& table, u32 size_class, u32 wanted, bool moves, u32& spare) {
-    spare = spared_by_demand;
+    spare = keep_free_by_demand;
     if (moves) return find_spare(table, spare);
     u32 const capacity = table.geometry().capacity(size_class), passed = turn();
     bool takes = passed < tries_at_fresh;
     pass(1);
     if (rank() == beginning) {
-      spare = spared_by_beginners;
-      takes = takes && is_time_for_one(table, size_class, wanted, blocks_a_first_slab);
+      spare = keep_free_first;
+      takes = takes && should_open_slab(table, size_class, wanted, blocks_a_first_slab);
     } else if (rank() == hintless && 2 * wanted < capacity) {
       // As many make one as fill half of it; larger requests all do: a listed slab serves one.
-      spare = spared_by_chance;
+      spare = keep_free_by_chance;
       takes = takes && scale_below(slab_table::random_bits(), capacity) < 2 * wanted;
     }
     u32 const found = takes ? find_spare(table, spare) : none;
@@ -230,7 +230,7 @@ class slab_walk {
     u32 const most = rank() == providing ? few : rank() == denied ? many : few + many;
     if (turn() >= most) return true;
     bool const wishes = shares() && turn() >= few && turn() % turns_a_wish == 0;
-    return wishes && is_time_for_one(table, size_class, wanted, table.geometry().capacity(size_class));
+    return wishes && should_open_slab(table, size_class, wanted, table.geometry().capacity(size_class));
   }
 
   WARPHEAP_DEVICE void leave_listed(slab_table const& table, u32 size_class, u32 wanted) {

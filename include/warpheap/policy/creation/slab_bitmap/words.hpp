@@ -54,7 +54,7 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr u32 used() const { return static_cast<u32>(word & used_mask); }
   WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0x7f; }
   WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((word >> kind_shift) & 3); }
-  WARPHEAP_HOST_DEVICE constexpr bool soft() const { return word & soft_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return word & soft_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool full() const { return word & full_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool clearing() const { return word & clearing_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }

@@ -37,11 +37,11 @@ struct block_address {
 /// read-modify-writes, which return the newest.
 enum class look { hint, newest };
 
-template <class Layout, class Supply, class Steps = careful_steps>
+template <class Layout, class Supply, class Faults = no_faults>
 class bin_allocator {
   using table_type = arena_table<Layout>;
-  using source_type = unit_source<Layout, Supply, Steps>;
-  using recycler_type = recycler<Layout, Supply, Steps>;
+  using source_type = unit_source<Layout, Supply, Faults>;
+  using recycler_type = recycler<Layout, Supply, Faults>;
 
  public:
   using layout = Layout;
@@ -283,22 +283,22 @@ class bin_allocator {
   /// Frees blocks: by one operation those of the lanes here that lie in one bitmap word. False if
   /// our block was not live, or is a lower lane's too.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
-    u32 const company = simt::active_mask();
+    u32 const active = simt::active_mask();
     // Headers are 128 bytes, so word and class fit beside their address. Lanes that saw different
     // classes are in different groups.
     u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64 + at.role.size_class() * 8;
     static_assert(Layout::classes * 8 <= header_bytes && Layout::max_capacity <= 8 * 64);
-    lane_group const group = group_by(company, word);
-    u64 const bits = union_of_groups(company, group, u64{1} << at.index % 64);
+    lane_group const group = group_by(active, word);
+    u64 const bits = union_of_groups(active, group, u64{1} << at.index % 64);
     // The leader's release covers only what this barrier ordered: the other lanes' last writes to
     // their blocks.
-    simt::sync_warp(company);
+    simt::sync_warp(active);
     u64 cleared = 0;
     if (group.leads) cleared = give_back(at, bits);
     // No lane returns before the blocks are back: its next request must be served even if the heap
     // is otherwise full.
-    simt::sync_warp(company);
-    u32 const whole = simt::ballot(company, popcount(cleared) == group.size);
+    simt::sync_warp(active);
+    u32 const whole = simt::ballot(active, popcount(cleared) == group.size);
     return (whole >> group.leader & 1) != 0 || is_ours(group.mask, at.index % 64, cleared);
   }
 

@@ -24,9 +24,9 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace bins {
 
-/// Steps whose omission only a rare schedule shows. Tests break them, one at a time, to see that
+/// Faults whose omission only a rare schedule shows. Tests break them, one at a time, to see that
 /// the fault is noticed.
-struct careful_steps {
+struct no_faults {
   /// Y2: takes the units of a whole bin.
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore semaphore, u32 capacity) { return semaphore.try_wait(capacity); }
   /// Queues a node for the thread that makes the next barrier, which calls reclaim(node) when no
@@ -48,7 +48,7 @@ struct cleared_blocks {
   WARPHEAP_DEVICE u32 count() const { return popcount(bits); }
 };
 
-template <class Layout, class Supply, class Steps>
+template <class Layout, class Supply, class Faults>
 class recycler {
  public:
   using table_type = far_table<Layout>;
@@ -188,14 +188,14 @@ class recycler {
     // A2: before the units are taken, so that a search that finds none of them finds this. acquire,
     // release: W1.
     table.room(arena).fetch_add(room_word::one_in_limbo, order::acq_rel);
-    bool const ours = Steps::take_all(table.semaphore(arena, size_class), capacity);
+    bool const ours = Faults::take_all(table.semaphore(arena, size_class), capacity);
     if (!ours || !bin.try_kill({arena, size_class}, capacity)) {
       if (ours) signal(table, arena, size_class, capacity);
       table.room(arena).fetch_sub(room_word::one_in_limbo, order::acq_rel);
       return false;
     }
     list_type{table, arena, size_class}.remove(page);
-    Steps::retire(table.srcu(arena), bin.node(), reclaim{table});
+    Faults::retire(table.srcu(arena), bin.node(), reclaim{table});
     return true;
   }
 

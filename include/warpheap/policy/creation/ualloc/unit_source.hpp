@@ -36,9 +36,9 @@ struct unit_grant {
   u32 units = 0;
 };
 
-template <class Layout, class Supply, class Steps>
+template <class Layout, class Supply, class Faults>
 class unit_source {
-  using recycler_type = recycler<Layout, Supply, Steps>;
+  using recycler_type = recycler<Layout, Supply, Faults>;
   using table_type = far_table<Layout>;
 
  public:
@@ -72,7 +72,7 @@ class unit_source {
     auto semaphore = table_.semaphore(arena, size_class_);
     if (semaphore.available() < wanted && is_certified(table_, size_class_)) return refused;
     some_units const got = semaphore.wait_for_some(wanted, bins * Layout::capacity(size_class_));
-    if (got.units_reappeared) Steps::tell_of_units(table_.class_watch(size_class_));
+    if (got.units_reappeared) Faults::tell_of_units(table_.class_watch(size_class_));
     return got.units != 0 ? got.units : makes_bins;
   }
 

@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "crash_report.hpp"
-#include "crew.hpp"
 #include "simt.hpp"
+#include "thread_pool.hpp"
 #include "worker_blocks.hpp"
 
 namespace warpheap::host::detail {
 
-class machine {
+class simulated_device {
  public:
-  /// The one machine of the process. It runs one set of streams at a time; host threads that launch
-  /// together wait for each other.
-  static machine& instance() {
-    static machine only;
+  /// The one simulated device of the process. It runs one set of streams at a time; host threads
+  /// that launch together wait for each other.
+  static simulated_device& instance() {
+    static simulated_device only;
     return only;
   }
 
@@ -64,13 +64,13 @@ class machine {
     if (deterministic && how.stale_reads && !under_tsan) model = std::make_unique<memory_model>(how.seed);
     dispatcher work{queues};
     struct job {
-      machine& self;
+      simulated_device& self;
       dispatcher& work;
       execution const& how;
       u32 workers;
       memory_model* model;
     } context{*this, work, how, static_cast<u32>(workers), model.get()};
-    crew_.run(
+    pool_.run(
         context.workers,
         [](void* opaque, u32 member) {
           prepare_for_crashes();
@@ -109,7 +109,7 @@ class machine {
   std::vector<stream_queue*> streams_;
   std::vector<std::unique_ptr<worker>> workers_;
   run_statistics last_;
-  crew crew_;
+  thread_pool pool_;
 };
 
 }  // namespace warpheap::host::detail
@@ -117,6 +117,6 @@ class machine {
 namespace warpheap::host {
 
 /// Statistics of the last launch or synchronize that ran something.
-inline run_statistics const& last_run() { return detail::machine::instance().last_run(); }
+inline run_statistics const& last_run() { return detail::simulated_device::instance().last_run(); }
 
 }  // namespace warpheap::host

@@ -38,7 +38,7 @@ class part {
   u64 number_ = 0;
 };
 
-[[gnu::noinline]] inline std::string sentence(std::initializer_list<part> parts) {
+[[gnu::noinline]] inline std::string format_message(std::initializer_list<part> parts) {
   std::string text;
   for (auto const& each : parts) each.append_to(text);
   return text;

@@ -11,12 +11,12 @@
 
 namespace warpheap::host::detail {
 
-class crew {
+class thread_pool {
  public:
-  crew() = default;
-  crew(crew const&) = delete;
-  crew& operator=(crew const&) = delete;
-  ~crew() {
+  thread_pool() = default;
+  thread_pool(thread_pool const&) = delete;
+  thread_pool& operator=(thread_pool const&) = delete;
+  ~thread_pool() {
     {
       std::lock_guard const lock{mutex_};
       closing_ = true;

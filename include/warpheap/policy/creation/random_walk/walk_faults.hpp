@@ -8,7 +8,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// How one lane changes words, and what it believes. The broken twins in tests override this.
-struct careful_walk {
+struct no_walk_faults {
   /// Takes the pages of `wanted`; returns what the word held. The caller owns the pages whose bits
   /// were clear (K1).
   WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u64 wanted) {
