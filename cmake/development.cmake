@@ -45,22 +45,25 @@ function(warpheap_drop_host_only name)
   endif()
 endfunction()
 
-# Compiles sources of a target together: those whose names begin alike, by each of the given FAMILIES, a regular expression. They
-# are templates over the same heaps, which a compiler then makes once a family: half of its work. Names in them must differ.
-# WARPHEAP_UNITY off compiles each alone, which is quicker for who works on one of them. nvcc compiles each alone anyhow.
+# Compiles sources of a target together: those whose paths below ROOT begin with one of the given FAMILIES, each a regular
+# expression. They are templates over the same heaps, which a compiler then makes once a family: half of its work. Names in them
+# must differ. WARPHEAP_UNITY off compiles each source alone, which is quicker while one of them changes. nvcc always does.
 option(WARPHEAP_UNITY "Compile sources that share templates together" ON)
 function(warpheap_compile_together target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;FAMILIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ROOT" "SOURCES;FAMILIES")
   if(NOT WARPHEAP_UNITY)
     return()
   endif()
   set_target_properties(
     ${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP UNITY_BUILD_CODE_BEFORE_INCLUDE
                                                                "// NOLINTNEXTLINE(bugprone-suspicious-include)")
-  foreach(family IN LISTS arg_FAMILIES)
-    set(members ${arg_SOURCES})
-    list(FILTER members INCLUDE REGEX "/(${family})[^/]*$")
-    string(MAKE_C_IDENTIFIER "${family}" name)
-    set_source_files_properties(${members} PROPERTIES UNITY_GROUP ${name})
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${arg_ROOT} OUTPUT_VARIABLE below)
+    foreach(family IN LISTS arg_FAMILIES)
+      if(below MATCHES "^(${family})")
+        string(MAKE_C_IDENTIFIER "${family}" name)
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name})
+      endif()
+    endforeach()
   endforeach()
 endfunction()

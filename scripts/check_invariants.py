@@ -25,7 +25,7 @@ CACHES = {"L1", "L2"}
 
 def place_of(name, places=()):
     """Where a file's labels belong: a policy's folder, a file's name, or what a test's name begins with."""
-    policy = re.match(r"include/warpheap/policy/\w+/(\w+?)(?:/|\.hpp$)", name)
+    policy = re.match(r"(?:include/warpheap|tests)/policy/\w+/(\w+?)(?:/|\.hpp$|_test\.cpp$)", name)
     stem = pathlib.PurePath(name).name.split(".")[0]
     if policy:
         return policy[1]
@@ -72,7 +72,7 @@ def self_test():
         "include/warpheap/policy/creation/a/take.hpp": "// By T1 there is one; q S1 and S2 say where, and an L2 is a cache.\n",
         "include/warpheap/sync/q.hpp": "//   S1  no lane waits.\n//   S2  none sleeps.\n",
         "docs/design/a.md": "- **T1** Words are even. `S9` is code. See q S1 to S2.\n",
-        "tests/policy/a_twins_test.cpp": "// T1 left out.\n",
+        "tests/policy/creation/a/twins_test.cpp": "// T1 left out.\n",
     }
     planted = {
         "elsewhere": ("include/warpheap/sync/r.hpp", "// By S1.\n"),

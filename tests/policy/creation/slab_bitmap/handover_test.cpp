@@ -1,0 +1,125 @@
+// Pointers that reach the lane that frees them by a shuffle or a relaxed mailbox, which orders
+// nothing. So that lane's first look at a slab may be older than the block. Only a model with stale
+// reads, as the host backend's, shows it.
+#include <warpheap/util/random.hpp>
+
+#include "pool_fixture.hpp"
+
+namespace slab_bitmap_handover_test {
+
+using namespace warpheap;
+using test::tiny_pool;
+
+/// What receivers saw of blocks that were theirs.
+struct verdicts {
+  u32 received, disowned;
+};
+
+WARPHEAP_DEVICE void receive(test::slab_allocator heap, void* block, u64 bytes, verdicts* seen) {
+  if (!heap.owns(block) || heap.usable_size(block) < bytes)
+    atomic_ref<u32>{seen->disowned}.fetch_add(1, order::relaxed);
+  atomic_ref<u32>{seen->received}.fetch_add(1, order::relaxed);
+  heap.destroy(block);
+}
+
+/// Lane 0 asks and lane 1 frees.
+struct by_shuffle {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, u64*, verdicts* seen) const {
+    void* const block = simt::lane_id() == 0 ? heap.create(bytes) : nullptr;
+    void* const received = simt::shuffle(3u, block, 0);
+    if (simt::lane_id() == 1) receive(heap, received, bytes, seen);
+  }
+};
+
+/// One thread block asks and another frees.
+struct by_mailbox {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, u64* mail, verdicts* seen) const {
+    atomic_ref<u64> const box{*mail};
+    if (simt::lane_id() != 0) return;
+    if (simt::block_index() == 0) return box.store(reinterpret_cast<u64>(heap.create(bytes)), order::relaxed);
+    u64 received = 0;
+    while ((received = box.load(order::relaxed)) == 0) simt::pause(1);
+    receive(heap, reinterpret_cast<void*>(received), bytes, seen);
+  }
+};
+
+template <class Body>
+void expect_arrives(launch_shape shape, Body body) {
+  for (u64 const bytes : {16u, 1024u, 16384u, 40000u}) {
+    test::for_each_schedule(100, [&] {
+      tiny_pool const pool{4};
+      device_buffer<u64> const mail(1);
+      device_buffer<verdicts> const seen(1);
+      launch(shape, body, pool.allocator(), bytes, mail.data(), seen.data());
+      synchronize();
+      EXPECT_EQ(seen[0].received, 1u);
+      EXPECT_EQ(seen[0].disowned, 0u);
+      pool.expect_empty();
+    });
+  }
+}
+
+TEST(SlabBitmapHandover, FreesWhatCameByAShuffle) { expect_arrives({1, 2}, by_shuffle{}); }
+TEST(SlabBitmapHandover, FreesWhatCameByARelaxedMailbox) { expect_arrives({2, 2}, by_mailbox{}); }
+
+/// The only slab changes class from 64 to 256 bytes for the first eight lanes, and the ninth frees
+/// the block at `place`: by the old class that would be another block. At the same time an owner
+/// frees its own block.
+struct by_shuffle_from_a_recycled_slab {
+  static constexpr u32 owners = 8;
+
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 place, void** freed) const {
+    constexpr u32 all = low_mask(owners + 1);
+    u32 const lane = simt::lane_id();
+    if (lane == 0) heap.destroy(heap.create(64));
+    simt::ballot(all, true);
+    void* block = lane < owners ? heap.create(256) : nullptr;
+    u32 const giver = lowest_bit(simt::ballot(all, block == heap.table().pool() + place));
+    void* const given = simt::shuffle(all, block, giver);
+    if (lane == owners) block = given;
+    else if (lane != (giver + 1) % owners) block = nullptr;
+    heap.destroy(block);
+    if (block) freed[lane == owners] = block;
+  }
+};
+
+TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
+  using body = by_shuffle_from_a_recycled_slab;
+  for (u64 const place : {256u, 0u}) {
+    test::for_each_schedule(300, [&] {
+      tiny_pool const pool{1};
+      device_buffer<void*> const freed(2);
+      launch({1, body::owners + 1}, body{}, pool.allocator(), place, freed.data());
+      synchronize();
+      ASSERT_NE(freed[1], nullptr);
+      pool.expect_quiet(body::owners - 2);
+      pool.allocator().for_each_live(
+          [&](void const* block, size_t) { EXPECT_TRUE(block != freed[0] && block != freed[1]); });
+    });
+  }
+}
+
+/// Every lane asks for a small block or a run, and frees what its neighbour asked for, all at once.
+struct by_neighbours {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed) const {
+    u32 const all = low_mask(simt::block_dim());
+    random_sequence random{seed * 1000 + global_thread_index()};
+    for (u32 round = 0; round < rounds; ++round) {
+      void* const block = heap.create(random.below(3) == 0 ? 20000 : 512);
+      heap.destroy(simt::shuffle(all, block, (simt::lane_id() + 1) % simt::block_dim()));
+    }
+  }
+};
+
+TEST(SlabBitmapHandover, LosesNothingOfWhatNeighboursFree) {
+  for (u32 const lanes : {2u, 5u, 32u}) {
+    test::for_each_schedule(lanes == 32 ? 60 : 300, [&] {
+      tiny_pool const pool{4};
+      launch({2, lanes}, by_neighbours{}, pool.allocator(), 10u, test::schedule_seed());
+      synchronize();
+      pool.expect_empty();
+    });
+  }
+}
+
+}  // namespace slab_bitmap_handover_test

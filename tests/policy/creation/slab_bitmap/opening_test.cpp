@@ -1,0 +1,127 @@
+// How many slabs a crowd opens. A slab that serves one class is lost to the others, so a burst of
+// many sizes that opens more than it fills runs out of memory with most of the pool unused.
+#include <warpheap/structure/size_class.hpp>
+#include <warpheap/util/random.hpp>
+
+#include "pool_fixture.hpp"
+
+namespace slab_bitmap_opening_test {
+
+using namespace warpheap;
+using test::tiny_pool;
+
+/// A crowd that is active at once. On the host every lane takes one step in turn, so all decide by
+/// the state before any of them acted. On a GPU the hardware schedules it.
+template <class Body>
+void with_a_crowd(Body body) {
+#if !defined(__CUDACC__)
+  host::scoped_execution const use{{.mode = host::execution_mode::deterministic,
+                                    .policy = host::schedule_policy::round_robin,
+                                    .masks = host::mask_policy::maximal,
+                                    .sm_count = 64,
+                                    .blocks_per_sm = 16}};
+#endif
+  body();
+}
+
+struct burst {
+  u32 slabs, threads, least, most;
+  bool one_size_a_warp;
+
+  WARPHEAP_HOST_DEVICE u32 bytes_of(u32 thread) const {
+    u32 const key = one_size_a_warp ? thread / 32 : thread;
+    return least + scale_below(mix32(key * 2'654'435'761u + 77), most - least + 1);
+  }
+  /// The bytes of all blocks, each as large as its class.
+  u64 asked() const {
+    u64 bytes = 0;
+    for (u32 thread = 0; thread < threads; ++thread) bytes += class_bytes(size_class_of(bytes_of(thread)));
+    return bytes;
+  }
+};
+
+struct ask_once_each {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, burst what, void** blocks) const {
+    u32 const me = static_cast<u32>(global_thread_index());
+    if (me < what.threads) blocks[me] = heap.create(what.bytes_of(me));
+  }
+};
+
+/// Twice the same burst, with everything given back in between, is served without a refusal.
+void expect_is_served(burst const& what) {
+  SCOPED_TRACE(testing::Message() << what.threads << " threads, " << what.least << " to " << what.most << " bytes");
+  u64 const pool_bytes = what.slabs * tiny_pool::slab_bytes;
+  ASSERT_LE(2 * what.asked(), pool_bytes + pool_bytes / 8) << "more than about half of the pool";
+  tiny_pool const pool{what.slabs};
+  device_buffer<void*> const blocks(what.threads);
+  launch_shape const shape{(what.threads + 255) / 256, 256};
+  for (u32 round = 0; round < 2; ++round) {
+    launch(shape, ask_once_each{}, pool.allocator(), what, blocks.data());
+    synchronize();
+    u32 refused = 0;
+    for (void const* const block : blocks.to_host()) refused += block == nullptr;
+    EXPECT_EQ(refused, 0u) << "round " << round;
+    test::release(pool, blocks.to_host(), shape);
+    pool.expect_quiet(0);
+  }
+}
+
+TEST(SlabBitmapOpening, ABurstOfManySizesThatAsksForHalfOfThePoolIsServed) {
+  with_a_crowd([] {
+    expect_is_served({1024, 1u << 14, 16, 1024, false});
+    expect_is_served({1024, 1u << 13, 16, 2048, false});
+    expect_is_served({1024, 1u << 12, 4, 4096, false});
+    expect_is_served({1024, 1u << 12, 4, 4096, true});
+  });
+}
+
+// Every row begins with every class: a slab for each would be more than there are.
+TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
+  with_a_crowd([] {
+    tiny_pool const pool{1024};
+    burst const what{1024, 1u << 12, 16, 512, false};
+    ASSERT_LE(16 * what.asked(), 1024 * tiny_pool::slab_bytes * 5 / 4) << "more than about a sixteenth of the pool";
+    device_buffer<void*> const blocks(what.threads);
+    launch({16, 256}, ask_once_each{}, pool.allocator(), what, blocks.data());
+    synchronize();
+    EXPECT_GE(pool.allocator().statistics().free_slabs, 512u);
+  });
+}
+
+/// Every thread tries `slabs` slabs, each once, and starts at a slab of its own. It takes a slab
+/// unless that leaves too few.
+struct take_unless_spared {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 spare, u32 slabs, u32* taken) const {
+    for (u32 i = 0; i < slabs; ++i) {
+      u32 const slab = (static_cast<u32>(global_thread_index()) + i) * 29 % heap.geometry().slabs();
+      if (!slab_lock::take_free(heap.table(), slab, spare)) continue;
+      atomic_ref<u32>{*taken}.fetch_add(1, order::relaxed);
+      slab_lock::publish(heap.table(), slab, 3, 0, slab_table::no_hint);
+    }
+  }
+};
+
+/// How many of 64 slabs were taken by threads that spare some.
+u32 taken_by(launch_shape shape, u32 spare, u32 slabs_each) {
+  tiny_pool const pool{64};
+  device_buffer<u32> const taken(1);
+  launch(shape, take_unless_spared{}, pool.allocator(), spare, slabs_each, taken.data());
+  synchronize();
+  EXPECT_EQ(pool.allocator().statistics().free_slabs, 64u - taken[0]);
+  pool.expect_quiet(0);
+  return taken[0];
+}
+
+TEST(SlabBitmapOpening, WhoSparesSlabsLeavesThemHoweverManyComeAtOnce) {
+  for (u32 const spare : {0u, 1u, 31u, 48u, 63u, 64u}) {
+    test::for_each_schedule(60, [&] {
+      EXPECT_EQ(taken_by({1, 1}, spare, 64), 64 - spare);
+      EXPECT_LE(taken_by({2, 32}, spare, 1), 64 - spare);
+      // Where many lanes want one slab, a lane that finds it gone may for a moment make it look
+      // free, and each such moment lets one more lane by.
+      EXPECT_GE(taken_by({2, 33}, spare, 5), spare < 64 ? 1u : 0u);
+    });
+  }
+}
+
+}  // namespace slab_bitmap_opening_test
