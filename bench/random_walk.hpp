@@ -123,7 +123,8 @@ class walked_pool {
     return failures[0] == 0 && is_as_occupied(0);
   }
   bool is_as_occupied(u64 more) const {
-    return heap_.statistics().live_blocks == pages() - free_ + more && heap_.check_invariants().empty();
+    return heap_.snapshot().statistics().live_blocks == pages() - free_ + more &&
+           heap_.snapshot().check_invariants().empty();
   }
 
  private:
@@ -179,7 +180,7 @@ inline walk_outcome queue_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
   walk_outcome seen;
   std::vector<bool> taken(pool.pages());
   u8* first = nullptr;
-  pool.heap().for_each_live([&](void* page, size_t) {
+  pool.heap().snapshot().for_each_live([&](void* page, size_t) {
     if (!first) first = static_cast<u8*>(page);
     taken[static_cast<u64>(static_cast<u8*>(page) - first) / walked_page_bytes] = true;
   });

@@ -86,6 +86,10 @@ class first_fit {
 
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return slots(owners(), pages_, bytes); }
+  u64 slot_places() const { return 1; }
+  WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
+    return {.slots = share.part == 0 ? available_slots(bytes) : 0};
+  }
 
   static size_t required_bytes(size_t pool_bytes) { return metadata(pool_bytes / page_bytes) + pool_bytes; }
 
@@ -99,8 +103,9 @@ class first_fit {
   void initialize(stream_view on) const { backend::fill_bytes(head_, 0, sizeof(header) + pages_ * sizeof(u32), on); }
   size_t pool_bytes() const { return pages_ * page_bytes; }
   size_t metadata_bytes() const { return metadata(pages_); }
-  u64 available_slots_on_host(size_t bytes) const { return slots(host_owners().data(), pages_, bytes); }
 
+  /// The policy itself answers what a snapshot answers.
+  first_fit const& snapshot() const { return *this; }
   heap_statistics statistics() const {
     header head;
     backend::copy_bytes(&head, head_, sizeof head);

@@ -140,7 +140,7 @@ static_assert(!composes<paged, distribution::none, wary_oom, alignment::shrink<1
 static_assert(!composes<creation::toolkit, distribution::none, oom::return_null, alignment::shrink<16>>,
               "the toolkit's heap lies in no device memory of ours");
 struct mixes_heaps : creation::slab_bitmap<> {
-  static constexpr bool tells_heaps_apart = false;
+  static constexpr bool supports_mixed_heaps = false;
 };
 static_assert(!composes<mixes_heaps, distribution::none, oom::overflow_to<default_allocator>, shrink_16>,
               "lanes that ask the first heap would be served with those that ask the second");

@@ -232,7 +232,7 @@ TEST(BulkSemaphore, ConservesUnitsThatAreTakenInParts) {
 /// lane saw none.
 struct none_seen {
   u64 epoch;
-  u64 certificate;
+  u64 exhausted_at;
 };
 
 /// Three lanes and two units. The first wants both and takes what it gets; the second takes one and
@@ -257,7 +257,7 @@ struct see_none {
         u64 const before = epoch.fetch_add(0, order::acq_rel);
         bool const none = semaphore.available_newest() == 0;
         if (none && epoch.fetch_add(0, order::acq_rel) == before)
-          atomic_ref<u64>{seen->certificate}.store(before + 1, order::relaxed);
+          atomic_ref<u64>{seen->exhausted_at}.store(before + 1, order::relaxed);
       }
     }
   }
@@ -270,7 +270,7 @@ bool tells_of_units() {
   device_buffer<none_seen> seen(1);
   launch({3, 1}, see_none<Semaphore>{}, word.data(), seen.data());
   synchronize();
-  bool const believed = seen[0].certificate == seen[0].epoch + 1;
+  bool const believed = seen[0].exhausted_at == seen[0].epoch + 1;
   return state::check_at_rest(word[0]) && !(believed && state::available(word[0]) != 0);
 }
 

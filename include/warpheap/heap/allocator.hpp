@@ -30,7 +30,8 @@ class allocator {
   using alignment_type = Alignment;
 
   /// The creation policy's promises, as far as the other policies keep them.
-  static constexpr allocator_traits traits = left_by<Alignment>(left_by<Distribution>(source_type::traits));
+  static constexpr allocator_traits traits =
+      traits_through<Alignment>(traits_through<Distribution>(source_type::traits));
 
   allocator() = default;
   WARPHEAP_HOST_DEVICE explicit allocator(Creation creation, Oom oom = {}) : source_{creation, oom} {}

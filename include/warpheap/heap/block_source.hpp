@@ -55,7 +55,7 @@ WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, u32 mask, size_t b
 template <class Creation, class Oom>
 class block_source {
  public:
-  static constexpr allocator_traits traits = left_by<Oom>(Creation::traits);
+  static constexpr allocator_traits traits = traits_through<Oom>(Creation::traits);
 
   block_source() = default;
   WARPHEAP_HOST_DEVICE explicit block_source(Creation creation, Oom = {}) : creation_{creation} {}
@@ -105,7 +105,7 @@ class block_source<Creation, Oom> {
   using second_type = typename Oom::second_type;
 
  public:
-  static constexpr allocator_traits traits = left_by<Oom>(Creation::traits);
+  static constexpr allocator_traits traits = traits_through<Oom>(Creation::traits);
 
   block_source() = default;
   WARPHEAP_HOST_DEVICE explicit block_source(Creation creation, Oom oom = {}) : creation_{creation}, oom_{oom} {}

@@ -15,6 +15,7 @@
 
 #include "../platform/errors.hpp"
 #include "../policy/creation/report.hpp"
+#include "../policy/creation/slot_survey.hpp"
 #include "../policy/reserve_pool/device_memory.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -24,10 +25,13 @@ class basic_heap;
 
 namespace detail {
 
-/// The type of the second heap behind one that overflows; an empty type for any other.
+/// The type of the second heap behind one that overflows; for any other, a type that refuses
+/// nothing.
 template <class Oom>
 struct second_heap_of {
-  struct type {};
+  struct type {
+    static constexpr bool takes_snapshots = true;
+  };
 };
 template <overflow_policy Oom>
 struct second_heap_of<Oom> {
@@ -36,31 +40,9 @@ struct second_heap_of<Oom> {
 
 }  // namespace detail
 
-/// A visitor for for_each_live(). A class, because nvcc 13.0 takes a lambda in a concept for a
-/// function that does not exist.
-struct ignore_block {
-  void operator()(void*, size_t) const {}
-};
-
 template <class P>
 concept named_policy = requires {
   P::name;
-};
-template <class P>
-concept counts_blocks = requires(P const policy) {
-  policy.statistics();
-};
-template <class P>
-concept checks_invariants = requires(P const policy) {
-  policy.check_invariants();
-};
-template <class P>
-concept lists_blocks = requires(P const policy) {
-  policy.for_each_live(ignore_block{});
-};
-template <class P>
-concept counts_slots_on_host = requires(P const policy, size_t bytes) {
-  policy.available_slots_on_host(bytes);
 };
 
 namespace detail {
@@ -100,6 +82,7 @@ class basic_heap {
   static constexpr bool overflows = overflow_policy<oom_type>;
   static constexpr bool frames = frames_parts<distribution_type>;
   static constexpr bool knows_parts = frames || hands_out_as_created<distribution_type>;
+  static constexpr bool takes_snapshots = warpheap::takes_snapshots<creation_type> && second_heap_type::takes_snapshots;
 
   /// The smallest pool there is.
   static constexpr size_t minimum_bytes = size_t{1} << 20;
@@ -169,10 +152,8 @@ class basic_heap {
   /// Counts of a quiet heap. Where a distribution policy puts several blocks into one, live blocks
   /// and bytes are what callers hold; `failures` then counts refusals to several lanes together as
   /// well.
-  heap_statistics statistics() const
-      requires(counts_blocks<creation_type> &&
-               (!overflows || counts_blocks<second_heap_type>)&&(!frames || lists_blocks<creation_type>)) {
-    heap_statistics counted = ref_.creation().statistics();
+  heap_statistics statistics() const requires takes_snapshots {
+    heap_statistics counted = ref_.creation().snapshot().statistics();
     if constexpr (overflows) {
       add(counted, second_.statistics());
       counted.failures = ref_.oom().failures();
@@ -188,16 +169,15 @@ class basic_heap {
   }
 
   /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
-  u64 available_slots(size_t bytes) const requires(knows_parts&& counts_slots_on_host<creation_type>) {
-    u64 slots = ref_.creation().available_slots_on_host(Allocator::created_bytes(bytes));
+  u64 available_slots(size_t bytes) const requires(knows_parts&& counts_slots_in_parts<creation_type>) {
+    u64 slots = count_slots_by_grid(ref_.creation(), Allocator::created_bytes(bytes));
     if constexpr (overflows) slots += second_.available_slots(Allocator::created_bytes(bytes));
     return slots;
   }
 
   /// The violated invariants of a quiet heap; none if all is well.
-  invariant_report check_invariants() const
-      requires(checks_invariants<creation_type> && (!overflows || checks_invariants<second_heap_type>)) {
-    auto report = ref_.creation().check_invariants();
+  invariant_report check_invariants() const requires takes_snapshots {
+    auto report = ref_.creation().snapshot().check_invariants();
     if constexpr (overflows)
       for (auto const& violated : second_.check_invariants()) report.push_back("second heap: " + violated);
     return report;
@@ -206,8 +186,7 @@ class basic_heap {
   /// Calls `visit(address, bytes)` on the host for every live block of a quiet heap, in address
   /// order.
   template <class Visitor>
-  void for_each_live(Visitor visit) const
-      requires(knows_parts&& lists_blocks<creation_type> && (!overflows || lists_blocks<second_heap_type>)) {
+  void for_each_live(Visitor visit) const requires(knows_parts&& takes_snapshots) {
     if constexpr (frames) {
       std::vector<u64> created;
       for_each_created([&](void* memory, size_t) { created.push_back(reinterpret_cast<u64>(memory)); });
@@ -319,12 +298,12 @@ class basic_heap {
     if constexpr (overflows) {
       std::vector<std::pair<void*, size_t>> created;
       auto const note = [&](void* memory, size_t bytes) { created.emplace_back(memory, bytes); };
-      ref_.creation().for_each_live(note);
+      ref_.creation().snapshot().for_each_live(note);
       second_.for_each_live(note);
       std::sort(created.begin(), created.end());
       for (auto const& [memory, bytes] : created) visit(memory, bytes);
     } else {
-      ref_.creation().for_each_live(visit);
+      ref_.creation().snapshot().for_each_live(visit);
     }
   }
 

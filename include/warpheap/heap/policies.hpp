@@ -2,7 +2,7 @@
 // each other. What one needs of another is a concept here over the two of them, so that the
 // compiler's message names both.
 //
-// A policy may have more than its slot needs: `leaves(traits)`, what it keeps of the promises of
+// A policy may have more than its slot needs: `weaken(traits)`, what it keeps of the promises of
 // the policies behind it, and `goes_with<Other>`, false for a policy of another slot that it cannot
 // work with. The table of docs/design/heap.md lists what a creation policy may have; the allocator
 // then has it too.
@@ -102,8 +102,8 @@ concept reserve_pool_policy = true;
 
 /// What `P` keeps of the promises of the policies behind it.
 template <class P>
-WARPHEAP_HOST_DEVICE constexpr allocator_traits left_by(allocator_traits promised) {
-  if constexpr (requires { P::leaves(promised); }) return P::leaves(promised);
+WARPHEAP_HOST_DEVICE constexpr allocator_traits traits_through(allocator_traits promised) {
+  if constexpr (requires { P::weaken(promised); }) return P::weaken(promised);
   else return promised;
 }
 
@@ -166,8 +166,8 @@ concept overflow_knows_creation_by_its_pool = !overflow_policy<Oom> || !requires
 /// The creation policies of both heaps serve lanes that are together each from its own heap: some
 /// lanes ask the first heap while others ask the second, through the same code.
 template <class Creation, class Oom>
-concept overflow_finds_heaps_told_apart = !overflow_policy<Oom> || requires {
-  requires Creation::tells_heaps_apart && Oom::second_type::creation_type::tells_heaps_apart;
+concept overflow_supports_mixed_heaps = !overflow_policy<Oom> || requires {
+  requires Creation::supports_mixed_heaps && Oom::second_type::creation_type::supports_mixed_heaps;
 };
 
 /// The toolkit's allocator has a limit in place of a pool, and the limit serves no other allocator.
@@ -197,7 +197,7 @@ concept policies_go_together =
     alignment_serves_creation<Creation, Alignment> && alignment_serves_overflow<Oom, Alignment> &&
     alignment_serves_distribution<Distribution, Alignment> && distribution_page_fits_creation<Creation, Distribution> &&
     creation_aligns_for_distribution<Creation, Distribution> && overflow_knows_creation_by_its_pool<Creation, Oom> &&
-    overflow_finds_heaps_told_apart<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&
+    overflow_supports_mixed_heaps<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&
     mutually_compatible<Creation, Distribution> && mutually_compatible<Creation, Oom> &&
     mutually_compatible<Creation, ReservePool> && mutually_compatible<Creation, Alignment> &&
     mutually_compatible<Distribution, Oom> && mutually_compatible<Distribution, Alignment> &&

@@ -1,9 +1,9 @@
-// refused: overflow_finds_heaps_told_apart, mixes_heaps, overflow_to
+// refused: overflow_supports_mixed_heaps, mixes_heaps, overflow_to
 #include <warpheap/warpheap.hpp>
 
 using namespace warpheap;
 struct mixes_heaps : creation::slab_bitmap<> {
-  static constexpr bool tells_heaps_apart = false;
+  static constexpr bool supports_mixed_heaps = false;
 };
 using wrong = allocator<mixes_heaps, distribution::none, oom::overflow_to<default_allocator>,
                         reserve_pool::device_memory, alignment::shrink<16>>;

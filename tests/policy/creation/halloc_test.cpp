@@ -52,7 +52,7 @@ TEST(Halloc, FillsEverySlabWithEverySize) {
     halloc_pool<> const pool{3};
     u64 const bytes = chunks::block_bytes(size);
     u64 const each = chunks::capacity_of(chunks::kind_of(size), 14) >> chunks::length_of(size);
-    EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 3 * each);
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), bytes), 3 * each);
     auto blocks = allocate(pool, {static_cast<u32>(3 * each / 50 + 2), 50}, bytes);
     std::erase(blocks, nullptr);
     EXPECT_EQ(blocks.size(), 3 * each) << bytes;
@@ -61,11 +61,11 @@ TEST(Halloc, FillsEverySlabWithEverySize) {
       ASSERT_GE(reinterpret_cast<u64>(blocks[i]), reinterpret_cast<u64>(blocks[i - 1]) + bytes);
     EXPECT_GE(3 * each * bytes, 3 * halloc_slab_bytes * 15 / 16);
     pool.expect_quiet(3 * each);
-    EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 0u);
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), bytes), 0u);
     for (auto* const block : blocks) release(pool, {block});
     pool.expect_quiet(0);
-    EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 3 * each);
-    EXPECT_EQ(pool.allocator().available_slots_on_host(2 * halloc_slab_bytes), 1u) << "in one piece again";
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), bytes), 3 * each);
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), 2 * halloc_slab_bytes), 1u) << "in one piece again";
   }
 }
 
@@ -104,7 +104,7 @@ TEST(Halloc, FindsTheOneHoleThatIsLargeEnough) {
     EXPECT_EQ(std::count(found.begin(), found.end(), nullptr), 32);
     EXPECT_EQ(std::count(found.begin(), found.end(), small[77 * 8]), 1);
     pool.expect_quiet(kept.size() + 1);
-    EXPECT_EQ(pool.allocator().available_slots_on_host(64), 255u) << "four in a row of each other eight";
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), 64), 255u) << "four in a row of each other eight";
   });
 }
 
@@ -161,13 +161,13 @@ TEST(Halloc, KnowsABlockFromItsParts) {
     for (u64 offset = 8; offset < std::min<u64>(block.usable, 3072); offset += 8)
       inside.push_back(block.address + offset);
   free_addresses(pool, inside);
-  auto const counts = pool.allocator().statistics();
+  auto const counts = pool.allocator().snapshot().statistics();
   EXPECT_EQ(counts.double_frees + counts.foreign_frees, inside.size());
   EXPECT_EQ(counts.live_blocks, 5u);
-  for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
+  for (auto const& line : pool.allocator().snapshot().check_invariants()) ADD_FAILURE() << line;
   for (u32 i = 0; i < 5; ++i) free_addresses(pool, {live[i].address, live[i].address});
-  EXPECT_EQ(pool.allocator().statistics().double_frees, counts.double_frees + 5);
-  EXPECT_EQ(pool.allocator().statistics().live_blocks, 0u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().double_frees, counts.double_frees + 5);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().live_blocks, 0u);
 }
 
 TEST(Halloc, IsAsNewAfterAReset) {
@@ -177,16 +177,16 @@ TEST(Halloc, IsAsNewAfterAReset) {
   pool.allocator().initialize({});
   synchronize();
   pool.expect_quiet(0);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(16), 5 * 1024u);
-  EXPECT_EQ(pool.allocator().statistics().failures, 0u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 16), 5 * 1024u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().failures, 0u);
 }
 
 TEST(Halloc, KeepsASplitPoolApart) {
   constexpr creation::halloc_config three_quarters{.slab_bytes = 16384, .split_percent = 75};
   halloc_pool<creation::halloc<three_quarters>> const pool{16};
   EXPECT_EQ(pool.allocator().pool_bytes(), 16 * halloc_slab_bytes);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(128), 12 * 128u);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(4096), 16u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 128), 12 * 128u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 4096), 16u);
   auto small = allocate(pool, {64, 32}, 128);
   std::erase(small, nullptr);
   EXPECT_EQ(small.size(), 12 * 128u) << "a quarter is left, and not for these";
@@ -197,8 +197,9 @@ TEST(Halloc, KeepsASplitPoolApart) {
   for (auto* const block : small) release(pool, {block});
   release(pool, large);
   pool.expect_quiet(0);
-  EXPECT_EQ(pool.allocator().statistics().free_slabs + pool.allocator().statistics().empty_slabs, 12u);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(384), 12 * 40u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().free_slabs + pool.allocator().snapshot().statistics().empty_slabs,
+            12u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 384), 12 * 40u);
 }
 
 TEST(Halloc, HasRoomForAllOfALargeGpu) {

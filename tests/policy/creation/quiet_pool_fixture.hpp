@@ -31,13 +31,13 @@ class quiet_pool {
 
   /// Whether every invariant holds, `live` blocks are there, and the heap ignored `ignored` frees.
   bool is_quiet(u64 live, u64 ignored = 0) const {
-    auto const counts = allocator_.statistics();
-    return allocator_.check_invariants().empty() && counts.live_blocks == live &&
+    auto const counts = allocator_.snapshot().statistics();
+    return allocator_.snapshot().check_invariants().empty() && counts.live_blocks == live &&
            counts.double_frees + counts.foreign_frees == ignored;
   }
   void expect_quiet(u64 live, u64 ignored = 0) const {
-    for (auto const& line : allocator_.check_invariants()) ADD_FAILURE() << line;
-    auto const counts = allocator_.statistics();
+    for (auto const& line : allocator_.snapshot().check_invariants()) ADD_FAILURE() << line;
+    auto const counts = allocator_.snapshot().statistics();
     EXPECT_EQ(counts.live_blocks, live);
     EXPECT_EQ(counts.double_frees + counts.foreign_frees, ignored);
   }

@@ -20,9 +20,9 @@ void expect_refusals() {
   walk_pool<Walk> const pool{6};
   for (u64 const bytes : {u64{0}, u64{65}, u64{1} << 32, ~u64{0}}) {
     EXPECT_EQ(allocate(pool, {1, 2}, bytes), (std::vector<void*>{nullptr, nullptr})) << bytes;
-    EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 0u) << bytes;
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), bytes), 0u) << bytes;
   }
-  EXPECT_EQ(pool.allocator().statistics().failures, 6u) << "no bytes are no failure";
+  EXPECT_EQ(pool.allocator().snapshot().statistics().failures, 6u) << "no bytes are no failure";
   EXPECT_TRUE(pool.is_quiet(0));
 }
 
@@ -38,10 +38,10 @@ TEST(RandomWalk, GivesOutAndTakesBackEveryPageOfAWordOf64) {
   auto const got = allocate(pool, {5, 32}, 64);
   EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 30);
   EXPECT_TRUE(pool.is_quiet(130));
-  EXPECT_EQ(pool.allocator().available_slots_on_host(64), 0u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 64), 0u);
   release(pool, got, {5, 32});
   EXPECT_TRUE(pool.is_quiet(0));
-  EXPECT_EQ(pool.allocator().available_slots_on_host(64), 130u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 64), 130u);
   release(pool, got, {5, 32});
   EXPECT_TRUE(pool.is_quiet(0, 130)) << "each second free is noticed";
 }
@@ -57,7 +57,7 @@ TEST(RandomWalk, TakesPoolsOfOneToABillionPages) {
   EXPECT_LT(random_walk<>::required_bytes(large), large + large / 10'000);
   for (u32 pages = 1; pages <= 40; ++pages) {
     walk_pool<random_walk<tiny_bitmap>> const pool{pages};
-    EXPECT_EQ(pool.allocator().available_slots_on_host(1), pages);
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), 1), pages);
     auto got = allocate(pool, {1, pages + 1}, 64);
     EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 1) << pages;
     EXPECT_TRUE(pool.is_quiet(pages));

@@ -29,8 +29,8 @@ class tiny_ring {
   Ring const& ring() const { return ring_; }
 
   void expect_sound(u64 live) const {
-    for (auto const& line : ring_.check_invariants()) ADD_FAILURE() << line;
-    EXPECT_EQ(ring_.statistics().live_blocks, live);
+    for (auto const& line : ring_.snapshot().check_invariants()) ADD_FAILURE() << line;
+    EXPECT_EQ(ring_.snapshot().statistics().live_blocks, live);
   }
 
  private:
@@ -66,12 +66,12 @@ TEST(RingBuffer, TellsEveryWorkerThatItIsFull) {
       EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 96 - frames);
       EXPECT_EQ(std::adjacent_find(got.begin() + (96 - frames), got.end()), got.end()) << "a frame has two owners";
       for (void* const late : second.to_host()) EXPECT_EQ(late, nullptr);
-      EXPECT_EQ(made.ring().statistics().failures, 2u * 96 - frames);
+      EXPECT_EQ(made.ring().snapshot().statistics().failures, 2u * 96 - frames);
       made.expect_sound(frames);
       launch({2, 48}, free_each{}, made.ring(), first.data());
       synchronize();
       made.expect_sound(0);
-      EXPECT_EQ(made.ring().available_slots_on_host(64), frames);
+      EXPECT_EQ(count_slots_by_grid(made.ring(), 64), frames);
     }
   });
 }
@@ -98,8 +98,8 @@ TEST(RingBuffer, PutsAFrameThatAWholeWarpFreesIntoTheRingOnce) {
     device_buffer<void*> shared(warps);
     launch({1, 32 * warps}, free_by_all{}, made.ring(), rounds, shared.data());
     synchronize();
-    EXPECT_EQ(made.ring().statistics().double_frees, 31u * warps * rounds);
-    EXPECT_EQ(made.ring().statistics().failures, 0u);
+    EXPECT_EQ(made.ring().snapshot().statistics().double_frees, 31u * warps * rounds);
+    EXPECT_EQ(made.ring().snapshot().statistics().failures, 0u);
     made.expect_sound(0);
   });
 }
@@ -111,9 +111,9 @@ TEST(RingBuffer, RefusesWhatIsLargerThanAFrame) {
     launch({1, 2}, ask_each{}, made.ring(), got.data(), bytes);
     synchronize();
     EXPECT_EQ(got[0], nullptr) << bytes;
-    EXPECT_EQ(made.ring().available_slots_on_host(bytes), 0u) << bytes;
+    EXPECT_EQ(count_slots_by_grid(made.ring(), bytes), 0u) << bytes;
   }
-  EXPECT_EQ(made.ring().statistics().failures, 6u) << "no bytes are no failure";
+  EXPECT_EQ(made.ring().snapshot().statistics().failures, 6u) << "no bytes are no failure";
   made.expect_sound(0);
 }
 
@@ -134,7 +134,7 @@ TEST(RingBuffer, TakesPoolsOfOneToABillionFrames) {
   size_t const large = size_t{141} << 30;
   EXPECT_LT(frames_of_8192::required_bytes(large), large + large / 500);
   tiny_ring<frames_of_8192, 8192> const one{1};
-  EXPECT_EQ(one.ring().available_slots_on_host(8192), 1u);
+  EXPECT_EQ(count_slots_by_grid(one.ring(), 8192), 1u);
   one.expect_sound(0);
 }
 

@@ -124,17 +124,17 @@ struct drain {
 /// blocks that contradicts the heap's counts; empty if nothing is.
 template <class Allocator>
 std::string fault_of_draining(quiet_pool<Allocator> const& pool, u64 bytes) {
-  if (auto const lines = pool.allocator().check_invariants(); !lines.empty()) return lines[0];
-  u64 const before = pool.allocator().statistics().live_blocks;
-  u64 const left = pool.allocator().available_slots_on_host(bytes);
+  if (auto const lines = pool.allocator().snapshot().check_invariants(); !lines.empty()) return lines[0];
+  u64 const before = pool.allocator().snapshot().statistics().live_blocks;
+  u64 const left = count_slots_by_grid(pool.allocator(), bytes);
   device_buffer<u64> const served(1);
   launch({1, 1}, drain{}, pool.allocator(), bytes, served.data());
   synchronize();
   if (served[0] != left)
     return std::to_string(left) + " blocks were said to be left, and " + std::to_string(served[0]) + " were";
-  if (u64 const live = pool.allocator().statistics().live_blocks; live != before + left)
+  if (u64 const live = pool.allocator().snapshot().statistics().live_blocks; live != before + left)
     return std::to_string(before) + " blocks and " + std::to_string(left) + " more are " + std::to_string(live);
-  if (auto const lines = pool.allocator().check_invariants(); !lines.empty()) return "full: " + lines[0];
+  if (auto const lines = pool.allocator().snapshot().check_invariants(); !lines.empty()) return "full: " + lines[0];
   return {};
 }
 
@@ -142,14 +142,15 @@ std::string fault_of_draining(quiet_pool<Allocator> const& pool, u64 bytes) {
 template <class Allocator>
 std::string fault_of_emptying(quiet_pool<Allocator> const& pool) {
   std::vector<u64> blocks;
-  pool.allocator().for_each_live([&](void* block, size_t) { blocks.push_back(reinterpret_cast<u64>(block)); });
-  auto const counts = pool.allocator().statistics();
+  pool.allocator().snapshot().for_each_live(
+      [&](void* block, size_t) { blocks.push_back(reinterpret_cast<u64>(block)); });
+  auto const counts = pool.allocator().snapshot().statistics();
   free_addresses(pool, blocks);
-  auto const after = pool.allocator().statistics();
+  auto const after = pool.allocator().snapshot().statistics();
   if (after.live_blocks != 0) return std::to_string(after.live_blocks) + " blocks cannot be freed";
   if (after.double_frees + after.foreign_frees != counts.double_frees + counts.foreign_frees)
     return "live blocks are taken for misuse";
-  if (auto const lines = pool.allocator().check_invariants(); !lines.empty()) return "emptied: " + lines[0];
+  if (auto const lines = pool.allocator().snapshot().check_invariants(); !lines.empty()) return "emptied: " + lines[0];
   return {};
 }
 
@@ -157,7 +158,7 @@ std::string fault_of_emptying(quiet_pool<Allocator> const& pool) {
 template <class Allocator>
 u64 largest_left(quiet_pool<Allocator> const& pool) {
   u64 bytes = u64{1} << log2_floor(pool.allocator().pool_bytes());
-  while (bytes > 16 && pool.allocator().available_slots_on_host(bytes) == 0) bytes /= 2;
+  while (bytes > 16 && count_slots_by_grid(pool.allocator(), bytes) == 0) bytes /= 2;
   return bytes;
 }
 
@@ -165,11 +166,11 @@ u64 largest_left(quiet_pool<Allocator> const& pool) {
 template <class Kernel, class MakePool>
 std::string fault_after(MakePool make_pool, misuse const& of) {
   auto const pool = make_pool();
-  u64 const largest = largest_left(pool), room = pool.allocator().available_slots_on_host(largest);
+  u64 const largest = largest_left(pool), room = count_slots_by_grid(pool.allocator(), largest);
   Kernel{of, schedule_seed()}.run(pool.allocator());
   if (auto const fault = fault_of_draining(pool, of.sizes.most); !fault.empty()) return fault;
   if (auto const fault = fault_of_emptying(pool); !fault.empty()) return fault;
-  if (u64 const left = pool.allocator().available_slots_on_host(largest); left != room)
+  if (u64 const left = count_slots_by_grid(pool.allocator(), largest); left != room)
     return std::to_string(left) + " blocks of " + std::to_string(room) + " came back";
   return fault_of_draining(pool, largest);
 }

@@ -34,7 +34,7 @@ TEST(Tbuddy, AlignsBeyondASizeAndGivesTheRestBack) {
   }
   EXPECT_EQ(answers[0].usable, 64u);
   EXPECT_EQ(answers[2].usable, 128u);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(64), 64u - 1 - 1 - 2 - 8);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 64), 64u - 1 - 1 - 2 - 8);
   pool.expect_quiet(4);
   // More than the pool has, and more than its start is aligned to.
   for (u64 const alignment : {u64{8192}, u64{1} << 40, u64{1} << 63})
@@ -49,7 +49,7 @@ TEST(Tbuddy, UsesEveryPageOfAPoolOfAnySize) {
     auto const blocks = allocate(pool, {1, pages + 2}, page_bytes);
     std::set<void*> const distinct{blocks.begin(), blocks.end()};
     EXPECT_EQ(distinct.size(), pages + 1u) << "every page once, and nullptr";
-    EXPECT_EQ(pool.allocator().statistics().failures, 2u);
+    EXPECT_EQ(pool.allocator().snapshot().statistics().failures, 2u);
     pool.expect_quiet(pages);
     release(pool, blocks);
     EXPECT_TRUE(pool.is_as_new()) << pages;
@@ -58,7 +58,7 @@ TEST(Tbuddy, UsesEveryPageOfAPoolOfAnySize) {
       bool const served = pages >> order & 1 && ask(pool, {page_bytes << order})[0].address != 0;
       EXPECT_EQ(served, pages >> order & 1) << pages;
     }
-    EXPECT_EQ(pool.allocator().available_slots_on_host(1), 0u);
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), 1), 0u);
   }
 }
 
@@ -92,7 +92,7 @@ TEST(Tbuddy, LetsLanesOfAWarpShareABlock) {
   // Each is a block of its own.
   release(pool, {blocks[5], blocks[6]});
   pool.expect_quiet(14);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(2 * page_bytes), 24u) << "no buddies were freed";
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 2 * page_bytes), 24u) << "no buddies were freed";
 }
 
 /// Every lane keeps up to three blocks of random sizes, writes a tag into both ends of each, and
@@ -194,7 +194,7 @@ TEST(Tbuddy, ServesWhatAnyOfTheLanesThatAskTogetherKnowsToBeFree) {
   for_each_schedule(300, [&] {
     tbuddy_pool const pool{8};
     auto blocks = allocate(pool, {1, 8}, page_bytes);
-    EXPECT_EQ(allocate(pool, {1, 1}, page_bytes)[0], nullptr) << "so there is a certificate";
+    EXPECT_EQ(allocate(pool, {1, 1}, page_bytes)[0], nullptr) << "so there is an exhaustion note";
     device_buffer<u32> const freed(1);
     device_buffer<void*> const got(3);
     launch({1, 33}, ask_as_three{}, pool.allocator(), blocks[2], freed.data(), got.data());
@@ -211,12 +211,12 @@ TEST(Tbuddy, KnowsABlockFromItsParts) {
   std::vector<u64> inside;
   for (u64 offset = 8; offset < 8 * page_bytes; offset += 8) inside.push_back(whole + offset);
   free_addresses(pool, inside);
-  auto const counts = pool.allocator().statistics();
+  auto const counts = pool.allocator().snapshot().statistics();
   EXPECT_EQ(counts.double_frees, 7u) << "where a page starts, but no block";
   EXPECT_EQ(counts.foreign_frees, inside.size() - 7);
   pool.expect_quiet(1, inside.size());
   free_addresses(pool, {whole, whole, 0});
-  EXPECT_EQ(pool.allocator().statistics().double_frees, 8u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().double_frees, 8u);
   EXPECT_TRUE(pool.is_as_new(inside.size() + 1));
 }
 
@@ -245,7 +245,7 @@ TEST(Tbuddy, LetsNobodyFreeWhatAnAllocatorKeeps) {
   EXPECT_EQ(usable.to_host(), (std::vector<u64>{0, 0, 0, 0}));
   pool.expect_quiet(4, 8);
   std::vector<void*> parts;
-  pool.allocator().for_each_live([&](void* block, size_t bytes) {
+  pool.allocator().snapshot().for_each_live([&](void* block, size_t bytes) {
     EXPECT_EQ(bytes, 4 * page_bytes);
     parts.push_back(block);
   });
@@ -260,7 +260,7 @@ TEST(Tbuddy, IsAsNewAfterAReset) {
   pool.allocator().initialize({});
   synchronize();
   EXPECT_TRUE(pool.is_as_new());
-  EXPECT_EQ(pool.allocator().statistics().failures, 0u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().failures, 0u);
 }
 
 TEST(Tbuddy, HasRoomForAllOfALargeGpu) {

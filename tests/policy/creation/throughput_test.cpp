@@ -32,7 +32,7 @@ TEST(Throughput, AllOfThePoolIsSmallBlocksOrOneLargeOne) {
     u64 const bytes = pool.allocator().pool_bytes();
     device_buffer<void*> large(1);
     for (u32 round = 0; round < 2; ++round) {
-      u32 const slots = static_cast<u32>(pool.allocator().available_slots_on_host(128));
+      u32 const slots = static_cast<u32>(count_slots_by_grid(pool.allocator(), 128));
       EXPECT_EQ(slots, 4u * 7 * 32);
       device_buffer<void*> small(slots + 8);
       launch({(slots + 8) / 8, 8}, create_each{}, pool.allocator(), u64{100}, small.data());
@@ -82,12 +82,12 @@ TEST(Throughput, FreeingAChunkIsCountedAndIgnored) {
   device_buffer<void*> const wild{{reinterpret_cast<void*>(chunk), reinterpret_cast<void*>(chunk + 4096)}};
   launch({1, 2}, destroy_each{}, pool.allocator(), wild.data());
   synchronize();
-  EXPECT_EQ(pool.allocator().statistics().foreign_frees, 2u);
-  EXPECT_EQ(pool.allocator().statistics().live_blocks, 1u);
-  EXPECT_TRUE(pool.allocator().check_invariants().empty());
+  EXPECT_EQ(pool.allocator().snapshot().statistics().foreign_frees, 2u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().live_blocks, 1u);
+  EXPECT_TRUE(pool.allocator().snapshot().check_invariants().empty());
   launch({1, 1}, destroy_each{}, pool.allocator(), block.data());
   synchronize();
-  EXPECT_EQ(pool.allocator().statistics().live_blocks, 0u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().live_blocks, 0u);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct free_range {
 
 template <class Heap>
 u64 created_blocks(Heap const& heap) {
-  return heap.ref().creation().statistics().live_blocks;
+  return heap.ref().creation().snapshot().statistics().live_blocks;
 }
 
 /// What 32 lanes a warp got for these sizes.
@@ -280,7 +280,8 @@ TEST(WarpCoalesce, HoldsAWholeBlockForItsLastPart) {
     u64 const created = class_bytes(size_class_of(32 * (16 + bytes)));
     for (u64 live = 32; live >= 1; live /= 2) {
       EXPECT_EQ(heap.statistics().live_bytes, warps * live * bytes);
-      EXPECT_EQ(heap.ref().creation().statistics().live_bytes, warps * created) << live << " of 32 parts are live";
+      EXPECT_EQ(heap.ref().creation().snapshot().statistics().live_bytes, warps * created)
+          << live << " of 32 parts are live";
       for (u64 warp = 0; warp < warps; ++warp)
         free_some(heap, blocks, 32 * warp + live / 2 + (live == 1 ? 1 : 0), 32 * warp + live);
     }

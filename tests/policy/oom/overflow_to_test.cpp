@@ -66,7 +66,7 @@ void free_all(Heap const& heap, std::vector<void*> const& list) {
   synchronize();
 }
 
-u64 live_in_first(auto const& heap) { return heap.ref().creation().statistics().live_blocks; }
+u64 live_in_first(auto const& heap) { return heap.ref().creation().snapshot().statistics().live_blocks; }
 
 TEST(Overflow, FillsTheFirstHeapBeforeTheSecond) {
   test::for_each_schedule(20, [] {

@@ -27,7 +27,7 @@ struct shrink {
   /// What the policies behind this one promise for padded requests: every block has the alignment
   /// `Alignment`, where they align multiples of it so.
   template <class Traits>
-  WARPHEAP_HOST_DEVICE static constexpr Traits leaves(Traits promised) {
+  WARPHEAP_HOST_DEVICE static constexpr Traits weaken(Traits promised) {
     Traits left = promised;
     if constexpr (requires { left.multiples_aligned_up_to; })
       if (Alignment > left.alignment && Alignment <= left.multiples_aligned_up_to) left.alignment = Alignment;

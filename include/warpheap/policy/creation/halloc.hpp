@@ -48,7 +48,7 @@ class halloc {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   halloc() = default;
 
@@ -158,27 +158,20 @@ class halloc {
   }
   size_t metadata_bytes() const { return table_.large().metadata_bytes() + table_.geometry().metadata_bytes(); }
 
-  heap_statistics statistics() const { return snapshot().statistics(pool_bytes(), metadata_bytes()); }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  chunks::halloc_snapshot<table_type> snapshot() const {
+    return chunks::halloc_snapshot<table_type>{table_, pool_bytes(), metadata_bytes()};
+  }
   /// What the heap has done, if its configuration says counts_work.
   halloc_work work() const { return chunks::work_counts{table_}.read(); }
   /// Sets these counts to 0, in order on stream `on`; does not wait.
   void clear_work(stream_view on) const { chunks::work_counts{table_}.clear(on); }
-  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
-  invariant_report check_invariants() const { return snapshot().check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    snapshot().for_each_live(visit);
-  }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
 
  private:
   static constexpr size_t large_page = 4096;
-
-#if !defined(__CUDACC_RTC__)
-  chunks::halloc_snapshot<table_type> snapshot() const { return chunks::halloc_snapshot<table_type>{table_}; }
-#endif
 
   /// The key by which lanes find those to act with as one: equal for the same heap and the same
   /// `what`, which is less than the metadata's bytes.

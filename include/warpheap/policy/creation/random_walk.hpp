@@ -49,7 +49,7 @@ class random_walk {
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
                                            .largest_bytes = page_bytes};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   random_walk() = default;
 
@@ -135,13 +135,8 @@ class random_walk {
   size_t pool_bytes() const { return pages_.pool_bytes(); }
   size_t metadata_bytes() const { return pages_.metadata_bytes(); }
 
-  heap_statistics statistics() const { return snapshot().statistics(); }
-  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
-  invariant_report check_invariants() const { return snapshot().check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    snapshot().for_each_live(visit);
-  }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  walk_snapshot<Config> snapshot() const { return walk_snapshot<Config>{pages_}; }
 
   /// Faults of all calls since the last forget_steps(), of a quiet heap. Only walks count
   /// collisions.
@@ -159,7 +154,6 @@ class random_walk {
                                   std::to_string(pages_type::max_pages)};
     return static_cast<u32>(pages);
   }
-  walk_snapshot<Config> snapshot() const { return walk_snapshot<Config>{pages_}; }
 #endif
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.

@@ -52,6 +52,22 @@ struct heap_statistics {
 /// Result of a check of a quiet heap: a line for each violated invariant, with its number; empty if
 /// all hold.
 using invariant_report = std::vector<std::string>;
+
+/// A visitor for for_each_live(). A class, because nvcc 13.0 takes a lambda in a concept for a
+/// function that does not exist.
+struct ignore_block {
+  void operator()(void*, size_t) const {}
+};
+
+/// A creation policy that shows the host its state. snapshot() copies what it needs of a quiet heap
+/// from the device. The copy has statistics(), check_invariants(), and for_each_live(visit), which
+/// calls `visit(address, bytes)` for every live block in address order.
+template <class P>
+concept takes_snapshots = requires(P const policy) {
+  policy.snapshot().statistics();
+  policy.snapshot().check_invariants();
+  policy.snapshot().for_each_live(ignore_block{});
+};
 #endif
 
 }  // namespace warpheap

@@ -56,7 +56,7 @@ class ring_buffer {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = frame_bytes};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   ring_buffer() = default;
 
@@ -131,15 +131,8 @@ class ring_buffer {
   size_t pool_bytes() const { return frames_.pool_bytes(); }
   size_t metadata_bytes() const { return frames_.metadata_bytes(); }
 
-  heap_statistics statistics() const { return snapshot().statistics(); }
-  u64 available_slots_on_host(size_t bytes) const {
-    return bytes != 0 && bytes <= frame_bytes ? snapshot().available() : 0;
-  }
-  invariant_report check_invariants() const { return snapshot().check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    snapshot().for_each_live(visit);
-  }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  frame_snapshot<frame_bytes> snapshot() const { return frame_snapshot<frame_bytes>{frames_}; }
 #endif
 
  private:
@@ -152,7 +145,6 @@ class ring_buffer {
                                   "; there may be 1 to " + std::to_string(ring_queue::max_items)};
     return static_cast<u32>(frames);
   }
-  frame_snapshot<frame_bytes> snapshot() const { return frame_snapshot<frame_bytes>{frames_}; }
 #endif
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.

@@ -50,7 +50,7 @@ class rw_malloc {
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
                                            .whole_pool = true};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   rw_malloc() = default;
 
@@ -141,13 +141,8 @@ class rw_malloc {
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
-  heap_statistics statistics() const { return snapshot().statistics(); }
-  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
-  invariant_report check_invariants() const { return snapshot().check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    snapshot().for_each_live(visit);
-  }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  unit_snapshot<Config> snapshot() const { return unit_snapshot<Config>{table_}; }
 
   /// Faults of all calls since the last forget_steps(), of a quiet heap: windows of walks, and
   /// looks of searches.
@@ -167,7 +162,6 @@ class rw_malloc {
                                   std::to_string(table_type::max_units)};
     return units;
   }
-  unit_snapshot<Config> snapshot() const { return unit_snapshot<Config>{table_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }

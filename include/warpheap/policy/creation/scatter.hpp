@@ -39,7 +39,7 @@ class scatter {
   static constexpr scatter_config config = Config;
   /// What a distribution policy may combine requests into: the largest chunk.
   static constexpr size_t page_bytes = Config.page_bytes;
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
   // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk may
   // have the size of another request than its holder's, unless waste_factor is 1.
   static constexpr size_t padded_aligned_up_to = Config.page_bytes < 4096 ? Config.page_bytes : 4096;
@@ -138,13 +138,8 @@ class scatter {
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
-  heap_statistics statistics() const { return page_snapshot<Config>{table_}.statistics(); }
-  invariant_report check_invariants() const { return page_snapshot<Config>{table_}.check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    page_snapshot<Config>{table_}.for_each_live(visit);
-  }
-  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  page_snapshot<Config> snapshot() const { return page_snapshot<Config>{table_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }

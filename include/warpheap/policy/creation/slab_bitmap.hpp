@@ -47,7 +47,7 @@ class slab_bitmap {
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
                                            .whole_pool = true};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   slab_bitmap() = default;
 
@@ -123,13 +123,8 @@ class slab_bitmap {
 
   size_t pool_bytes() const { return geometry().pool_bytes(); }
   size_t metadata_bytes() const { return geometry().metadata_bytes(); }
-  heap_statistics statistics() const { return table_snapshot{table_}.statistics(); }
-  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
-  invariant_report check_invariants() const { return table_snapshot{table_}.check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    table_snapshot{table_}.for_each_live(visit);
-  }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  table_snapshot snapshot() const { return table_snapshot{table_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return table_.geometry(); }

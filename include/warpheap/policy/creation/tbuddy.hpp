@@ -59,7 +59,7 @@ class tbuddy {
                                            .multiples_aligned_up_to = pages_type::start_alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   tbuddy() = default;
 
@@ -195,15 +195,8 @@ class tbuddy {
   size_t pool_bytes() const { return pages_.pool_bytes(); }
   size_t metadata_bytes() const { return pages_.metadata_bytes(); }
 
-  heap_statistics statistics() const { return snapshot(part::blocks).statistics(); }
-  u64 available_slots_on_host(size_t bytes) const {
-    return bytes != 0 ? snapshot(part::semaphores).available(order_for(bytes)) : 0;
-  }
-  invariant_report check_invariants() const { return snapshot(part::all).check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    snapshot(part::blocks).for_each_live(visit);
-  }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  tbuddy_snapshot<page_bytes> snapshot() const { return tbuddy_snapshot<page_bytes>{pages_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE pages_type const& pages() const { return pages_; }
@@ -218,8 +211,6 @@ class tbuddy {
                                   std::to_string(buddy_tree::max_pages)};
     return static_cast<u32>(pages);
   }
-  using part = typename tbuddy_snapshot<page_bytes>::part;
-  tbuddy_snapshot<page_bytes> snapshot(part wanted) const { return {pages_, wanted}; }
 #endif
 
   /// The lanes of `mask` that call with this heap and `order`. Lanes of a warp may call at one

@@ -15,8 +15,8 @@
 #include "report.hpp"
 #include "slot_survey.hpp"
 #include "tbuddy.hpp"
+#include "throughput/snapshot.hpp"
 #include "ualloc/bin_allocator.hpp"
-#include "ualloc/inspection.hpp"
 #include "ualloc/plan.hpp"
 
 #if !defined(__CUDACC_RTC__)
@@ -25,8 +25,6 @@
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {}  // namespace creation
-
 namespace bins {
 
 /// A supply of chunks: TBuddy's blocks of one order. TBuddy's handle lies among the table's words.
@@ -88,7 +86,7 @@ class throughput {
                                            .multiples_aligned_up_to = Config.wide_bins ? 128 : 4096,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   throughput() = default;
 
@@ -183,50 +181,9 @@ class throughput {
   size_t pool_bytes() const { return large_.pool_bytes(); }
   size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
 
-  /// A slab, in these counts, is a piece of the pool as large as a chunk, whether it is a chunk or
-  /// not.
-  heap_statistics statistics() const {
-    bins::bin_snapshot<layout> const seen{table_};
-    heap_statistics counted{.pool_bytes = pool_bytes(), .metadata_bytes = metadata_bytes(), .slabs = table_.chunks()};
-    auto const pages = large_.statistics();
-    counted.double_frees = pages.double_frees;
-    counted.foreign_frees = pages.foreign_frees;
-    seen.add_to(counted);
-    std::vector<bool> used(table_.chunks() + 1);
-    for_each_live(seen, [&](void* memory, size_t bytes) {
-      u64 const offset = static_cast<u64>(static_cast<u8*>(memory) - table_.pool());
-      if (seen.owner_at(offset) == 0) {
-        ++counted.live_blocks;
-        counted.live_bytes += bytes;
-      }
-      for (u64 at = offset; at < offset + bytes; at += table_.chunk().bytes()) used[at >> table_.chunk().log2] = true;
-    });
-    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
-      if (!used[chunk]) ++(seen.owner(chunk) == 0 ? counted.free_slabs : counted.empty_slabs);
-    return counted;
-  }
-
-  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
-
-  invariant_report check_invariants() const {
-    bins::bin_snapshot<layout> const seen{table_};
-    auto report = seen.check_invariants();
-    for (auto const& line : large_.check_invariants()) report.push_back("pages: " + line);
-    u64 chunks = 0;
-    large_.for_each_live([&](void* memory, size_t bytes) {
-      u64 const offset = static_cast<u64>(static_cast<u8*>(memory) - table_.pool());
-      chunks += seen.owner_at(offset) != 0 && offset % table_.chunk().bytes() == 0 && bytes == table_.chunk().bytes();
-    });
-    if (chunks != seen.chunks().size())
-      report.push_back("H1: " + std::to_string(seen.chunks().size()) + " chunks, of which " + std::to_string(chunks) +
-                       " are blocks");
-    return report;
-  }
-
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    for_each_live(bins::bin_snapshot<layout>{table_}, visit);
-  }
+  using snapshot_type = bins::throughput_snapshot<layout, large_type>;
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  snapshot_type snapshot() const { return {table_, large_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
@@ -241,17 +198,6 @@ class throughput {
     if (planned.chunks != 0) return planned;
     throw std::invalid_argument{"throughput: " + std::to_string(pool_bytes) +
                                 " bytes are less than the smallest chunk"};
-  }
-
-  /// Visits the blocks that callers hold; in place of a chunk, the blocks in it.
-  template <class Visitor>
-  void for_each_live(bins::bin_snapshot<layout> const& seen, Visitor visit) const {
-    large_.for_each_live([&](void* memory, size_t bytes) {
-      u64 const offset = static_cast<u64>(static_cast<u8*>(memory) - table_.pool());
-      if (seen.owner_at(offset) == 0) return visit(memory, bytes);
-      for (auto const& [block, its_bytes] : seen.live_blocks_of(static_cast<u32>(offset >> table_.chunk().log2)))
-        visit(block, its_bytes);
-    });
   }
 #endif
 
@@ -299,7 +245,7 @@ class throughput {
       search = {broadcast(rest, search.watched), broadcast(rest, search.state)};
       // Every lane sees what the leader saw come back.
       simt::sync_warp(waiting);
-      if (search.state == large_search::certified) return refuse(table);
+      if (search.state == large_search::known_exhausted) return refuse(table);
       void* const memory = supply_type{table}.buddy().create_warp(waiting, u64{large_page_bytes} << order);
       waiting = simt::ballot(waiting, memory == nullptr);
       if (memory) return memory;
@@ -319,16 +265,16 @@ class throughput {
       large_search search{};
       search.begin(table);
       void* const again =
-          search.state == large_search::certified ? nullptr : supply.buddy().create_aligned(alignment, bytes);
+          search.state == large_search::known_exhausted ? nullptr : supply.buddy().create_aligned(alignment, bytes);
       if (again) return again;
-      if (search.state == large_search::certified || search.ends(table)) return refuse(table);
+      if (search.state == large_search::known_exhausted || search.ends(table)) return refuse(table);
     }
   }
 
   /// One round of that search, by one lane: begin() brings empty chunks back, the caller asks
   /// TBuddy, and ends() says whether nothing changed meanwhile.
   struct large_search {
-    enum : u32 { certified, sure, unsure };
+    enum : u32 { known_exhausted, sure, unsure };
 
     u64 watched;
     u32 state;
@@ -336,18 +282,18 @@ class throughput {
     WARPHEAP_DEVICE void begin(far_type const& table) {
       auto const watch = table.pages_watch();
       // acquire: pairs with the release in ends(). An unwatched word is even, so it equals no
-      // certificate.
-      watched = table.pages_certificate().load(order::acquire);
-      state = certified;
+      // exhaustion note.
+      watched = table.pages_exhausted_at().load(order::acquire);
+      state = known_exhausted;
       if (watched != 0 && watched == watch.look()) return;
       watched = watch.watch();
       state = small_type::return_chunks(table) ? sure : unsure;
     }
     WARPHEAP_DEVICE bool ends(far_type const& table) const {
       if (state != sure || !table.pages_watch().unchanged(watched)) return false;
-      // release: a thread that relies on the certificate knows what we saw; pairs with the acquire
-      // in begin().
-      table.pages_certificate().store(watched, order::release);
+      // release: a thread that relies on the exhaustion note knows what we saw; pairs with the
+      // acquire in begin().
+      table.pages_exhausted_at().store(watched, order::release);
       return true;
     }
   };

@@ -21,7 +21,7 @@ class toolkit {
  public:
   /// Blocks lie in the toolkit's heap, wherever that is, and not in a reserve pool.
   static constexpr bool uses_toolkit_heap = true;
-  static constexpr bool tells_heaps_apart = true;  // there is but one
+  static constexpr bool supports_mixed_heaps = true;  // there is but one
   static constexpr char const* name = "toolkit";
   static constexpr allocator_traits traits{.alignment = 16};
 

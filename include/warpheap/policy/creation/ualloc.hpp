@@ -16,8 +16,8 @@
 #include "slot_survey.hpp"
 #include "ualloc/bin_allocator.hpp"
 #include "ualloc/chunk_set.hpp"
-#include "ualloc/inspection.hpp"
 #include "ualloc/plan.hpp"
+#include "ualloc/ualloc_snapshot.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -47,7 +47,7 @@ class ualloc {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = Layout::largest_bytes};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   ualloc() = default;
 
@@ -134,36 +134,8 @@ class ualloc {
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.words_bytes() + supply_type::words_bytes(table_.chunks()); }
 
-  heap_statistics statistics() const {
-    bins::bin_snapshot<Layout> const seen{table_};
-    heap_statistics counted{.pool_bytes = pool_bytes(), .metadata_bytes = metadata_bytes(), .slabs = table_.chunks()};
-    seen.add_to(counted);
-    counted.free_slabs = table_.chunks() - seen.chunks().size();
-    for (u32 const chunk : seen.chunks()) counted.empty_slabs += seen.is_empty(chunk);
-    return counted;
-  }
-
-  u64 available_slots_on_host(size_t bytes) const { return count_slots_by_grid(*this, bytes); }
-
-  invariant_report check_invariants() const {
-    bins::bin_snapshot<Layout> const seen{table_};
-    auto report = seen.check_invariants();
-    std::vector<u64> words(supply_type::words_bytes(table_.chunks()) / 8);
-    backend::copy_bytes(words.data(), table_.words() + table_.words_bytes(), 8 * words.size());
-    if (words[0] != table_.chunks() - seen.chunks().size())
-      report.push_back("T2: " + std::to_string(words[0]) + " chunks available, and as many taken as are arenas'");
-    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
-      if ((words[1 + chunk / 64] >> chunk % 64 & 1) != (seen.owner(chunk) != 0))
-        report.push_back("T2: chunk " + std::to_string(chunk) + " is no arena's and taken, or the other way round");
-    return report;
-  }
-
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    bins::bin_snapshot<Layout> const seen{table_};
-    for (u32 const chunk : seen.chunks())
-      for (auto const& [memory, bytes] : seen.live_blocks_of(chunk)) visit(memory, bytes);
-  }
+  /// A copy of the heap's state, which answers the host's questions: report.hpp.
+  bins::ualloc_snapshot<Layout> snapshot() const { return bins::ualloc_snapshot<Layout>{table_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }

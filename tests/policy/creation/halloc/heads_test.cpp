@@ -33,7 +33,7 @@ u32 heads_ahead(halloc_pool<Allocator> const& pool, u32 size) {
 /// Slabs that are not TBuddy's.
 template <class Allocator>
 u64 slabs_taken(halloc_pool<Allocator> const& pool) {
-  return pool.allocator().table().slabs() - pool.allocator().table().large().available_slots_on_host(halloc_slab_bytes);
+  return pool.allocator().table().slabs() - count_slots_by_grid(pool.allocator().table().large(), halloc_slab_bytes);
 }
 
 /// One thread asks for blocks, one after the other.

@@ -19,7 +19,7 @@ u64 longest_free_run(unit_pool<Heap> const& pool, u64 units) {
   u8* const start = pool.allocator().table().pool();
   u64 longest = 0, last = 0;
   auto const note = [&](u64 first) { longest = std::max(longest, first - last); };
-  pool.allocator().for_each_live([&](void* memory, size_t bytes) {
+  pool.allocator().snapshot().for_each_live([&](void* memory, size_t bytes) {
     u64 const first = static_cast<u64>(static_cast<u8*>(memory) - start) / 16;
     note(first);
     last = first + bytes / 16;
@@ -74,7 +74,7 @@ void expect_runs_found(u64 schedules) {
       EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), lanes - 1);
       release(pool, {got[lanes / 2]});
     }
-    EXPECT_TRUE(pool.allocator().check_invariants().empty());
+    EXPECT_TRUE(pool.allocator().snapshot().check_invariants().empty());
   });
 }
 
@@ -167,10 +167,10 @@ template <class Heap>
 void expect_pools_of_any_size() {
   for (u64 units = 1; units <= 70; ++units) {
     unit_pool<Heap> const pool{units};
-    EXPECT_EQ(pool.allocator().available_slots_on_host(16), units);
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), 16), units);
     auto const got = ask(pool, {1, 1}, {units});
     EXPECT_NE(got[0], nullptr);
-    EXPECT_EQ(pool.allocator().available_slots_on_host(16), 0u);
+    EXPECT_EQ(count_slots_by_grid(pool.allocator(), 16), 0u);
     release(pool, got);
     EXPECT_TRUE(pool.is_quiet(0));
   }

@@ -19,7 +19,7 @@ bool keeps_blocks_apart(launch_shape shape, u32 rounds, u32 units, bool varies, 
   synchronize();
   auto const seen = report[0];
   return seen.broken == 0 && seen.served + seen.refused == lanes * rounds && seen.served != 0 && pool.is_quiet(0) &&
-         pool.allocator().statistics().double_frees == 0;
+         pool.allocator().snapshot().statistics().double_frees == 0;
 }
 
 /// Whether no lane is refused while one of `blocks` places for `units` units has no owner, in a

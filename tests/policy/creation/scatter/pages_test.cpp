@@ -32,7 +32,7 @@ void expect_all_pages_used(u32 pages, u64 bytes, u64 chunks_a_page) {
   std::set<u64> access_blocks;
   for (u64 const page : used) access_blocks.insert(page / table.access_block_pages());
   EXPECT_EQ(access_blocks.size(), table.access_blocks());
-  for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
+  for (auto const& line : pool.allocator().snapshot().check_invariants()) ADD_FAILURE() << line;
 }
 
 // The original used one access block less than it had.
@@ -67,9 +67,9 @@ TEST(ScatterPages, ChunksUpToTheWasteFactorServe) {
   EXPECT_NE(allocate(pool, {1, 1}, 300).front(), nullptr);
   EXPECT_EQ(allocate(pool, {1, 1}, 240).front(), nullptr) << "512 is more than twice as much";
   EXPECT_EQ(allocate(pool, {1, 1}, 528).front(), nullptr);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(256), 5u);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(240), 0u);
-  EXPECT_EQ(pool.allocator().statistics().live_bytes, 3 * 512u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 256), 5u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 240), 0u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().live_bytes, 3 * 512u);
 }
 
 constexpr scatter_config exact{.waste_factor = 1};
@@ -93,10 +93,10 @@ TEST(ScatterPages, WithoutResetAnEmptiedPageKeepsItsSize) {
   static_assert(!kept_scatter::traits.exact_out_of_memory && scatter<>::traits.exact_out_of_memory);
   scatter_pool<kept_scatter> const pool{1};
   release(pool, allocate(pool, {1, 5}, 512));
-  EXPECT_EQ(pool.allocator().statistics().empty_slabs, 1u);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().empty_slabs, 1u);
   EXPECT_EQ(allocate(pool, {1, 1}, 64).front(), nullptr);
   EXPECT_EQ(allocate(pool, {1, 1}, 4096).front(), nullptr);
-  EXPECT_EQ(pool.allocator().available_slots_on_host(64), 0u);
+  EXPECT_EQ(count_slots_by_grid(pool.allocator(), 64), 0u);
   auto const again = allocate(pool, {1, 9}, 400);
   EXPECT_EQ(std::count(again.begin(), again.end(), nullptr), 1);
   pool.expect_quiet(8);
@@ -119,11 +119,11 @@ TEST(ScatterPages, MisuseOfOnePageIsCountedApart) {
   auto const blocks = allocate(pool, {1, 8}, 512);
   auto* const inside = static_cast<u8*>(blocks[3]) + 16;
   release(pool, {blocks[0], blocks[1], blocks[1], inside, blocks[2]});
-  auto const counts = pool.allocator().statistics();
+  auto const counts = pool.allocator().snapshot().statistics();
   EXPECT_EQ(counts.live_blocks, 5u);
   EXPECT_EQ(counts.double_frees, 1u);
   EXPECT_EQ(counts.foreign_frees, 1u);
-  for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
+  for (auto const& line : pool.allocator().snapshot().check_invariants()) ADD_FAILURE() << line;
 }
 
 struct count_slots_by_some {
@@ -145,9 +145,9 @@ TEST(ScatterPages, AnyLanesCountSlotsTogether) {
       synchronize();
       for (u32 lane = 0; lane < 32; ++lane) {
         if (((lanes >> lane) & 1) == 0) continue;
-        EXPECT_EQ(slots[lane], pool.allocator().available_slots_on_host(lane % 3 == 0 ? large : small)) << lane;
+        EXPECT_EQ(slots[lane], count_slots_by_grid(pool.allocator(), lane % 3 == 0 ? large : small)) << lane;
       }
-      EXPECT_EQ(pool.allocator().available_slots_on_host(600),
+      EXPECT_EQ(count_slots_by_grid(pool.allocator(), 600),
                 // 5 chunks of 704 bytes where they lie, 6 of 608 elsewhere
                 45 * 6 - 30 - pages_of(pool, blocks).size());
     });

@@ -26,9 +26,9 @@ class scatter_pool : public quiet_pool<Allocator> {
     this->expect_quiet(0);
     if (!Allocator::config.reset_freed_pages) return;
     auto const& heap = this->allocator();
-    EXPECT_EQ(heap.statistics().free_slabs, pages_);
-    EXPECT_EQ(heap.available_slots_on_host(page_bytes), pages_);
-    EXPECT_EQ(heap.available_slots_on_host(pages_ * page_bytes), 1u);
+    EXPECT_EQ(heap.snapshot().statistics().free_slabs, pages_);
+    EXPECT_EQ(count_slots_by_grid(heap, page_bytes), pages_);
+    EXPECT_EQ(count_slots_by_grid(heap, pages_ * page_bytes), 1u);
   }
 
  private:

@@ -59,10 +59,10 @@ TEST(ScatterRuns, AreFreedOnceAndAsAWhole) {
     device_buffer<void*> const list{std::vector<void*>(40, run)};
     launch({2, 20}, destroy_each{}, pool.allocator(), list.data());
     synchronize();
-    auto const counts = pool.allocator().statistics();
+    auto const counts = pool.allocator().snapshot().statistics();
     EXPECT_EQ(counts.double_frees + counts.foreign_frees, 39u);
     EXPECT_EQ(counts.free_slabs, 12u);
-    for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
+    for (auto const& line : pool.allocator().snapshot().check_invariants()) ADD_FAILURE() << line;
   });
 }
 
@@ -145,7 +145,7 @@ TEST(ScatterRuns, AlignedOnesAndOthersAreAskedForTogether) {
   });
 }
 
-TEST(ScatterRuns, AFruitlessSearchSpeaksOnlyForThoseWhoWaited) {
+TEST(ScatterRuns, AFailedSearchSpeaksOnlyForThoseWhoWaited) {
   u32 const pages = 300;
   scatter_pool<scatter<>> const pool{pages};
   auto chunks = allocate(pool, {3, 100}, page);

@@ -93,7 +93,7 @@ TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
       synchronize();
       ASSERT_NE(freed[1], nullptr);
       pool.expect_quiet(body::owners - 2);
-      pool.allocator().for_each_live(
+      pool.allocator().snapshot().for_each_live(
           [&](void const* block, size_t) { EXPECT_TRUE(block != freed[0] && block != freed[1]); });
     });
   }

@@ -84,7 +84,7 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
     device_buffer<void*> const blocks(what.threads);
     launch({16, 256}, ask_once_each{}, pool.allocator(), what, blocks.data());
     synchronize();
-    EXPECT_GE(pool.allocator().statistics().free_slabs, 512u);
+    EXPECT_GE(pool.allocator().snapshot().statistics().free_slabs, 512u);
   });
 }
 
@@ -107,7 +107,7 @@ u32 taken_by(launch_shape shape, u32 spare, u32 slabs_each) {
   device_buffer<u32> const taken(1);
   launch(shape, take_unless_spared{}, pool.allocator(), spare, slabs_each, taken.data());
   synchronize();
-  EXPECT_EQ(pool.allocator().statistics().free_slabs, 64u - taken[0]);
+  EXPECT_EQ(pool.allocator().snapshot().statistics().free_slabs, 64u - taken[0]);
   pool.expect_quiet(0);
   return taken[0];
 }

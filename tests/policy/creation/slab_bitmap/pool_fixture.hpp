@@ -17,7 +17,7 @@ class tiny_pool : public quiet_pool<slab_allocator> {
   /// Nothing is live, and every slab is there for any request.
   void expect_empty() const {
     expect_quiet(0);
-    EXPECT_EQ(allocator().available_slots_on_host(slab_bytes), slabs_);
+    EXPECT_EQ(count_slots_by_grid(allocator(), slab_bytes), slabs_);
   }
 
  private:

@@ -39,7 +39,7 @@ TEST(SlabBitmapRunTwice, AsItIsHandedOutAgain) {
     launch({4, 1}, free_as_it_is_handed_out{}, pool.allocator(), 40u, runs.data());
     synchronize();
     served += runs[0];
-    for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
+    for (auto const& line : pool.allocator().snapshot().check_invariants()) ADD_FAILURE() << line;
   });
   EXPECT_GE(served, 1u);
 }
@@ -79,10 +79,10 @@ void expect_stays_sound(unsigned seeds, u32 slabs, launch_shape shape, u32 round
     tiny_pool const pool{slabs};
     launch(shape, free_again{}, pool.allocator(), rounds, test::schedule_seed());
     synchronize();
-    for (auto const& line : pool.allocator().check_invariants()) ADD_FAILURE() << line;
+    for (auto const& line : pool.allocator().snapshot().check_invariants()) ADD_FAILURE() << line;
     // Nothing is live: every lane that held a block has freed it. So all of the pool is there in
     // one piece.
-    EXPECT_EQ(pool.allocator().statistics().live_blocks, 0u);
+    EXPECT_EQ(pool.allocator().snapshot().statistics().live_blocks, 0u);
     EXPECT_NE(test::allocate(pool, {1, 1}, slabs * tiny_pool::slab_bytes)[0], nullptr);
   });
 }

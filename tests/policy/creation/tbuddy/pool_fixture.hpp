@@ -22,7 +22,7 @@ class tbuddy_pool : public quiet_pool<small_tbuddy> {
   bool is_as_new(u64 ignored = 0) const {
     bool largest = is_quiet(0, ignored);
     for (u32 order = 0; order < 31; ++order)
-      largest = largest && allocator().available_slots_on_host(page_bytes << order) == pages_ >> order;
+      largest = largest && count_slots_by_grid(allocator(), page_bytes << order) == pages_ >> order;
     return largest;
   }
 

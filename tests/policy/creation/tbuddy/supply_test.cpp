@@ -166,7 +166,7 @@ TEST(TbuddySupply, ServesExactlyWhatIsThere) {
         launch({2, 20}, take_once{}, pool.allocator().pages(), of, report.data());
         synchronize();
         EXPECT_EQ(report[0].served, std::min(pages >> of, 40u)) << pages << " pages, order " << of;
-        EXPECT_EQ(pool.allocator().available_slots_on_host(tbuddy_pool::page_bytes << of), 0u);
+        EXPECT_EQ(count_slots_by_grid(pool.allocator(), tbuddy_pool::page_bytes << of), 0u);
       });
     }
 }
@@ -180,19 +180,19 @@ struct ask_in_vain {
   }
 };
 
-TEST(TbuddySupply, LeavesACertificateThatTheNextRoomEnds) {
+TEST(TbuddySupply, LeavesAnExhaustionNoteThatTheNextRoomEnds) {
   tbuddy_pool const pool{8};
   auto const blocks = allocate(pool, {1, 8}, tbuddy_pool::page_bytes);
   device_buffer<supply_report> const report(1);
-  u64 certificate = 0;
-  auto const* const at = pool.allocator().pages().metadata() + pages_type::certificates_offset;
+  u64 exhausted_at = 0;
+  auto const* const at = pool.allocator().pages().metadata() + pages_type::exhaustion_offset;
   for (u32 calls : {1u, 100u}) {
     launch({1, 1}, ask_in_vain{}, pool.allocator().pages(), calls, report.data());
     synchronize();
-    u64 const before = certificate;
-    backend::copy_bytes(&certificate, at, sizeof certificate);
-    EXPECT_NE(certificate, 0u);
-    EXPECT_TRUE(before == 0 || certificate == before) << "no search was needed";
+    u64 const before = exhausted_at;
+    backend::copy_bytes(&exhausted_at, at, sizeof exhausted_at);
+    EXPECT_NE(exhausted_at, 0u);
+    EXPECT_TRUE(before == 0 || exhausted_at == before) << "no search was needed";
   }
   EXPECT_EQ(report[0].refused, 101u);
   release(pool, {blocks[3]});
@@ -215,7 +215,7 @@ bool answers_within(tbuddy_pool const& pool, u64 steps) {
 }
 
 // A lane needs some forty steps at least to go up and down the 13 orders.
-TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheCertificate) {
+TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheExhaustionNote) {
   tbuddy_pool const pool{4096};
   EXPECT_NE(allocate(pool, {1, 1}, 4096 * tbuddy_pool::page_bytes)[0], nullptr);
   EXPECT_TRUE(answers_within(pool, 1u << 20)) << "the first of them searches";

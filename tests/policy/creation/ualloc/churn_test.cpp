@@ -42,7 +42,7 @@ TEST(UallocChurn, WhatWasOneSizeIsAnother) {
     bin_pool<tight_ualloc> const pool{8 * small_chunk};
     constexpr u32 sizes_and_blocks_a_bin[][2] = {{1024, 3}, {512, 7}, {128, 32}, {1024, 3}};
     for (auto const& [bytes, blocks_a_bin] : sizes_and_blocks_a_bin) {
-      u32 const slots = static_cast<u32>(pool.allocator().available_slots_on_host(bytes));
+      u32 const slots = static_cast<u32>(count_slots_by_grid(pool.allocator(), bytes));
       EXPECT_EQ(slots, 8 * 7 * blocks_a_bin);
       u32 const lanes = 32 * ((slots + 63) / 32);
       device_buffer<void*> blocks(lanes);

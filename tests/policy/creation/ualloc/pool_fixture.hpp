@@ -36,7 +36,7 @@ void expect_clean_churn(bin_churn_case shape, unsigned seeds) {
         pool.expect_quiet(0);
         u64 const bytes = pool.allocator().pool_bytes();
         if (is_power_of_two(bytes) && bytes <= Allocator::traits.largest_bytes) {
-          EXPECT_EQ(pool.allocator().available_slots_on_host(bytes), 1u);
+          EXPECT_EQ(count_slots_by_grid(pool.allocator(), bytes), 1u);
         }
       });
 }

@@ -122,23 +122,23 @@ struct miss_units {
     bool const none = semaphore.available_newest() == 0;
     u64 const pages = table.pages_watch().look();
     if (none && table.class_watch(size_class).unchanged(blocks))
-      table.certificate(size_class).store(room_watch_word::certificate_of(pages, blocks), order::release);
+      table.exhausted_at(size_class).store(room_watch_word::exhaustion_of(pages, blocks), order::release);
   }
 };
 
 /// Kernel of one lane: whether a class is said to have no units and has some.
-struct look_at_certificate {
+struct look_at_exhaustion {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, lanes_report* report) const {
     auto const& table = heap.table();
     constexpr u32 of = miss_units::size_class;
-    u64 const said = table.certificate(of).load(order::relaxed);
-    u64 const now = room_watch_word::certificate_of(table.pages_watch().look(), table.class_watch(of).look());
+    u64 const said = table.exhausted_at(of).load(order::relaxed);
+    u64 const now = room_watch_word::exhaustion_of(table.pages_watch().look(), table.class_watch(of).look());
     if (said != 0 && said == now && table.semaphore(0, of).available() != 0) report->broken = 1;
   }
 };
 
-/// Whether each refusal was because there were no units, and no certificate says that there are
+/// Whether each refusal was because there were no units, and no exhaustion note says that there are
 /// none while there are some.
 template <class Allocator>
 bool tells_of_units() {
@@ -149,7 +149,7 @@ bool tells_of_units() {
   release(pool, {blocks[0], blocks[3], blocks[6]});
   device_buffer<lanes_report> const report(1);
   launch({2, 3}, miss_units{}, pool.allocator(), schedule_seed(), report.data());
-  launch({1, 1}, look_at_certificate{}, pool.allocator(), report.data());
+  launch({1, 1}, look_at_exhaustion{}, pool.allocator(), report.data());
   synchronize();
   return report[0].broken == 0 && report[0].served + report[0].refused == 3 && report[0].served != 0;
 }

@@ -29,7 +29,7 @@ template <bool GivesUp = false>
 struct one_block {
   static constexpr char const* name = "one_block";
   static constexpr allocator_traits traits{.alignment = 16, .exact_out_of_memory = true};
-  static constexpr bool tells_heaps_apart = true;
+  static constexpr bool supports_mixed_heaps = true;
 
   block_pool* at = nullptr;
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 #endif
 
@@ -118,15 +119,21 @@ class work_counts {
 template <class Table>
 class halloc_snapshot {
  public:
-  explicit halloc_snapshot(Table const& table)
-      : table_{table}, geometry_{table.geometry()}, words_(geometry_.metadata_bytes() / 8) {
+  /// `pool_bytes` and `metadata_bytes` are the heap's, its pages' among them.
+  halloc_snapshot(Table const& table, u64 pool_bytes, u64 metadata_bytes)
+      : table_{table},
+        large_{table.large().snapshot()},
+        geometry_{table.geometry()},
+        pool_bytes_{pool_bytes},
+        metadata_bytes_{metadata_bytes},
+        words_(geometry_.metadata_bytes() / 8) {
     backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
   }
 
   /// Every piece of the pool as large as a slab counts as one, whether it serves as one or not.
-  heap_statistics statistics(u64 pool_bytes, u64 metadata_bytes) const {
-    auto const pages = table_.large().statistics();
-    heap_statistics counted{.pool_bytes = pool_bytes, .metadata_bytes = metadata_bytes, .slabs = geometry_.slabs()};
+  heap_statistics statistics() const {
+    auto const pages = large_.statistics();
+    heap_statistics counted{.pool_bytes = pool_bytes_, .metadata_bytes = metadata_bytes_, .slabs = geometry_.slabs()};
     counted.double_frees = pages.double_frees + counted_words(count::double_frees);
     counted.foreign_frees = pages.foreign_frees + counted_words(count::foreign_frees);
     counted.failures = counted_words(count::failures);
@@ -146,7 +153,7 @@ class halloc_snapshot {
   /// blocks of the slab.
   template <class Visitor>
   void for_each_live(Visitor visit) const {
-    table_.large().for_each_live([&](void* memory, size_t bytes) {
+    large_.for_each_live([&](void* memory, size_t bytes) {
       if (!is_slab(memory)) visit(memory, bytes);
       else visit_slab(static_cast<u32>(table_.slab_at(table_.offset_of(memory))), visit);
     });
@@ -162,7 +169,7 @@ class halloc_snapshot {
       if (!slab_set::is_upper_bound(set(which), geometry_.slabs())) say(report, "S3: set ", which, "is not summed up");
     for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
       if (row(entry)[Table::lock_word] >= Table::row_lock) say(report, "P3: row ", entry, "is locked");
-    for (auto const& line : table_.large().check_invariants()) report.push_back("pages: " + line);
+    for (auto const& line : large_.check_invariants()) report.push_back("pages: " + line);
     return report;
   }
 
@@ -268,7 +275,9 @@ class halloc_snapshot {
   }
 
   Table table_;
+  decltype(std::declval<Table const&>().large().snapshot()) large_;
   slab_geometry geometry_;
+  u64 pool_bytes_, metadata_bytes_;
   std::vector<u64> words_;
 };
 

@@ -49,7 +49,7 @@ class run_search {
     while (u32 const pending = simt::ballot(active, search.needs_)) {
       u32 const least = search.least_of(pending);
       pass_end const end = search.look(least, start, number);
-      if (end != pass_end::served) search.refuse_like(least, number, end == pass_end::fruitless);
+      if (end != pass_end::served) search.refuse_like(least, number, end == pass_end::exhausted);
     }
     // As at the end of window_walk::run().
     simt::sync_warp(active);
@@ -67,7 +67,7 @@ class run_search {
   enum class pass_end : u32 {
     served,    ///< every lane that wanted such a block has one
     answered,  ///< another search saw everything, and no run
-    fruitless  ///< this search did
+    exhausted  ///< this search did
   };
 
   WARPHEAP_DEVICE run_search(table_type const& table, u32 active, run_wish wish, u64 unit)
@@ -109,7 +109,7 @@ class run_search {
     u64 const groups = table_.groups(), from = start / Config.group_words;
     u64 const overlap = from + 2 * sought.units / table_type::group_units + 2;
     pass_end const end = sweep(from, groups, sought, is_like, number);
-    if (end != pass_end::fruitless || from == 0) return end;
+    if (end != pass_end::exhausted || from == 0) return end;
     return sweep(0, overlap < groups ? overlap : groups, sought, is_like, number);
   }
 
@@ -162,7 +162,7 @@ class run_search {
       if (next_group(at, to, sought.units, before, noted) && !visit(at, sought, is_like, before, noted))
         return pass_end::served;
     }
-    return pass_end::fruitless;
+    return pass_end::exhausted;
   }
 
   /// Reads the notes of the next groups from `at` on, some for each lane. Moves `at` to the first

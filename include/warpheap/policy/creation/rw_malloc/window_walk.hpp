@@ -52,7 +52,7 @@ class window_walk {
     if (wish.units > 32 * window) wish.units = 0;  // no window has that
     u64 unit = none;
     u32 needing = simt::ballot(active_, wish.units != 0);
-    for (u32 fruitless = 0; needing != 0 && fruitless < most;) {
+    for (u32 idle_windows = 0; needing != 0 && idle_windows < most;) {
       ++steps_;
       u32 first = words > window ? random_.below(words - window + 1) : 0;
       first = simt::shuffle(active_, first, lowest_bit(active_));
@@ -64,9 +64,9 @@ class window_walk {
         wish.units = 0;
       }
       u32 const left = simt::ballot(active_, wish.units != 0);
-      fruitless = left == needing ? fruitless + 1 : 0;
+      idle_windows = left == needing ? idle_windows + 1 : 0;
       needing = left;
-      if (fruitless >= least_fruitless && was_full_once_) break;
+      if (idle_windows >= least_idle_windows && was_full_once_) break;
     }
     // What the old owners of our units wrote, and did to the marks, happens before our return, also
     // if other lanes locked the units for us.
@@ -77,7 +77,7 @@ class window_walk {
  private:
   using row_type = unit_row<lane_words>;
   static constexpr u32 nowhere = ~u32{0};
-  static constexpr u32 least_fruitless = 2;
+  static constexpr u32 least_idle_windows = 2;
 
   /// Looks at one window, a word a lane. Returns where in it the lane's block starts.
   WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {

@@ -94,13 +94,13 @@ class page_search {
       for (u32 turn = 0; turn < 2; ++turn) {
         trace = 0 - trace;
         page_search{table_.opaque()}.look(active, request, start, turn == 1, trace, seen);
-        bool const known = simt::shuffle(active, u32{is_known_fruitless(number, request)}, leader);
+        bool const known = simt::shuffle(active, u32{is_known_to_fail(number, request)}, leader);
         certain = seen.page == none && known;
         if (simt::ballot(active, seen.page != none || certain) != 0) return seen.page;
       }
       if (simt::ballot(active, trace != 0) == 0) {
         certain = true;
-        note_fruitless(number, request, seen.near);
+        note_failed_search(number, request, seen.near);
         return none;
       }
       // Growing: a searcher in step with threads that move what it looks for would miss it for
@@ -130,26 +130,26 @@ class page_search {
 
   /// The last search that found nothing for requests of this size, or of a size that shares the
   /// word: number, units.
-  WARPHEAP_DEVICE atomic_ref<u64> fruitless(chunk_request const& request) const {
-    return table_.fruitless_search(table_type::orders + request.units % table_type::fruitless_sizes);
+  WARPHEAP_DEVICE atomic_ref<u64> last_failed_search(chunk_request const& request) const {
+    return table_.failed_search(table_type::orders + request.units % table_type::sizes_of_failed_searches);
   }
   /// The last one that found nothing for any request of this order.
-  WARPHEAP_DEVICE atomic_ref<u64> fruitless_for_all(u32 order) const { return table_.fruitless_search(order); }
+  WARPHEAP_DEVICE atomic_ref<u64> last_failed_search_of_order(u32 order) const { return table_.failed_search(order); }
 
   /// Notes that search `number` found nothing for the request and, if no chunk was `near`, nothing
   /// for any request of its order.
-  WARPHEAP_DEVICE void note_fruitless(u64 number, chunk_request const& request, bool near) const {
+  WARPHEAP_DEVICE void note_failed_search(u64 number, chunk_request const& request, bool near) const {
     if (request.alignment != 1) return;
     // relaxed: numbers alone; a caller that believes one came before that search began.
-    fruitless(request).store(number << units_bits | request.units, order::relaxed);
-    if (!near) fruitless_for_all(order_of(request.units)).store(number, order::relaxed);
+    last_failed_search(request).store(number << units_bits | request.units, order::relaxed);
+    if (!near) last_failed_search_of_order(order_of(request.units)).store(number, order::relaxed);
   }
 
   /// Whether a search that began after search `number` found nothing for the request.
-  WARPHEAP_DEVICE bool is_known_fruitless(u64 number, chunk_request const& request) const {
+  WARPHEAP_DEVICE bool is_known_to_fail(u64 number, chunk_request const& request) const {
     // Where no chunk at all was found, there was none at a multiple of the alignment either.
-    if (fruitless_for_all(order_of(request.units)).load(order::relaxed) > number) return true;
-    u64 const seen = fruitless(request).load(order::relaxed);
+    if (last_failed_search_of_order(order_of(request.units)).load(order::relaxed) > number) return true;
+    u64 const seen = last_failed_search(request).load(order::relaxed);
     return (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > number;
   }
 

@@ -86,7 +86,7 @@ class page_table {
   WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{pages_} * 8); }
   /// sizes of chunks, by their logarithm
   static constexpr u32 orders = log2_floor(layout::page_units) + 1;
-  static constexpr u32 fruitless_sizes = 64;
+  static constexpr u32 sizes_of_failed_searches = 64;
   static constexpr u32 most_list_entries = 16384;
   /// words from one counter that many threads change to the next one
   static constexpr u32 spread = 16;
@@ -96,7 +96,7 @@ class page_table {
     return access_blocks_offset() + u64{8 * spread} * Config.access_blocks;
   }
   WARPHEAP_HOST_DEVICE u64 counts_offset() const {
-    return control_offset() + 8 * (3 * spread + align_up(orders + fruitless_sizes, spread));
+    return control_offset() + 8 * (3 * spread + align_up(orders + sizes_of_failed_searches, spread));
   }
   WARPHEAP_HOST_DEVICE u64 rounds_offset() const { return counts_offset() + 8 * spread * count_rows; }
   WARPHEAP_HOST_DEVICE u64 run_list_offset() const { return rounds_offset() + 8 * spread; }
@@ -141,7 +141,7 @@ class page_table {
   /// Words of the search for chunks (page_search.hpp): how many searches began; and the last ones
   /// that found nothing, by order and by size.
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return atomic_ref<u64>{at(control_offset())[2 * spread]}; }
-  WARPHEAP_DEVICE atomic_ref<u64> fruitless_search(u32 which) const {
+  WARPHEAP_DEVICE atomic_ref<u64> failed_search(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[3 * spread + which]};
   }
 

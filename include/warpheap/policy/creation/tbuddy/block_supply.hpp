@@ -13,9 +13,9 @@
 //
 // nullptr is exact. A lane that went up to the largest order and down again without a unit compares
 // the epoch. If no thread raised it meanwhile, then (P2) all blocks that the lane could have missed
-// are in the hands of calls that have not returned. The lane leaves a certificate, by which later
-// callers know the same without a search.
-// Source: Gelado and Garland 2019, section 4.1. Differs: W1, the certificate:
+// are in the hands of calls that have not returned. The lane leaves an exhaustion note, by which
+// later callers know the same without a search.
+// Source: Gelado and Garland 2019, section 4.1. Differs: W1, the exhaustion note:
 // docs/design/tbuddy.md.
 #pragma once
 
@@ -39,13 +39,13 @@ class block_supply {
     if (u32 const node = try_take(order); node != none) return node;
     backoff nap;
     for (;; nap.pause()) {
-      if (is_certified(order)) return none;
+      if (is_known_exhausted(order)) return none;
       u64 const before = pages_.epoch();
       if (u32 const node = climb(order); node != none) return node;
       if (pages_.newest_epoch() != before) continue;
-      // release: a thread that relies on the certificate knows every raise that we counted; pairs
-      // with the acquire in is_certified().
-      pages_.certificate(order).store(before + 1, order::release);
+      // release: a thread that relies on the exhaustion note knows every raise that we counted;
+      // pairs with the acquire in is_known_exhausted().
+      pages_.exhausted_at(order).store(before + 1, order::release);
       return none;
     }
   }
@@ -56,7 +56,7 @@ class block_supply {
   /// Whether it is known without a search that there is no block of the order, nor a larger one.
   WARPHEAP_DEVICE bool is_known_empty(u32 order) const {
     // One load answers while there are units.
-    return pages_.semaphore(order).available() == 0 && is_certified(order);
+    return pages_.semaphore(order).available() == 0 && is_known_exhausted(order);
   }
 
   /// A block of the order that starts where a block of the larger order `aligned` may: the first
@@ -148,10 +148,10 @@ class block_supply {
   WARPHEAP_DEVICE static u32 scattered() { return mix32(simt::sm_id() << 16 ^ simt::warp_id() << 5 ^ simt::lane_id()); }
 
   /// Whether a search found nothing of the order, and no room has appeared since.
-  WARPHEAP_DEVICE bool is_certified(u32 order) const {
+  WARPHEAP_DEVICE bool is_known_exhausted(u32 order) const {
     // acquire: pairs with the release in take(); the raises that were counted there happen before
     // we count.
-    u64 const seen = pages_.certificate(order).load(order::acquire);
+    u64 const seen = pages_.exhausted_at(order).load(order::acquire);
     return seen != 0 && seen == pages_.epoch() + 1;
   }
 

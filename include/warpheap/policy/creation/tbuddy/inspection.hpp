@@ -16,15 +16,8 @@ class tbuddy_snapshot {
   using pages_type = tbuddy_pages<PageBytes>;
 
  public:
-  /// The part of the metadata that is copied and examined: the tree is by far the largest.
-  enum class part { semaphores, blocks, all };
-
-  tbuddy_snapshot(pages_type const& pages, part wanted) : pages_{pages} {
-    u64 const bytes = wanted == part::semaphores ? pages_type::order_bytes_offset
-                      : wanted == part::blocks   ? pages.tree_offset()
-                                                 : pages.metadata_bytes();
-    words_.resize(bytes / 8);
-    backend::copy_bytes(words_.data(), pages.metadata(), bytes);
+  explicit tbuddy_snapshot(pages_type const& pages) : pages_{pages}, words_(pages.metadata_bytes() / 8) {
+    backend::copy_bytes(words_.data(), pages.metadata(), 8 * words_.size());
   }
 
   heap_statistics statistics() const {
@@ -37,14 +30,6 @@ class tbuddy_snapshot {
     counted.foreign_frees = count(tbuddy_count::foreign_frees);
     counted.failures = count(tbuddy_count::failures);
     return counted;
-  }
-
-  /// Blocks of `order` that could be taken.
-  u64 available(u32 order) const {
-    u64 blocks = 0;
-    for (u32 above = order; above < pages_type::orders; ++above)
-      blocks += bulk_semaphore_state::available(word(pages_type::semaphore_offset(above))) << (above - order);
-    return blocks;
   }
 
   /// Calls visit(address, bytes) for every live block in address order.

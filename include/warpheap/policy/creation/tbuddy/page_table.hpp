@@ -6,7 +6,7 @@
 //                              epoch counters          1, or 16 on a large pool, 128 bytes apart
 //                              counts                  128 bytes: failed requests, double frees,
 //                                                      frees of pointers to no block
-//                              certificates            a word for each order
+//                              exhaustion notes        a word for each order
 //                              order bytes             two for each page
 //                              tree                    the records of a buddy_tree
 //
@@ -77,8 +77,8 @@ class tbuddy_pages {
   /// Units in a batch of an order: both halves of a block of the order above. At the top nothing
   /// can be made, and a batch is the maker's own unit.
   WARPHEAP_DEVICE u32 batch(u32 order) const { return order == tree().top_order() ? 1 : 2; }
-  WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 order) const {
-    return atomic_ref<u64>{word(certificates_offset + 8 * order)};
+  WARPHEAP_DEVICE atomic_ref<u64> exhausted_at(u32 order) const {
+    return atomic_ref<u64>{word(exhaustion_offset + 8 * order)};
   }
 
   /// Marks a block that was taken as live (P1). Returns its address when its order byte is written.
@@ -140,8 +140,8 @@ class tbuddy_pages {
   static constexpr u32 max_epoch_counters = 16;
   static constexpr u64 epoch_offset = orders * spacing;
   static constexpr u64 counts_offset = epoch_offset + max_epoch_counters * spacing;
-  static constexpr u64 certificates_offset = counts_offset + spacing;
-  static constexpr u64 order_bytes_offset = certificates_offset + 256;
+  static constexpr u64 exhaustion_offset = counts_offset + spacing;
+  static constexpr u64 order_bytes_offset = exhaustion_offset + 256;
   WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(2 * u64{pages_}, spacing); }
 
 #if !defined(__CUDACC_RTC__)

@@ -1,7 +1,7 @@
 // Where the words of a heap of bins lie: beside the pool, apart from the headers in it.
 //
 //   words    counts                  failed requests, double and foreign frees; where the pool is
-//            watches                 one for pages, and one with its certificate for each class
+//            watches                 one for pages, and one with its exhaustion note for each class
 //            arena 0 | arena 1 ...   room, chunk list, SRCU; a semaphore and a list for each class,
 //                                    128 bytes apart
 //            chunk 0 | chunk 1 ...   arena + 1 if that chunk of the pool is cut into bins, else 0
@@ -158,11 +158,11 @@ class basic_arena_table {
     return room_watch{at<u64>(watches_offset + line * (1 + size_class))};
   }
   /// What a search that found nothing leaves: the two watches that it ended with.
-  WARPHEAP_DEVICE atomic_ref<u64> certificate(u32 size_class) const {
+  WARPHEAP_DEVICE atomic_ref<u64> exhausted_at(u32 size_class) const {
     return atomic_ref<u64>{at<u64>(watches_offset + line * (1 + size_class) + 64)};
   }
-  /// The certificate for blocks larger than those of bins: the watch of the pages.
-  WARPHEAP_DEVICE atomic_ref<u64> pages_certificate() const { return atomic_ref<u64>{at<u64>(watches_offset + 64)}; }
+  /// The exhaustion note for blocks larger than those of bins: the watch of the pages.
+  WARPHEAP_DEVICE atomic_ref<u64> pages_exhausted_at() const { return atomic_ref<u64>{at<u64>(watches_offset + 64)}; }
   WARPHEAP_DEVICE atomic_ref<u32> arena_of_chunk(u32 chunk_number) const {
     return atomic_ref<u32>{at<u32>(arenas_offset + u64{arenas()} * arena_bytes + 4 * u64{chunk_number})};
   }

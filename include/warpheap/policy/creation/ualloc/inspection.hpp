@@ -216,10 +216,10 @@ class bin_snapshot {
 
   /// Whether searches for the class are skipped: the last one found nothing, and no room was made
   /// since.
-  bool is_certified(u32 size_class) const {
+  bool is_known_exhausted(u32 size_class) const {
     u64 const watches = table_type::watches_offset, of_class = watches + table_type::line * (1 + size_class);
-    u64 const certificate = word64(of_class + 64);
-    return certificate != 0 && certificate == room_watch_word::certificate_of(word64(watches), word64(of_class));
+    u64 const exhausted_at = word64(of_class + 64);
+    return exhausted_at != 0 && exhausted_at == room_watch_word::exhaustion_of(word64(watches), word64(of_class));
   }
 
   void check_class(u32 arena, u32 size_class, invariant_report& report) const {
@@ -234,8 +234,8 @@ class bin_snapshot {
       });
     }
     u64 const word = word64(offset);
-    expect(free == 0 || !is_certified(size_class), report,
-           "V3: free blocks, and a certificate that there are none, class", size_class);
+    expect(free == 0 || !is_known_exhausted(size_class), report,
+           "V3: free blocks, and an exhaustion note that there are none, class", size_class);
     expect(bulk_semaphore_state::available(word) == free, report, "K1: units are not the free blocks of class",
            size_class);
     expect(bulk_semaphore_state::check_at_rest(word), report, "B3: promises are open at rest, class", size_class);

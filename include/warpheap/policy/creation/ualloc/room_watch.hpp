@@ -33,8 +33,9 @@ WARPHEAP_HOST_DEVICE constexpr bool is_watched(u64 word) { return word & 1; }
 WARPHEAP_HOST_DEVICE constexpr u64 watched(u64 word) { return word | 1; }
 /// A watched word, raised: the carry raises the epoch and clears `watched`.
 WARPHEAP_HOST_DEVICE constexpr u64 raised(u64 word) { return word + 1; }
-/// The certificate of a search that found nothing: the low halves of both words that it watched.
-WARPHEAP_HOST_DEVICE constexpr u64 certificate_of(u64 pages, u64 blocks) {
+/// The exhaustion note of a search that found nothing: the low halves of both words that it
+/// watched.
+WARPHEAP_HOST_DEVICE constexpr u64 exhaustion_of(u64 pages, u64 blocks) {
   return pages << 32 | (blocks & low_mask(32));
 }
 
@@ -69,8 +70,8 @@ class room_watch {
     word_.compare_exchange(seen, room_watch_word::raised(seen), order::acq_rel, order::relaxed);
   }
 
-  /// The word as it is, to compare with certificates. acquire: what the certifier of an equal word
-  /// knew, we know.
+  /// The word as it is, to compare with exhaustion notes. acquire: what the thread that noted an
+  /// equal word knew, we know.
   WARPHEAP_DEVICE u64 look() const { return word_.load(order::acquire); }
 
  private:

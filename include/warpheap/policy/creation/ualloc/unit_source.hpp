@@ -13,14 +13,14 @@
 //   3. visit every arena by read-modify-writes: its semaphore has no units, nothing is idle or in
 //      limbo, no pages are free;
 //   4. ask the supply again, for what came back during the visit;
-//   5. both watches are unchanged: leave a certificate, by which others answer at once.
+//   5. both watches are unchanged: leave an exhaustion note, by which others answer at once.
 //
 //   V1  no thread holds units without blocks while it waits for lanes of its warp that may be
 //       searching: a search waits for threads whose units keep an empty bin from being reclaimed.
 //   V2  a search that found something idle which could not be reclaimed answers nothing, and looks
 //       again.
-//   V3  a certificate holds as long as both watches are what they were: a thread that makes room
-//       raises one of them.
+//   V3  an exhaustion note holds as long as both watches are what they were: a thread that makes
+//       room raises one of them.
 //
 // Why `nullptr` is exact: docs/design/ualloc.md.
 #pragma once
@@ -70,19 +70,20 @@ class unit_source {
   /// Between 1 and `wanted` units of the arena's semaphore, or one of these answers.
   WARPHEAP_DEVICE u32 ask(u32 arena, u32 wanted, u32 bins) const {
     auto semaphore = table_.semaphore(arena, size_class_);
-    if (semaphore.available() < wanted && is_certified(table_, size_class_)) return refused;
+    if (semaphore.available() < wanted && is_known_exhausted(table_, size_class_)) return refused;
     some_units const got = semaphore.wait_for_some(wanted, bins * Layout::capacity(size_class_));
     if (got.units_reappeared) Faults::tell_of_units(table_.class_watch(size_class_));
     return got.units != 0 ? got.units : makes_bins;
   }
 
-  /// Whether the certificate of the class holds (V3).
+  /// Whether the exhaustion note of the class holds (V3).
   template <class Place>
-  WARPHEAP_DEVICE static bool is_certified(basic_arena_table<Layout, Place> const& table, u32 size_class) {
-    // acquire: pairs with the release in search(); what the certifier knew of the watches, we know.
-    u64 const seen = table.certificate(size_class).load(order::acquire);
+  WARPHEAP_DEVICE static bool is_known_exhausted(basic_arena_table<Layout, Place> const& table, u32 size_class) {
+    // acquire: pairs with the release in search(); what the thread that left the note knew of the
+    // watches, we know.
+    u64 const seen = table.exhausted_at(size_class).load(order::acquire);
     return seen != 0 &&
-           seen == room_watch_word::certificate_of(table.pages_watch().look(), table.class_watch(size_class).look());
+           seen == room_watch_word::exhaustion_of(table.pages_watch().look(), table.class_watch(size_class).look());
   }
 
   /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the
@@ -171,7 +172,7 @@ class unit_source {
   WARPHEAP_COLD static unit_grant search(table_type table, u32 size_class, u32 home, u32 wanted) {
     WARPHEAP_NO_UNROLL
     for (backoff nap;; nap.pause()) {
-      if (is_certified(table, size_class)) return {};
+      if (is_known_exhausted(table, size_class)) return {};
       unit_grant found = look_around(table, size_class, home, wanted);
       if (found.units != 0) return found;
       u64 const pages = table.pages_watch().watch(), blocks = table.class_watch(size_class).watch();
@@ -183,9 +184,9 @@ class unit_source {
       if (found.units != 0) return found;
       if (!certain || !table.pages_watch().unchanged(pages) || !table.class_watch(size_class).unchanged(blocks))
         continue;
-      // release: a thread that relies on the certificate knows what we saw; pairs with the acquire
-      // in is_certified().
-      table.certificate(size_class).store(room_watch_word::certificate_of(pages, blocks), order::release);
+      // release: a thread that relies on the exhaustion note knows what we saw; pairs with the
+      // acquire in is_known_exhausted().
+      table.exhausted_at(size_class).store(room_watch_word::exhaustion_of(pages, blocks), order::release);
       return {};
     }
   }

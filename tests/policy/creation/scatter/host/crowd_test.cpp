@@ -151,7 +151,7 @@ TEST(ScatterCrowd, OfMixedSizesIsRefusedOnlyWhatIsNotThere) {
       u64 const smallest = smallest_refused(blocks, by_logarithm);
       ASSERT_NE(smallest, 0u) << "everything fitted";
       EXPECT_GT(threads, refused(blocks));
-      EXPECT_EQ(pool.allocator().available_slots_on_host(smallest), 0u) << smallest << " bytes";
+      EXPECT_EQ(count_slots_by_grid(pool.allocator(), smallest), 0u) << smallest << " bytes";
       release(pool, blocks, {threads / 256, 256});
       pool.expect_empty();
       EXPECT_EQ(refused(allocate(pool, {pool.pages() / 2 / 32, 32}, 2 * page)), 0u);
