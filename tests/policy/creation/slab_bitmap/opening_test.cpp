@@ -8,6 +8,7 @@
 namespace slab_bitmap_opening_test {
 
 using namespace warpheap;
+using namespace slab_bitmap_parts;
 using test::tiny_pool;
 
 /// A crowd that is active at once. On the host every lane takes one step in turn, so all decide by

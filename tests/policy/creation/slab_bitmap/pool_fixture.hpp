@@ -5,6 +5,8 @@
 
 namespace warpheap::test {
 
+using namespace slab_bitmap_parts;
+
 using slab_allocator = creation::slab_bitmap<>;
 
 /// Owns the memory of a pool of `slabs` slabs of 16 KiB.

@@ -9,6 +9,7 @@
 namespace slab_bitmap_promise_test {
 
 using namespace warpheap;
+using namespace slab_bitmap_parts;
 
 constexpr size_t slab_bytes = test::tiny_pool::slab_bytes;
 

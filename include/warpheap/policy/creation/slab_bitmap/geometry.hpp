@@ -13,7 +13,7 @@
 #include "../../../structure/size_class.hpp"
 #include "words.hpp"
 
-namespace warpheap {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// The sizes of a heap in one word.
 ///
@@ -82,4 +82,4 @@ WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u
   return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | record_bytes << 48};
 }
 
-}  // namespace warpheap
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -12,9 +12,9 @@
 #pragma once
 
 #include "../../../platform/backoff.hpp"
-#include "slab_lock.hpp"
+#include "lock.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// Allocates and frees runs. Stateless; `table` is the heap.
 class slab_runs {
@@ -130,4 +130,4 @@ class slab_runs {
   slab_table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -2,9 +2,10 @@
 // and what a reservation gives to the search that follows it.
 #pragma once
 
+#include "../../../platform/simt.hpp"
 #include "../../../structure/size_class.hpp"
 
-namespace warpheap {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 
@@ -184,4 +185,4 @@ class slab_reservation {
   u64 word_ = 0;
 };
 
-}  // namespace warpheap
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

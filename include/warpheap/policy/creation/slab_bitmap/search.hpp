@@ -14,9 +14,9 @@
 
 #include "../../../sync/warp_aggregate.hpp"
 #include "../../../util/random.hpp"
-#include "slab_lock.hpp"
+#include "lock.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// One lane's part of a search in one word. missed: lanes were served and left, so another search
 /// follows. turn: slabs passed in this round. start: where all lanes of the group begin.
@@ -133,4 +133,4 @@ class slab_search {
   u64 word_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -1,73 +1,19 @@
-// A quiet heap counted and checked; nothing here holds while a kernel that uses the heap runs.
+// A quiet heap seen from the host: its words copied once, then counted and checked.
 #pragma once
 
 #include "../report.hpp"
-#include "../slot_survey.hpp"
-#include "slab_table.hpp"
+#include "table.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <string>
 #include <vector>
-#endif
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
-/// The blocks of a class that the slabs in [first, end) could give.
-WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u32 first, u32 end) {
-  u32 const capacity = table.geometry().capacity(size_class);
-  slot_part part;
-  WARPHEAP_NO_UNROLL
-  for (u32 slab = first; slab < end; ++slab) {
-    slab_state const now = table.load(slab);
-    if (now.takeable()) part.slots += capacity;
-    else if (now.serves(size_class)) part.slots += capacity - (now.used() < capacity ? now.used() : capacity);
-  }
-  return part;
-}
-
-/// The runs of `length` slabs among them.
-WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 first, u32 end) {
-  slot_rows rows{first, slots_of_length{length}};
-  WARPHEAP_NO_UNROLL
-  for (u32 slab = first; slab < end; ++slab) {
-    bool const takeable = table.load(slab).takeable();
-    rows.add(takeable, !takeable);
-  }
-  return rows.part();
-}
-
-/// Fills what is not zero in untouched metadata: free_slabs, takeable, and the limits at the hints.
-struct fill_metadata {
-  WARPHEAP_DEVICE void operator()(slab_table table) const {
-    auto const geometry = table.geometry();
-    u32 const first = static_cast<u32>(global_thread_index()), stride = simt::block_dim() * simt::grid_dim();
-    auto const fill = [&](u64* words, u32 bits) {
-      for (u32 i = first; i < slab_index::width(bits); i += stride)
-        atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
-    };
-    u32 const slabs = geometry.slabs(), width = slab_index::width(slabs);
-    fill(table.index_words(slab_table::takeable), slabs);
-    fill(table.index_words(slab_table::free_slabs), slabs);
-    fill(table.index_words(slab_table::free_slabs) + width, width);
-    for (u32 entry = first; entry < geometry.rows() * geometry.classes(); entry += stride) {
-      slab_limits const limits{geometry.capacity(entry % geometry.classes())};
-      atomic_ref<u64>{table.hint_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);
-    }
-  }
-};
-
-#if !defined(__CUDACC_RTC__)
-
-/// Makes every slab free and forgets everything else, in order on stream `on`.
-inline void initialize_table(slab_table const& table, stream_view on) {
-  auto const geometry = table.geometry();
-  backend::fill_bytes(table.metadata(), 0, geometry.metadata_bytes(), on);
-  launch(on, {geometry.slabs() < 1024 ? 1u : 64u, 256}, fill_metadata{}, table);
-}
-
-class table_snapshot {
+/// What the host asks of the heap whose words are `table`'s.
+class snapshot {
  public:
-  explicit table_snapshot(slab_table const& table)
+  explicit snapshot(slab_table const& table)
       : table_{table}, geometry_{table.geometry()}, words_(geometry_.metadata_bytes() / 8) {
     backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
   }
@@ -204,6 +150,6 @@ class table_snapshot {
   std::vector<u64> words_;
 };
 
-#endif
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+#endif

@@ -11,9 +11,9 @@
 // and subtracts by two atomics, unordered for a third thread. If a clear is late, the slab is left.
 #pragma once
 
-#include "slab_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// Takes slabs and gives them kinds. Stateless; `table` is the heap. Any lane alone.
 class slab_lock {
@@ -113,4 +113,4 @@ class slab_lock {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -12,7 +12,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "runs.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// Finds and frees the blocks of a heap. Stateless; `table` is the heap.
 class block_release {
@@ -189,4 +189,4 @@ class block_release {
   slab_table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -11,7 +11,7 @@
 #include "../../../platform/simt.hpp"
 #include "../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// View of an index of `slabs` slabs; zeroed words are the empty one. Any lane alone.
 class slab_index {
@@ -74,4 +74,4 @@ class slab_index {
   u32 slabs_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

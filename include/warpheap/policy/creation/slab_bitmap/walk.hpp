@@ -11,15 +11,15 @@
 //   unused   free slabs
 //   moving   the row's slab came to its soft limit: a roomy listed slab, or a free one
 //
-// What these guides miss costs time; slab_search.hpp has the answer. A multiprocessor has a few
+// What these guides miss costs time; search.hpp has the answer. A multiprocessor has a few
 // rows, each with a hint a class: its slab, and the demand that found no room there. Of each slab's
 // worth of demand one request makes a slab. What is made early leaves slabs free for other classes.
 #pragma once
 
 #include "../../../util/random.hpp"
-#include "slab_lock.hpp"
+#include "lock.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// One request's walk in one word. moves: steps left of those that find the row another slab.
 /// turn: steps taken at this place. slab: the row's as last seen, 0 if none.
@@ -253,4 +253,4 @@ class slab_walk {
   u64 word_ = u64{over} << place_shift;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

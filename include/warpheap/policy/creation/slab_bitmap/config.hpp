@@ -1,0 +1,26 @@
+// The settings of slab_bitmap.
+#pragma once
+
+#include "../../config_text.hpp"
+#include "../../defaults.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+struct slab_bitmap_config {
+  /// log2 of the largest slab's bytes, 14 to 21. 19: faster in bursts, six times slower in churn.
+  u32 max_slab_log2{WARPHEAP_SLAB_BITMAP_MAX_SLAB_LOG2};
+};
+
+constexpr bool is_valid(slab_bitmap_config const& config) {
+  return config.max_slab_log2 >= 14 && config.max_slab_log2 <= 21;
+}
+
+#if !defined(__CUDACC_RTC__)
+inline std::string describe(slab_bitmap_config const& config) {
+  return config_text{}("max_slab_log2", config.max_slab_log2).text;
+}
+#endif
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,33 @@
+// How many blocks a share of the slabs could give: the parts that slot_survey.hpp puts together.
+#pragma once
+
+#include "../slot_survey.hpp"
+#include "table.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+
+/// The blocks of a class that the slabs in [first, end) could give.
+WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u32 first, u32 end) {
+  u32 const capacity = table.geometry().capacity(size_class);
+  slot_part part;
+  WARPHEAP_NO_UNROLL
+  for (u32 slab = first; slab < end; ++slab) {
+    slab_state const now = table.load(slab);
+    if (now.takeable()) part.slots += capacity;
+    else if (now.serves(size_class)) part.slots += capacity - (now.used() < capacity ? now.used() : capacity);
+  }
+  return part;
+}
+
+/// The runs of `length` slabs among them.
+WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 first, u32 end) {
+  slot_rows rows{first, slots_of_length{length}};
+  WARPHEAP_NO_UNROLL
+  for (u32 slab = first; slab < end; ++slab) {
+    bool const takeable = table.load(slab).takeable();
+    rows.add(takeable, !takeable);
+  }
+  return rows.part();
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
