@@ -4,7 +4,7 @@
 //   base                        records                 one a slab: descriptor | role | bitmap
 //                               hints                   one a row and class: the slab in use
 //                               indexes                 free slabs | takeable slabs | two a class
-//                               control                 wishes a class, counts
+//                               control                 unmet demand a class, counts
 //
 // Descriptors of large pools lie at least 128 bytes apart: additions to closer ones are slower.
 // Metadata holds no pointers, so a pool may be mapped elsewhere.
@@ -39,8 +39,8 @@ struct slab_geometry {
     // A block has at most 2^(6 + size_class / 4) bytes. A slab with 2^14 serves one row; half
     // as many, two rows: in a burst a slab at its soft limit costs more than another slab.
     u32 const size_log2 = 20 + size_class / 4;
-    u32 const wished = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
-    return wished < max_rows_used_log2 ? wished : max_rows_used_log2;
+    u32 const wanted = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
+    return wanted < max_rows_used_log2 ? wanted : max_rows_used_log2;
   }
   static constexpr u32 max_rows_used_log2 = 4;
   /// Bitmap words of a slab.
@@ -61,7 +61,7 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const {
     return indexes_offset() + align_up(index_count() * index_words() * 8, 128);
   }
-  /// One count of wishes a class, and three counts of all.
+  /// One count of unmet demand a class, and three counts of all.
   WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return align_up(8 * (u64{classes()} + 3), 128); }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return control_offset() + control_bytes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }

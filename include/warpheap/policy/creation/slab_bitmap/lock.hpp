@@ -32,8 +32,8 @@ class slab_lock {
   /// until publish(), publish_run() or unlock(), one of which must follow.
   WARPHEAP_DEVICE static bool take(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
-    if (!was.takeable() || !lock(table, slab, was)) return false;
-    if (!was.live()) {
+    if (!was.is_takeable() || !lock(table, slab, was)) return false;
+    if (!was.is_live()) {
       table.index(slab_table::free_slabs).toggle(slab);
       return true;
     }
@@ -92,7 +92,7 @@ class slab_lock {
  private:
   /// Locks a slab that was seen takeable, if nothing has changed since.
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
-    if (was.clearing()) return false;
+    if (was.is_clearing()) return false;
     // Transients stay in both fields, from which each takes its part back (D1). S and F go: a late
     // settler that lifted S from a locked slab would leave its toggle undone (D4).
     u64 const life = was.reborn() & ~(slab_state::life_unit - 1);

@@ -164,7 +164,7 @@ class block_release {
     u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
     slab_state const now = table_.promise(slab, 1);  // held, it keeps the class (D3)
     u32 freed = 0, promised = 1;
-    if (now.live()) {
+    if (now.is_live()) {
       u32 const index = block_index(now.size_class(), inside);
       bool const starts = index * class_bytes(now.size_class()) == inside;
       is_start = is_start || starts;

@@ -113,7 +113,7 @@ class slab_runs {
       u32 const lost = taken;
       WARPHEAP_NO_UNROLL
       for (; taken > 0; --taken) slab_lock::unlock(table_, first + taken - 1, slab_kind::locked, order::release);
-      if (!now.takeable() && now.kind() != slab_kind::locked) return lost;
+      if (!now.is_takeable() && now.kind() != slab_kind::locked) return lost;
       if (ends) return length + 1;
       wait.pause();  // what others hold, they take or give back
     }

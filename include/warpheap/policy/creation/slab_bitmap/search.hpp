@@ -57,11 +57,11 @@ class slab_search {
       pass(lowest_bit(named) - turn() % 64);
       u32 const slab = first + (start() + turn()) % 64;
       slab_state const now = round() == counted ? table.load_first(slab) : table.newest(slab);
-      if (now.live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
+      if (now.is_live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
         table.forget(is_of_class ? slab_table::open(size_class) : slab_table::takeable, slab, size_class);
       } else if (now.kind() != slab_kind::run) {
         if (!now.serves(size_class) || now.used() < capacity) return slab;
-        if (!now.full() && !is_full(table, slab, capacity, now) && round() == by_bits) return slab;
+        if (!now.is_full() && !is_full(table, slab, capacity, now) && round() == by_bits) return slab;
       }
       pass_slab(lanes);
     }
@@ -126,7 +126,7 @@ class slab_search {
           free |= ~blocks.load_newest(word, order::relaxed) & slab_table::valid_mask(capacity, word);
       if (free != 0) return false;
     }
-    if (!now.clearing()) table.mark_full(slab, now);
+    if (!now.is_clearing()) table.mark_full(slab, now);
     return true;
   }
 

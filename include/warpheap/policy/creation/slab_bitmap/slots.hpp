@@ -13,7 +13,7 @@ WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u3
   WARPHEAP_NO_UNROLL
   for (u32 slab = first; slab < end; ++slab) {
     slab_state const now = table.load(slab);
-    if (now.takeable()) part.slots += capacity;
+    if (now.is_takeable()) part.slots += capacity;
     else if (now.serves(size_class)) part.slots += capacity - (now.used() < capacity ? now.used() : capacity);
   }
   return part;
@@ -24,7 +24,7 @@ WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 firs
   slot_rows rows{first, slots_of_length{length}};
   WARPHEAP_NO_UNROLL
   for (u32 slab = first; slab < end; ++slab) {
-    bool const takeable = table.load(slab).takeable();
+    bool const takeable = table.load(slab).is_takeable();
     rows.add(takeable, !takeable);
   }
   return rows.part();

@@ -27,8 +27,8 @@ class snapshot {
       slab_state const now = state(slab);
       counted.free_slabs += now.kind() == slab_kind::free;
       counted.run_slabs += now.kind() == slab_kind::run;
-      counted.empty_slabs += now.live() && now.used() == 0;
-      if (now.live()) {
+      counted.empty_slabs += now.is_live() && now.used() == 0;
+      if (now.is_live()) {
         counted.live_blocks += now.used();
         counted.live_bytes += u64{now.used()} * class_bytes(now.size_class());
       } else if (u32 const length = run_length(slab)) {
@@ -51,7 +51,7 @@ class snapshot {
       u8* const start = table_.data(slab);
       if (u32 const length = run_length(slab))
         visit(static_cast<void*>(start), size_t{length} << geometry_.slab_log2());
-      if (!now.live()) continue;
+      if (!now.is_live()) continue;
       size_t const bytes = class_bytes(now.size_class());
       for (u32 index = 0; index < geometry_.capacity(now.size_class()); ++index)
         if ((bitmap_word(slab, index / 64) >> (index % 64)) & 1)
@@ -91,7 +91,7 @@ class snapshot {
     auto const expect = [&](bool holds, char const* invariant) {
       if (!holds) report.push_back(invariant + (" in slab " + std::to_string(slab)) + ", descriptor " + describe(now));
     };
-    bool const live = now.live();
+    bool const live = now.is_live();
     u32 const capacity = live ? geometry_.capacity(now.size_class()) : 0;
     u32 set = 0, stray = 0;
     for (u32 word = 0; word < geometry_.words(); ++word) {
@@ -104,18 +104,18 @@ class snapshot {
     expect(stray == 0, "D7: a bit is set where there is no block");
     expect(is_in(slab_table::free_slabs, slab) == (now.kind() == slab_kind::free),
            "D4: the index of free slabs is wrong");
-    expect(is_in(slab_table::takeable, slab) || !now.takeable(), "I2: no bit in the index of takeable slabs");
+    expect(is_in(slab_table::takeable, slab) || !now.is_takeable(), "I2: no bit in the index of takeable slabs");
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
       bool const serves = now.serves(size_class);
       expect(is_in(slab_table::listed(size_class), slab) == (serves && !now.is_unlisted()),
              "D4: the index of its class is wrong");
-      expect(is_in(slab_table::open(size_class), slab) || !serves || now.full(),
+      expect(is_in(slab_table::open(size_class), slab) || !serves || now.is_full(),
              "I1: no bit in the index of open slabs");
     }
-    expect(!now.clearing(), "I3: C at rest");
+    expect(!now.is_clearing(), "I3: C at rest");
     if (!live) return;
     expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.relist, "D4: off the index without need");
-    expect(!now.full() || now.used() == capacity, "D5: said to be full, and is not");
+    expect(!now.is_full() || now.used() == capacity, "D5: said to be full, and is not");
     expect(role(slab).word == slab_role::of_class(now.size_class()).word, "the role does not name the class");
   }
 
@@ -142,7 +142,7 @@ class snapshot {
   static std::string describe(slab_state now) {
     static constexpr char const* kinds[] = {"free", "locked", "live", "run"};
     return std::string{kinds[static_cast<u32>(now.kind())]} + ", class " + std::to_string(now.size_class()) +
-           ", used " + std::to_string(now.used()) + (now.is_unlisted() ? ", S" : "") + (now.full() ? ", F" : "");
+           ", used " + std::to_string(now.used()) + (now.is_unlisted() ? ", S" : "") + (now.is_full() ? ", F" : "");
   }
 
   slab_table table_;

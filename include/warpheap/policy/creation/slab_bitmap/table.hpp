@@ -128,23 +128,23 @@ class slab_table {
     if ((now.word & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return settle_slowly(*this, slab, now);
     settle_promise(slab, now);
     // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
-    if (now.live() && now.used() == 0 && now.ever() > geometry_.capacity(now.size_class()) / 4)
+    if (now.is_live() && now.used() == 0 && now.ever() > geometry_.capacity(now.size_class()) / 4)
       state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
   }
 
   /// Gives back a promise of blocks that were not taken. No bit has changed: F stays, or C is met.
   WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const { after_promises(slab, subtract(slab, 0, blocks)); }
   WARPHEAP_DEVICE void after_promises(u32 slab, slab_state now) const {
-    if (now.live() && (now.is_unlisted() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
+    if (now.is_live() && (now.is_unlisted() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
   }
 
   /// As settle(), after a change of promises alone.
   WARPHEAP_DEVICE void settle_promise(u32 slab, slab_state now) const {
-    if (!now.live()) return;
+    if (!now.is_live()) return;
     if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) relist(slab);
     WARPHEAP_NO_UNROLL
-    for (; now.live() && now.used() == 0; now = opaque().newest(slab)) {
-      if (!now.clearing()) return index(takeable).set(slab);
+    for (; now.is_live() && now.used() == 0; now = opaque().newest(slab)) {
+      if (!now.is_clearing()) return index(takeable).set(slab);
       simt::pause(pause_nanoseconds);
     }
   }
@@ -165,9 +165,9 @@ class slab_table {
   WARPHEAP_DEVICE void forget(u32 which, u32 slab, u32 size_class) const {
     // acquire: as in mark_full().
     slab_state const was{state(slab).fetch_or(slab_state::clearing_bit, order::acquire)};
-    if (was.clearing()) return;
+    if (was.is_clearing()) return;
     bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
-    if (was.live() && in_vain) index(which).clear(slab, order::relaxed);
+    if (was.is_live() && in_vain) index(which).clear(slab, order::relaxed);
     state(slab).fetch_and(~slab_state::clearing_bit, order::release);  // release: as in mark_full()
   }
 
@@ -191,7 +191,7 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + geometry_.hints_offset()) + 2 * u64{entry};
   }
 
-  /// Blocks of a class wished for where the row has no slab, or no slab was known to have room.
+  /// Blocks of a class asked for where the row has no slab, or no slab was known to have room.
   WARPHEAP_DEVICE atomic_ref<u64> unmet_demand(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
 
   WARPHEAP_DEVICE static u32 random_bits() {
@@ -212,7 +212,7 @@ class slab_table {
   /// Takes S from a slab that was seen at or below the relist limit. relaxed: as in keep().
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
-    if (old.live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
+    if (old.is_live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
   }
 
   WARPHEAP_COLD static void settle_slowly(slab_table table, u32 slab, slab_state now) {
@@ -222,8 +222,8 @@ class slab_table {
   /// As settle(), also where F is to go, or another thread is about to set it.
   WARPHEAP_DEVICE void settle_slowly(u32 slab, slab_state now) const {
     WARPHEAP_NO_UNROLL
-    for (slab_state seen = now; seen.live() && (seen.full() || seen.clearing());) {
-      if (seen.clearing()) {
+    for (slab_state seen = now; seen.is_live() && (seen.is_full() || seen.is_clearing());) {
+      if (seen.is_clearing()) {
         simt::pause(pause_nanoseconds);
         seen = newest(slab);
         continue;

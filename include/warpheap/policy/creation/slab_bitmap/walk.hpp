@@ -1,7 +1,7 @@
 // Where blocks come from when the quick path finds none: a leader's walk over places, in one order.
 // A step names a slab: of one in use it promises blocks, and a free one it makes one of the class.
 //
-//   row      the row's slab
+//   row_slab the row's slab
 //   near     a listed slab, for a row that has a slab; it becomes the row's if it is roomy
 //   ticket   none: decides whether the request makes a slab for the row, or waits
 //   fresh    a free slab, for requests that make one, while enough are left
@@ -25,7 +25,7 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 /// turn: steps taken at this place. slab: the row's as last seen, 0 if none.
 ///
 ///   63 60 59  57 56 53 52   51 50  49  25 24      0
-///  | place | rank | row | moves | 0 | turn | slab + 1 |
+///  | place | role | row | moves | 0 | turn | slab + 1 |
 class slab_walk {
  public:
   static constexpr u32 none = slab_index::none;
@@ -58,7 +58,7 @@ class slab_walk {
       bool const has_room = now.used() < (at == moving ? limits.roomy : limits.capacity);
       if (has_room && at != moving)
         taken = table.opaque().keep(slab, warpheap::opaque(size_class), wanted, table.promise(slab, wanted), false);
-      hints = at == moving ? has_room : taken.roomy() && (at == near || at == listed);
+      hints = at == moving ? has_room : taken.is_roomy() && (at == near || at == listed);
     } else if (now.kind() == slab_kind::free && spare != not_to_be_taken && slab_lock::take_free(table, slab, spare)) {
       u32 const entry = entry_for(table.opaque(), warpheap::opaque(size_class), wanted);
       taken = slab_lock::publish(table.opaque(), slab, warpheap::opaque(size_class), at == moving ? 0 : wanted, entry);
@@ -81,25 +81,26 @@ class slab_walk {
   static constexpr u32 hint_serves = 8;                  // requests a slab must serve for a hint
   static constexpr u32 few = 8, many = 32;               // looks; few where another place may do
   static constexpr u32 turns_to_wait = 16;               // pauses for a slab that another makes
-  static constexpr u32 turns_a_wish = 4;                 // looks at listed slabs between two wishes
+  static constexpr u32 looks_a_demand = 4;               // looks for one addition to the demand
   static constexpr u32 looks_to_move = 2;                // looks for a listed slab to move to
   static constexpr u32 sharing_pause_nanoseconds = 512;  // a slab takes 2 us to be made
   static constexpr u32 pause_nanoseconds = 128;
   static constexpr u32 tries_at_fresh = 2;       // others may be faster
-  static constexpr u32 blocks_a_first_slab = 4;  // wished for in the class
+  static constexpr u32 blocks_a_first_slab = 4;  // of the class's demand
   // How many of the 64 slabs around a slab that is made early must stay free.
   static constexpr u32 keep_free_first = 40, keep_free_by_chance = 32, keep_free_by_demand = 16;
   static constexpr u32 not_to_be_taken = ~0u;
-  enum place_of : u32 { at_row, near, ticket, fresh, awaited, listed, resting, unused, moving, over };
-  // hintless: goes by no hint. waiting: another request makes the row's slab. providing: makes it.
-  // beginning: makes it for a row without one. denied: no slab is free.
-  enum rank_of : u32 { hintless, waiting, providing, beginning, denied };
+  enum place_of : u32 { row_slab, near, ticket, fresh, awaited, listed, resting, unused, moving, over };
+  // What the ticket says of the request. no_hint: it is too large for a row. waits: for another
+  // request that opens the row's next slab. opens: that slab; opens_first: the row's first one.
+  // denied: no slab is free.
+  enum opener_role : u32 { no_hint, waits, opens, opens_first, denied };
 
-  static constexpr u32 place_shift = 60, rank_shift = 57, row_shift = 53, moves_shift = 51, turn_shift = 25;
+  static constexpr u32 place_shift = 60, role_shift = 57, row_shift = 53, moves_shift = 51, turn_shift = 25;
   static constexpr u32 slab_mask = (1u << 25) - 1;
 
   WARPHEAP_DEVICE u32 place() const { return static_cast<u32>(word_ >> place_shift); }
-  WARPHEAP_DEVICE u32 rank() const { return static_cast<u32>(word_ >> rank_shift) & 7; }
+  WARPHEAP_DEVICE u32 role() const { return static_cast<u32>(word_ >> role_shift) & 7; }
   WARPHEAP_DEVICE u32 row() const { return static_cast<u32>(word_ >> row_shift) & 15; }
   WARPHEAP_DEVICE u32 moves() const { return static_cast<u32>(word_ >> moves_shift) & 3; }
   WARPHEAP_DEVICE u32 turn() const { return static_cast<u32>(word_ >> turn_shift) & slab_mask; }
@@ -107,10 +108,10 @@ class slab_walk {
   WARPHEAP_DEVICE void set_moves(u32 moves) { word_ = (word_ & ~(u64{3} << moves_shift)) | u64{moves} << moves_shift; }
   WARPHEAP_DEVICE void set_slab(u32 slab) { word_ = (word_ & ~u64{slab_mask}) | slab; }
   WARPHEAP_DEVICE void pass(u32 turns) { word_ += u64{turns} << turn_shift; }
-  WARPHEAP_DEVICE void go_to(u32 place, u32 rank) {
-    word_ = (word_ & (u64{63} << moves_shift | slab_mask)) | u64{place} << place_shift | u64{rank} << rank_shift;
+  WARPHEAP_DEVICE void go_to(u32 place, u32 role) {
+    word_ = (word_ & (u64{63} << moves_shift | slab_mask)) | u64{place} << place_shift | u64{role} << role_shift;
   }
-  WARPHEAP_DEVICE void go_to(u32 place) { go_to(place, rank()); }
+  WARPHEAP_DEVICE void go_to(u32 place) { go_to(place, role()); }
   /// As go_to(), but keeps turn().
   WARPHEAP_DEVICE void set_place(u32 place) { word_ = (word_ & low_mask(place_shift)) | u64{place} << place_shift; }
 
@@ -143,58 +144,49 @@ class slab_walk {
     return {table.hint(entry).fetch_add(slab_hint::demand_of(blocks), order::relaxed)};
   }
 
-  /// Adds to the class's wishes. True for the first caller, and once for each `blocks_a_slab`.
+  /// Adds to the class's unmet demand. True for the first caller, and once for `blocks_a_slab` each.
   WARPHEAP_DEVICE static bool should_open_slab(slab_table const& table, u32 size_class, u32 wanted, u32 blocks_a_slab) {
     // relaxed: a count alone.
     u32 const before = static_cast<u32>(table.unmet_demand(size_class).fetch_add(wanted, order::relaxed));
     return before == 0 || before % blocks_a_slab + wanted >= blocks_a_slab;
   }
 
-  /// The next slab, or `none` yet. `spare` becomes how many around it must stay free, if takeable.
+  /// One step, as the table above has it: the next slab, or `none` yet. `spare` becomes how many
+  /// slabs around a free one must stay free, if this place opens slabs.
   WARPHEAP_DEVICE u32 next_guess(slab_table const& table, u32 size_class, u32 wanted, u32& spare) {
     u32 const at = is_moving() ? moving : place();
-    if (at == at_row || at == awaited) return slab_of_row(table, size_class, wanted);
     if (at == moving) set_moves(moves() - 1);
-    if (at == fresh || (at == moving && !is_moving()))
-      return slab_to_make(table, size_class, wanted, at == moving, spare);
-    u32 const passed = turn();
-    if (at == listed) {
-      if (is_done_with_listed(table, size_class, wanted)) return leave_listed(table, size_class, wanted), none;
-      pass(1);
-    }
     bool const by_class = at == near || at == listed || at == moving;
-    u32 const found = find(table, by_class ? slab_table::listed(size_class) : slab_table::free_slabs);
-    if (at == near) go_to(ticket);
-    if (at == listed && found == none) {
-      if (rank() == hintless && passed < few) pass(few - 1 - passed);  // nobody makes one for it
-      else if (shares()) set_place(resting);
-      else leave_listed(table, size_class, wanted);
+    bool const looks = at != row_slab && at != awaited && at != fresh && (at != moving || is_moving());
+    u32 const found = looks ? find(table, by_class ? slab_table::listed(size_class) : slab_table::free_slabs) : none;
+    switch (at) {
+      case row_slab:
+      case awaited: return slab_of_row(table, size_class, wanted);
+      case near: go_to(ticket); return found;
+      case ticket: draw_ticket(table, size_class, wanted, found != none); return none;
+      case listed: return slab_with_room(table, size_class, wanted, found);
+      case resting: rest(found != none); return none;
+      case unused:
+        spare = 0;
+        pass(1);
+        if (found == none || turn() > many) go_to(over);
+        return found;
+      default: return looks ? found : slab_to_open(table, size_class, wanted, at == moving, spare);
     }
-    if (at == ticket) {
-      if (found == none) go_to(listed, denied);
-      else draw_ticket(table, size_class, wanted);
-      return none;
-    }
-    if (at == resting) {
-      if (found == none) return go_to(unused), none;
-      simt::pause(sharing_pause_nanoseconds);
-      return set_place(listed), none;
-    }
-    if (at == unused) {
-      spare = 0;
-      pass(1);
-      if (found == none || passed >= many) go_to(over);
-    }
-    return found;
   }
 
-  /// The row's slab, if it is another than slab(): its present one, or one that is being made.
+  /// row_slab, awaited: the row's slab, if it is another than slab().
   WARPHEAP_DEVICE u32 slab_of_row(slab_table const& table, u32 size_class, u32 wanted) {
     bool const waits = place() == awaited;
     u32 const most = slab() == 0 ? 2 * turns_to_wait : turns_to_wait;  // longer as a burst begins
-    if (!waits) go_to(near);
-    else if (turn() >= most) go_to(listed);
-    else simt::pause(pause_nanoseconds), pass(1);
+    if (!waits) {
+      go_to(near);
+    } else if (turn() >= most) {
+      go_to(listed);
+    } else {
+      simt::pause(pause_nanoseconds);
+      pass(1);
+    }
     u32 const current = hint(table, entry_for(table, size_class, wanted)).current();
     // Not to near: of a burst, or large requests, that come to a few listed slabs few are served.
     if (current == 0 && !waits) go_to(ticket);
@@ -203,51 +195,67 @@ class slab_walk {
     return current - 1;
   }
 
-  WARPHEAP_DEVICE u32 slab_to_make(slab_table const& table, u32 size_class, u32 wanted, bool moves, u32& spare) {
+  /// ticket: decides by the demand before ours whether to open the row's next slab.
+  WARPHEAP_DEVICE void draw_ticket(slab_table const& table, u32 size_class, u32 wanted, bool any_is_free) {
+    if (!any_is_free) return go_to(listed, denied);
+    u32 const capacity = table.geometry().capacity(size_class), round = 1u << log2_floor(capacity);
+    if (!goes_by_hint(wanted, capacity)) return go_to(fresh, no_hint);
+    u32 const before = demand(table, table.hint_entry(size_class, row()), wanted).demand() % round;
+    if (before != 0 && before + wanted <= round) go_to(awaited, waits);
+    else go_to(fresh, slab() == 0 ? opens_first : opens);
+  }
+
+  /// fresh, and the last step of moving: a free slab, if enough others are left.
+  WARPHEAP_DEVICE u32 slab_to_open(slab_table const& table, u32 size_class, u32 wanted, bool moves, u32& spare) {
     spare = keep_free_by_demand;
     if (moves) return find_spare(table, spare);
-    u32 const capacity = table.geometry().capacity(size_class), passed = turn();
-    bool takes = passed < tries_at_fresh;
+    u32 const capacity = table.geometry().capacity(size_class);
+    bool is_chosen = turn() < tries_at_fresh;
     pass(1);
-    if (rank() == beginning) {
+    if (role() == opens_first) {
       spare = keep_free_first;
-      takes = takes && should_open_slab(table, size_class, wanted, blocks_a_first_slab);
-    } else if (rank() == hintless && 2 * wanted < capacity) {
-      // As many make one as fill half of it; larger requests all do: a listed slab serves one.
+      is_chosen = is_chosen && should_open_slab(table, size_class, wanted, blocks_a_first_slab);
+    } else if (role() == no_hint && 2 * wanted < capacity) {
+      // As many open one as fill half of it; larger requests all do: a listed slab serves one.
       spare = keep_free_by_chance;
-      takes = takes && scale_below(slab_table::random_bits(), capacity) < 2 * wanted;
+      is_chosen = is_chosen && scale_below(slab_table::random_bits(), capacity) < 2 * wanted;
     }
-    u32 const found = takes ? find_spare(table, spare) : none;
+    u32 const found = is_chosen ? find_spare(table, spare) : none;
     if (found == none) go_to(listed);
     return found;
   }
 
-  /// Whether the request looks at listed slabs for longer, while others may make slabs.
-  WARPHEAP_DEVICE bool shares() const { return rank() != denied && rank() != providing; }
-
-  /// Whether there were enough looks at listed slabs, or enough wishes to make another slab.
-  WARPHEAP_DEVICE bool is_done_with_listed(slab_table const& table, u32 size_class, u32 wanted) const {
-    u32 const most = rank() == providing ? few : rank() == denied ? many : few + many;
-    if (turn() >= most) return true;
-    bool const wishes = shares() && turn() >= few && turn() % turns_a_wish == 0;
-    return wishes && should_open_slab(table, size_class, wanted, table.geometry().capacity(size_class));
+  /// listed: `found`, after enough looks none.
+  WARPHEAP_DEVICE u32 slab_with_room(slab_table const& table, u32 size_class, u32 wanted, u32 found) {
+    // Others may open slabs for the class: longer, and with pauses.
+    bool const shares = role() != denied && role() != opens;
+    u32 const passed = turn(), most = role() == opens ? few : role() == denied ? many : few + many;
+    bool leaves = passed >= most;
+    if (!leaves && shares && passed >= few && passed % looks_a_demand == 0)
+      leaves = should_open_slab(table, size_class, wanted, table.geometry().capacity(size_class));
+    pass(1);
+    if (leaves || (found == none && !shares)) {
+      leave_listed(table, size_class, wanted);
+    } else if (found == none) {
+      if (role() == no_hint && passed < few) pass(few - 1 - passed);  // nobody opens one for it
+      else set_place(resting);
+    }
+    return leaves ? none : found;
   }
 
   WARPHEAP_DEVICE void leave_listed(slab_table const& table, u32 size_class, u32 wanted) {
-    if (rank() != denied) return go_to(unused);
+    if (role() != denied) return go_to(unused);
     go_to(over);
     // Promises by the hint would only disturb a full slab. relaxed: a hint.
     u32 const entry = entry_for(table, size_class, wanted);
     if (entry != slab_table::no_hint) table.hint(entry).store(0, order::relaxed);
   }
 
-  /// Decides by the demand before ours whether to make the row's next slab or to wait for it.
-  WARPHEAP_DEVICE void draw_ticket(slab_table const& table, u32 size_class, u32 wanted) {
-    u32 const capacity = table.geometry().capacity(size_class), round = 1u << log2_floor(capacity);
-    if (!goes_by_hint(wanted, capacity)) return go_to(fresh, hintless);
-    u32 const before = demand(table, table.hint_entry(size_class, row()), wanted).demand() % round;
-    if (before != 0 && before + wanted <= round) go_to(awaited, waiting);
-    else go_to(fresh, slab() == 0 ? beginning : providing);
+  /// resting: a pause, as long as slabs are left that others may open.
+  WARPHEAP_DEVICE void rest(bool any_is_free) {
+    if (!any_is_free) return go_to(unused);
+    simt::pause(sharing_pause_nanoseconds);
+    set_place(listed);
   }
 
   u64 word_ = u64{over} << place_shift;

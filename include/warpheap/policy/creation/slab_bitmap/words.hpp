@@ -56,10 +56,10 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0x7f; }
   WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((word >> kind_shift) & 3); }
   WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return word & soft_bit; }
-  WARPHEAP_HOST_DEVICE constexpr bool full() const { return word & full_bit; }
-  WARPHEAP_HOST_DEVICE constexpr bool clearing() const { return word & clearing_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return word & full_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return word & clearing_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }
-  WARPHEAP_HOST_DEVICE constexpr bool live() const { return kind() == slab_kind::live; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return kind() == slab_kind::live; }
   WARPHEAP_HOST_DEVICE constexpr bool serves(u32 size_class_wanted) const {
     constexpr u64 both = (u64{3} << kind_shift) | (u64{0x7f} << class_shift);
     return (word & both) == of(slab_kind::live, size_class_wanted).word;
@@ -71,7 +71,9 @@ struct slab_state {
            used() != 0;
   }
   /// Free or empty: a thread may lock it and change its kind.
-  WARPHEAP_HOST_DEVICE constexpr bool takeable() const { return kind() == slab_kind::free || (live() && used() == 0); }
+  WARPHEAP_HOST_DEVICE constexpr bool is_takeable() const {
+    return kind() == slab_kind::free || (is_live() && used() == 0);
+  }
 
   WARPHEAP_HOST_DEVICE constexpr slab_state without_full() const { return {word & ~full_bit}; }
   /// This word in the slab's next life, in which nothing was promised yet.
@@ -171,7 +173,7 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
   WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & soft_bit) != 0; }
-  WARPHEAP_HOST_DEVICE bool roomy() const { return (word_ & roomy_bit) != 0; }
+  WARPHEAP_HOST_DEVICE bool is_roomy() const { return (word_ & roomy_bit) != 0; }
 
   WARPHEAP_HOST_DEVICE slab_reservation known(bool is_new, bool reaches_soft, bool roomy) const {
     slab_reservation same = *this;
