@@ -25,6 +25,16 @@ struct scenario {
   scenario with_shape(launch_shape other) const { return {other, pool_bytes, seed, small}; }
   scenario with_pool(size_t bytes) const { return {shape, bytes, seed, small}; }
 
+  /// This scenario in a grid that is resident as a whole: all lanes run at once.
+  scenario resident() const {
+#if defined(__CUDACC__)
+    constexpr launch_shape most{64, 256};
+#else
+    constexpr launch_shape most{4, 64};
+#endif
+    return with_shape(small ? launch_shape{1, shape.threads} : most);
+  }
+
   /// This scenario with at most as many lanes as a heap that is always full can be expected to
   /// answer soon.
   scenario less_crowded() const;

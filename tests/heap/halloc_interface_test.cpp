@@ -7,12 +7,14 @@
 #include <algorithm>
 
 #include "halloc_interface_units.hpp"
+#include "support/message_of.hpp"
 #include "warpheap/heap/override.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
 namespace halloc_interface_test {
 
 using namespace warpheap;
+using test::message_of;
 using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
@@ -57,13 +59,10 @@ u64 wrong_when_freed(device_buffer<void*> const& blocks) {
 
 template <class Error>
 std::string message_of_init(halloc_opts_t const& options) {
-  try {
+  return message_of<Error>([&] {
     ha_init(options);
-  } catch (Error const& error) {
-    return error.what();
-  }
-  ha_shutdown();
-  return "nothing thrown";
+    ha_shutdown();
+  });
 }
 
 /// Shuts the heap down even if a test fails.

@@ -8,12 +8,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "support/message_of.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace heap_test {
 
 using namespace warpheap;
+using test::message_of;
 using namespace warpheap::literals;
 using testing::HasSubstr;
 
@@ -74,16 +76,6 @@ static_assert(std::is_nothrow_move_constructible_v<warpheap::heap> &&
 static_assert(!std::is_copy_constructible_v<warpheap::heap> && !std::is_copy_assignable_v<warpheap::heap>);
 static_assert(std::is_trivially_copyable_v<heap_ref> && sizeof(heap_ref) == 16);
 static_assert(std::is_same_v<decltype(std::declval<warpheap::heap const&>().ref()), heap_ref>);
-
-template <class Error, class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
 
 TEST(Heap, RefusesAPoolBelowTheMinimumAndNamesBoth) {
   for (size_t const bytes : {size_t{0}, size_t{1}, warpheap::heap::minimum_bytes - 1}) {

@@ -10,12 +10,14 @@
 #include <set>
 
 #include "override_units.hpp"
+#include "support/message_of.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace override_test {
 
 using namespace warpheap;
+using test::message_of;
 using namespace warpheap::literals;
 using testing::Each;
 using testing::HasSubstr;
@@ -53,16 +55,6 @@ void free_blocks(std::vector<void*> const& blocks) {
   device_buffer<void*> const list{blocks};
   launch({1, static_cast<u32>(blocks.size())}, free_all{}, list.data());
   synchronize();
-}
-
-template <class Error, class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "nothing thrown";
 }
 
 TEST(OverrideHeap, GivesNothingAndIgnoresFreesWhileUnbound) {

@@ -24,7 +24,9 @@ TEST(SlotSurvey, FindsRowsAcrossPartsAsWithinThem) {
       u64 expected = 0, row = 0;
       for (u32 place = 0; place < places; ++place) {
         row = free >> place & 1 ? row + 1 : 0;
-        if (row == length) ++expected, row = 0;
+        if (row != length) continue;
+        ++expected;
+        row = 0;
       }
       for (u64 parts = 1; parts <= places + 2; ++parts) {
         slots_of_length const of_row{length};

@@ -5,12 +5,14 @@
 
 #include <cstring>
 
+#include "support/message_of.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace reserve_pool_test {
 
 using namespace warpheap;
+using test::message_of;
 using namespace warpheap::literals;
 using testing::HasSubstr;
 
@@ -63,26 +65,16 @@ TEST(ExternalPool, StartsAnywhereAndTouchesNothingOutside) {
   }
 }
 
-template <class Body>
-std::string unsupported_reason(Body body) {
-  try {
-    body();
-  } catch (std::invalid_argument const& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
-
 TEST(ExternalPool, SaysHowMuchItNeeds) {
   device_buffer<u8> const memory(4_MiB);
   using heap = heap_in<reserve_pool::external>;
-  auto const message = unsupported_reason([&] { heap{memory.data(), 1_MiB}; });
+  auto const message = message_of<std::invalid_argument>([&] { heap{memory.data(), 1_MiB}; });
   EXPECT_THAT(message, HasSubstr(std::to_string(1_MiB)));
   // The size that the message names is enough, from any start; a byte less may not be.
   auto const least = std::stoull(message.substr(message.rfind(' ') + 1));
   EXPECT_GE((heap{memory.data() + 1, least}.pool_bytes()), heap::minimum_bytes);
-  EXPECT_THAT(unsupported_reason([&] { heap{memory.data(), 0}; }), HasSubstr("0 bytes"));
-  EXPECT_THAT(unsupported_reason([&] { heap{nullptr, 0}; }), HasSubstr("0 bytes"));
+  EXPECT_THAT(message_of<std::invalid_argument>([&] { heap{memory.data(), 0}; }), HasSubstr("0 bytes"));
+  EXPECT_THAT(message_of<std::invalid_argument>([&] { heap{nullptr, 0}; }), HasSubstr("0 bytes"));
 }
 
 TEST(ExternalPool, HoldsTwoHeapsSideBySide) {
@@ -129,8 +121,14 @@ struct plain_resource {
   int held = 0;
   plain_resource() = default;
   plain_resource(plain_resource const&) = delete;
-  void* allocate(size_t bytes, size_t) { return ++held, backend::allocate_bytes(bytes); }
-  void deallocate(void* memory, size_t, size_t) { --held, backend::deallocate_bytes(memory); }
+  void* allocate(size_t bytes, size_t) {
+    ++held;
+    return backend::allocate_bytes(bytes);
+  }
+  void deallocate(void* memory, size_t, size_t) {
+    --held;
+    backend::deallocate_bytes(memory);
+  }
 };
 
 /// Both spellings: the newer one is taken.

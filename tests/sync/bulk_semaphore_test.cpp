@@ -8,24 +8,18 @@
 #include <warpheap/sync/bulk_semaphore.hpp>
 #include <warpheap/util/random.hpp>
 
+#include "semaphore_fixture.hpp"
 #include "support/schedules.hpp"
 
 namespace {
 
 using namespace warpheap;
+using test::count;
 using test::for_each_schedule;
+using test::take_batch;
+using test::tally;
+using test::trade_batches;
 namespace state = bulk_semaphore_state;
-
-/// What a kernel has done, summed over its lanes.
-struct tally {
-  u32 made;      // batches
-  u32 held;      // units acquired and not given back
-  u32 acquired;  // waits that got their units
-  u32 refused;   // waits whose batch failed and that found none
-  u32 blind;     // waits that got units before they could see what their maker wrote
-};
-
-WARPHEAP_DEVICE void count(u32& total, u32 more) { atomic_ref<u32>{total}.fetch_add(more, order::relaxed); }
 
 /// Every lane takes one unit and keeps it; makers write to `contents` before they signal.
 template <class Semaphore>
@@ -104,55 +98,30 @@ TEST(BulkSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<by_additions<bulk_semaphore>>()); });
 }
 
-/// Lanes take units, keep some, give some back, steal some without waiting; only `supply` batches
-/// can be made.
+/// Makes a batch of which n units are ours, while any is left. False if none is.
 template <class Semaphore>
-struct trade {
-  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {
-    Semaphore semaphore{*word};
-    random_sequence random{global_thread_index()};
-    for (u32 round = 0; round < rounds; ++round) {
-      auto const n = 1 + random.below(batch);
-      bool ours;
-      if (random.below(4) == 0) {
-        ours = semaphore.try_wait(n);
-      } else {
-        ours = semaphore.wait(n, batch) == wait_result::acquired || make(semaphore, n, batch, supply, total);
-        count(ours ? total->acquired : total->refused, 1);
-      }
-      if (!ours) continue;
-      if (random.below(2) == 0) semaphore.signal(n, 0);
-      else count(total->held, n);
-    }
-  }
+WARPHEAP_DEVICE bool make_batch(Semaphore& semaphore, u32 n, u32 batch, u32* supply, tally* total) {
+  if (!take_batch(*supply)) return semaphore.withdraw(n, batch);
+  count(total->made, 1);
+  semaphore.signal(batch - n, batch - n);
+  return true;
+}
 
- private:
-  /// Makes a batch if one is left, and settles; whether n units are ours.
-  WARPHEAP_DEVICE static bool make(Semaphore& semaphore, u32 n, u32 batch, u32* supply, tally* total) {
-    atomic_ref<u32> const left{*supply};
-    for (u32 seen = left.load(order::relaxed); seen > 0;) {
-      if (!left.compare_exchange(seen, seen - 1, order::relaxed, order::relaxed)) continue;
-      count(total->made, 1);
-      semaphore.signal(batch - n, batch - n);
-      return true;
-    }
-    return semaphore.withdraw(n, batch);
+/// Waits for n units, or makes a batch for them while any is left.
+struct acquire {
+  template <class Semaphore>
+  WARPHEAP_DEVICE bool operator()(Semaphore& semaphore, u32 n, u32 batch, u32* supply, tally* total) const {
+    return semaphore.wait(n, batch) == wait_result::acquired || make_batch(semaphore, n, batch, supply, total);
   }
 };
 
-/// Whether units are conserved and the promises settled after 2 x 24 lanes have traded with
-/// `supply` batches of 8 left.
+/// Whether units are conserved and the promises settled after lanes have traded with `supply`
+/// batches left.
 template <class Semaphore>
 bool conserves_units(u32 supply) {
-  constexpr u32 batch = 8;
-  device_buffer<u64> word(1);
-  device_buffer<u32> left(std::vector<u32>{supply});
-  device_buffer<tally> total(1);
-  launch({2, 24}, trade<Semaphore>{}, word.data(), batch, 6u, left.data(), total.data());
-  synchronize();
-  auto const done = total[0];
-  return state::check_at_rest(word[0]) && done.made + left[0] == supply && done.acquired + done.refused > 0 &&
-         state::available(word[0]) + done.held == u64{done.made} * batch;
+  auto const seen = trade_batches<Semaphore, acquire>(supply);
+  return seen.adds_up(supply) && state::check_at_rest(seen.word) &&
+         state::available(seen.word) + seen.done.held == u64{seen.done.made} * 8;
 }
 
 TEST(BulkSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
@@ -190,20 +159,8 @@ struct take_in_parts {
       have += units;
       if (have == wanted) return have;
       if (units != 0) continue;
-      return make(semaphore, missing, batch, supply, total) ? wanted : have;
+      return make_batch(semaphore, missing, batch, supply, total) ? wanted : have;
     }
-  }
-
-  /// Makes a batch if one is left, and settles; whether n units are ours.
-  WARPHEAP_DEVICE static bool make(Semaphore& semaphore, u32 n, u32 batch, u32* supply, tally* total) {
-    atomic_ref<u32> const left{*supply};
-    for (u32 seen = left.load(order::relaxed); seen > 0;) {
-      if (!left.compare_exchange(seen, seen - 1, order::relaxed, order::relaxed)) continue;
-      count(total->made, 1);
-      semaphore.signal(batch - n, batch - n);
-      return true;
-    }
-    return semaphore.withdraw(n, batch);
   }
 };
 
@@ -352,8 +309,12 @@ struct wait_for_promise {
     }
     // acquire: pairs with the release above.
     while (go.load(order::acquire) == 0) simt::pause(20);
-    if (semaphore.wait(1, 1) == wait_result::acquired) count(total->acquired, 1);
-    else count(total->made, 1), semaphore.signal(0, 0);
+    if (semaphore.wait(1, 1) == wait_result::acquired) {
+      count(total->acquired, 1);
+    } else {
+      count(total->made, 1);
+      semaphore.signal(0, 0);
+    }
   }
 };
 

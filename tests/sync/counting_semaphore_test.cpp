@@ -7,12 +7,17 @@
 #include <warpheap/sync/counting_semaphore.hpp>
 #include <warpheap/util/random.hpp>
 
+#include "semaphore_fixture.hpp"
 #include "support/schedules.hpp"
 
 namespace {
 
 using namespace warpheap;
+using test::count;
 using test::for_each_schedule;
+using test::take_batch;
+using test::tally;
+using test::trade_batches;
 namespace state = counting_semaphore_state;
 
 TEST(CountingSemaphoreState, TakesWhatIsThereGrowsFromZeroUpAndSleepsBelow) {
@@ -48,19 +53,6 @@ TEST(CountingSemaphoreState, TakesWhatIsThereGrowsFromZeroUpAndSleepsBelow) {
   EXPECT_EQ(grows, 15u);
   EXPECT_EQ(sleeps, 15u);
 }
-
-/// What a kernel has done, summed over its lanes.
-struct tally {
-  u32 made;      // batches
-  u32 held;      // units acquired and not given back
-  u32 acquired;  // waits that got their units
-  u32 refused;   // waits whose batch failed
-  u32 blind;     // waits that got units before they could see what their maker wrote
-  u32 making;    // lanes that make a batch now
-  u32 beside;    // batches that were begun while another was in the making
-};
-
-WARPHEAP_DEVICE u32 count(u32& total, u32 more) { return atomic_ref<u32>{total}.fetch_add(more, order::relaxed); }
 
 /// Every lane takes one unit and keeps it; makers write to `contents` before they settle.
 template <class Semaphore>
@@ -115,56 +107,24 @@ TEST(CountingSemaphore, WhatAMakerWroteHappensBeforeItsUnitsAreTaken) {
   for_each_schedule(200, [] { EXPECT_TRUE(shows_contents<counting_semaphore>()); });
 }
 
-/// Lanes take several units at a time, keep some, give some back, steal some; only `supply` batches
-/// can be made.
-template <class Semaphore>
-struct trade {
-  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {
-    Semaphore semaphore{*word};
-    random_sequence random{global_thread_index()};
-    for (u32 round = 0; round < rounds; ++round) {
-      auto const n = 1 + random.below(batch);
-      bool ours;
-      if (random.below(4) == 0) {
-        ours = semaphore.try_wait(n);
-      } else {
-        u32 const missing = semaphore.wait_or_grow(n);
-        ours = missing == 0 || make(semaphore, n, missing, batch, supply, total);
-        count(ours ? total->acquired : total->refused, 1);
-      }
-      if (!ours) continue;
-      if (random.below(2) == 0) semaphore.signal(n);
-      else count(total->held, n);
-    }
-  }
-
- private:
-  /// Makes a batch if one is left, and settles; whether n units are ours.
-  WARPHEAP_DEVICE static bool make(Semaphore& semaphore, u32 n, u32 missing, u32 batch, u32* supply, tally* total) {
-    atomic_ref<u32> const left{*supply};
-    for (u32 seen = left.load(order::relaxed); seen > 0;) {
-      if (!left.compare_exchange(seen, seen - 1, order::relaxed, order::relaxed)) continue;
-      count(total->made, 1);
-      semaphore.grown(batch - missing);
-      return true;
-    }
-    semaphore.grown(n - missing);
-    return false;
+/// Waits for n units, or makes a batch for them while any is left.
+struct acquire {
+  template <class Semaphore>
+  WARPHEAP_DEVICE bool operator()(Semaphore& semaphore, u32 n, u32 batch, u32* supply, tally* total) const {
+    u32 const missing = semaphore.wait_or_grow(n);
+    if (missing == 0) return true;
+    bool const made = take_batch(*supply);
+    if (made) count(total->made, 1);
+    semaphore.grown(made ? batch - missing : n - missing);
+    return made;
   }
 };
 
-/// Whether units are conserved after 2 x 24 lanes have traded with `supply` batches of 8 left.
+/// Whether units are conserved after lanes have traded with `supply` batches left.
 template <class Semaphore>
 bool conserves_units(u32 supply) {
-  constexpr u32 batch = 8;
-  device_buffer<u64> word(1);
-  device_buffer<u32> left(std::vector<u32>{supply});
-  device_buffer<tally> total(1);
-  launch({2, 24}, trade<Semaphore>{}, word.data(), batch, 6u, left.data(), total.data());
-  synchronize();
-  auto const done = total[0];
-  return done.made + left[0] == supply && done.acquired + done.refused > 0 &&
-         word[0] + done.held == u64{done.made} * batch;
+  auto const seen = trade_batches<Semaphore, acquire>(supply);
+  return seen.adds_up(supply) && seen.word + seen.done.held == u64{seen.done.made} * 8;
 }
 
 TEST(CountingSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {

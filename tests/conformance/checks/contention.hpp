@@ -131,12 +131,7 @@ verdict serves_who_waits_for_a_free(scenario const& crowd) {
 /// In a grid that is resident as a whole, frees of one size serve lanes that wait for another size.
 template <class Allocator>
 verdict serves_who_waits_for_another_size(scenario const& with) {
-#if defined(__CUDACC__)
-  constexpr launch_shape resident{64, 256};
-#else
-  constexpr launch_shape resident{4, 64};
-#endif
-  auto const here = with.with_shape(with.small ? launch_shape{1, with.shape.threads} : resident);
+  auto const here = with.resident();
   constexpr u64 pairs[][2] = {{64, 4096}, {4096, 64}, {256, 9000}, {30'000, 1000}};
   verdict found;
   for (u64 const pair : sweep(with, {0, 1, 2, 3})) {

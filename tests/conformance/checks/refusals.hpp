@@ -62,12 +62,7 @@ struct ask_among_others {
 /// places have room for. Where that does not hold, the kernel does not end.
 template <class Allocator>
 verdict answers_while_others_churn(scenario const& with) {
-#if defined(__CUDACC__)
-  constexpr launch_shape resident{64, 256};
-#else
-  constexpr launch_shape resident{4, 64};
-#endif
-  auto const here = with.with_shape(with.small ? launch_shape{1, with.shape.threads} : resident);
+  auto const here = with.resident();
   nearly_full<Allocator> heap{here, 3};
   verdict found;
   u64 const free = heap.places.size(), calls = with.small ? 2 : 20;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/message_of.hpp"
 #include "support/schedules.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
@@ -10,6 +11,7 @@
 namespace trap_test {
 
 using namespace warpheap;
+using test::message_of;
 using namespace warpheap::literals;
 
 template <class Distribution>
@@ -27,13 +29,10 @@ struct ask {
 
 template <class Heap>
 std::string complaint(Heap const& heap, u64 in_vain_by) {
-  try {
+  return message_of<host::trap_error>([&] {
     launch({2, 40}, ask{}, heap.ref(), u64{100}, in_vain_by);
     synchronize();
-  } catch (host::trap_error const& error) {
-    return error.what();
-  }
-  return "nothing thrown";
+  });
 }
 
 template <class Heap>

@@ -1,15 +1,15 @@
 // Where blocks come from when the quick path finds none: a leader's walk over places, in one order.
 // A step names a slab: of one in use it promises blocks, and a free one it makes one of the class.
 //
-//   row_slab the row's slab
-//   near     a listed slab, for a row that has a slab; it becomes the row's if it is roomy
-//   ticket   none: decides whether the request makes a slab for the row, or waits
-//   fresh    a free slab, for requests that make one, while enough are left
-//   awaited  the slab that another request makes for the row
-//   listed   listed slabs; for longer, with pauses, while there are free slabs for others to make
-//   resting  none: a pause, if free slabs are left
-//   unused   free slabs
-//   moving   the row's slab came to its soft limit: a roomy listed slab, or a free one
+//   row_slab  the row's slab
+//   near      a listed slab, for a row that has a slab; it becomes the row's if it is roomy
+//   ticket    none: decides whether the request makes a slab for the row, or waits
+//   fresh     a free slab, for requests that make one, while enough are left
+//   awaited   the slab that another request makes for the row
+//   listed    listed slabs; for longer, with pauses, while there are free slabs for others to make
+//   resting   none: a pause, if free slabs are left
+//   unused    free slabs
+//   moving    the row's slab came to its soft limit: a roomy listed slab, or a free one
 //
 // What these guides miss costs time; search.hpp has the answer. A multiprocessor has a few
 // rows, each with a hint a class: its slab, and the demand that found no room there. Of each slab's
@@ -144,7 +144,7 @@ class slab_walk {
     return {table.hint(entry).fetch_add(slab_hint::demand_of(blocks), order::relaxed)};
   }
 
-  /// Adds to the class's unmet demand. True for the first caller, and once for `blocks_a_slab` each.
+  /// Adds to the class's unmet demand. True for the first caller, then once every `blocks_a_slab`.
   WARPHEAP_DEVICE static bool should_open_slab(slab_table const& table, u32 size_class, u32 wanted, u32 blocks_a_slab) {
     // relaxed: a count alone.
     u32 const before = static_cast<u32>(table.unmet_demand(size_class).fetch_add(wanted, order::relaxed));

@@ -1,0 +1,85 @@
+// What the tests of both semaphores share: counts of what lanes did, and trade in batches of which
+// there is a limited supply.
+#pragma once
+
+#include <vector>
+
+#include "warpheap/platform/device_buffer.hpp"
+#include "warpheap/util/random.hpp"
+
+namespace warpheap::test {
+
+/// What a kernel has done, summed over its lanes.
+struct tally {
+  u32 made;      ///< batches
+  u32 held;      ///< units acquired and not given back
+  u32 acquired;  ///< waits that got their units
+  u32 refused;   ///< waits whose batch failed and that found none
+  u32 blind;     ///< waits that got units before they could see what their maker wrote
+  u32 making;    ///< lanes that make a batch now
+  u32 beside;    ///< batches that were begun while another was in the making
+};
+
+/// Adds to a total. Returns the total as it was.
+WARPHEAP_DEVICE inline u32 count(u32& total, u32 more) {
+  return atomic_ref<u32>{total}.fetch_add(more, order::relaxed);
+}
+
+/// Takes one of the batches that are left. False if none is.
+WARPHEAP_DEVICE inline bool take_batch(u32& supply) {
+  atomic_ref<u32> const left{supply};
+  for (u32 seen = left.load(order::relaxed); seen > 0;)
+    if (left.compare_exchange(seen, seen - 1, order::relaxed, order::relaxed)) return true;
+  return false;
+}
+
+/// Kernel: lanes take several units at a time, keep some, give some back, steal some without
+/// waiting. `Acquire` waits for n units, or makes a batch for them while any of `supply` is left.
+template <class Semaphore, class Acquire>
+struct trade {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, u32* supply, tally* total) const {
+    Semaphore semaphore{*word};
+    random_sequence random{global_thread_index()};
+    for (u32 round = 0; round < rounds; ++round) {
+      auto const n = 1 + random.below(batch);
+      bool ours;
+      if (random.below(4) == 0) {
+        ours = semaphore.try_wait(n);
+      } else {
+        ours = Acquire{}(semaphore, n, batch, supply, total);
+        count(ours ? total->acquired : total->refused, 1);
+      }
+      if (!ours) continue;
+      if (random.below(2) == 0) give_back(semaphore, n);
+      else count(total->held, n);
+    }
+  }
+
+ private:
+  WARPHEAP_DEVICE static void give_back(Semaphore& semaphore, u32 n) {
+    if constexpr (requires { semaphore.signal(n, 0); }) semaphore.signal(n, 0);
+    else semaphore.signal(n);
+  }
+};
+
+/// What 2 x 24 lanes left that traded in batches of 8.
+struct traded {
+  u64 word;  ///< of the semaphore
+  u32 left;  ///< batches
+  tally done;
+
+  /// Whether as many batches were made as are gone, and some waits came to an end.
+  bool adds_up(u32 supply) const { return done.made + left == supply && done.acquired + done.refused > 0; }
+};
+
+template <class Semaphore, class Acquire>
+traded trade_batches(u32 supply) {
+  device_buffer<u64> word(1);
+  device_buffer<u32> left(std::vector<u32>{supply});
+  device_buffer<tally> total(1);
+  launch({2, 24}, trade<Semaphore, Acquire>{}, word.data(), 8u, 6u, left.data(), total.data());
+  synchronize();
+  return {word[0], left[0], total[0]};
+}
+
+}  // namespace warpheap::test
