@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Checks that every name and path in backticks on a page is one that the tree has.
+
+A name is an identifier, perhaps with a class or namespace before it, arguments behind it, or both: `bench::request`, `reset()`,
+`slab_bitmap<>`. It has to be a word of some source, script or build file, or of a file's name. A path begins with a folder of the
+root or of include/warpheap; it has to exist there, with * for any name. Listings are not read; what another project has is
+listed here.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import compilers
+
+SPAN = re.compile(r"`([^`]+)`")
+NAME = re.compile(r"[A-Za-z_][\w:]*(?:<[^`]*>)?(?:\([^`]*\))?(?:\.[A-Za-z_]\w*(?:\([^`]*\))?)*")
+PATH = re.compile(r"[\w.*-]+/[\w./*-]*")
+WORD = re.compile(r"[A-Za-z_]\w*")
+# Pages with names that are another project's.
+FOREIGN_PAGES = {"docs/guide/policies/from_mallocmc.md"}
+# Names of CUDA, of the operating system, of C++, of other projects and of old results that our sources do not use, and
+# parts of names.
+FOREIGN = set(
+    "alloca atomicAnd cudaErrorLaunchOutOfResources cudaLimitStackSize declare_device dlopen terminate CXXFLAGS ca "
+    "getAvailableSlots newdelete ray wator skiplist bfs wait_with_company snake_case TemplateParameter member_ try_ lane_mask "
+    "longest_".split()
+)
+# What a page may end a name with: the suffixes of kernels in the table of registers.
+SUFFIX = re.compile(r"_\d+(?:_\d+)?")
+
+
+def names_of(span):
+    """The identifiers of a span that is a name; none of any other span."""
+    if not NAME.fullmatch(span):
+        return []
+    return WORD.findall(re.sub(r"\(.*?\)|<.*>", "", span))
+
+
+def is_missing(path, files):
+    """Whether a path begins with a folder of the tree and leads nowhere."""
+    pattern = re.compile(re.escape(path.strip("/")).replace(r"\*", "[^/]*") + "(?:/.*)?")
+    below = [*files, *(name.removeprefix("include/warpheap/") for name in files if name.startswith("include/warpheap/"))]
+    begins = any(name.startswith(path.split("/")[0] + "/") for name in below)
+    return begins and not any(pattern.fullmatch(name) for name in below)
+
+
+def check(pages, words, files):
+    """The faults of pages, given as {name: text}, beside a tree of these words and files."""
+    faults = []
+    for page, text in pages.items():
+        listing = False
+        for number, line in enumerate(text.splitlines(), 1):
+            listing ^= line.startswith("```")
+            if listing or page in FOREIGN_PAGES:
+                continue
+            for span in SPAN.findall(line):
+                unknown = [word for word in names_of(span) if word not in words | FOREIGN and not SUFFIX.fullmatch(word)]
+                if PATH.fullmatch(span) and is_missing(span, files):
+                    unknown.append(span)
+                faults += [f"{page}:{number}: {name} is nowhere in the tree" for name in unknown]
+    return faults
+
+
+def self_test():
+    words, files = {"reset", "heap", "slab_bitmap"}, ["include/warpheap/sync/srcu.hpp", "tests/sync/srcu_test.cpp"]
+    good = "`reset()` of `heap::reset`, `slab_bitmap<>`, `sync/srcu.hpp`, `tests/sync/*_test.cpp`, `a + b`, `--json FILE`.\n```\n`gone`\n```\n"
+    planted = {
+        "name": "`gone()`\n",
+        "member": "`heap::gone`\n",
+        "argument": "`gone<4>(x)`\n",
+        "path": "`sync/gone.hpp`\n",
+        "pattern": "`tests/gone/*_test.cpp`\n",
+    }
+    missed = [kind for kind, text in planted.items() if len(check({"docs/a.md": good + text}, words, files)) != 1]
+    if missed or check({"docs/a.md": good}, words, files):
+        print(f"planted and not caught: {missed}; reported and good: {check({'docs/a.md': good}, words, files)}")
+        return 1
+    print(f"caught all {len(planted)} planted faults")
+    return 0
+
+
+def main():
+    if compilers.arguments(__doc__).parse_args().self_test:
+        return self_test()
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=compilers.ROOT, capture_output=True, text=True, check=True)
+    files = [name for name in listed.stdout.splitlines() if (compilers.ROOT / name).is_file()]
+    pages = {name: (compilers.ROOT / name).read_text() for name in files if name.endswith(".md") and name != "CHANGELOG.md"}
+    words = set()
+    for name in files:
+        if not name.endswith(".md") and not name.startswith("bench/results/") and name != "scripts/check_names.py":
+            words.update(WORD.findall(name))
+            words.update(WORD.findall((compilers.ROOT / name).read_text(errors="replace")))
+    faults = check(pages, words, files)
+    print("\n".join(faults) or f"{len(pages)} pages name what there is")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
