@@ -12,6 +12,7 @@
 #pragma once
 
 #include "../../../platform/backoff.hpp"
+#include "../../../sync/lane_random.hpp"
 #include "lock.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
@@ -57,7 +58,7 @@ class slab_runs {
       }
       if (ends_where_it_meets) {
         ends_where_it_meets = false;
-        begin = scale_below(slab_table::random_bits(), slabs) & ~63u;
+        begin = scale_below(lane_random_bits(), slabs) & ~63u;
         end = slabs;
       } else {
         if (begin == 0) return nullptr;

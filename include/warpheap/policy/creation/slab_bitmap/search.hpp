@@ -13,7 +13,6 @@
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
-#include "../../../util/random.hpp"
 #include "lock.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {

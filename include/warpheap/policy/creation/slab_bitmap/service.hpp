@@ -3,6 +3,7 @@
 // search. The lanes share what their leader claimed.
 #pragma once
 
+#include "../../../sync/lane_random.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "search.hpp"
 #include "walk.hpp"
@@ -122,7 +123,7 @@ class block_service {
   /// The answer for groups whose walks have ended. All lanes of `active` call, whole groups.
   WARPHEAP_COLD static void* search(slab_table table, u32 active, u32 group_mask, u32 size_class) {
     block_service const self{table};
-    u32 const random = scale_below(slab_table::random_bits(), table.geometry().slabs());
+    u32 const random = scale_below(lane_random_bits(), table.geometry().slabs());
     slab_search search{simt::shuffle(active, random, group_of(group_mask).leader), group_of(group_mask).rank};
     slab_reservation reserved;
     WARPHEAP_NO_UNROLL
@@ -195,7 +196,7 @@ class block_service {
       claimed = table_.blocks(slab).try_claim(word, wanted, order::acquire);
     }
     // Not from the next word on: others are to get its blocks in order.
-    if (claimed == 0) word = scale_below(slab_table::random_bits(), words);
+    if (claimed == 0) word = scale_below(lane_random_bits(), words);
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; claimed == 0 && turn < words && place != slab_reservation::nowhere; ++turn) {
       word = word + 1 < words ? word + 1 : 0;

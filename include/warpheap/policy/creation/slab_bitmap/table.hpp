@@ -20,7 +20,6 @@
 
 #include "../../../platform/simt.hpp"
 #include "../../../structure/bitmap.hpp"
-#include "../../../util/random.hpp"
 #include "geometry.hpp"
 #include "index.hpp"
 #include "words.hpp"
@@ -193,10 +192,6 @@ class slab_table {
 
   /// Blocks of a class asked for where the row has no slab, or no slab was known to have room.
   WARPHEAP_DEVICE atomic_ref<u64> unmet_demand(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
-
-  WARPHEAP_DEVICE static u32 random_bits() {
-    return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
-  }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
     // relaxed: nobody reads it before the kernel ends.

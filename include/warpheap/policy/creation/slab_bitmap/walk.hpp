@@ -16,7 +16,7 @@
 // worth of demand one request makes a slab. What is made early leaves slabs free for other classes.
 #pragma once
 
-#include "../../../util/random.hpp"
+#include "../../../sync/lane_random.hpp"
 #include "lock.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
@@ -116,7 +116,7 @@ class slab_walk {
   WARPHEAP_DEVICE void set_place(u32 place) { word_ = (word_ & low_mask(place_shift)) | u64{place} << place_shift; }
 
   WARPHEAP_DEVICE static u32 random_slab(slab_table const& table) {
-    return scale_below(slab_table::random_bits(), table.geometry().slabs());
+    return scale_below(lane_random_bits(), table.geometry().slabs());
   }
   WARPHEAP_DEVICE static u32 find(slab_table const& table, u32 which) {
     slab_table const here = table.opaque();
@@ -218,7 +218,7 @@ class slab_walk {
     } else if (role() == no_hint && 2 * wanted < capacity) {
       // As many open one as fill half of it; larger requests all do: a listed slab serves one.
       spare = keep_free_by_chance;
-      is_chosen = is_chosen && scale_below(slab_table::random_bits(), capacity) < 2 * wanted;
+      is_chosen = is_chosen && scale_below(lane_random_bits(), capacity) < 2 * wanted;
     }
     u32 const found = is_chosen ? find_spare(table, spare) : none;
     if (found == none) go_to(listed);
