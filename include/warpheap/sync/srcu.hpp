@@ -144,7 +144,7 @@ class srcu {
   template <class Reclaim>
   WARPHEAP_DEVICE void barrier(Reclaim reclaim) const {
     pending().exchange(1, order::acq_rel);  // as in conditional_barrier()
-    become_barrier(*this, reclaim, false);
+    become_barrier(*this, reclaim, barrier_kind::full);
   }
 
   /// As barrier(), unless another lane is on its way to do it. Then it returns at once, and that
@@ -155,19 +155,22 @@ class srcu {
     // U4. release: what we retired and unlinked is there for the lane that clears it; pairs with
     // the acquire in detach(). acquire: keeps the chain for lanes that find it set after us.
     if (pending().exchange(1, order::acq_rel) == 1 && Delegates) return false;
-    become_barrier(*this, reclaim, true);
+    become_barrier(*this, reclaim, barrier_kind::conditional);
     return true;
   }
 
  private:
+  /// A full barrier waits for all readers and all batches; a conditional one for its own batch.
+  enum class barrier_kind : u32 { full, conditional };
+
   template <class Reclaim>
-  WARPHEAP_COLD static void become_barrier(srcu self, Reclaim reclaim, bool conditional) {
+  WARPHEAP_COLD static void become_barrier(srcu self, Reclaim reclaim, barrier_kind kind) {
     spin_mutex const mutex{self.state_->mutex};
     mutex.lock();
     srcu_node* const batch = self.detach();
     // A batch that another lane has detached is that lane's to wait for.
-    if (batch || !conditional) self.wait_for_readers();
-    if (!conditional) self.wait_for_batches();
+    if (batch || kind == barrier_kind::full) self.wait_for_readers();
+    if (kind == barrier_kind::full) self.wait_for_batches();
     // relaxed: ordered before the next barrier by the mutex. U5
     self.running().fetch_add(1, order::relaxed);
     mutex.unlock();

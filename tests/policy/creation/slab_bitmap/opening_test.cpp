@@ -27,7 +27,7 @@ void with_a_crowd(Body body) {
 
 struct burst {
   u32 slabs, threads, least, most;
-  bool one_size_a_warp;
+  bool one_size_a_warp = false;
 
   WARPHEAP_HOST_DEVICE u32 bytes_of(u32 thread) const {
     u32 const key = one_size_a_warp ? thread / 32 : thread;
@@ -69,10 +69,10 @@ void expect_is_served(burst const& what) {
 
 TEST(SlabBitmapOpening, ABurstOfManySizesThatAsksForHalfOfThePoolIsServed) {
   with_a_crowd([] {
-    expect_is_served({1024, 1u << 14, 16, 1024, false});
-    expect_is_served({1024, 1u << 13, 16, 2048, false});
-    expect_is_served({1024, 1u << 12, 4, 4096, false});
-    expect_is_served({1024, 1u << 12, 4, 4096, true});
+    expect_is_served({1024, 1u << 14, 16, 1024});
+    expect_is_served({1024, 1u << 13, 16, 2048});
+    expect_is_served({1024, 1u << 12, 4, 4096});
+    expect_is_served({.slabs = 1024, .threads = 1u << 12, .least = 4, .most = 4096, .one_size_a_warp = true});
   });
 }
 
@@ -80,7 +80,7 @@ TEST(SlabBitmapOpening, ABurstOfManySizesThatAsksForHalfOfThePoolIsServed) {
 TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
   with_a_crowd([] {
     tiny_pool const pool{1024};
-    burst const what{1024, 1u << 12, 16, 512, false};
+    burst const what{1024, 1u << 12, 16, 512};
     ASSERT_LE(16 * what.asked(), 1024 * tiny_pool::slab_bytes * 5 / 4) << "more than about a sixteenth of the pool";
     device_buffer<void*> const blocks(what.threads);
     launch({16, 256}, ask_once_each{}, pool.allocator(), what, blocks.data());

@@ -71,7 +71,7 @@ class slab_lock {
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_hint(entry, slab);  // before the index: others wait for it
     if (!soft) table.index(slab_table::listed(size_class)).toggle(slab);
-    return slab_reservation{slab, promised, 0}.known(old.ever() == 0, soft, false);
+    return slab_reservation{slab, promised, 0}.with({.is_new = old.ever() == 0, .reaches_soft = soft});
   }
 
   WARPHEAP_DEVICE static void publish_run(slab_table const& table, u32 slab) {

@@ -111,7 +111,8 @@ class slab_table {
     // Until `ever` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
     bool const is_roomy = old.used() < limits.roomy;
-    return slab_reservation{slab, kept, old.ever()}.known(old.ever() < limits.capacity, reaches_soft, is_roomy);
+    return slab_reservation{slab, kept, old.ever()}.with(
+        {.is_new = old.ever() < limits.capacity, .reaches_soft = reaches_soft, .is_roomy = is_roomy});
   }
 
   /// Takes `freed` blocks, whose bits are cleared already (D2), and `promised` unused ones off the

@@ -175,9 +175,13 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & soft_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool is_roomy() const { return (word_ & roomy_bit) != 0; }
 
-  WARPHEAP_HOST_DEVICE slab_reservation known(bool is_new, bool reaches_soft, bool roomy) const {
+  /// What the promise's old word says of the slab.
+  struct facts {
+    bool is_new = false, reaches_soft = false, is_roomy = false;
+  };
+  WARPHEAP_HOST_DEVICE slab_reservation with(facts seen) const {
     slab_reservation same = *this;
-    same.word_ |= (is_new ? new_bit : 0) | (reaches_soft ? soft_bit : 0) | (roomy ? roomy_bit : 0);
+    same.word_ |= (seen.is_new ? new_bit : 0) | (seen.reaches_soft ? soft_bit : 0) | (seen.is_roomy ? roomy_bit : 0);
     return same;
   }
 
