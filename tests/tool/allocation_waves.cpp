@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "backend/backend.hpp"
-#include "bench/prefix_sum.hpp"
-#include "bench/scaling.hpp"
-#include "bench/two_phase.hpp"
+#include "bench/scenarios/prefix_sum.hpp"
+#include "bench/scenarios/scaling.hpp"
+#include "bench/scenarios/two_phase.hpp"
 #include "broken_allocators.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -103,8 +103,9 @@ shape without_times(shape rows) {
 
 TEST(BenchOptions, AreUsedByTheScenariosOfTheTableAndByNoOther) {
   auto const on = make_host_backend();
-  for (auto const& scenario : on->scenarios()) {
-    EXPECT_EQ(option_called("--allocator").is_used_by(scenario), on->measures_allocators(scenario)) << scenario;
+  for (auto const& each : on->scenarios()) {
+    auto const& scenario = each.name;
+    EXPECT_EQ(option_called("--allocator").is_used_by(scenario), each.measures_allocators()) << scenario;
     auto const before = shape_of(*on, scenario, request_of(scenario));
     for (auto const& [name, apply] : changes) {
       if (scenario == "placement" && name == "--ranges") continue;  // its rows do not say
@@ -120,7 +121,8 @@ TEST(BenchOptions, AreUsedByTheScenariosOfTheTableAndByNoOther) {
 }
 
 TEST(BenchOptions, NameScenariosThatThereAre) {
-  auto const known = make_host_backend()->scenarios();
+  auto const scenarios = make_host_backend()->scenarios();
+  auto const known = names_of(scenarios);
   std::set<std::string> options;
   for (auto const& option : bench_options()) {
     EXPECT_TRUE(options.insert(option.name).second) << option.name << " twice";
@@ -133,6 +135,11 @@ TEST(BenchOptions, NameScenariosThatThereAre) {
         if (option.text.empty()) continue;
         EXPECT_THAT(option.help(), HasSubstr(scenario)) << option.name;
       }
+  }
+  EXPECT_EQ(std::set<std::string>(known.begin(), known.end()).size(), known.size()) << "two of one name";
+  for (auto const& scenario : scenarios) {
+    for (auto const& used : scenario.uses) EXPECT_EQ(options.count(used.name), 1u) << scenario.name << " " << used.name;
+    for (auto const& ignored : scenario.ignores) EXPECT_TRUE(option_called(ignored).is_of_others) << scenario.name;
   }
 }
 
@@ -150,7 +157,7 @@ std::string value_of(bench_option const& option) {
 using BenchRefusals = program_test;
 
 TEST_F(BenchRefusals, AreOfEveryOptionThatAScenarioDoesNotUse) {
-  for (auto const& scenario : make_host_backend()->scenarios())
+  for (auto const& scenario : names_of(make_host_backend()->scenarios()))
     for (auto const& option : bench_options()) {
       bench_flags flags;
       option.typed(flags) = value_of(option);

@@ -1,6 +1,6 @@
 // head_replacement on the host backend: heads are replaced where they must be, none is where blocks
 // fit into the heads, and a broken allocator is not called sound.
-#include "bench/head_replacement.hpp"
+#include "bench/scenarios/head_replacement.hpp"
 
 #include <gmock/gmock.h>
 

@@ -178,13 +178,13 @@ TEST(Scenarios, EndEarlyWithTheRowsThatAreFinished) {
   asked.workers = {32, 64};
   asked.levels = {0.5};
   asked.kernels = 1;  // of long_churn ten, one for each row
-  for (auto const& scenario : on->scenarios()) {
+  for (auto const& each : on->scenarios()) {
+    auto const& scenario = each.name;
     u64 calls = 0, most_calls = ~u64{0};
     asked.proceed = [&](std::string const&, u64, u64) { return calls++ < most_calls; };
     auto const measure = [&] {
       calls = 0;
-      return on->measures_allocators(scenario) ? on->bench(scenario, "halloc", asked)
-                                               : on->bench_floor(scenario, asked);
+      return each.measures_allocators() ? each.run("halloc", asked) : each.floor(asked);
     };
     auto const all = measure();
     ASSERT_GT(calls, 1u) << scenario << ": nothing is asked between its measurements";

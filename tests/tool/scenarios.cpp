@@ -5,17 +5,17 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "bench/atomic.hpp"
-#include "bench/burst.hpp"
-#include "bench/churn.hpp"
-#include "bench/collective_mutex.hpp"
-#include "bench/exhaust.hpp"
-#include "bench/fill.hpp"
-#include "bench/policy_overhead.hpp"
-#include "bench/rcu_delegation.hpp"
-#include "bench/semaphore.hpp"
-#include "bench/utilisation.hpp"
-#include "bench/workers.hpp"
+#include "bench/scenarios/atomic.hpp"
+#include "bench/scenarios/burst.hpp"
+#include "bench/scenarios/churn.hpp"
+#include "bench/scenarios/collective_mutex.hpp"
+#include "bench/scenarios/exhaust.hpp"
+#include "bench/scenarios/fill.hpp"
+#include "bench/scenarios/policy_overhead.hpp"
+#include "bench/scenarios/rcu_delegation.hpp"
+#include "bench/scenarios/semaphore.hpp"
+#include "bench/scenarios/utilisation.hpp"
+#include "bench/scenarios/workers.hpp"
 #include "broken_allocators.hpp"
 #include "small_request.hpp"
 #include "warpheap/warpheap.hpp"
@@ -33,8 +33,9 @@ using testing::SizeIs;
 
 TEST(Scenarios, AreSoundForEveryAllocator) {
   auto const on = make_host_backend();
-  for (auto const& scenario : on->scenarios()) {
-    if (!on->measures_allocators(scenario)) continue;
+  for (auto const& each : on->scenarios()) {
+    if (!each.measures_allocators()) continue;
+    auto const& scenario = each.name;
     auto asked = small_request();
     if (scenario == "fill" || scenario == "exhaust")
       asked.sizes = {64, 2048};  // a pool full of smaller ones takes long
@@ -79,8 +80,9 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
 TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
   auto const on = make_host_backend();
   u32 found = 0;
-  for (auto const& scenario : on->scenarios()) {
-    if (on->measures_allocators(scenario) || scenario == "bounds") continue;
+  for (auto const& each : on->scenarios()) {
+    if (each.kind != bench::scenario_kind::of_primitives) continue;
+    auto const& scenario = each.name;
     ++found;
     EXPECT_THAT(on->bench(scenario, "slab_bitmap", small_request()), IsEmpty());
     auto const results = on->bench_floor(scenario, small_request());

@@ -1,6 +1,6 @@
 // crowd: which crowds it measures, what it says of them and of the heap that churn of large blocks
 // leaves, and that it finds broken allocators.
-#include "bench/crowd.hpp"
+#include "bench/scenarios/crowd.hpp"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "backend/backend.hpp"
-#include "bench/fragmentation.hpp"
+#include "bench/scenarios/fragmentation.hpp"
 #include "broken_allocators.hpp"
 #include "small_request.hpp"
 #include "warpheap/warpheap.hpp"

@@ -1,5 +1,5 @@
 // placement: what it says of where blocks lie, and that it finds broken allocators.
-#include "bench/placement.hpp"
+#include "bench/scenarios/placement.hpp"
 
 #include <gmock/gmock.h>
 

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "backend/backend.hpp"
-#include "bench/fill_level.hpp"
-#include "bench/long_churn.hpp"
+#include "bench/scenarios/fill_level.hpp"
+#include "bench/scenarios/long_churn.hpp"
 #include "broken_allocators.hpp"
 #include "small_request.hpp"
 #include "warpheap/warpheap.hpp"

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "bench/correlation.hpp"
-#include "bench/random_walk.hpp"
-#include "bench/utilisation.hpp"
+#include "bench/scenarios/random_walk.hpp"
+#include "bench/scenarios/utilisation.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {

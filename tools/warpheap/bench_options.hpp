@@ -1,7 +1,6 @@
-// The options of `bench`: what each sets, and which scenarios use it. Both the help and the
-// refusals are made from this table, so they agree. A scenario that begins or ceases to use an
-// option changes its entry, and tests/tool/bench_options.cpp compares the entries with what the
-// scenarios do.
+// The options of `bench`: what each sets, and which scenarios use it. The scenarios say that of
+// themselves (bench/scenario.hpp), and both the help and the refusals are made from what they say,
+// so they agree. tests/tool/bench_options.cpp compares it with what the scenarios do.
 #pragma once
 
 #include <string>
@@ -22,18 +21,26 @@ struct bench_option {
   char const* type;
   /// The text typed for it; empty if none was.
   std::string& (*typed)(bench_flags& flags);
-  std::string text;                    ///< for help; empty for an option that every command has
-  std::vector<scenario_group> groups;  ///< the scenarios that use it,
-  bool is_of_others = false;           ///< or, if this is true, all other scenarios
-  std::string initial = {};            ///< the default, if it is the same for all scenarios
+  std::string text;                         ///< for help; empty if every command has the option
+  std::string initial = {};                 ///< the default, if it is the same for all scenarios
+  bool is_of_others = false;                ///< all scenarios use it but those of `groups`
+  std::vector<scenario_group> groups = {};  ///< the scenarios that use it
 
   bool is_used_by(std::string const& scenario) const;
   /// The option's text in the help.
   std::string help() const;
 };
 
-/// All options but --backend, --seed, --json and --deterministic, which every scenario takes.
+/// All options but --backend, --seed, --json and --deterministic, which every scenario takes. Every
+/// backend has the same scenarios.
 std::vector<bench_option> const& bench_options();
+
+/// What help says of the scenarios, a paragraph for each kind.
+std::string scenarios_help(std::vector<bench::scenario> const& scenarios);
+
+/// The usual pool and the scenarios that have another, as in "8GiB, and 512MiB for exhaust".
+std::string pools_help(std::string const& usual, std::vector<bench::scenario> const& scenarios,
+                       u64 bench::default_pools::*pool);
 
 /// Throws usage_error if an option was typed that none of `scenarios` uses.
 void refuse_unused(bench_flags const& flags, std::vector<std::string> const& scenarios);

@@ -20,13 +20,6 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr u64 bench_host_pool = u64{256} << 20;
-/// The time to fill a heap grows with the pool, so the default pool is small.
-constexpr u64 host_pool_to_fill = u64{8} << 20;
-/// Has as many slabs as there are large blocks to be had.
-constexpr u64 host_pool_to_fragment = u64{32} << 20;
-/// The pool of the papers: for exhaust, where larger blocks make fewer threads ask; for scaling;
-/// and for fragmentation.
-constexpr u64 paper_pool = u64{512} << 20;
 
 /// Each worker has sixteen blocks that live at a time.
 constexpr u64 most_workers = u64{1} << 22;
@@ -106,12 +99,18 @@ void refuse_options(bench_flags const& flags, std::vector<std::string> const& sc
 }
 
 /// The scenarios that were typed; all of them if none was.
-std::vector<std::string> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
-  auto const known = on.scenarios();
-  for (auto const& name : typed)
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw usage_error{fmt::format("no scenario is called '{}'; there are: {}", name, fmt::join(known, ", "))};
-  return typed.empty() ? known : typed;
+std::vector<bench::scenario> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
+  auto const& known = on.scenarios();
+  if (typed.empty()) return known;
+  std::vector<bench::scenario> chosen;
+  for (auto const& name : typed) {
+    auto const at = std::find_if(known.begin(), known.end(), [&](auto const& each) { return each.name == name; });
+    if (at == known.end())
+      throw usage_error{
+          fmt::format("no scenario is called '{}'; there are: {}", name, fmt::join(names_of(known), ", "))};
+    chosen.push_back(*at);
+  }
+  return chosen;
 }
 
 bench::request parse_request(bench_flags const& flags, choices const& chosen) {
@@ -141,12 +140,9 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
 }
 
 /// The pool of a scenario if none was typed.
-u64 default_pool(choices const& chosen, std::string const& scenario) {
-  bool const on_host = chosen.on->name() == "host";
-  if (on_host && (scenario == "fill" || scenario == "exhaust" || scenario == "utilisation")) return host_pool_to_fill;
-  if (on_host && scenario == "fragmentation") return host_pool_to_fragment;
-  bool const is_papers = scenario == "exhaust" || scenario == "fragmentation" || (scenario == "scaling" && !on_host);
-  return is_papers ? paper_pool : chosen.pool_bytes;
+u64 default_pool(choices const& chosen, bench::default_pools const& pool) {
+  u64 const special = chosen.on->name() == "host" ? pool.host : pool.gpu;
+  return special ? special : chosen.pool_bytes;
 }
 
 /// The measured rows: all of them, or those that were finished when a signal came.
@@ -155,7 +151,7 @@ struct measured {
   int signal = 0;
 };
 
-measured measure(choices const& chosen, std::vector<std::string> const& scenarios, bench::request asked,
+measured measure(choices const& chosen, std::vector<bench::scenario> const& scenarios, bench::request asked,
                  bool pool_is_typed) {
   deferred_interruption const interruption;
   progress_bar bar;
@@ -167,12 +163,13 @@ measured measure(choices const& chosen, std::vector<std::string> const& scenario
   std::vector<bench::result> rows;
   for (auto const& scenario : scenarios) {
     if (interruption.signal()) break;
-    asked.pool_bytes = pool_is_typed ? chosen.pool_bytes : default_pool(chosen, scenario);
-    for (auto const& made : chosen.on->bench_floor(scenario, asked)) rows.push_back(made);
-    if (!chosen.on->measures_allocators(scenario)) continue;
+    asked.pool_bytes = pool_is_typed ? chosen.pool_bytes : default_pool(chosen, scenario.pool);
+    if (scenario.floor)
+      for (auto const& made : scenario.floor(asked)) rows.push_back(made);
+    if (!scenario.measures_allocators()) continue;
     for (auto const& allocator : chosen.allocators) {
       if (interruption.signal()) break;
-      for (auto const& made : chosen.on->bench(scenario, allocator, asked)) rows.push_back(made);
+      for (auto const& made : scenario.run(allocator, asked)) rows.push_back(made);
     }
   }
   return {rows, interruption.signal()};
@@ -197,7 +194,7 @@ int run_bench(bench_flags const& flags) {
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, bench_host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
-  refuse_options(flags, scenarios);
+  refuse_options(flags, names_of(scenarios));
   auto const [results, signal] = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
 
   auto document = new_document(*chosen.on);

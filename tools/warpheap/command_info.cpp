@@ -21,7 +21,7 @@ int run_info(common_flags const& flags) {
   document["backend"] = on->name();
   document["allocators"] = nlohmann::ordered_json::array();
   document["descriptions"] = nlohmann::ordered_json::object();
-  document["scenarios"] = on->scenarios();
+  document["scenarios"] = names_of(on->scenarios());
   document["devices"] = nlohmann::ordered_json::array();
 
   text_table allocators{{"allocator", "what it is"}};

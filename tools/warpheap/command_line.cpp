@@ -50,10 +50,10 @@ void add_output_flags(CLI::App& to, common_flags& flags) {
 
 /// What differs between commands in the common flags' help.
 struct common_defaults {
-  char const* host_pool;
-  char const* gpu_pool = "8GiB on a GPU, or half of its free memory if that is less";
-  char const* allocators = "as `warpheap info` lists them (default slab_bitmap)";
-  char const* random = "Seed of everything random";
+  std::string host_pool;
+  std::string gpu_pool = "8GiB on a GPU, or half of its free memory if that is less";
+  std::string allocators = "as `warpheap info` lists them (default slab_bitmap)";
+  std::string random = "Seed of everything random";
 };
 
 void add_common_flags(CLI::App& to, common_flags& flags, common_defaults const& defaults) {
@@ -103,30 +103,10 @@ void add_graph(CLI::App& to, graph_flags& flags) {
 }
 
 void add_bench(CLI::App& to, bench_flags& flags) {
+  auto const scenarios = make_host_backend()->scenarios();  // every backend has the same
   to.footer(
-      "Scenarios: burst (every thread one call, one size), mixed (every thread one call, a size of its own), churn "
-      "(rounds of malloc and free, up to four blocks a thread; sizes from the first of --ranges), long_churn (the "
-      "constant load of fill_level for a long time, by tenths of it), fill (the pool to the first nullptr, a crowd at "
-      "the full heap, and again after frees), fill_level (blocks that live across kernels and make up a share of the "
-      "pool; a quarter of them is freed and replaced in turn; sizes constant or drifting; the pool also over-asked), "
-      "exhaust (every thread one call, together "
-      "for exactly the pool), utilisation (bytes asked for and held at the first nullptr, by size), fragmentation "
-      "(slabs that survivors of a full pool keep, and large blocks that are still to be had), latency (one "
-      "lane), init (making and resetting a heap), workers (cycles of one call by the number of threads that make it), "
-      "policy_overhead (the composed allocator against its creation policy called directly), two_phase (threads that "
-      "rather allocate in even steps and rather free in odd ones, a kernel a step or one for all), scaling (a burst "
-      "by the number of threads), head_replacement (of halloc alone: bursts whose slabs are replaced meanwhile, and "
-      "as large ones whose slabs are not), prefix_sum (a call a thread against sizes, scan and one allocation), "
-      "crowd (large blocks by many threads at once, among small ones too, and what churn of them leaves to be had), "
-      "placement (how far blocks lie apart, and what that costs who writes and reads them, beside a packed array).\n"
-      "Of the default allocator alone: bounds (burst and churn in kernels with five launch bounds, "
-      "with their registers).\n"
-      "Of primitives, and of no allocator: semaphore (a unit for every thread, made by the batch: "
-      "counting against bulk semaphore), rcu_delegation (threads remove elements of a list that others search: every "
-      "barrier a wait of its own, against barriers that are delegated), collective_mutex (a little work of every "
-      "thread under one mutex: lane by lane under a spin mutex, against groups of lanes), atomic (one addition to "
-      "a word that all threads share, by each lane and by each warp, and to a word of its own), random_walk (steps and "
-      "time of a page by RW, RW-BM, CoRW and a queue as free pages become few, beside theory).\n"
+      scenarios_help(scenarios) +
+      "\n"
       "An option is refused if none of the scenarios that are asked for uses it.\n"
       "Operations a second count calls that were served; failures are the calls that returned nullptr. Allocator "
       "'null' is the floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
@@ -134,10 +114,9 @@ void add_bench(CLI::App& to, bench_flags& flags) {
       "first kernel that uses it.");
   to.add_option("scenarios", flags.scenarios, "What to measure, as named below (default all of them)")
       ->type_name("SCENARIO");
-  add_common_flags(to, flags.common,
-                   {.host_pool = "256MiB, 32MiB for fragmentation, and 8MiB for fill, exhaust and utilisation",
-                    .gpu_pool = "8GiB on a GPU, or half of its free memory if that is less, and 512MiB for exhaust, "
-                                "scaling and fragmentation"});
+  auto const host_pools = pools_help("256MiB", scenarios, &bench::default_pools::host);
+  auto const gpu_pools = pools_help(common_defaults{}.gpu_pool, scenarios, &bench::default_pools::gpu);
+  add_common_flags(to, flags.common, {.host_pool = host_pools, .gpu_pool = gpu_pools});
   for (auto const& option : bench_options())
     if (!option.text.empty())
       add_text(to, option.name, option.typed(flags), option.help(), option.type)->default_str(option.initial);
@@ -232,7 +211,7 @@ known_names names_to_complete() {
   known["join --allocator"] = known["--allocator"];
   known["join --allocator"].insert(known["join --allocator"].end(), {direct_output, direct_output_by_warp});
   for (auto const* const name : join_walks) known["join --allocator"].emplace_back(name);
-  known["scenarios"] = on->scenarios();
+  known["scenarios"] = names_of(on->scenarios());
   return known;
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "../../../bench/measure.hpp"
 #include "backend.hpp"
+#include "bench/measure.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {
@@ -122,6 +122,14 @@ using known_allocators = entry_list<
 template <class Visit>
 auto for_allocator(std::string const& name, Visit visit) {
   return known_allocators::visit(name, visit);
+}
+
+/// The run function of a scenario: `measure(subject, asked)` for the allocator that is named.
+template <class Measure>
+auto with_allocator(Measure measure) {
+  return [measure](std::string const& allocator, bench::request const& asked) {
+    return for_allocator(allocator, [&](auto entry) { return measure(entry.contender(), asked); });
+  };
 }
 
 }  // namespace WARPHEAP_BACKEND

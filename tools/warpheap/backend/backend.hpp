@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../../../bench/request.hpp"
+#include "bench/scenario.hpp"
 
 namespace warpheap::tool {
 
@@ -176,10 +176,9 @@ class backend {
   /// usage_error on a backend that cannot do that.
   virtual void run_deterministically(u64 seed) = 0;
 
-  virtual std::vector<std::string> scenarios() const = 0;
-  /// False for a scenario of primitives, or of the default allocator alone, whose rows are all
-  /// bench_floor()'s.
-  virtual bool measures_allocators(std::string const& scenario) const = 0;
+  /// What `bench` measures, in the order of lists.
+  virtual std::vector<bench::scenario> const& scenarios() const = 0;
+  /// The scenario's rows of one allocator; none of a scenario that measures no allocators.
   virtual std::vector<bench::result> bench(std::string const& scenario, std::string const& allocator,
                                            bench::request const& asked) const = 0;
   /// The scenario's rows without an allocator, if it has any: a floor, or primitives.

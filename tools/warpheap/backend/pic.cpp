@@ -1,6 +1,6 @@
 // `warpheap pic` on one backend: the simulation with one allocator, and how many particles one
 // species can have.
-#include "../../../bench/ledger.hpp"
+#include "bench/ledger.hpp"
 #include "pic/simulation.hpp"
 #include "work.hpp"
 

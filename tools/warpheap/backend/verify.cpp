@@ -2,7 +2,7 @@
 // blocks are looked at, all are freed by other workers, and the slots must be what they were. This
 // is done twice, so that blocks are handed out again.
 // Source: Eckert 2014, section 5.4.
-#include "../../../bench/ledger.hpp"
+#include "bench/ledger.hpp"
 #include "work.hpp"
 
 namespace warpheap::tool {

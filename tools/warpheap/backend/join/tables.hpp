@@ -5,8 +5,8 @@
 // the bucket in the partition, so the two choices are independent.
 #pragma once
 
-#include "../../../../bench/measure.hpp"
 #include "../backend.hpp"
+#include "bench/measure.hpp"
 #include "warpheap/util/random.hpp"
 
 namespace warpheap::tool::join {

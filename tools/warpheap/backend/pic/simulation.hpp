@@ -8,8 +8,8 @@
 
 #include <cmath>
 
-#include "../../../../bench/measure.hpp"
 #include "../backend.hpp"
+#include "bench/measure.hpp"
 #include "field.hpp"
 #include "populate.hpp"
 #include "warpheap/policy/creation/ring_buffer.hpp"
