@@ -1,6 +1,6 @@
 // The table of bench's options says which scenarios use them. Each entry is compared with what the
 // scenario does when the option changes, and with what the program refuses.
-#include "bench_options.hpp"
+#include "commands/bench_options.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,6 +9,8 @@
 #include <set>
 #include <tuple>
 
+#include "backend/backend.hpp"
+#include "cli/usage_error.hpp"
 #include "program.hpp"
 
 namespace warpheap::tool {

@@ -1,5 +1,5 @@
 // Ratios of allocators' times for one job, and the first thing that is wrong.
-#include "comparison.hpp"
+#include "commands/comparison.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,6 @@
 // The reader of tables: what it accepts, and its one line about what it refuses.
-#include "csv_table.hpp"
+#include "io/csv_table.hpp"
+#include "cli/usage_error.hpp"
 
 #include <gmock/gmock.h>
 

@@ -2,9 +2,10 @@
 // and by whole warps, under several schedules, and what it says when memory runs out.
 #include <gmock/gmock.h>
 
-#include "graph_job.hpp"
-#include "reference_graph.hpp"
+#include "backend/backend.hpp"
 #include "tests/support/schedules.hpp"
+#include "workloads/graph/job.hpp"
+#include "workloads/graph/reference.hpp"
 
 namespace warpheap::tool {
 namespace {

@@ -1,12 +1,12 @@
 // Batches of edges, the graph that is made if none is given, and the reference that a dynamic graph
 // is compared with.
-#include "edge_list.hpp"
+#include "workloads/graph/edge_list.hpp"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "reference_graph.hpp"
+#include "workloads/graph/reference.hpp"
 
 namespace warpheap::tool {
 namespace {

@@ -8,12 +8,14 @@
 #include <iterator>
 #include <map>
 
-#include "backend/join/job.hpp"
+#include "backend/backend.hpp"
 #include "broken_allocators.hpp"
-#include "join_tables.hpp"
-#include "reference_join.hpp"
+#include "cli/usage_error.hpp"
 #include "tests/support/schedules.hpp"
 #include "warpheap/warpheap.hpp"
+#include "workloads/join/backend/job.hpp"
+#include "workloads/join/reference.hpp"
+#include "workloads/join/tables.hpp"
 
 namespace warpheap::tool {
 namespace {

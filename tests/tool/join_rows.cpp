@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "backend/join/rows.hpp"
+#include "workloads/join/backend/rows.hpp"
 
 namespace warpheap::tool::join {
 namespace {

@@ -1,13 +1,13 @@
 // Tables made from a seed: as many tuples, partners and repetitions as were asked for.
-#include "join_tables.hpp"
+#include "workloads/join/tables.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <set>
 
-#include "reference_join.hpp"
 #include "warpheap/util/random.hpp"
+#include "workloads/join/reference.hpp"
 
 namespace warpheap::tool {
 namespace {

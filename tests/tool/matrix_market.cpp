@@ -1,5 +1,6 @@
 // The reader of Matrix Market files: what it accepts, and its one line about what it refuses.
-#include "matrix_market.hpp"
+#include "io/matrix_market.hpp"
+#include "cli/usage_error.hpp"
 
 #include <gmock/gmock.h>
 

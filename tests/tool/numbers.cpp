@@ -1,5 +1,6 @@
 // Sizes and counts as people type them.
-#include "numbers.hpp"
+#include "cli/numbers.hpp"
+#include "cli/usage_error.hpp"
 
 #include <gmock/gmock.h>
 

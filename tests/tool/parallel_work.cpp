@@ -1,6 +1,6 @@
 // Work on all cores: every task once, the same results by any number of threads, and the results
 // that one thread would reach in the plainest way.
-#include "parallel_work.hpp"
+#include "workloads/parallel_work.hpp"
 
 #include <gmock/gmock.h>
 
@@ -11,9 +11,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "random_order.hpp"
-#include "reference_graph.hpp"
 #include "warpheap/util/random.hpp"
+#include "workloads/graph/random_order.hpp"
+#include "workloads/graph/reference.hpp"
 
 namespace warpheap::tool {
 

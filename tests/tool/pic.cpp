@@ -3,9 +3,11 @@
 // harm.
 #include <gmock/gmock.h>
 
-#include "backend/pic/simulation.hpp"
+#include "backend/backend.hpp"
+#include "cli/usage_error.hpp"
 #include "tests/support/schedules.hpp"
 #include "warpheap/warpheap.hpp"
+#include "workloads/pic/backend/simulation.hpp"
 
 namespace warpheap::tool {
 namespace {

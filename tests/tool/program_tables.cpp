@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "bench_options.hpp"
+#include "commands/bench_options.hpp"
 #include "program.hpp"
 #include "warpheap/platform/types.hpp"
 

@@ -17,6 +17,7 @@
 #include "bench/scenarios/utilisation.hpp"
 #include "bench/scenarios/workers.hpp"
 #include "broken_allocators.hpp"
+#include "cli/usage_error.hpp"
 #include "small_request.hpp"
 #include "warpheap/warpheap.hpp"
 

@@ -1,11 +1,11 @@
 // Tables of text: what is said once above them, and how they are cut into parts that fit.
-#include "text_table.hpp"
+#include "io/text_table.hpp"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
-#include "wrapped_text.hpp"
+#include "cli/wrapped_text.hpp"
 
 namespace warpheap::tool {
 namespace {

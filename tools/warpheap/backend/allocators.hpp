@@ -8,6 +8,7 @@
 
 #include "backend.hpp"
 #include "bench/measure.hpp"
+#include "cli/usage_error.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {

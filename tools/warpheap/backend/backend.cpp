@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "bench/registry.hpp"
-#include "work.hpp"
+#include "cli/usage_error.hpp"
+#include "workloads.hpp"
 
 #if defined(__CUDACC__)
 #include <cuda_runtime_api.h>
