@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "backend/backend.hpp"
-#include "program.hpp"
+#include "tests/tool/program_fixture.hpp"
 
 namespace warpheap::tool {
 namespace {

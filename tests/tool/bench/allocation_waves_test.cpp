@@ -6,7 +6,7 @@
 #include "bench/scenarios/prefix_sum.hpp"
 #include "bench/scenarios/scaling.hpp"
 #include "bench/scenarios/two_phase.hpp"
-#include "broken_allocators.hpp"
+#include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::SizeIs;
 
-bench::request small_request() {
+bench::request wave_request() {
   bench::request asked;
   asked.pool_bytes = u64{4} << 20;
   asked.repeat = 2;
@@ -32,7 +32,7 @@ bench::request small_request() {
 
 /// With a size, and without a range.
 bench::request request_of_two_phase() {
-  auto asked = small_request();
+  auto asked = wave_request();
   asked.ranges.clear();
   return asked;
 }
@@ -143,7 +143,7 @@ TEST(TwoPhase, CountsWhatFailed) {
 // Each malloc draws its size from the range, independently and evenly: the bytes that threads get
 // are the sum of their draws.
 TEST(TwoPhase, DrawsASizeForEachMallocOfARange) {
-  auto asked = small_request();
+  auto asked = wave_request();
   asked.sizes = {};
   asked.ranges = {{100, 400}};
   asked.allocate_shares = {1, 0};
@@ -173,7 +173,7 @@ TEST(TwoPhase, DrawsASizeForEachMallocOfARange) {
 }
 
 TEST(TwoPhase, MeasuresSizesAndThenRanges) {
-  auto const rows = run("two_phase", small_request());
+  auto const rows = run("two_phase", wave_request());
   ASSERT_THAT(rows, SizeIs(4));
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(rows[i].fault, "");
@@ -183,13 +183,13 @@ TEST(TwoPhase, MeasuresSizesAndThenRanges) {
 }
 
 TEST(Scaling, TellsBytesOfMallocs) {
-  auto asked = small_request();
+  auto asked = wave_request();
   auto const rows = run("scaling", asked);
   for (auto const& row : rows) EXPECT_EQ(row.bytes, row.operation == "malloc" ? 64 * row.operations : 0);
 }
 
 TEST(Scaling, MeasuresEverySizeWithEveryNumberOfThreads) {
-  auto asked = small_request();
+  auto asked = wave_request();
   asked.sizes = {16, 256};
   auto const rows = run("scaling", asked);
   ASSERT_THAT(rows, SizeIs(2 * 3 * 2));
@@ -203,7 +203,7 @@ TEST(Scaling, MeasuresEverySizeWithEveryNumberOfThreads) {
 }
 
 TEST(Scaling, CountsWhatFailedOfSoManyThreads) {
-  auto asked = small_request();
+  auto asked = wave_request();
   asked.sizes = {16384};  // 256 fit
   asked.workers = {200, 700};
   auto const rows = run("scaling", asked);
@@ -213,7 +213,7 @@ TEST(Scaling, CountsWhatFailedOfSoManyThreads) {
 }
 
 TEST(PrefixSum, ComparesACallAThreadWithOneAllocation) {
-  auto const asked = small_request();
+  auto const asked = wave_request();
   auto const on = make_host_backend();
   auto const floor = on->bench_floor("prefix_sum", asked), rows = on->bench("prefix_sum", "slab_bitmap", asked);
   ASSERT_THAT(floor, SizeIs(6));
@@ -231,7 +231,7 @@ TEST(PrefixSum, ComparesACallAThreadWithOneAllocation) {
 }
 
 TEST(PrefixSum, CountsWhatFailed) {
-  auto asked = small_request();
+  auto asked = wave_request();
   asked.ranges = {{16384, 16384}};
   auto const rows = run("prefix_sum", asked);
   EXPECT_EQ(rows[0].failures + rows[2].failures, 0u);
@@ -252,7 +252,7 @@ TEST(PrefixSum, ScansWhatOneThreadAddsUp) {
 }
 
 TEST(AllocationWaves, ThatAreTooLargeForAnAllocatorAreSkipped) {
-  auto asked = small_request();
+  auto asked = wave_request();
   asked.sizes = {9000};
   asked.ranges = {{16, 9000}};
   for (auto const* const scenario : {"two_phase", "scaling", "prefix_sum"})
@@ -261,7 +261,7 @@ TEST(AllocationWaves, ThatAreTooLargeForAnAllocatorAreSkipped) {
 }
 
 TEST(AllocationWaves, CatchABrokenAllocator) {
-  auto asked = small_request();
+  auto asked = wave_request();
   asked.threads = 200;
   asked.workers = {200};
   asked.ranges = {{64, 64}};

@@ -8,8 +8,8 @@
 #include "backend/backend.hpp"
 #include "bench/scenarios/fill_level.hpp"
 #include "bench/scenarios/long_churn.hpp"
-#include "broken_allocators.hpp"
-#include "small_request.hpp"
+#include "tests/tool/bench/broken_allocators_fixture.hpp"
+#include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {

@@ -9,9 +9,10 @@
 #include <map>
 
 #include "backend/backend.hpp"
-#include "broken_allocators.hpp"
 #include "cli/usage_error.hpp"
 #include "tests/support/schedules.hpp"
+#include "tests/tool/bench/broken_allocators_fixture.hpp"
+#include "tests/tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 #include "workloads/join/backend/job.hpp"
 #include "workloads/join/reference.hpp"
@@ -23,8 +24,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-constexpr u64 mebibyte = u64{1} << 20;
 
 /// Key, build payload, probe payload.
 using tuple = std::array<u32, 3>;
@@ -86,13 +85,6 @@ join_table random_table(u64 tuples, u32 keys, u64 seed) {
     made.payloads.push_back(random.next());
   }
   return made;
-}
-
-double figure(bench::result const& made, std::string const& name) {
-  for (auto const& [key, value] : made.figures)
-    if (key == name) return value;
-  ADD_FAILURE() << "no figure " << name;
-  return 0;
 }
 
 std::vector<bench::result> run(join_table const& build, join_table const& probe, std::string const& allocator,
@@ -318,7 +310,7 @@ class doubling : public creation::slab_bitmap<> {
 };
 
 template <class Creation>
-std::string fault_over() {
+std::string join_fault_over() {
   host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .seed = 1}};
   auto const tables = make_join_tables({.build_tuples = 400, .probe_tuples = 400});
   join_settings settings{.build = &tables.build, .probe = &tables.probe, .pool_bytes = mebibyte};
@@ -327,9 +319,9 @@ std::string fault_over() {
 }
 
 TEST(Join, NoticesAnAllocatorThatGivesAPageTwiceOrLosesOne) {
-  EXPECT_THAT(fault_over<creation::slab_bitmap<>>(), IsEmpty());
-  EXPECT_THAT(fault_over<doubling>(), HasSubstr("the result's tuples are not those"));
-  EXPECT_THAT(fault_over<leaking>(), HasSubstr("blocks lost"));
+  EXPECT_THAT(join_fault_over<creation::slab_bitmap<>>(), IsEmpty());
+  EXPECT_THAT(join_fault_over<doubling>(), HasSubstr("the result's tuples are not those"));
+  EXPECT_THAT(join_fault_over<leaking>(), HasSubstr("blocks lost"));
 }
 
 TEST(Join, NoticesAResultThatIsNotTheReferences) {

@@ -6,14 +6,13 @@
 #include "bench/correlation.hpp"
 #include "bench/scenarios/random_walk.hpp"
 #include "bench/scenarios/utilisation.hpp"
+#include "tests/tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {
 namespace {
 
 using testing::HasSubstr;
-
-std::map<std::string, double> figures_of(bench::result const& row) { return {row.figures.begin(), row.figures.end()}; }
 
 /// The tolerance is the spread of 320 threads' steps: their mean varies by a seventeenth, and five
 /// times that is allowed.

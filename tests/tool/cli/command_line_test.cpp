@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "program.hpp"
+#include "tests/tool/program_fixture.hpp"
 
 namespace warpheap::tool {
 namespace {

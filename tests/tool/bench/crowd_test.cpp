@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "backend/backend.hpp"
-#include "broken_allocators.hpp"
-#include "small_request.hpp"
+#include "tests/tool/bench/broken_allocators_fixture.hpp"
+#include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {

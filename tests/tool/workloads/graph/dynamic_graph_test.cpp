@@ -4,6 +4,7 @@
 
 #include "backend/backend.hpp"
 #include "tests/support/schedules.hpp"
+#include "tests/tool/measured_fixture.hpp"
 #include "workloads/graph/job.hpp"
 #include "workloads/graph/reference.hpp"
 
@@ -12,8 +13,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr u64 mebibyte = u64{1} << 20;
 
 /// Edges from a few hubs to all vertices, and a ring: lists that a lane serves next to lists that
 /// take a warp.

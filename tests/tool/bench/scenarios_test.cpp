@@ -16,9 +16,9 @@
 #include "bench/scenarios/semaphore.hpp"
 #include "bench/scenarios/utilisation.hpp"
 #include "bench/scenarios/workers.hpp"
-#include "broken_allocators.hpp"
 #include "cli/usage_error.hpp"
-#include "small_request.hpp"
+#include "tests/tool/bench/broken_allocators_fixture.hpp"
+#include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "commands/bench_options.hpp"
-#include "program.hpp"
+#include "tests/tool/program_fixture.hpp"
 #include "warpheap/platform/types.hpp"
 
 namespace warpheap::tool {

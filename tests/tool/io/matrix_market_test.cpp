@@ -12,7 +12,7 @@ using testing::StartsWith;
 
 std::string const pattern_general = "%%MatrixMarket matrix coordinate pattern general\n";
 
-std::string fault_of(std::string const& text) {
+std::string matrix_fault(std::string const& text) {
   try {
     parse_matrix_market("g.mtx", text);
   } catch (usage_error const& error) {
@@ -92,7 +92,7 @@ TEST(MatrixMarket, NamesFileLineAndFault) {
            {real + "3 3 1\n1 2\n", "g.mtx:3: the entry has no value"},
            {real + "3 3 1\n1 2 abc\n", "g.mtx:3: 'abc' is not a real value"},
            {integer + "3 3 1\n1 2 1.5\n", "g.mtx:3: '1.5' is not an integer value"}})
-    EXPECT_THAT(fault_of(text), StartsWith(said));
+    EXPECT_THAT(matrix_fault(text), StartsWith(said));
 }
 
 /// More text than one task reads: `entries` lines, of which line `odd_line` is `odd` (the first has
@@ -123,7 +123,7 @@ TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
   // in line 300,000 without them.
   u64 const entries = 400'000, line = 300'000, there = line + 2 * (line / 5);
   auto const bad = [&](u64 promised, std::string const& odd) {
-    return fault_of(long_text(entries, promised, line + 1, odd));
+    return matrix_fault(long_text(entries, promised, line + 1, odd));
   };
   auto const at = [](u64 number) { return "g.mtx:" + std::to_string(number) + ": "; };
   EXPECT_THAT(bad(entries, "1 x"), StartsWith(at(there + 1) + "'x' is not a column"));
@@ -131,11 +131,11 @@ TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
   EXPECT_THAT(bad(line - 2, "1 x"), StartsWith(at(there + 1) + "an entry more than the 299998"));
   EXPECT_THAT(bad(entries + 9, "1 2 3"), StartsWith(at(there + 1) + "'3' follows"));
   u64 const last = entries + 2;
-  EXPECT_THAT(fault_of(long_text(entries, entries + 9)),
+  EXPECT_THAT(matrix_fault(long_text(entries, entries + 9)),
               StartsWith(at(last + 2 * (last / 5)) + "the file ends after 400000 of 400009 entries"));
   auto two = long_text(entries, entries, line + 1, "1 x");
   two.replace(two.rfind(" 1\n"), 3, " y\n");
-  EXPECT_THAT(fault_of(two), StartsWith(at(there + 1) + "'x' is not a column"));
+  EXPECT_THAT(matrix_fault(two), StartsWith(at(there + 1) + "'x' is not a column"));
 }
 
 TEST(MatrixMarket, NamesAFileThatIsNotThere) {

@@ -7,7 +7,8 @@
 #include <map>
 
 #include "backend/backend.hpp"
-#include "broken_allocators.hpp"
+#include "tests/tool/bench/broken_allocators_fixture.hpp"
+#include "tests/tool/measured_fixture.hpp"
 
 namespace warpheap::tool {
 namespace {
@@ -20,7 +21,7 @@ using testing::Pair;
 using testing::SizeIs;
 
 /// 64 slabs of 32 KiB, one row.
-bench::request small_request() {
+bench::request burst_request() {
   bench::request asked;
   asked.pool_bytes = u64{2} << 20;
   asked.repeat = 3;
@@ -28,10 +29,8 @@ bench::request small_request() {
   return asked;
 }
 
-std::map<std::string, double> figures_of(bench::result const& row) { return {row.figures.begin(), row.figures.end()}; }
-
 TEST(HeadReplacement, ReplacesHeadsButInPlace) {
-  auto const rows = make_host_backend()->bench("head_replacement", "halloc", small_request());
+  auto const rows = make_host_backend()->bench("head_replacement", "halloc", burst_request());
   ASSERT_THAT(rows, SizeIs(2 * 5));
   std::vector<std::string> const names{"first_burst", "burst", "first_waves", "waves", "waves_in_place"};
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -61,7 +60,7 @@ TEST(HeadReplacement, ReplacesHeadsButInPlace) {
 }
 
 TEST(HeadReplacement, TakesAsManyThreadsAsAsked) {
-  auto asked = small_request();
+  auto asked = burst_request();
   asked.sizes = {3072};
   asked.threads = 100;
   auto const rows = make_host_backend()->bench("head_replacement", "halloc", asked);
@@ -71,7 +70,7 @@ TEST(HeadReplacement, TakesAsManyThreadsAsAsked) {
 }
 
 TEST(HeadReplacement, IsOfHallocAndOfBlocksInSlabsAlone) {
-  auto asked = small_request();
+  auto asked = burst_request();
   asked.sizes = {4096};
   auto const large = make_host_backend()->bench("head_replacement", "halloc", asked);
   ASSERT_THAT(large, SizeIs(1));
@@ -84,7 +83,7 @@ TEST(HeadReplacement, IsOfHallocAndOfBlocksInSlabsAlone) {
 }
 
 TEST(HeadReplacement, CountsWhatFailed) {
-  auto asked = small_request();
+  auto asked = burst_request();
   asked.sizes = {1024};
   asked.threads = 3000;  // 2048 fit
   auto const rows = make_host_backend()->bench("head_replacement", "halloc", asked);
@@ -139,7 +138,7 @@ class sharing_halloc : public creation::halloc<> {
 };
 
 TEST(HeadReplacement, CatchesABrokenAllocator) {
-  auto asked = small_request();
+  auto asked = burst_request();
   asked.sizes = {64};
   asked.threads = 200;
   using bench::counting_halloc_allocator;

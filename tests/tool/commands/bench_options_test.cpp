@@ -11,7 +11,7 @@
 
 #include "backend/backend.hpp"
 #include "cli/usage_error.hpp"
-#include "program.hpp"
+#include "tests/tool/program_fixture.hpp"
 
 namespace warpheap::tool {
 namespace {

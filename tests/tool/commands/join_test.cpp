@@ -2,7 +2,7 @@
 // refuses.
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
+#include "tests/tool/program_fixture.hpp"
 
 namespace warpheap::tool {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
+#include "tests/tool/program_fixture.hpp"
 
 namespace warpheap::tool {
 namespace {

@@ -1,6 +1,6 @@
 // The program as its users meet it: exit status, one line on standard error, JSON that is alone on
 // standard output.
-#include "program.hpp"
+#include "tests/tool/program_fixture.hpp"
 
 #include <gmock/gmock.h>
 

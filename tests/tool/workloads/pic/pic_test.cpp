@@ -6,6 +6,7 @@
 #include "backend/backend.hpp"
 #include "cli/usage_error.hpp"
 #include "tests/support/schedules.hpp"
+#include "tests/tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 #include "workloads/pic/backend/simulation.hpp"
 
@@ -15,8 +16,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr u64 mebibyte = u64{1} << 20;
-
 pic_settings small_plasma() {
   pic_settings settings;
   settings.cells_x = 32;
@@ -24,13 +23,6 @@ pic_settings small_plasma() {
   settings.steps = 12;
   settings.pool_bytes = 4 * mebibyte;
   return settings;
-}
-
-double figure(bench::result const& made, std::string const& name) {
-  for (auto const& [key, value] : made.figures)
-    if (key == name) return value;
-  ADD_FAILURE() << "no figure " << name;
-  return 0;
 }
 
 TEST(Pic, KeepsParticlesEnergyAndMomentumWithEveryAllocator) {
@@ -163,14 +155,14 @@ class forgetting : public creation::slab_bitmap<> {
 };
 
 template <class Creation>
-std::string fault_over() {
+std::string pic_fault_over() {
   auto settings = small_plasma();
   settings.steps = 4;
   return pic::simulation<plain_allocator<Creation>>{"broken", settings}.run().results[0].fault;
 }
 
 TEST(Pic, NoticesAnAllocatorThatLosesBlocks) {
-  EXPECT_THAT(fault_over<forgetting>(), HasSubstr("live blocks, and the lists have"));
+  EXPECT_THAT(pic_fault_over<forgetting>(), HasSubstr("live blocks, and the lists have"));
 }
 
 TEST(Pic, SaysWhatFoundNoMemoryAndLosesNothing) {

@@ -35,7 +35,7 @@ TEST(CsvTable, MayBeEmpty) {
     EXPECT_THAT(parse_csv_table("t.csv", text).keys, IsEmpty()) << text;
 }
 
-std::string fault_of(std::string const& text) {
+std::string csv_fault(std::string const& text) {
   try {
     parse_csv_table("t.csv", text);
   } catch (usage_error const& error) {
@@ -82,7 +82,7 @@ TEST(CsvTable, NamesFileLineAndFault) {
            {"1,2,\"3\n4\"\n", "t.csv:1: ',\"3?4\"' follows a key and a payload"},
            {"\x01\x02\xff", "t.csv:1: '\?\?\?' is not a key and a payload"},
        })
-    EXPECT_THAT(fault_of(text), testing::StartsWith(said)) << text;
+    EXPECT_THAT(csv_fault(text), testing::StartsWith(said)) << text;
 }
 
 TEST(CsvTable, NamesAFileThatIsNotThere) {
