@@ -115,12 +115,22 @@ class added_up {
     place_ = device_buffer<u32>{places_};
   }
 
-  /// One launch, and its check. `with_clock`: its cycles are kept.
-  run_outcome run(launch_shape shape, bool with_clock = false) {
+  /// One launch, and its check.
+  run_outcome run(launch_shape shape) { return launch_once(shape, nullptr); }
+
+  /// One launch that reads the clock around each addition, and its check.
+  run_outcome run_with_clock(launch_shape shape) { return launch_once(shape, cycles_.data()); }
+
+  /// Cycles of every addition of the last run with a clock.
+  std::vector<u32> cycles() const { return cycles_.to_host(); }
+
+ private:
+  /// `cycles` null: the clock is not read.
+  run_outcome launch_once(launch_shape shape, u32* cycles) {
     backend::fill_bytes(words_.data(), 0, words_.size_bytes(), stream_view{});
     backend::fill_bytes(answers_.data(), 0xff, answers_.size_bytes(), stream_view{});
     synchronize();
-    added_words const to{words_.data(), place_.data(), answers_.data(), with_clock ? cycles_.data() : nullptr};
+    added_words const to{words_.data(), place_.data(), answers_.data(), cycles};
     run_outcome made;
     made.microseconds =
         stopwatch{}.microseconds([&] { launch(shape, add_in_turn<Contender>{}, to, u64{places_.size()}); });
@@ -128,10 +138,6 @@ class added_up {
     return made;
   }
 
-  /// Cycles of every addition of the last run with a clock.
-  std::vector<u32> cycles() const { return cycles_.to_host(); }
-
- private:
   std::vector<u32> places_;
   device_buffer<u32> place_, words_, answers_, cycles_;
 };
@@ -141,7 +147,7 @@ template <class Contender>
 void add_cycles(result& row, added_up<Contender>& adding, std::vector<launch_shape> const& shapes) {
   std::vector<u32> all;
   for (auto const shape : shapes) {
-    if (row.fault.empty()) row.fault = adding.run(shape, true).fault;
+    if (row.fault.empty()) row.fault = adding.run_with_clock(shape).fault;
     auto const some = adding.cycles();
     all.insert(all.end(), some.begin(), some.end());
   }

@@ -37,6 +37,9 @@ class bounded_calls {
   using give_back = bounded_kernel<Bound, free_once, Allocator, void* const*, u64>;
   using rounds = bounded_kernel<Bound, churn_rounds<false>, Allocator, size_draw, u32, churn_tally*, u64>;
 
+  /// Whether the blocks of a call are looked at before they are freed.
+  enum class round_kind { timed, examined };
+
   result base_row(char const* operation, size_range sizes, u64 threads) const {
     result made{.scenario = "bounds", .allocator = name_, .operation = operation};
     made.parameters = {
@@ -52,10 +55,10 @@ class bounded_calls {
     device_buffer<void*> const blocks(threads);
     auto const shape = shape_for(threads, bounds_thread_block);
     result asking = base_row("malloc", {bytes, bytes}, threads), freeing = base_row("free", {bytes, bytes}, threads);
-    auto const call = [&](bool looks) {
+    auto const call = [&](round_kind kind) {
       auto const malloc_us =
           watch_.microseconds([&] { ask::launch_on(shape, heap_.ref(), draw, blocks.data(), threads); });
-      if (looks) {
+      if (kind == round_kind::examined) {
         auto const found = examine<Allocator>(blocks, draw);
         asking.failures = found.failures;
         asking.fault = freeing.fault = found.fault();
@@ -64,11 +67,11 @@ class bounded_calls {
           watch_.microseconds([&] { give_back::launch_on(shape, heap_.ref(), blocks.data(), threads); });
       return std::pair{malloc_us, free_us};
     };
-    call(true);
+    call(round_kind::examined);
     for (u32 round = 0; round < asked_.repeat && asking.checked(); ++round) {
       heap_.reset();
-      for (u32 warm_up = 0; warm_up < warm_up_rounds; ++warm_up) call(false);
-      auto const [malloc_us, free_us] = call(false);
+      for (u32 warm_up = 0; warm_up < warm_up_rounds; ++warm_up) call(round_kind::timed);
+      auto const [malloc_us, free_us] = call(round_kind::timed);
       asking.times_us.push_back(malloc_us);
       freeing.times_us.push_back(free_us);
     }

@@ -20,7 +20,8 @@ std::vector<result> burst(contender<Allocator> const& subject, request const& as
     result base_row{.scenario = "burst", .allocator = subject.name, .operation = "malloc"};
     base_row.parameters = {{"bytes", sizes[i]}, {"threads", threads}, {"pool_bytes", asked.pool_bytes}};
     if (skip(results, base_row, unsupported_reason(subject, sizes[i]))) continue;
-    auto const times = one_call<Allocator>{heap, size_draw{sizes[i]}, threads}.measure(asked.repeat, subject.resets);
+    auto const times = one_call<Allocator>{heap, size_draw{sizes[i]}, threads}.measure(
+        {.repeat = asked.repeat, .after_resets = subject.resets});
     append_results(results, base_row, times, threads);
     if (!times.fault.empty()) break;  // what a broken heap says next means nothing
   }

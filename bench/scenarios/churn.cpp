@@ -12,7 +12,7 @@ inline namespace WARPHEAP_BACKEND {
 namespace {
 
 std::vector<bench::result> run_bounds(bench::request const& asked) {
-  return bench::bounds(bench::contender<default_allocator>{default_allocator::creation_type::name, true}, asked);
+  return bench::bounds(bench::contender<default_allocator>{.name = default_allocator::creation_type::name}, asked);
 }
 
 bench::registration const registered_churn{{

@@ -76,7 +76,7 @@ class large_burst {
     made.malloc_us = watch_.microseconds([&] { launch_asking(heap_, bytes_, blocks_, blocks_.size()); });
     auto const list = listed();
     times_.failures = failures_among(list);
-    times_.fault = fault_among<Allocator>(list, writes);
+    times_.fault = writes ? fault_of_blocks<Allocator>(list) : fault_of_places(list);
     if (!times_.fault.empty()) return {};
     made.free_us = watch_.microseconds([&] { launch_freeing(heap_, blocks_, blocks_.size()); });
     return made;

@@ -123,11 +123,11 @@ class survivor_rounds {
   std::string play(u64 seed) {
     if (subject_.resets) heap_.reset();
     fill(seed);
-    auto fault = fault_among<Allocator>(held_, false);
+    auto fault = fault_of_places(held_);
     if (fault.empty()) free_some(seed, rows_.front());
     for (size_t i = 1; i < rows_.size() && fault.empty(); ++i)
       if (rows_[i].row.skipped.empty()) fault = ask_for_large(rows_[i]);
-    if (fault.empty()) fault = fault_among<Allocator>(held_, true);
+    if (fault.empty()) fault = fault_of_blocks<Allocator>(held_);
     if (!fault.empty()) return fault;
     free_all(held_);
     return fault_of_emptied(heap_);
@@ -190,8 +190,8 @@ class survivor_rounds {
 
     auto all = held_;
     all.insert(all.end(), got.begin(), got.end());
-    auto fault = fault_among<Allocator>(all, false);
-    if (fault.empty() && !got.empty()) fault = fault_among<Allocator>(got, true);
+    auto fault = fault_of_places(all);
+    if (fault.empty() && !got.empty()) fault = fault_of_blocks<Allocator>(got);
     if (fault.empty()) free_all(got);
     return fault;
   }

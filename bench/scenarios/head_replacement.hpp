@@ -37,13 +37,14 @@ using counting_halloc_allocator = finely_aligned_allocator<creation::halloc<coun
 /// What is measured; the last one replaces no head.
 struct replacement_way {
   char const* name;
-  bool fresh, in_waves, keeps;
+  bool fresh = false, in_waves = false, keeps = false;
 };
-inline constexpr std::array<replacement_way, 5> replacement_ways = {{{"first_burst", true, false, true},
-                                                                     {"burst", false, false, true},
-                                                                     {"first_waves", true, true, true},
-                                                                     {"waves", false, true, true},
-                                                                     {"waves_in_place", false, true, false}}};
+inline constexpr std::array<replacement_way, 5> replacement_ways = {
+    {{.name = "first_burst", .fresh = true, .keeps = true},
+     {.name = "burst", .keeps = true},
+     {.name = "first_waves", .fresh = true, .in_waves = true, .keeps = true},
+     {.name = "waves", .in_waves = true, .keeps = true},
+     {.name = "waves_in_place", .in_waves = true}}};
 
 /// Small, so that a wave comes to all multiprocessors and no row gets the part of several.
 inline constexpr u32 wave_thread_block = 64;

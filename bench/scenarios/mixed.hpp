@@ -24,7 +24,8 @@ std::vector<result> mixed(contender<Allocator> const& subject, request const& as
                            {"threads", threads},
                            {"pool_bytes", asked.pool_bytes}};
     if (skip(results, base_row, unsupported_reason(subject, ranges[i].most))) continue;
-    auto const times = one_call<Allocator>{heap, draw, threads}.measure(asked.repeat, subject.resets);
+    auto const times =
+        one_call<Allocator>{heap, draw, threads}.measure({.repeat = asked.repeat, .after_resets = subject.resets});
     append_results(results, base_row, times, threads);
     if (!times.fault.empty()) break;
   }

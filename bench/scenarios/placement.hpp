@@ -67,14 +67,14 @@ struct read_blocks {
 /// A way to touch all blocks of a burst.
 struct touch {
   char const* operation;
-  bool reads;
-  bool of_neighbour;
+  bool reads = false;  ///< else it writes
+  bool of_neighbour = false;
 };
 
-inline constexpr touch all_touches[] = {{"write own", false, false},
-                                        {"read own", true, false},
-                                        {"write neighbour", false, true},
-                                        {"read neighbour", true, true}};
+inline constexpr touch all_touches[] = {{.operation = "write own"},
+                                        {.operation = "read own", .reads = true},
+                                        {.operation = "write neighbour", .of_neighbour = true},
+                                        {.operation = "read neighbour", .reads = true, .of_neighbour = true}};
 
 /// Blocks in a row, with no gaps but the padding of each to whole words.
 class packed_array {

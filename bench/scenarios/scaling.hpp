@@ -27,7 +27,7 @@ std::vector<result> scaling(contender<Allocator> const& subject, request const& 
       if (skip(results, base_row, unsupported_reason(subject, bytes))) continue;
       base_row.bytes = static_cast<double>(bytes);
       // Never from a fresh heap, even if it can be reset: all rows are of a heap in use.
-      auto const times = one_call<Allocator>{heap, size_draw{bytes}, number}.measure(asked.repeat, false);
+      auto const times = one_call<Allocator>{heap, size_draw{bytes}, number}.measure({.repeat = asked.repeat});
       append_results(results, base_row, times, number);
       if (!times.fault.empty()) return results;  // what a broken heap says next means nothing
     }

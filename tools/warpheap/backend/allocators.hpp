@@ -32,7 +32,7 @@ struct entry {
   static constexpr char const* name = Allocator::creation_type::name;
   static constexpr char const* description = Description.characters;
 
-  static bench::contender<Allocator> contender() { return {name, Reset == reset::frees_all}; }
+  static bench::contender<Allocator> contender() { return {.name = name, .resets = Reset == reset::frees_all}; }
 };
 
 /// An entry with a name of its own, where the name of the creation policy says too little.
@@ -40,7 +40,7 @@ template <class Allocator, text Name, text Description>
 struct named_entry : entry<Allocator, Description> {
   static constexpr char const* name = Name.characters;
 
-  static bench::contender<Allocator> contender() { return {name, true}; }
+  static bench::contender<Allocator> contender() { return {.name = name}; }
 };
 
 template <class... Entries>
