@@ -98,12 +98,16 @@ findings examine_pieces(std::vector<asked_block> const& list) {
   return found[0];
 }
 
-/// What is wrong with a list of blocks; empty if nothing is. With `writes`, every block is written
-/// and read as well.
+/// What is wrong with the places of blocks; empty if nothing is.
+inline std::string fault_of_places(std::vector<asked_block> const& list) {
+  u64 const found = overlapping_among(list);
+  return found ? std::to_string(found) + " blocks overlap another" : std::string{};
+}
+
+/// What is wrong with a list of blocks, each of which is written and read; empty if nothing is.
 template <class Allocator>
-std::string fault_among(std::vector<asked_block> const& list, bool writes) {
-  if (u64 const found = overlapping_among(list)) return std::to_string(found) + " blocks overlap another";
-  if (!writes) return {};
+std::string fault_of_blocks(std::vector<asked_block> const& list) {
+  if (auto const fault = fault_of_places(list); !fault.empty()) return fault;
   auto const found = examine_pieces<Allocator>(list);
   if (found.damaged) return std::to_string(found.damaged) + " pieces of blocks lost what was written to them";
   return found.fault();

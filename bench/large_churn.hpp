@@ -86,11 +86,11 @@ class large_churn {
     for (u32 round = 0; round <= rounds_ && row_.checked(); ++round) {
       auto const kernels_us = turn_over(round);
       if (round > 0) time += kernels_us;
-      row_.fault = fault_among<Allocator>(held_, false);
+      row_.fault = fault_of_places(held_);
     }
     note_live_bytes();
     if (row_.checked()) ask_for_the_rest();
-    if (row_.checked()) row_.fault = fault_among<Allocator>(held_, true);
+    if (row_.checked()) row_.fault = fault_of_blocks<Allocator>(held_);
     if (row_.checked()) give_back();
     row_.times_us.push_back(time);
   }

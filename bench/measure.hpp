@@ -29,7 +29,7 @@ template <class Allocator>
 struct contender {
   using heap_type = basic_heap<Allocator>;
   std::string name;
-  bool resets;  ///< heap.reset() frees everything
+  bool resets = true;  ///< heap.reset() frees everything
 };
 
 #if defined(__CUDACC__)

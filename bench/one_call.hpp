@@ -48,22 +48,28 @@ struct one_call_times {
   std::string fault;
 };
 
+/// How often each operation is timed.
+struct one_call_rounds {
+  u32 repeat;
+  bool after_resets = false;  ///< bursts on a fresh heap as well
+};
+
 template <class Allocator>
 class one_call {
  public:
   one_call(basic_heap<Allocator>& heap, size_draw draw, u64 threads)
       : heap_{heap}, draw_{draw}, blocks_(threads), shape_{shape_for(threads)} {}
 
-  one_call_times measure(u32 repeat, bool resets) {
+  one_call_times measure(one_call_rounds rounds) {
     for (u32 round = 0; round < warm_up_rounds; ++round) examined_round(times_.failures);
-    for (u32 round = 0; round < warm_up_rounds + repeat && sound(); ++round) {
+    for (u32 round = 0; round < warm_up_rounds + rounds.repeat && sound(); ++round) {
       auto const asking = ask(), freeing = give_back();
       if (round < warm_up_rounds) continue;
       times_.malloc_us.push_back(asking);
       times_.free_us.push_back(freeing);
     }
     examined_round(times_.failures);
-    for (u32 round = 0; resets && round < repeat && sound(); ++round) {
+    for (u32 round = 0; rounds.after_resets && round < rounds.repeat && sound(); ++round) {
       heap_.reset();
       synchronize();
       if (auto const asking = examined_round(times_.first_failures); sound()) times_.first_malloc_us.push_back(asking);

@@ -75,7 +75,10 @@ class slot_load {
   /// Step `number`, from 1.
   slot_step step(u64 number) const {
     auto const sizes = sizes_at(number);
-    return {mix(seed_ ^ mix(number + 1)), std::min(slots_, slots_of(sizes)), sizes, false};
+    return {.key = mix(seed_ ^ mix(number + 1)),
+            .used = std::min(slots_, slots_of(sizes)),
+            .sizes = sizes,
+            .every_slot = false};
   }
 
  private:

@@ -1,5 +1,5 @@
-#include "choices.hpp"
-#include "command_line.hpp"
+#include "cli/choices.hpp"
+#include "cli/command_line.hpp"
 
 int main(int count, char** arguments) {
 #if defined(WARPHEAP_TOOL_WITH_CUDA)

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "../../../bench/measure.hpp"
 #include "backend.hpp"
+#include "bench/measure.hpp"
+#include "cli/usage_error.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::tool {
@@ -31,7 +32,7 @@ struct entry {
   static constexpr char const* name = Allocator::creation_type::name;
   static constexpr char const* description = Description.characters;
 
-  static bench::contender<Allocator> contender() { return {name, Reset == reset::frees_all}; }
+  static bench::contender<Allocator> contender() { return {.name = name, .resets = Reset == reset::frees_all}; }
 };
 
 /// An entry with a name of its own, where the name of the creation policy says too little.
@@ -39,7 +40,7 @@ template <class Allocator, text Name, text Description>
 struct named_entry : entry<Allocator, Description> {
   static constexpr char const* name = Name.characters;
 
-  static bench::contender<Allocator> contender() { return {name, true}; }
+  static bench::contender<Allocator> contender() { return {.name = name}; }
 };
 
 template <class... Entries>
@@ -122,6 +123,14 @@ using known_allocators = entry_list<
 template <class Visit>
 auto for_allocator(std::string const& name, Visit visit) {
   return known_allocators::visit(name, visit);
+}
+
+/// The run function of a scenario: `measure(subject, asked)` for the allocator that is named.
+template <class Measure>
+auto with_allocator(Measure measure) {
+  return [measure](std::string const& allocator, bench::request const& asked) {
+    return for_allocator(allocator, [&](auto entry) { return measure(entry.contender(), asked); });
+  };
 }
 
 }  // namespace WARPHEAP_BACKEND

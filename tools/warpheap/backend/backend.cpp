@@ -1,6 +1,10 @@
 // The backend that this source is compiled for, as an object. Nowhere else does the tool
 // distinguish a GPU from the host.
-#include "work.hpp"
+#include <algorithm>
+
+#include "bench/registry.hpp"
+#include "cli/usage_error.hpp"
+#include "workloads.hpp"
 
 #if defined(__CUDACC__)
 #include <cuda_runtime_api.h>
@@ -13,47 +17,12 @@ namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
 namespace {
 
-using run_function = std::vector<bench::result> (*)(std::string const&, bench::request const&);
-using floor_function = std::vector<bench::result> (*)(bench::request const&);
-
-struct scenario {
-  char const* name;
-  run_function run;  ///< null: all rows are those of `floor`
-  floor_function floor = nullptr;
-};
-
-constexpr scenario scenario_list[] = {{"burst", run_burst, run_burst_floor},
-                                      {"mixed", run_mixed, run_mixed_floor},
-                                      {"churn", run_churn},
-                                      {"long_churn", run_long_churn},
-                                      {"fill", run_fill},
-                                      {"fill_level", run_fill_level},
-                                      {"exhaust", run_exhaust},
-                                      {"utilisation", run_utilisation},
-                                      {"fragmentation", run_fragmentation},
-                                      {"latency", run_latency},
-                                      {"init", run_init},
-                                      {"workers", run_workers},
-                                      {"policy_overhead", run_policy_overhead},
-                                      {"two_phase", run_two_phase},
-                                      {"scaling", run_scaling},
-                                      {"head_replacement", run_head_replacement},
-                                      {"prefix_sum", run_prefix_sum, run_prefix_sum_floor},
-                                      {"crowd", run_crowd},
-                                      {"placement", run_placement, run_placement_floor},
-                                      {"bounds", nullptr, run_bounds},
-                                      {"semaphore", nullptr, run_semaphore},
-                                      {"rcu_delegation", nullptr, run_rcu_delegation},
-                                      {"collective_mutex", nullptr, run_collective_mutex},
-                                      {"atomic", nullptr, run_atomic},
-                                      {"random_walk", nullptr, run_random_walk}};
-
-scenario const& find_scenario(std::string const& name) {
+bench::scenario const& find_scenario(std::string const& name) {
+  auto const& known = bench::registered_scenarios();
+  auto const at = std::find_if(known.begin(), known.end(), [&](auto const& each) { return each.name == name; });
+  if (at != known.end()) return *at;
   std::string names;
-  for (auto const& known : scenario_list) {
-    if (name == known.name) return known;
-    names += (names.empty() ? "" : ", ") + std::string{known.name};
-  }
+  for (auto const& each : known) names += (names.empty() ? "" : ", ") + each.name;
   throw usage_error{"no scenario is called '" + name + "'; there are: " + names};
 }
 
@@ -62,23 +31,17 @@ class common_backend : public backend {
  public:
   std::vector<allocator_description> allocators() const override { return known_allocators::descriptions(); }
 
-  std::vector<std::string> scenarios() const override {
-    std::vector<std::string> names;
-    for (auto const& known : scenario_list) names.push_back(known.name);
-    return names;
-  }
-
-  bool measures_allocators(std::string const& scenario) const override { return find_scenario(scenario).run; }
+  std::vector<bench::scenario> const& scenarios() const override { return bench::registered_scenarios(); }
 
   std::vector<bench::result> bench(std::string const& scenario, std::string const& allocator,
                                    bench::request const& asked) const override {
-    auto const run = find_scenario(scenario).run;
-    return run ? run(allocator, asked) : std::vector<bench::result>{};
+    auto const& chosen = find_scenario(scenario);
+    return chosen.run ? chosen.run(allocator, asked) : std::vector<bench::result>{};
   }
 
   std::vector<bench::result> bench_floor(std::string const& scenario, bench::request const& asked) const override {
-    auto const floor = find_scenario(scenario).floor;
-    return floor ? floor(asked) : std::vector<bench::result>{};
+    auto const& chosen = find_scenario(scenario);
+    return chosen.floor ? chosen.floor(asked) : std::vector<bench::result>{};
   }
 
   std::vector<verification> verify(std::string const& allocator, bench::request const& asked) const override {

@@ -1,0 +1,55 @@
+// What a scenario says of itself: its name, what help tells of it, the options that it uses, its
+// pool, and how it is run. Help, refusals of unused options and all lists of scenarios are made
+// from this. Plain data, for code that no GPU compiler sees.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "request.hpp"
+
+namespace warpheap::bench {
+
+/// An option of `warpheap bench` that changes what a scenario does.
+struct used_option {
+  std::string name;         ///< with its dashes
+  std::string detail = {};  ///< what help says in parentheses of this scenario, like its default
+};
+
+/// Where help lists a scenario. Lists are in this order.
+enum class scenario_kind { of_allocators, of_default_allocator, of_primitives };
+
+/// The pool if none is typed, bytes; 0 is the default of `warpheap bench`.
+struct default_pools {
+  u64 gpu = 0;
+  u64 host = 0;
+};
+
+struct scenario {
+  using run_function = std::function<std::vector<result>(std::string const& allocator, request const&)>;
+  using floor_function = std::function<std::vector<result>(request const&)>;
+
+  std::string name;
+  std::string text;  ///< what help says of it, in a line
+  scenario_kind kind = scenario_kind::of_allocators;
+  /// Place among scenarios of its kind, those without one last; of one rank, by name.
+  u32 rank = 1000;
+  /// Beside --pool and --repeat, which every scenario uses but for those in `ignores`, and
+  /// --allocator, which a scenario with `run` uses.
+  std::vector<used_option> uses = {};
+  std::vector<std::string> ignores = {};
+  default_pools pool = {};
+  run_function run = {};      ///< one allocator's rows; empty: all rows are those of `floor`
+  floor_function floor = {};  ///< rows without an allocator: a floor, or primitives
+
+  bool measures_allocators() const { return static_cast<bool>(run); }
+};
+
+inline std::vector<std::string> names_of(std::vector<scenario> const& scenarios) {
+  std::vector<std::string> names;
+  for (auto const& each : scenarios) names.push_back(each.name);
+  return names;
+}
+
+}  // namespace warpheap::bench

@@ -1,0 +1,38 @@
+// scaling: the rate of malloc and of free by the number of threads that call once and together,
+// from one warp to more than a GPU runs at a time. Few threads show what a call costs; many show
+// the throughput of the allocator's hottest words; the most show what happens as the pool fills up.
+// Sizes: `sizes`; threads: `workers`.
+// Source: Adinetz and Pleiter 2014, "Scalability": 16 and 256 bytes, a pool of 512 MiB.
+#pragma once
+
+#include "bench/one_call.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+template <class Allocator>
+std::vector<result> scaling(contender<Allocator> const& subject, request const& asked) {
+  auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 256} : asked.sizes;
+  auto numbers = asked.workers;
+  for (u64 number = 32; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 21, 2048);
+       number *= on_gpu ? 2 : 8)
+    numbers.push_back(number);
+  basic_heap<Allocator> heap{asked.pool_bytes};
+  std::vector<result> results;
+  for (u64 const bytes : sizes)
+    for (u64 const number : numbers) {
+      if (!asked.proceed("scaling, " + subject.name, results.size() / 2, sizes.size() * numbers.size())) return results;
+      result base_row{.scenario = "scaling", .allocator = subject.name, .operation = "malloc"};
+      base_row.parameters = {{"bytes", bytes}, {"threads", number}, {"pool_bytes", asked.pool_bytes}};
+      if (skip(results, base_row, unsupported_reason(subject, bytes))) continue;
+      base_row.bytes = static_cast<double>(bytes);
+      // Never from a fresh heap, even if it can be reset: all rows are of a heap in use.
+      auto const times = one_call<Allocator>{heap, size_draw{bytes}, number}.measure({.repeat = asked.repeat});
+      append_results(results, base_row, times, number);
+      if (!times.fault.empty()) return results;  // what a broken heap says next means nothing
+    }
+  return results;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

@@ -1,0 +1,173 @@
+// semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one
+// unit from a semaphore that has none. A thread that is told to make a batch does so by one atomic
+// addition, and a pause where one is asked for. A counting semaphore makes one batch at a time, a
+// bulk semaphore as many as are needed, so this is the upper limit of an allocator that is built on
+// either. Each is asked once for the lanes of a warp. A leader asks the counting semaphore for as
+// many units as there are lanes. The bulk semaphore is asked by wait_converged; by a leader with
+// wait, which compares and swaps as the counting semaphore does and as TBuddy asks; and by a leader
+// with wait_for_some, which adds, as UAlloc asks. Batch: `batch`, `batch_ns`; threads: `workers`;
+// `thread_blocks`.
+//
+// Checked: every thread got its unit, as many batches were made as that takes (by wait_for_some
+// perhaps more, as its declaration says), and the units left are the rest.
+// Source: Gelado and Garland 2019, section 5.1 and figure 5. Differs: the pause.
+#pragma once
+
+#include <algorithm>
+
+#include "bench/primitives.hpp"
+#include "warpheap/sync/bulk_semaphore.hpp"
+#include "warpheap/sync/counting_semaphore.hpp"
+#include "warpheap/sync/warp_aggregate.hpp"
+
+namespace warpheap::bench {
+inline namespace WARPHEAP_BACKEND {
+
+/// What the threads share.
+struct unit_supply {
+  u64 semaphore;
+  u64 batches;
+};
+
+/// Makes a batch.
+struct batch_maker {
+  u64* batches;
+  u32 nanoseconds;
+
+  WARPHEAP_DEVICE void make() const {
+    // relaxed: counted on the host.
+    atomic_ref<u64>{*batches}.fetch_add(1, order::relaxed);
+    if (nanoseconds) simt::pause(nanoseconds);
+  }
+};
+
+/// One lane asks for all active lanes, for a batch at most each time: get(units) takes that many or
+/// fewer, and tells how many.
+template <class Get>
+WARPHEAP_DEVICE void get_units_of_lanes(u32 batch, Get get) {
+  lane_group const group = group_of(simt::active_mask());
+  for (u32 units = group.leads ? group.size : 0; units != 0;) units -= get(units < batch ? units : batch);
+  simt::sync_warp(group.mask);
+}
+
+/// The contenders: one unit, by making a batch if it must be.
+struct by_counting_semaphore {
+  static constexpr char const* name = "counting_semaphore";
+  static constexpr char const* operation = "wait";
+  static constexpr bool makes_no_more = true;
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    get_units_of_lanes(batch, [&](u32 units) {
+      counting_semaphore semaphore{word};
+      if (u32 const missing = semaphore.wait_or_grow(units)) {
+        maker.make();
+        semaphore.grown(batch - missing);
+      }
+      return units;
+    });
+  }
+};
+struct by_bulk_semaphore {
+  static constexpr char const* name = "bulk_semaphore";
+  static constexpr char const* operation = "wait_converged";
+  static constexpr bool makes_no_more = true;
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    bulk_semaphore semaphore{word};
+    if (semaphore.wait_converged(batch) == wait_result::acquired) return;
+    maker.make();
+    semaphore.signal(batch - 1, batch - 1);
+  }
+};
+struct by_swapping_leader {
+  static constexpr char const* name = "bulk_semaphore";
+  static constexpr char const* operation = "wait";
+  static constexpr bool makes_no_more = true;
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    get_units_of_lanes(batch, [&](u32 units) {
+      bulk_semaphore semaphore{word};
+      if (semaphore.wait(units, batch) == wait_result::make_batch) {
+        maker.make();
+        semaphore.signal(batch - units, batch - units);
+      }
+      return units;
+    });
+  }
+};
+struct by_adding_leader {
+  static constexpr char const* name = "bulk_semaphore";
+  static constexpr char const* operation = "wait_for_some";
+  static constexpr bool makes_no_more = false;
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    get_units_of_lanes(batch, [&](u32 units) {
+      bulk_semaphore semaphore{word};
+      if (u32 const got = semaphore.wait_for_some(units, batch).units) return got;
+      maker.make();
+      semaphore.signal(batch - units, batch - units);
+      return units;
+    });
+  }
+};
+
+/// Kernel: thread i takes a unit.
+template <class Contender>
+struct take_units {
+  WARPHEAP_DEVICE void operator()(unit_supply* supply, u32* served, u32 batch, u32 batch_ns, u64 threads) const {
+    u64 const i = global_thread_index();
+    if (i >= threads) return;
+    Contender::take_unit(supply->semaphore, batch, {&supply->batches, batch_ns});
+    served[i] = 1;
+  }
+};
+
+/// One launch, and its check.
+template <class Contender>
+run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& asked) {
+  device_buffer<unit_supply> supply(1);
+  device_buffer<u32> served(threads);
+  run_outcome made;
+  made.microseconds = stopwatch{}.microseconds([&] {
+    launch(shape, take_units<Contender>{}, supply.data(), served.data(), asked.batch, asked.batch_ns, threads);
+  });
+  auto const end = supply[0];
+  auto const each = served.to_host();
+  u64 const needed = (threads + asked.batch - 1) / asked.batch;
+  if (static_cast<u64>(std::count(each.begin(), each.end(), 1u)) != threads) made.fault = "a thread got no unit";
+  else if (end.batches < needed || (Contender::makes_no_more && end.batches != needed))
+    made.fault = std::to_string(end.batches) + " batches in place of " + std::to_string(needed);
+  else if (end.semaphore != end.batches * asked.batch - threads) made.fault = "units were lost";
+  made.figure = static_cast<double>(end.batches);
+  return made;
+}
+
+/// Rows of all contenders. All but the first have `ratio`, their speed over the first's.
+template <class... Contenders>
+std::vector<result> semaphore_of(request const& asked) {
+  auto numbers = asked.workers;
+  for (u64 number = 32; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 20, 2048);
+       number *= on_gpu ? 2 : 8)
+    numbers.push_back(number);
+  std::vector<result> rows;
+  for (u64 const threads : numbers) {
+    if (!asked.proceed("semaphore", rows.size() / sizeof...(Contenders), numbers.size())) break;
+    auto const shapes = shapes_of(threads, asked);
+    auto const laps = take_turns(shapes, asked.repeat, [&](launch_shape shape) {
+      return run_semaphore_once<Contenders>(shape, threads, asked);
+    }...);
+    auto const row_of = [&](char const* name, char const* operation) {
+      result row{.scenario = "semaphore", .primitive = name, .operation = operation};
+      row.parameters = {{"threads", threads}, {"batch", asked.batch}, {"batch_ns", asked.batch_ns}};
+      row.operations = static_cast<double>(threads);
+      add_thread_blocks(row, shapes);
+      return row;
+    };
+    std::array<result, sizeof...(Contenders)> const subjects{row_of(Contenders::name, Contenders::operation)...};
+    if (!append_laps(rows, subjects, "batches", laps)) break;
+  }
+  return rows;
+}
+
+inline std::vector<result> semaphore(request const& asked) {
+  return semaphore_of<by_counting_semaphore, by_bulk_semaphore, by_swapping_leader, by_adding_leader>(asked);
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::bench

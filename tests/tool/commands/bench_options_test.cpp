@@ -1,0 +1,202 @@
+// The table of bench's options says which scenarios use them. Each entry is compared with what the
+// scenario does when the option changes, and with what the program refuses.
+#include "commands/bench_options.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "backend/backend.hpp"
+#include "cli/usage_error.hpp"
+#include "tests/tool/program_fixture.hpp"
+
+namespace warpheap::tool {
+namespace {
+
+using testing::HasSubstr;
+
+bench_option const& option_called(std::string const& name) {
+  for (auto const& option : bench_options())
+    if (option.name == name) return option;
+  throw std::out_of_range{name};
+}
+
+/// A short request for the scenario, whose rows show every option that it uses.
+bench::request request_of(std::string const& scenario) {
+  bench::request asked;
+  asked.pool_bytes = u64{2} << 20;
+  asked.repeat = 2;
+  asked.threads = 300;
+  asked.rounds = 4;
+  asked.sizes = {1024};
+  asked.ranges = {{256, 1024}};
+  asked.workers = {40};
+  asked.thread_blocks = {32};
+  asked.batch = 16;
+  asked.readers_per_writer = {4};
+  asked.divergences = {bench::divergence::per_warp};
+  asked.levels = {0.5};
+  asked.left_shares = {0.5};
+  asked.page_shares = {0.5};
+  asked.kernels = 16;  // as many as fill_level makes without
+  // Enough that the pool is as large as it may be.
+  if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn") asked.threads = 4000;
+  return asked;
+}
+
+using change = void (*)(bench::request&);
+
+std::map<std::string, change> const changes{
+    {"--pool", [](bench::request& asked) { asked.pool_bytes = u64{1} << 20; }},
+    {"--sizes", [](bench::request& asked) { asked.sizes = {512}; }},
+    {"--ranges",
+     [](bench::request& asked) {
+       asked.ranges = {{128, 512}};
+     }},
+    {"--threads", [](bench::request& asked) { asked.threads = 200; }},
+    {"--workers", [](bench::request& asked) { asked.workers = {50}; }},
+    {"--thread-blocks", [](bench::request& asked) { asked.thread_blocks = {8}; }},
+    {"--batch", [](bench::request& asked) { asked.batch = 8; }},
+    {"--batch-ns", [](bench::request& asked) { asked.batch_ns = 5; }},
+    {"--readers-per-writer", [](bench::request& asked) { asked.readers_per_writer = {8}; }},
+    {"--divergence", [](bench::request& asked) { asked.divergences = {bench::divergence::per_thread}; }},
+    {"--allocate-shares",
+     [](bench::request& asked) {
+       asked.allocate_shares = {0.9, 0.5};
+     }},
+    {"--free-shares",
+     [](bench::request& asked) {
+       asked.free_shares = {0.5, 0.9};
+     }},
+    {"--levels", [](bench::request& asked) { asked.levels = {0.25}; }},
+    {"--left-shares", [](bench::request& asked) { asked.left_shares = {0.25}; }},
+    {"--page-shares", [](bench::request& asked) { asked.page_shares = {0.25}; }},
+    {"--kernels", [](bench::request& asked) { asked.kernels = 30; }},
+    {"--seconds",
+     [](bench::request& asked) {
+       asked.kernels = 0;  // which long_churn takes first
+       asked.seconds = 0.2;
+     }},
+    {"--rounds", [](bench::request& asked) { asked.rounds = 5; }},
+    {"--repeat", [](bench::request& asked) { asked.repeat = 3; }}};
+
+using shape = std::vector<std::tuple<std::string, std::vector<std::pair<std::string, u64>>, size_t>>;
+
+/// The rows without the measurements: operations, parameters, and how many times there are.
+shape shape_of(backend const& on, std::string const& scenario, bench::request const& asked) {
+  auto rows = on.bench_floor(scenario, asked);
+  for (auto const& row : on.bench(scenario, scenario == "head_replacement" ? "halloc" : "slab_bitmap", asked))
+    rows.push_back(row);
+  shape made;
+  for (auto const& row : rows) {
+    EXPECT_EQ(row.fault, "") << scenario;
+    made.emplace_back(row.operation, row.parameters, row.times_us.size());
+  }
+  return made;
+}
+
+shape without_times(shape rows) {
+  for (auto& row : rows) std::get<2>(row) = 0;
+  return rows;
+}
+
+TEST(BenchOptions, AreUsedByTheScenariosOfTheTableAndByNoOther) {
+  auto const on = make_host_backend();
+  for (auto const& each : on->scenarios()) {
+    auto const& scenario = each.name;
+    EXPECT_EQ(option_called("--allocator").is_used_by(scenario), each.measures_allocators()) << scenario;
+    auto const before = shape_of(*on, scenario, request_of(scenario));
+    for (auto const& [name, apply] : changes) {
+      if (scenario == "placement" && name == "--ranges") continue;  // its rows do not say
+      auto asked = request_of(scenario);
+      apply(asked);
+      auto const after = shape_of(*on, scenario, asked);
+      // crowd leaves out rounds of a slow machine.
+      bool const with_times = scenario != "crowd" || name == "--repeat";
+      bool const changed = with_times ? before != after : without_times(before) != without_times(after);
+      EXPECT_EQ(changed, option_called(name).is_used_by(scenario)) << scenario << " " << name;
+    }
+  }
+}
+
+TEST(BenchOptions, NameScenariosThatThereAre) {
+  auto const scenarios = make_host_backend()->scenarios();
+  auto const known = names_of(scenarios);
+  std::set<std::string> options;
+  for (auto const& option : bench_options()) {
+    EXPECT_TRUE(options.insert(option.name).second) << option.name << " twice";
+    EXPECT_TRUE(std::string{option.name} == "--allocator" || changes.count(option.name)) << option.name;
+    std::set<std::string> named;
+    for (auto const& group : option.groups)
+      for (auto const& scenario : group.scenarios) {
+        EXPECT_THAT(known, testing::Contains(scenario)) << option.name;
+        EXPECT_TRUE(named.insert(scenario).second) << option.name << " " << scenario << " twice";
+        if (option.text.empty()) continue;
+        EXPECT_THAT(option.help(), HasSubstr(scenario)) << option.name;
+      }
+  }
+  EXPECT_EQ(std::set<std::string>(known.begin(), known.end()).size(), known.size()) << "two of one name";
+  for (auto const& scenario : scenarios) {
+    for (auto const& used : scenario.uses) EXPECT_EQ(options.count(used.name), 1u) << scenario.name << " " << used.name;
+    for (auto const& ignored : scenario.ignores) EXPECT_TRUE(option_called(ignored).is_of_others) << scenario.name;
+  }
+}
+
+/// A value that the option takes, also if it is its default.
+std::string value_of(bench_option const& option) {
+  if (!option.initial.empty()) return option.initial;
+  std::map<std::string, std::string> const values{
+      {"--allocator", "slab_bitmap"}, {"--pool", "2MiB"},       {"--sizes", "64"},
+      {"--ranges", "16-64"},          {"--divergence", "warp"}, {"--levels", "0.5"},
+      {"--left-shares", "0.5"},       {"--page-shares", "0.5"}, {"--seconds", "0.5"}};
+  auto const at = values.find(option.name);
+  return at == values.end() ? "32" : at->second;
+}
+
+using BenchRefusals = program_test;
+
+TEST_F(BenchRefusals, AreOfEveryOptionThatAScenarioDoesNotUse) {
+  for (auto const& scenario : names_of(make_host_backend()->scenarios()))
+    for (auto const& option : bench_options()) {
+      bench_flags flags;
+      option.typed(flags) = value_of(option);
+      if (option.is_used_by(scenario)) {
+        EXPECT_NO_THROW(refuse_unused(flags, {scenario})) << scenario << " " << option.name;
+      } else {
+        expect_refusal(fmt::format("bench {} --backend host {} {}", scenario, option.name, value_of(option)),
+                       fmt::format("warpheap bench: {}: {} does not use it; ", option.name, scenario));
+      }
+    }
+}
+
+TEST_F(BenchRefusals, NameTheScenariosThatUseTheOption) {
+  expect_refusal(
+      "bench churn --sizes 64 --backend host",
+      "warpheap bench: --sizes: churn does not use it; burst, fill, exhaust, utilisation, latency, workers, "
+      "policy_overhead, two_phase, scaling, head_replacement, placement, crowd, fragmentation and bounds do\n");
+  expect_refusal("bench burst churn burst --batch 512 --backend host",
+                 "warpheap bench: --batch: burst and churn do not use it; semaphore does\n");
+  expect_refusal("bench fill_level --repeat 7 --backend host",
+                 "warpheap bench: --repeat: fill_level does not use it; all scenarios but fill_level and long_churn "
+                 "do\n");
+}
+
+TEST_F(BenchRefusals, AreOfWhatNoneOfTheScenariosUses) {
+  bench_flags flags;
+  flags.sizes = "64";
+  flags.ranges = "16-64";
+  EXPECT_NO_THROW(refuse_unused(flags, {"burst", "churn"}));
+  EXPECT_THROW(refuse_unused(flags, {"burst", "init"}), usage_error);
+  EXPECT_THROW(refuse_unused(flags, {"churn", "init"}), usage_error);
+}
+
+TEST_F(BenchRefusals, AreNoneWhereNothingIsTyped) {
+  auto const made = run("bench init --pool 1MiB --repeat 1 --backend host");
+  EXPECT_EQ(made.status, 0) << made.err;
+}
+
+}  // namespace
+}  // namespace warpheap::tool

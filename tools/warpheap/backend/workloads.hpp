@@ -1,0 +1,17 @@
+// The jobs of a backend beside the scenarios of `bench`. Each has a source of its own, because each
+// is compiled for every allocator.
+#pragma once
+
+#include "allocators.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);
+pic_outcome run_pic(std::string const& allocator, pic_settings const& settings);
+std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings);
+std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings);
+std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices);
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

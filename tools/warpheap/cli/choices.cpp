@@ -1,0 +1,104 @@
+#include "choices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "numbers.hpp"
+#include "usage_error.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+constexpr u64 least_pool_bytes = u64{1} << 20;
+constexpr u64 gpu_pool_bytes = u64{8} << 30;
+
+backend_maker make_cuda = nullptr;
+
+std::vector<std::string> choose_allocators(backend const& on, std::string const& typed,
+                                           std::vector<std::string> const& others) {
+  std::vector<std::string> known;
+  for (auto const& each : on.allocators()) known.push_back(each.name);
+  if (typed.empty()) return {known.front()};
+  known.insert(known.end(), others.begin(), others.end());
+  std::vector<std::string> chosen;
+  for (auto const& name : split_list("--allocator", typed)) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw usage_error{
+          fmt::format("--allocator: no allocator is called '{}'; there are: {}", name, fmt::join(known, ", "))};
+    if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
+  }
+  return chosen;
+}
+
+u64 choose_pool(backend const& on, std::string const& typed, u64 host_pool_bytes) {
+  u64 const memory = on.memory_bytes();
+  if (typed.empty()) return on.name() == "host" ? host_pool_bytes : std::min(gpu_pool_bytes, memory / 2);
+  u64 const bytes = parse_bytes("--pool", typed, least_pool_bytes);
+  if (bytes > memory)
+    throw usage_error{fmt::format("--pool: {} do not fit: the {} backend has {} bytes of memory", format_bytes(bytes),
+                                  on.name(), memory)};
+  return bytes;
+}
+
+}  // namespace
+
+void add_cuda_backend(backend_maker make) { make_cuda = make; }
+
+std::vector<std::string> backend_names() {
+  if (make_cuda) return {"host", "cuda"};
+  return {"host"};
+}
+
+std::unique_ptr<backend> choose_backend(std::string const& name) {
+  if (name == "host") return make_host_backend();
+  if (name != "cuda" && !name.empty())
+    throw usage_error{fmt::format("--backend: no backend is called '{}'; there are: cuda, host", name)};
+  if (auto cuda = make_cuda ? make_cuda() : nullptr) return cuda;
+  if (name.empty()) return make_host_backend();
+  throw usage_error{make_cuda ? "--backend: cuda needs a CUDA device, and there is none that this program can use"
+                              : "--backend: this program was built without cuda; there is: host"};
+}
+
+choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others) {
+  choices made;
+  made.on = choose_backend(flags.backend);
+  made.allocators = choose_allocators(*made.on, flags.allocators, others);
+  made.pool_bytes = choose_pool(*made.on, flags.pool, host_pool_bytes);
+  if (!flags.seed.empty()) made.seed = parse_count("--seed", flags.seed);
+  made.deterministic = flags.deterministic;
+  if (flags.deterministic) made.on->run_deterministically(made.seed);
+  return made;
+}
+
+std::vector<u64> parse_sizes(std::string const& text, u64 most) {
+  std::vector<u64> sizes;
+  if (text.empty()) return sizes;
+  for (auto const& part : split_list("--sizes", text))
+    for (u64 const bytes : parse_stepped_bytes("--sizes", part, 1, most)) sizes.push_back(bytes);
+  return sizes;
+}
+
+std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most) {
+  std::vector<bench::size_range> ranges;
+  if (text.empty()) return ranges;
+  constexpr u64 most_drawn = u64{1} << 30;  // sizes are drawn with 32 bits
+  for (auto const& part : split_list("--ranges", text))
+    ranges.push_back(parse_range("--ranges", part, 1, std::min(most, most_drawn)));
+  return ranges;
+}
+
+void refuse_typed(std::vector<typed_option> const& options, std::string const& reason) {
+  for (auto const& [name, typed] : options)
+    if (!typed.empty()) throw usage_error{fmt::format("{}: {}", name, reason)};
+}
+
+void complain(std::string const& command, std::string const& message) {
+  std::string line = message;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  fmt::print(stderr, "warpheap{}{}: {}\n", command.empty() ? "" : " ", command, line);
+}
+
+}  // namespace warpheap::tool

@@ -1,0 +1,41 @@
+// Numbers as people type and read them: counts, sizes with units, lists of both.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/request.hpp"
+#include "usage_error.hpp"
+
+namespace warpheap::tool {
+
+/// A whole number, of digits alone. Throws usage_error, which names `what`, unless it is in [least,
+/// most].
+u64 parse_count(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
+
+/// A number of bytes: digits, then nothing or B, a binary unit (K or KiB, M, G, T likewise) or a
+/// decimal one (KB, MB, GB, TB). Throws usage_error likewise.
+u64 parse_bytes(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
+
+/// One size, or the sizes of `LEAST-MOST:STEP`: LEAST, LEAST + STEP and so on, up to MOST. At most
+/// `most_stepped_sizes`. Throws usage_error likewise.
+std::vector<u64> parse_stepped_bytes(std::string_view what, std::string_view text, u64 least, u64 most);
+constexpr u64 most_stepped_sizes = 65536;
+
+/// A real number, like 0.95; throws usage_error likewise.
+double parse_real(std::string_view what, std::string_view text, double least, double most);
+
+/// The parts between commas; throws usage_error if one is empty.
+std::vector<std::string> split_list(std::string_view what, std::string_view text);
+
+/// `LEAST-MOST`, both sizes, LEAST first.
+bench::size_range parse_range(std::string_view what, std::string_view text, u64 least, u64 most);
+
+/// 8589934592 as "8 GiB", 1000 as "1000 B": exact, in the largest unit that divides it.
+std::string format_bytes(u64 bytes);
+
+/// About three digits and a unit of a thousand: 1.29e9 as "1.29 G".
+std::string format_rate(double per_second);
+
+}  // namespace warpheap::tool

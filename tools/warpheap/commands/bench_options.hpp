@@ -1,0 +1,73 @@
+// The options of `bench`: what each sets, and which scenarios use it. The scenarios say that of
+// themselves (bench/scenario.hpp), and both the help and the refusals are made from what they say,
+// so they agree. tests/tool/commands/bench_options_test.cpp compares it with what the scenarios do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "cli/options.hpp"
+
+namespace warpheap::tool {
+
+/// What was typed for `bench`: text, empty where nothing was.
+struct bench_flags {
+  common_flags common;
+  std::vector<std::string> scenarios;
+  std::string sizes;
+  std::string ranges;
+  std::string threads;
+  std::string workers;
+  std::string thread_blocks;
+  std::string batch;
+  std::string batch_ns;
+  std::string readers_per_writer;
+  std::string divergence;
+  std::string allocate_shares;
+  std::string free_shares;
+  std::string levels;
+  std::string left_shares;
+  std::string page_shares;
+  std::string kernels;
+  std::string seconds;
+  std::string rounds;
+  std::string repeat;
+};
+
+/// Scenarios for which the help describes an option in the same way.
+struct scenario_group {
+  std::vector<std::string> scenarios;
+  std::string detail = {};  ///< what help says in parentheses
+};
+
+struct bench_option {
+  char const* name;
+  char const* type;
+  /// The text typed for it; empty if none was.
+  std::string& (*typed)(bench_flags& flags);
+  std::string text;                         ///< for help; empty if every command has the option
+  std::string initial = {};                 ///< the default, if it is the same for all scenarios
+  bool is_of_others = false;                ///< all scenarios use it but those of `groups`
+  std::vector<scenario_group> groups = {};  ///< the scenarios that use it
+
+  bool is_used_by(std::string const& scenario) const;
+  /// The option's text in the help.
+  std::string help() const;
+};
+
+/// All options but --backend, --seed, --json and --deterministic, which every scenario takes. Every
+/// backend has the same scenarios.
+std::vector<bench_option> const& bench_options();
+
+/// What help says of the scenarios, a paragraph for each kind.
+std::string scenarios_help(std::vector<bench::scenario> const& scenarios);
+
+/// The usual pool and the scenarios that have another, as in "8GiB, and 512MiB for exhaust".
+std::string pools_help(std::string const& usual, std::vector<bench::scenario> const& scenarios,
+                       u64 bench::default_pools::*pool);
+
+/// Throws usage_error if an option was typed that none of `scenarios` uses.
+void refuse_unused(bench_flags const& flags, std::vector<std::string> const& scenarios);
+
+}  // namespace warpheap::tool

@@ -1,0 +1,224 @@
+// `warpheap graph`: the graph is read or made once, then built with every allocator that was
+// chosen.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/choices.hpp"
+#include "cli/numbers.hpp"
+#include "cli/progress_bar.hpp"
+#include "command.hpp"
+#include "io/json_output.hpp"
+#include "io/matrix_market.hpp"
+#include "io/standard_output.hpp"
+#include "io/text_file.hpp"
+#include "io/text_table.hpp"
+#include "workloads/graph/job.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+struct graph_flags {
+  common_flags common;
+  std::string input;
+  std::string scale;
+  std::string edge_factor;
+  std::string rounds = "4";
+  std::string batch_size;
+  bool replace = false;
+  bool undirected = false;
+  bool drop_self_loops = false;
+};
+
+constexpr u64 graph_host_pool = u64{1} << 30;
+
+/// The input and what became of it.
+struct source {
+  edge_list graph;
+  entry_keys keys;  ///< keys_of(graph)
+  std::string name;
+  u64 self_loops = 0;
+  u64 duplicates = 0;
+};
+
+/// Refuses at once a graph that would take all of the machine's memory.
+void check_memory(std::string const& name, u64 vertices, u64 edges, backend const& on) {
+  u64 const needed = 64 * (vertices + edges);
+  if (needed > on.memory_bytes())
+    throw usage_error{fmt::format("{}: {} vertices and {} edges need about {} bytes, and there are {}", name, vertices,
+                                  edges, needed, on.memory_bytes())};
+}
+
+/// The graph that was asked for, as it is read or made.
+source make_source(graph_flags const& flags, choices const& chosen, bench::progress const& report) {
+  source made;
+  if (!flags.input.empty()) {
+    refuse_typed({{"--scale", flags.scale}, {"--edge-factor", flags.edge_factor}},
+                 "is of a graph that is made, and --input is given");
+    made.name = input_name(flags.input);
+    made.graph = read_matrix_market(flags.input, {report, "reading " + made.name, 2});
+    check_memory(made.name, made.graph.vertices, made.graph.edges.size(), *chosen.on);
+    return made;
+  }
+  auto const scale = static_cast<u32>(parse_count("--scale", flags.scale.empty() ? "14" : flags.scale, 1, 26));
+  auto const factor =
+      static_cast<u32>(parse_count("--edge-factor", flags.edge_factor.empty() ? "16" : flags.edge_factor, 1, 1024));
+  made.name = fmt::format("R-MAT, scale {}, edge factor {}", scale, factor);
+  check_memory(made.name, u64{1} << scale, u64{factor} << scale, *chosen.on);
+  made.graph = make_rmat(scale, factor, chosen.seed, {report, "making the graph", 1});
+  return made;
+}
+
+source read_source(graph_flags const& flags, choices const& chosen, bench::progress const& report) {
+  auto made = make_source(flags, chosen, report);
+  auto& graph = made.graph;
+  if (flags.undirected) graph.directed = false;
+  auto const is_loop = [](edge const& each) { return each.from == each.to; };
+  made.self_loops = static_cast<u64>(std::count_if(graph.edges.begin(), graph.edges.end(), is_loop));
+  if (flags.drop_self_loops)
+    graph.edges.erase(std::remove_if(graph.edges.begin(), graph.edges.end(), is_loop), graph.edges.end());
+  u64 const loops_left = flags.drop_self_loops ? 0 : made.self_loops;
+  u64 const offered = graph.directed ? graph.edges.size() : 2 * graph.edges.size() - loops_left;
+  made.keys = keys_of(graph, {report, "sorting", 1 + sort_passes(graph.vertices)});
+  made.duplicates = offered - made.keys.size();
+  return made;
+}
+
+/// A vertex's neighbours are one block, which must not be larger than an allocator serves.
+void check_degrees(source const& input, choices const& chosen) {
+  auto const is_chosen = [&](std::string const& name) {
+    return std::find(chosen.allocators.begin(), chosen.allocators.end(), name) != chosen.allocators.end();
+  };
+  allocator_description tightest{{}, {}, ~u64{0}};
+  for (auto const& known : chosen.on->allocators())
+    if (is_chosen(known.name) && known.largest_bytes < tightest.largest_bytes) tightest = known;
+  if (tightest.largest_bytes == ~u64{0}) return;
+  auto const batch = group_by_vertex(input.keys);
+  for (size_t i = 0; i < batch.vertices.size(); ++i) {
+    u64 const degree = batch.first[i + 1] - batch.first[i];
+    if (degree * sizeof(u32) > tightest.largest_bytes)
+      throw usage_error{fmt::format(
+          "--allocator: {} serves at most {} bytes, and vertex {} of {} has {} neighbours, {} "
+          "bytes",
+          tightest.name, tightest.largest_bytes, batch.vertices[i], input.name, degree, degree * sizeof(u32))};
+  }
+}
+
+void add_outcome(json& to, graph_outcome const& made, source const& input) {
+  to["vertices"] = input.graph.vertices;
+  to["edges"] = made.edges;
+  to["verified"] = made.verified();
+  to["mallocs"] = made.counts.mallocs;
+  to["frees"] = made.counts.frees;
+  to["failures"] = made.counts.failures;
+  to["lost"] = made.counts.lost;
+  to["inserted"] = made.counts.inserted;
+  to["erased"] = made.counts.erased;
+  to["live_bytes"] = made.counts.live_bytes;
+  to["peak_bytes"] = made.peak_bytes;
+  to["seconds"] = made.counts.seconds;
+  to["allocator"] = made.allocator;
+  if (!made.verified()) to["fault"] = made.fault;
+}
+
+json document_of(choices const& chosen, graph_flags const& flags, source const& input,
+                 std::vector<graph_outcome> const& outcomes) {
+  auto document = new_document(*chosen.on);
+  add_outcome(document, outcomes.front(), input);
+  document["backend"] = chosen.on->name();
+  document["seed"] = chosen.seed;
+  document["pool_bytes"] = chosen.pool_bytes;
+  document["input"] = input.name;
+  document["directed"] = input.graph.directed;
+  document["self_loops"] = flags.drop_self_loops ? 0 : input.self_loops;
+  document["duplicates"] = input.duplicates;
+  if (outcomes.size() == 1) return document;
+  document["verified"] =
+      std::all_of(outcomes.begin(), outcomes.end(), [](auto const& each) { return each.verified(); });
+  for (auto const& each : outcomes) add_outcome(document["runs"].emplace_back(), each, input);
+  return document;
+}
+
+void print_table(source const& input, std::vector<graph_outcome> const& outcomes, std::string const& backend) {
+  print_output("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n", input.name,
+               input.graph.vertices, input.graph.directed ? "directed" : "undirected", outcomes.front().edges,
+               input.duplicates, backend);
+  text_table table{
+      {"allocator", "verified", ">mallocs", ">frees", ">failures", ">live bytes", ">peak bytes", ">seconds"}};
+  for (auto const& made : outcomes)
+    table.add({made.allocator, made.verified() ? "yes" : "NO", fmt::format("{}", made.counts.mallocs),
+               fmt::format("{}", made.counts.frees), fmt::format("{}", made.counts.failures),
+               fmt::format("{}", made.counts.live_bytes), fmt::format("{}", made.peak_bytes),
+               fmt::format("{:.4f}", made.counts.seconds)});
+  print_output("{}", table.text("graph"));
+}
+
+void declare_graph(CLI::App& to, graph_flags& flags) {
+  to.footer(
+      "Edges: every entry of the matrix is one, its value ignored. A general matrix is a directed graph; a symmetric, "
+      "skew-symmetric or hermitian one is undirected: each edge is in the adjacency of both its ends. Duplicates are "
+      "ignored. A self loop (an entry on the diagonal) stays, once in its vertex's own adjacency, unless dropped.\n"
+      "Reported: edges = adjacency entries at the end; mallocs and frees = blocks that came and went (a realloc in "
+      "place is neither); failures = calls that returned nullptr; live bytes = usable bytes of the graph's blocks at "
+      "the end, peak bytes = the most of that after any batch; seconds = time of the kernels that built and changed "
+      "the graph.");
+  add_common_flags(to, flags.common, {.host_pool = "1GiB"});
+  add_text(to, "--input", flags.input,
+           "Matrix Market file in coordinate format, '-' for standard input; without it an R-MAT graph is made, and "
+           "the options marked 'R-MAT' are of that alone",
+           "FILE");
+  add_text(to, "--scale", flags.scale, "R-MAT: 2^N vertices (default 14)", "N");
+  add_text(to, "--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex (default 16)", "N");
+  add_text(to, "--batches", flags.rounds, "After loading, N times: erase a random batch of edges, and insert it again",
+           "N")
+      ->capture_default_str();
+  add_text(to, "--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)", "N");
+  add_switch(to, "--replace", flags.replace, "After a deletion, insert new random edges instead of those erased");
+  add_switch(to, "--undirected", flags.undirected, "Take a general matrix as undirected");
+  add_switch(to, "--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
+}
+
+int run_graph(graph_flags const& flags) {
+  json_output output{flags.common.json};
+  auto const chosen = choose(flags.common, graph_host_pool);
+  graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
+  settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
+  if (flags.replace && settings.rounds == 0)
+    throw usage_error{"--replace: is of batches that are erased, and --batches 0 erases none"};
+  if (!flags.batch_size.empty()) settings.batch_size = parse_count("--batch-size", flags.batch_size, 1, u64{1} << 30);
+
+  source input;
+  std::vector<graph_outcome> outcomes;
+  {
+    progress_bar bar;
+    input = read_source(flags, chosen, bar.reporter());
+    check_degrees(input, chosen);
+    if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
+    for (auto const& name : chosen.allocators) {
+      settings.allocator = name;
+      outcomes.push_back(build_graph(chosen.on->make_graph(name, chosen.pool_bytes, input.graph.vertices), input.graph,
+                                     input.keys, settings, bar.reporter()));
+    }
+  }
+  if (!output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());
+  output.write(document_of(chosen, flags, input, outcomes));
+  for (auto const& made : outcomes) {
+    if (made.verified()) continue;
+    complain("graph", fmt::format("{}: {}", made.allocator, made.fault));
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_graph(CLI::App& program, int& status) {
+  add_command(program, "graph", "Build a dynamic graph in the heap, change it, and check it", declare_graph, run_graph,
+              status);
+}
+
+}  // namespace warpheap::tool

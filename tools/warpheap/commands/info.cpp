@@ -1,0 +1,65 @@
+// `warpheap info`: what this program has and what this machine has.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/choices.hpp"
+#include "cli/numbers.hpp"
+#include "command.hpp"
+#include "io/json_output.hpp"
+#include "io/machine.hpp"
+#include "io/standard_output.hpp"
+#include "io/text_table.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+void declare_info(CLI::App& to, common_flags& flags) { add_output_flags(to, flags); }
+
+int run_info(common_flags const& flags) {
+  json_output output{flags.json};
+  auto const on = choose_backend(flags.backend);
+  auto document = new_document(*on);
+  document["version"] = version();
+  document["backends"] = backend_names();
+  document["backend"] = on->name();
+  document["allocators"] = nlohmann::ordered_json::array();
+  document["descriptions"] = nlohmann::ordered_json::object();
+  document["scenarios"] = names_of(on->scenarios());
+  document["devices"] = nlohmann::ordered_json::array();
+
+  text_table allocators{{"allocator", "what it is"}};
+  for (auto const& known : on->allocators()) {
+    document["allocators"].push_back(known.name);
+    document["descriptions"][known.name] = known.text;
+    allocators.add({known.name, known.text});
+  }
+  text_table devices{{">device", "name", ">memory", ">multiprocessors", ">compute capability"}};
+  for (auto const& device : on->devices()) {
+    document["devices"].push_back({{"name", device.name},
+                                   {"memory_bytes", device.memory_bytes},
+                                   {"multiprocessors", device.multiprocessors},
+                                   {"compute_capability", device.compute_capability}});
+    devices.add({fmt::format("{}", document["devices"].size() - 1), device.name,
+                 fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (u64{1} << 30)),
+                 fmt::format("{}", device.multiprocessors), device.compute_capability});
+  }
+  if (!output.owns_standard_output()) {
+    print_output("warpheap {} (commit {})\n", version(), commit());
+    print_output("backends: {}; default here: {}\n\n{}\n", fmt::join(backend_names(), ", "), on->name(),
+                 allocators.text("allocators"));
+    if (on->devices().empty()) print_output("no CUDA device in use\n");
+    else print_output("{}", devices.text("devices"));
+  }
+  output.write(document);
+  return 0;
+}
+
+}  // namespace
+
+void add_info(CLI::App& program, int& status) {
+  add_command(program, "info", "Backends, allocators and devices", declare_info, run_info, status);
+}
+
+}  // namespace warpheap::tool

@@ -1,0 +1,45 @@
+// `warpheap join` on one backend: the join with one allocator, or with direct output.
+#include <algorithm>
+#include <iterator>
+
+#include "backend/workloads.hpp"
+#include "job.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+namespace {
+
+template <creation::walk_kind Kind>
+inline constexpr creation::random_walk_config pages_of_256{.kind = Kind, .page_bytes = 256};
+template <creation::walk_kind Kind>
+using small_pages = plain_allocator<creation::random_walk<pages_of_256<Kind>>>;
+
+/// Walks that only a join uses: join_walks names them in this order.
+using walk_list =
+    entry_list<named_entry<small_pages<creation::walk_kind::plain>, "rw_256", "RW with pages of 256 bytes">,
+               named_entry<small_pages<creation::walk_kind::bitmap>, "rw_bitmap_256", "RW-BM with the same pages">,
+               named_entry<small_pages<creation::walk_kind::collaborative>, "corw_256", "CoRW with the same pages">>;
+
+template <class Allocator>
+std::vector<bench::result> join_with(bench::contender<Allocator> const& subject, join_settings const& settings) {
+  if (auto const why = bench::unsupported_reason(subject, settings.page_bytes); !why.empty())
+    throw usage_error{"--page-bytes: " + why + ", and a page has " + std::to_string(settings.page_bytes)};
+  return join::job<join::heap_pages<Allocator>>{subject.name, settings}.run();
+}
+
+}  // namespace
+
+std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings) {
+  using join::page_counting;
+  if (allocator == direct_output)
+    return join::job<join::direct_pages<page_counting::by_lane>>{allocator, settings}.run();
+  if (allocator == direct_output_by_warp)
+    return join::job<join::direct_pages<page_counting::by_warp>>{allocator, settings}.run();
+  auto const run = [&](auto entry) { return join_with(entry.contender(), settings); };
+  bool const is_walk = std::find(std::begin(join_walks), std::end(join_walks), allocator) != std::end(join_walks);
+  return is_walk ? walk_list::visit(allocator, run) : for_allocator(allocator, run);
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

@@ -1,0 +1,73 @@
+// `warpheap pic` on one backend: the simulation with one allocator, and how many particles one
+// species can have.
+#include "backend/workloads.hpp"
+#include "bench/ledger.hpp"
+#include "simulation.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+namespace {
+
+/// Throws usage_error if the allocator cannot serve frames of this size.
+template <class Allocator>
+void check_frame_size(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+  if (auto const why = bench::unsupported_reason(subject, settings.frame_bytes); !why.empty())
+    throw usage_error{"--frame-bytes: " + why + ", and a frame has " + std::to_string(settings.frame_bytes)};
+}
+
+template <class Allocator>
+pic_outcome simulate(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+  check_frame_size(subject, settings);
+  return pic::simulation<Allocator>{subject.name, settings}.run();
+}
+
+/// The particles that one species can have when it shares the memory with `species` - 1 others that
+/// have none. A heap that each species has for itself is a fixed part of the memory, needed or not.
+template <class Allocator>
+bench::result capacity_of(bench::contender<Allocator> const& subject, pic_settings const& settings, u32 species) {
+  bench::result made{.scenario = "pic", .allocator = subject.name, .operation = "capacity"};
+  made.parameters = {{"species", species}, {"frame_bytes", settings.frame_bytes}, {"pool_bytes", settings.pool_bytes}};
+  u64 const part = settings.pool_bytes / (pic::splits_the_pool<typename Allocator::creation_type> ? species : 1);
+  basic_heap<Allocator> heap{part};
+  bench::ledger<Allocator> frames{heap, bench::size_draw{settings.frame_bytes}, part,
+                                  bench::default_for_backend(0, u64{1} << 16, u64{1} << 10)};
+  auto const taken = frames.take_until_all_null();
+  made.fault = frames.examine().fault();
+  auto const freed = frames.give_back_every(1);
+  if (made.checked() && freed.blocks != taken.blocks)
+    made.fault = std::to_string(taken.blocks) + " frames came and " + std::to_string(freed.blocks) + " went";
+  if (made.checked()) made.fault = bench::fault_of_emptied(heap);
+  u64 const slots = pic::frame::slots_in(settings.frame_bytes);
+  made.operations = static_cast<double>(taken.blocks);
+  made.times_us = {taken.time_us};
+  made.failures = taken.failures;
+  made.figures = {{"particles", static_cast<double>(taken.blocks * slots)},
+                  {"share_of_pool", static_cast<double>(taken.blocks * settings.frame_bytes) /
+                                        static_cast<double>(settings.pool_bytes)}};
+  return made;
+}
+
+template <class Allocator>
+std::vector<bench::result> capacities(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+  check_frame_size(subject, settings);
+  std::vector<bench::result> made;
+  for (u32 species = 1; species <= settings.species; ++species) {
+    settings.report("pic, " + subject.name, species - 1, settings.species);
+    made.push_back(capacity_of(subject, settings, species));
+  }
+  return made;
+}
+
+}  // namespace
+
+pic_outcome run_pic(std::string const& allocator, pic_settings const& settings) {
+  return for_allocator(allocator, [&](auto entry) { return simulate(entry.contender(), settings); });
+}
+
+std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings) {
+  return for_allocator(allocator, [&](auto entry) { return capacities(entry.contender(), settings); });
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool

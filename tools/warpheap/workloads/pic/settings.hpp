@@ -1,0 +1,30 @@
+// A simulation of `warpheap pic`: what it is asked for, and what it gives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/request.hpp"
+
+namespace warpheap::tool {
+
+/// One particle-in-cell simulation.
+struct pic_settings {
+  u32 cells_x = 32, cells_y = 32;  ///< powers of two
+  u32 particles_per_cell = 8;      ///< of each species
+  u32 species = 2;
+  u32 steps = 10;
+  u64 frame_bytes = 8192;
+  u64 pool_bytes = 0;
+  u64 seed = 1;
+  u32 repeat = 1;
+  bench::progress report = [](std::string const&, u64, u64) {};
+};
+
+/// The outcome: the times of whole steps and of their part that allocates.
+struct pic_outcome {
+  std::vector<bench::result> results = {};
+  u64 state = 0;  ///< a checksum of all particles at the end: the same for all allocators
+};
+
+}  // namespace warpheap::tool
