@@ -1,4 +1,4 @@
-// The heaps that have names of their own, each a creation policy with the plainest other four.
+// All heaps that have names of their own: the default one, and one for each creation policy.
 #pragma once
 
 #include "../policy/alignment/shrink.hpp"

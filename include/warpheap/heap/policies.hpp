@@ -2,10 +2,10 @@
 // each other. What one needs of another is a concept here over the two of them, so that the
 // compiler's message names both.
 //
-// A policy may have more than its slot needs: `weaken(traits)`, what it keeps of the promises of
+// A policy may have more than its slot needs: `adjust(traits)`, what it makes of the promises of
 // the policies behind it, and `goes_with<Other>`, false for a policy of another slot that it cannot
-// work with. The table of docs/design/heap.md lists what a creation policy may have; the allocator
-// then has it too.
+// work with. docs/design/heap.md has a table of what a creation policy may have; the allocator then
+// has it too.
 // Source: Eckert 2014, chapters 3 and 4.2 (contracts, PolicyConstraints).
 #pragma once
 
@@ -100,10 +100,10 @@ template <class P>
 concept reserve_pool_policy = true;
 #endif
 
-/// What `P` keeps of the promises of the policies behind it.
+/// What `P` makes of the promises of the policies behind it.
 template <class P>
 WARPHEAP_HOST_DEVICE constexpr allocator_traits traits_through(allocator_traits promised) {
-  if constexpr (requires { P::weaken(promised); }) return P::weaken(promised);
+  if constexpr (requires { P::adjust(promised); }) return P::adjust(promised);
   else return promised;
 }
 
@@ -200,7 +200,8 @@ concept policies_go_together =
     overflow_supports_mixed_heaps<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&
     mutually_compatible<Creation, Distribution> && mutually_compatible<Creation, Oom> &&
     mutually_compatible<Creation, ReservePool> && mutually_compatible<Creation, Alignment> &&
-    mutually_compatible<Distribution, Oom> && mutually_compatible<Distribution, Alignment> &&
-    mutually_compatible<Oom, ReservePool>;
+    mutually_compatible<Distribution, Oom> && mutually_compatible<Distribution, ReservePool> &&
+    mutually_compatible<Distribution, Alignment> && mutually_compatible<Oom, ReservePool> &&
+    mutually_compatible<Oom, Alignment> && mutually_compatible<ReservePool, Alignment>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,5 +1,5 @@
-// Alignment by shrinking: the pool's start moves up to a multiple of the alignment, and every
-// request is padded to one.
+// Alignment by shrinking the pool: its start moves up to a multiple of the alignment. Requests
+// grow: each is padded to such a multiple.
 // Source: Eckert 2014, chapter 4 ("Shrink").
 #pragma once
 
@@ -27,7 +27,7 @@ struct shrink {
   /// What the policies behind this one promise for padded requests: every block has the alignment
   /// `Alignment`, where they align multiples of it so.
   template <class Traits>
-  WARPHEAP_HOST_DEVICE static constexpr Traits weaken(Traits promised) {
+  WARPHEAP_HOST_DEVICE static constexpr Traits adjust(Traits promised) {
     Traits left = promised;
     if constexpr (requires { left.multiples_aligned_up_to; })
       if (Alignment > left.alignment && Alignment <= left.multiples_aligned_up_to) left.alignment = Alignment;

@@ -23,10 +23,10 @@ struct allocator_traits {
   bool detects_misuse = false;  ///< double and foreign frees are counted and ignored
   /// nullptr says that there is no suitable block; full recovery after frees
   bool exact_out_of_memory = false;
-  /// If true, nullptr comes after one look at every place, whatever other threads do meanwhile, and
-  /// means that no suitable block was free during the whole call. If false, it means that at one
-  /// instant each was owned, or promised to a call in progress; then calls on a full heap may last
-  /// as long as other threads free.
+  /// If true, nullptr comes after a bounded number of looks at every place that no other thread
+  /// changes meanwhile, and means that no suitable block stayed free: each was taken at some moment
+  /// of the call. If false, it means that at one instant each was owned, or promised to a call in
+  /// progress; then calls on a full heap may last as long as other threads free.
   bool one_pass_refusals = false;
   bool whole_pool = false;  ///< one request may take nearly the whole of an empty pool
   /// Larger requests are always refused.

@@ -51,7 +51,7 @@ class basic_warp_coalesce {
   /// is freed, so nullptr may come while there is room in parts. A second free is ignored, and not
   /// counted, as long as the memory was not handed out again.
   template <class Traits>
-  WARPHEAP_HOST_DEVICE static constexpr Traits weaken(Traits promised) {
+  WARPHEAP_HOST_DEVICE static constexpr Traits adjust(Traits promised) {
     Traits left = promised;
     left.alignment = alignment;
     left.self_aligned_up_to = 0;

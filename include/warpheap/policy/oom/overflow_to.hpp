@@ -47,7 +47,7 @@ class overflow_to {
 
   /// What both promise. No block spans both.
   template <class Traits>
-  WARPHEAP_HOST_DEVICE static constexpr Traits weaken(Traits first) {
+  WARPHEAP_HOST_DEVICE static constexpr Traits adjust(Traits first) {
     constexpr auto lesser = [](size_t a, size_t b) { return a < b ? a : b; };
     Traits const second = Second::traits;
     Traits left = first;

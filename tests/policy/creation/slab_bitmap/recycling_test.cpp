@@ -47,7 +47,7 @@ TEST(SlabBitmapRecycling, GivesACleanSlabToAnotherClass) {
 struct recycle_an_unsettled_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u32* taken) const {
     u32 const old_class = table.load(0).size_class();
-    table.state(0).fetch_or(slab_state::soft_bit | slab_state::full_bit, order::relaxed);
+    table.state(0).fetch_or(slab_state::unlisted_bit | slab_state::full_bit, order::relaxed);
     table.index(slab_table::listed(old_class)).toggle(0);
     table.index(slab_table::open(old_class)).clear(0, order::relaxed);
     atomic_ref<u64> const word{table.blocks(0).words[0]};

@@ -45,7 +45,7 @@ class slab_lock {
       open.clear(slab, order::relaxed);  // I3: we hold the lock
       return true;
     }
-    // Live again, without S and F, and in the indexes: a settler that met the lock has gone.
+    // Live again, without U and F, and in the indexes: a settler that met the lock has gone.
     open.set(slab);
     table.index(slab_table::takeable).set(slab);
     u64 const change = slab_state::of(slab_kind::live, old_class).word - slab_state::of(slab_kind::locked, 0).word;
@@ -66,7 +66,7 @@ class slab_lock {
     // relaxed: the release below orders it.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
     u64 const change = slab_state::of(slab_kind::live, size_class).word - slab_state::of(slab_kind::locked, 0).word +
-                       slab_state::promise(promised) + (soft ? slab_state::soft_bit : 0);
+                       slab_state::promise(promised) + (soft ? slab_state::unlisted_bit : 0);
     // release: role, empty words, I1 come before any reservation; pairs with promise(), lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_hint(entry, slab);  // before the index: others wait for it
@@ -93,8 +93,8 @@ class slab_lock {
   /// Locks a slab that was seen takeable, if nothing has changed since.
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
     if (was.is_clearing()) return false;
-    // Transients stay in both fields, from which each takes its part back (D1). S and F go: a late
-    // settler that lifted S from a locked slab would leave its toggle undone (D4).
+    // Transients stay in both fields, from which each takes its part back (D1). U and F go: a late
+    // settler that lifted U from a locked slab would leave its toggle undone (D4).
     u64 const life = was.reborn() & ~(slab_state::life_unit - 1);
     u64 const locked = life + slab_state::of(slab_kind::locked, 0).word + slab_state::promise(was.used());
     // acquire: the last owner's writes come first; pairs with unlock(), publish() and take().

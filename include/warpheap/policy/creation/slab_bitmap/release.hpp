@@ -89,7 +89,9 @@ class block_release {
   enum outcome : u32 {
     freed,
     missed,  ///< nothing was there to clear
-    misled   ///< cleared a bit of another class, elsewhere: only block 0 starts alike
+    /// Cleared the bit of another class's block: the slab has changed its class since the look.
+    /// Block i of one class starts elsewhere than block i of another, but for block 0.
+    misled
   };
 
   struct shared_release {

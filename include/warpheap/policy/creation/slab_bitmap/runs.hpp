@@ -7,7 +7,7 @@
 //       the first ceases to be one. So the thread that frees it finds all slabs in kind run.
 //   R2  the other slabs keep an old role, harmless because their bitmaps are zero (D7).
 //
-// nullptr is right: the index names a stretch that stays takeable all the time (I2), and the walk
+// nullptr is right: the index names a stretch that stays takeable all the time (I2), and the search
 // passes over none that others hold locked. A slab with a promise in progress is not takeable.
 #pragma once
 
@@ -51,7 +51,7 @@ class slab_runs {
     u32 begin = 0, end = ends_where_it_meets ? low_end : slabs;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      u32 const first = find(run, alignment, begin, end, ends_where_it_meets);
+      u32 const first = lock_first(run, alignment, begin, end, ends_where_it_meets);
       if (first != none) {
         publish(first, run);
         return table_.data(first);
@@ -75,7 +75,7 @@ class slab_runs {
   }
 
   /// Locks the first run in [begin, end). `none`: there is none, or it `ends` at a locked slab.
-  WARPHEAP_DEVICE u32 find(u32 length, u64 alignment, u32 begin, u32 end, bool ends) const {
+  WARPHEAP_DEVICE u32 lock_first(u32 length, u64 alignment, u32 begin, u32 end, bool ends) const {
     u32 first = begin;  // [first, slab) may be taken
     u64 named = 0;      // the slabs around, as of the last look
     bool looks = true;

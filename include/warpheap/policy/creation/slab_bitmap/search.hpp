@@ -1,12 +1,12 @@
-// What nullptr rests on: a group's walk around the two indexes that miss nothing, takeable and the
+// What nullptr rests on: a group's search of the two indexes that miss nothing, takeable and the
 // class's open. Each lane looks at words of its own; the leader tries what a lane found. Rounds:
 // open by counts, takeable, open by bits, since transients may fill the count of a slab with a free
 // block. A slab whose bits are all set is marked (F), and passed until a block of it is freed.
 //
 //   N1  a block that stays free during the whole call is found; for another class, or a run, a slab
 //       in which blocks are promised to a call in progress is not free. Its slab is named when the
-//       walk comes to it (I1, I2, I4), or F says that all its blocks were taken since the last free
-//       of one returned (D5). Of a named slab each block was seen taken, or was ours.
+//       search comes to it (I1, I2, I4), or F says that all its blocks were taken since the last
+//       free of one returned (D5). Of a named slab each block was seen taken, or was ours.
 //   N2  a search that gets nothing passes each slab once a round, and reads each of its words twice
 //       at most for that. It looks again only at a slab that another thread locked or changed, so
 //       that one made progress. Any other search serves a lane: a group makes at most one for each.
@@ -60,7 +60,7 @@ class slab_search {
         table.forget(is_of_class ? slab_table::open(size_class) : slab_table::takeable, slab, size_class);
       } else if (now.kind() != slab_kind::run) {
         if (!now.serves(size_class) || now.used() < capacity) return slab;
-        if (!now.is_full() && !is_full(table, slab, capacity, now) && round() == by_bits) return slab;
+        if (!now.is_full() && !mark_if_full(table, slab, capacity, now) && round() == by_bits) return slab;
       }
       pass_slab(lanes);
     }
@@ -114,8 +114,9 @@ class slab_search {
   }
   WARPHEAP_DEVICE void pass(u32 slabs) { word_ += u64{slabs} << turn_shift; }
 
-  /// Whether every bit was seen set; then the slab is marked full if its word is still `now` (D5).
-  WARPHEAP_DEVICE static bool is_full(slab_table const& table, u32 slab, u32 capacity, slab_state now) {
+  /// Marks the slab full if every bit is seen set and its word is still `now` (D5). Returns whether
+  /// every bit was.
+  WARPHEAP_DEVICE static bool mark_if_full(slab_table const& table, u32 slab, u32 capacity, slab_state now) {
     bitmap const blocks = table.blocks(slab);
     WARPHEAP_NO_UNROLL
     for (u32 first = 0; 64 * first < capacity; first += words_at_once) {

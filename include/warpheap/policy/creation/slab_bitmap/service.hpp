@@ -29,13 +29,15 @@ class block_service {
   WARPHEAP_DEVICE u64 group_key(u32 size_class) const {
     bool const alone = size_class + classes_of_one_block >= table_.geometry().classes();
     u32 const lane = alone ? simt::lane_id() + 1 : 0;
-    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);  // less than a heap
+    // What is added is less than the metadata's bytes, so keys of two heaps differ.
+    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);
   }
   static constexpr u32 classes_of_one_block = 4;  // the last ones: more than half a slab
 
   struct quick_result {
-    u32 where = 0;          ///< slab + 1; 0: not served; | scattered: the blocks are not in a row
-    u32 first = 0;          ///< first block (scattered: of their word); if not served, the row
+    u32 where = 0;  ///< slab + 1; 0: not served; | scattered: the blocks are not in a row
+    /// first block (scattered: of their word); if not served, the row's salt
+    u32 first = 0;
     u64 bits = 0;           ///< the blocks from there; if not served, of the word at rest.place()
     slab_reservation rest;  ///< promised beyond these
     static constexpr u32 scattered = 1u << 31;
@@ -75,8 +77,8 @@ class block_service {
       return {0, salt, 0, {slab, wanted, slab_reservation::nowhere}};
     // While ever() is below the capacity, the next blocks were never used; later any word will do.
     u32 place = old.ever();
-    u64 const row = low_mask(wanted);
-    u64 bits = row << (place % 64);
+    u64 const in_order = low_mask(wanted);
+    u64 bits = in_order << (place % 64);
     if (place + wanted > capacity || place % 64 + wanted > 64) {
       u32 const random = mix32(salt + simt::lanes_below());
       place = scale_below(random, (capacity + 63) / 64) * 64;
@@ -89,7 +91,7 @@ class block_service {
     u32 const word = place & ~63u, left = wanted - popcount(ours);
     if (left != 0) return {0, salt, ours, {slab, left, word}};
     u32 const shift = lowest_bit(ours);
-    if (ours >> shift == row) return {hinted, word + shift, row, {}};
+    if (ours >> shift == in_order) return {hinted, word + shift, in_order, {}};
     return {hinted | quick_result::scattered, word, ours, {}};
   }
 

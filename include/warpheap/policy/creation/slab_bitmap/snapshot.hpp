@@ -142,7 +142,7 @@ class snapshot {
   static std::string describe(slab_state now) {
     static constexpr char const* kinds[] = {"free", "locked", "live", "run"};
     return std::string{kinds[static_cast<u32>(now.kind())]} + ", class " + std::to_string(now.size_class()) +
-           ", used " + std::to_string(now.used()) + (now.is_unlisted() ? ", S" : "") + (now.is_full() ? ", F" : "");
+           ", used " + std::to_string(now.used()) + (now.is_unlisted() ? ", U" : "") + (now.is_full() ? ", F" : "");
   }
 
   slab_table table_;

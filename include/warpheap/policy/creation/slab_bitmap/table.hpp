@@ -3,8 +3,8 @@
 //   transition        by                              operation
 //   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
 //   give back, free k that reserver; owners' leader   fetch_sub, then settle
-//   unlist            a reserver at the soft limit    o = fetch_or(S); o live, no S: toggle; settle
-//   settle            the thread that left it so      S: relist(); F: set open, F away; 0: takeable
+//   unlist            a reserver at the soft limit    o = fetch_or(U); o live, no U: toggle; settle
+//   settle            the thread that left it so      U: relist(); F: set open, F away; 0: takeable
 //   mark full         a search that saw all bits set  compare-exchange to C; clear open; C -> F
 //   forget            a search that finds a bit wrong C; clear that bit; C away
 //
@@ -102,10 +102,10 @@ class slab_table {
     bool const reaches_soft = kept != 0 && old.used() < limits.soft && old.used() + kept >= limits.soft;
     bool const unlists = kept != 0 && !old.is_unlisted() && old.used() + kept >= limits.soft;
     if (unlists) {
-      // relaxed: toggles alone bring S and the index bit together (D4).
-      now.word = state(slab).fetch_or(slab_state::soft_bit, order::relaxed);
+      // relaxed: toggles alone bring U and the index bit together (D4).
+      now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
       if (!now.is_unlisted()) index(listed(size_class)).toggle(slab);
-      now.word |= slab_state::soft_bit;
+      now.word |= slab_state::unlisted_bit;
     }
     if (kept < wanted || unlists) settle_promise(slab, now);
     // Until `ever` reaches the capacity, the next blocks in order have never been used.
@@ -205,9 +205,9 @@ class slab_table {
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
 
-  /// Takes S from a slab that was seen at or below the relist limit. relaxed: as in keep().
+  /// Takes U from a slab that was seen at or below the relist limit. relaxed: as in keep().
   WARPHEAP_DEVICE void relist(u32 slab) const {
-    slab_state const old{state(slab).fetch_and(~slab_state::soft_bit, order::relaxed)};
+    slab_state const old{state(slab).fetch_and(~slab_state::unlisted_bit, order::relaxed)};
     if (old.is_live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
   }
 

@@ -2,7 +2,8 @@
 // A step names a slab: of one in use it promises blocks, and a free one it makes one of the class.
 //
 //   row_slab  the row's slab
-//   near      a listed slab, for a row that has a slab; it becomes the row's if it is roomy
+//   near      a listed slab, for a row that has a slab; here and at listed, a roomy one becomes the
+//             row's
 //   ticket    none: decides whether the request makes a slab for the row, or waits
 //   fresh     a free slab, for requests that make one, while enough are left
 //   awaited   the slab that another request makes for the row
@@ -25,7 +26,7 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 /// turn: steps taken at this place. slab: the row's as last seen, 0 if none.
 ///
 ///   63 60 59  57 56 53 52   51 50  49  25 24      0
-///  | place | role | row | moves | 0 | turn | slab + 1 |
+///  | place |opener| row | moves | 0 | turn | slab + 1 |
 class slab_walk {
  public:
   static constexpr u32 none = slab_index::none;
@@ -96,11 +97,11 @@ class slab_walk {
   // denied: no slab is free.
   enum opener_role : u32 { no_hint, waits, opens, opens_first, denied };
 
-  static constexpr u32 place_shift = 60, role_shift = 57, row_shift = 53, moves_shift = 51, turn_shift = 25;
+  static constexpr u32 place_shift = 60, opener_shift = 57, row_shift = 53, moves_shift = 51, turn_shift = 25;
   static constexpr u32 slab_mask = (1u << 25) - 1;
 
   WARPHEAP_DEVICE u32 place() const { return static_cast<u32>(word_ >> place_shift); }
-  WARPHEAP_DEVICE u32 role() const { return static_cast<u32>(word_ >> role_shift) & 7; }
+  WARPHEAP_DEVICE u32 opener() const { return static_cast<u32>(word_ >> opener_shift) & 7; }
   WARPHEAP_DEVICE u32 row() const { return static_cast<u32>(word_ >> row_shift) & 15; }
   WARPHEAP_DEVICE u32 moves() const { return static_cast<u32>(word_ >> moves_shift) & 3; }
   WARPHEAP_DEVICE u32 turn() const { return static_cast<u32>(word_ >> turn_shift) & slab_mask; }
@@ -108,10 +109,10 @@ class slab_walk {
   WARPHEAP_DEVICE void set_moves(u32 moves) { word_ = (word_ & ~(u64{3} << moves_shift)) | u64{moves} << moves_shift; }
   WARPHEAP_DEVICE void set_slab(u32 slab) { word_ = (word_ & ~u64{slab_mask}) | slab; }
   WARPHEAP_DEVICE void pass(u32 turns) { word_ += u64{turns} << turn_shift; }
-  WARPHEAP_DEVICE void go_to(u32 place, u32 role) {
-    word_ = (word_ & (u64{63} << moves_shift | slab_mask)) | u64{place} << place_shift | u64{role} << role_shift;
+  WARPHEAP_DEVICE void go_to(u32 place, u32 opener) {
+    word_ = (word_ & (u64{63} << moves_shift | slab_mask)) | u64{place} << place_shift | u64{opener} << opener_shift;
   }
-  WARPHEAP_DEVICE void go_to(u32 place) { go_to(place, role()); }
+  WARPHEAP_DEVICE void go_to(u32 place) { go_to(place, opener()); }
   /// As go_to(), but keeps turn().
   WARPHEAP_DEVICE void set_place(u32 place) { word_ = (word_ & low_mask(place_shift)) | u64{place} << place_shift; }
 
@@ -212,10 +213,10 @@ class slab_walk {
     u32 const capacity = table.geometry().capacity(size_class);
     bool is_chosen = turn() < tries_at_fresh;
     pass(1);
-    if (role() == opens_first) {
+    if (opener() == opens_first) {
       spare = keep_free_first;
       is_chosen = is_chosen && should_open_slab(table, size_class, wanted, blocks_a_first_slab);
-    } else if (role() == no_hint && 2 * wanted < capacity) {
+    } else if (opener() == no_hint && 2 * wanted < capacity) {
       // As many open one as fill half of it; larger requests all do: a listed slab serves one.
       spare = keep_free_by_chance;
       is_chosen = is_chosen && scale_below(lane_random_bits(), capacity) < 2 * wanted;
@@ -228,8 +229,8 @@ class slab_walk {
   /// listed: `found`, after enough looks none.
   WARPHEAP_DEVICE u32 slab_with_room(slab_table const& table, u32 size_class, u32 wanted, u32 found) {
     // Others may open slabs for the class: longer, and with pauses.
-    bool const shares = role() != denied && role() != opens;
-    u32 const passed = turn(), most = role() == opens ? few : role() == denied ? many : few + many;
+    bool const shares = opener() != denied && opener() != opens;
+    u32 const passed = turn(), most = opener() == opens ? few : opener() == denied ? many : few + many;
     bool leaves = passed >= most;
     if (!leaves && shares && passed >= few && passed % looks_a_demand == 0)
       leaves = should_open_slab(table, size_class, wanted, table.geometry().capacity(size_class));
@@ -237,14 +238,14 @@ class slab_walk {
     if (leaves || (found == none && !shares)) {
       leave_listed(table, size_class, wanted);
     } else if (found == none) {
-      if (role() == no_hint && passed < few) pass(few - 1 - passed);  // nobody opens one for it
+      if (opener() == no_hint && passed < few) pass(few - 1 - passed);  // nobody opens one for it
       else set_place(resting);
     }
     return leaves ? none : found;
   }
 
   WARPHEAP_DEVICE void leave_listed(slab_table const& table, u32 size_class, u32 wanted) {
-    if (role() != denied) return go_to(unused);
+    if (opener() != denied) return go_to(unused);
     go_to(over);
     // Promises by the hint would only disturb a full slab. relaxed: a hint.
     u32 const entry = entry_for(table, size_class, wanted);

@@ -12,13 +12,13 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 /// A slab's descriptor: its state in one word, so that every change is one atomic operation.
 ///
 ///    63    52 51    32 31 30 29    28 27 26    20 19          0
-///   |  life  |  ever  |F |S |  kind  |C | class  |    used     |
+///   |  life  |  ever  |F |U |  kind  |C | class  |    used     |
 ///
 ///   used   blocks promised to callers, plus transients: promises that are about to be given back
 ///   class  size class; means something in kinds live and locked
 ///   kind   free: of no class, all bitmap words zero.   locked: one thread is changing its kind.
 ///          live: serves its class.                     run: part of a block larger than a slab.
-///   S      off its class's index of slabs with room: was at or over the soft limit
+///   U      unlisted: off its class's index of slabs with room, as it was at or over the soft limit
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      one thread is clearing the slab's bit in an index (I3)
 ///   ever   blocks promised since `life` began; overflows into it; a guess where free blocks are
@@ -29,14 +29,17 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
 ///   D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared before
 ///       it is subtracted.
-///   D3  a slab gets a class, or becomes a run, through locked, entered without bits or promises.
-///   D4  at rest: listed <=> live and not S; S => used > the relist limit; in the index of free
+///   D3  a slab gets a class, or becomes a run, through locked, entered with nothing promised but
+///       transients. A slab that had a class gets another one only after each of its bitmap words
+///       was read as zero.
+///   D4  at rest: listed <=> live and not U; U => used > the relist limit; in the index of free
 ///       slabs <=> free.
 ///   D5  F is set from a word in which the slab was live, after every bit was seen set, if the word
 ///       is still the same. Only a free clears bits. It changes the word afterwards, and takes F
 ///       away if it finds F there.
 ///   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
-///   D7  the words of a free slab, and of a live slab with used = 0, are zero. Tails are masked by
+///   D7  the words of a free slab, and of a live slab with used = 0, are zero, in the order of
+///       their changes; a third thread may see used = 0 before the last zero. Tails are masked by
 ///       class, never stored.
 ///   D8  transients <= 32 for each resident warp, so used < 2^20.
 struct slab_state {
@@ -44,7 +47,7 @@ struct slab_state {
   static constexpr u32 class_shift = 20;
   static constexpr u64 clearing_bit = u64{1} << 27;
   static constexpr u32 kind_shift = 28;
-  static constexpr u64 soft_bit = u64{1} << 30;
+  static constexpr u64 unlisted_bit = u64{1} << 30;
   static constexpr u64 full_bit = u64{1} << 31;
   static constexpr u32 ever_shift = 32;
   static constexpr u64 ever_unit = u64{1} << ever_shift;
@@ -55,7 +58,7 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr u32 used() const { return static_cast<u32>(word & used_mask); }
   WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0x7f; }
   WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((word >> kind_shift) & 3); }
-  WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return word & soft_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return word & unlisted_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return word & full_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return word & clearing_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }
@@ -157,7 +160,7 @@ struct slab_hint {
 /// Blocks of one slab promised to a caller, which now looks for them in its bitmap.
 ///
 ///   63 62 61    56 55 54   32 31      0     R: the slab was less than three quarters full before
-///  | R | S | blocks | N | place |  slab  |   S: it reached its soft limit by this promise
+///  | R | L | blocks | N | place |  slab  |   L: it reached its soft limit by this promise
 ///                                            N: the blocks from `place` on have never been used
 class slab_reservation {
  public:
@@ -172,7 +175,7 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
   WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
   WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
-  WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & soft_bit) != 0; }
+  WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & reaches_soft_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool is_roomy() const { return (word_ & roomy_bit) != 0; }
 
   /// What the promise's old word says of the slab.
@@ -181,12 +184,13 @@ class slab_reservation {
   };
   WARPHEAP_HOST_DEVICE slab_reservation with(facts seen) const {
     slab_reservation same = *this;
-    same.word_ |= (seen.is_new ? new_bit : 0) | (seen.reaches_soft ? soft_bit : 0) | (seen.is_roomy ? roomy_bit : 0);
+    same.word_ |=
+        (seen.is_new ? new_bit : 0) | (seen.reaches_soft ? reaches_soft_bit : 0) | (seen.is_roomy ? roomy_bit : 0);
     return same;
   }
 
  private:
-  static constexpr u64 new_bit = u64{1} << 55, soft_bit = u64{1} << 62, roomy_bit = u64{1} << 63;
+  static constexpr u64 new_bit = u64{1} << 55, reaches_soft_bit = u64{1} << 62, roomy_bit = u64{1} << 63;
 
   u64 word_ = 0;
 };
