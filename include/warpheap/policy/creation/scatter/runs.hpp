@@ -4,7 +4,7 @@
 //
 // One search at a time, under a mutex: two searches that each hold half of what the other needs
 // would both fail. To serve more than one caller at a time, a search answers a round
-// (run_round.hpp): it lists runs for all callers that wait. They claim the pages of their runs side
+// (words.hpp): it lists runs for all callers that wait. They claim the pages of their runs side
 // by side, without the mutex. Only requests for chunks compete for these pages.
 //
 //   R1  the word of a run's first page says how many pages it has; the thread that changes it to
@@ -18,28 +18,27 @@
 #include "../../../platform/backoff.hpp"
 #include "../../../sync/same_object.hpp"
 #include "../../../sync/warp_aggregate.hpp"
-#include "page_table.hpp"
-#include "run_round.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
 
 /// Allocates and frees runs. Stateless; `table` is the heap.
 template <creation::scatter_config Config>
-class page_runs {
+class runs {
  public:
-  using table_type = page_table<Config>;
+  using table_type = table<Config>;
   using layout = typename table_type::layout;
 
   /// A run of `length` pages whose first starts at a multiple of `alignment` bytes; nullptr if at
   /// one instant of the call there was none. Any lanes.
   WARPHEAP_COLD static void* create(table_type table, u64 length, u64 alignment) {
-    return page_runs{table}.create_together(length, alignment);
+    return runs{table}.create_together(length, alignment);
   }
 
   /// Frees the run that starts at `page`, whose word was read as `seen`. False if somebody else did
   /// (R1).
   WARPHEAP_COLD static bool destroy(table_type table, u32 page, u64 seen) {
-    return page_runs{table}.destroy_run(page, page_word{seen});
+    return runs{table}.destroy_run(page, page_word{seen});
   }
 
   /// Searches for runs since the heap was initialized; each may have served many callers.
@@ -63,7 +62,7 @@ class page_runs {
     WARPHEAP_DEVICE u32 first() const { return word & low_mask32(run_round::asked_bits); }
   };
 
-  WARPHEAP_DEVICE explicit page_runs(table_type const& table) : table_{table} {}
+  WARPHEAP_DEVICE explicit runs(table_type const& table) : table_{table} {}
 
   WARPHEAP_DEVICE void* create_together(u64 length, u64 alignment) const {
     if (length > table_.pages()) return fail();
@@ -241,7 +240,7 @@ class page_runs {
       if (look == everywhere) trace = 0;
       if (look != near_the_hint) down.at = down.top = table_.pages();
       trace = 0 - trace;
-      page_runs{table_.opaque()}.list_runs(active, wish, most, look == everywhere_again, trace, down);
+      runs{table_.opaque()}.list_runs(active, wish, most, reading{look == everywhere_again}, trace, down);
       if (down.found != 0) return;
       if (look != everywhere_again) continue;
       if (simt::ballot(active, trace != 0) == 0) return;
@@ -253,9 +252,9 @@ class page_runs {
   static constexpr u32 pause_nanoseconds = 128;
 
   /// Lists the highest runs below where the walk is, up to `most`; where they are rare, it stops at
-  /// enough for a warp. If none was found, `trace` sums up what was seen (page_search.hpp, look()).
+  /// enough for a warp. If none was found, `trace` sums up what was seen (search.hpp, look()).
   /// Lanes side by side, each at a region.
-  WARPHEAP_DEVICE void list_runs(u32 active, run_request const& wish, u32 most, bool newest, u64& trace,
+  WARPHEAP_DEVICE void list_runs(u32 active, run_request const& wish, u32 most, reading how, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
     u64 const far = u64{looks_a_page} * most * wish.length;
@@ -264,7 +263,7 @@ class page_runs {
     WARPHEAP_NO_UNROLL
     for (u32 regions = (begin + Config.region_pages - 1) / Config.region_pages; regions != 0;) {
       u32 const access_block = (regions - 1) / access_block_regions, first = access_block * access_block_regions;
-      u64 const count = to_all(active, leads(active) ? read(table_.access_block(access_block), newest) : 0);
+      u64 const count = to_all(active, leads(active) ? table_type::read(table_.access_block(access_block), how) : 0);
       if (fill_count{count}.counts_all(table_.regions_of(access_block))) {
         if (leads(active)) trace += mix(count ^ mix(~u64{access_block}) ^ 1);
         down.at = down.top = first * Config.region_pages;
@@ -274,7 +273,7 @@ class page_runs {
       WARPHEAP_NO_UNROLL
       for (; regions > first; regions = regions - first > popcount(active) ? regions - popcount(active) : first) {
         u32 const rank = rank_in(active), region = regions - 1 - rank;
-        u64 const free = rank < regions - first ? free_pages(region, newest, trace) : 0;
+        u64 const free = rank < regions - first ? free_pages(region, how, trace) : 0;
         list_runs_of(active, regions, regions - first, free, wish, most, down);
         if (down.found == most || (down.found >= enough && down.at <= lowest)) return;
       }
@@ -283,9 +282,9 @@ class page_runs {
   static constexpr u32 looks_a_page = 4;  // pages looked at for each that is wanted
 
   /// The free pages of a region; bit i is its page i.
-  WARPHEAP_DEVICE u64 free_pages(u32 region, bool newest, u64& trace) const {
+  WARPHEAP_DEVICE u64 free_pages(u32 region, reading how, u64& trace) const {
     u32 const pages = table_.pages_of(region), first = region * Config.region_pages;
-    u64 const count = read(table_.region(region), newest);
+    u64 const count = table_type::read(table_.region(region), how);
     if (fill_count{count}.counts_all(pages)) {
       trace += mix(count ^ mix(~u64{region}));
       return 0;
@@ -295,7 +294,7 @@ class page_runs {
     for (u32 done = 0; done < pages; done += side_by_side) {
       page_word seen[side_by_side];
       for (u32 k = 0; k < side_by_side; ++k)
-        seen[k] = {done + k < pages ? read(table_.page(first + done + k), newest) : page_word::full_bit};
+        seen[k] = {done + k < pages ? table_type::read(table_.page(first + done + k), how) : page_word::full_bit};
       for (u32 k = 0; k < side_by_side; ++k) {
         if (done + k >= pages) continue;
         trace += mix(u64{first + done + k} << 32 | seen[k].version());
@@ -339,31 +338,26 @@ class page_runs {
   WARPHEAP_DEVICE void list_stretch(u32 active, run_request const& wish, u32 most, walk& down) const {
     WARPHEAP_NO_UNROLL
     while (down.found < most && down.top - down.at >= wish.length) {
-      u32 runs = 1;
+      u32 count = 1;
       if (wish.alignment == 0) {
-        if (down.top - down.at >= 2 * u64{wish.length}) runs = (down.top - down.at) / wish.length;
-        runs = runs < most - down.found ? runs : most - down.found;
+        if (down.top - down.at >= 2 * u64{wish.length}) count = (down.top - down.at) / wish.length;
+        count = count < most - down.found ? count : most - down.found;
       } else {
         u32 const above = pages_above_aligned(down.top - wish.length, wish.alignment);
         if (above > down.top - wish.length - down.at) return;
         down.top -= above;
       }
       WARPHEAP_NO_UNROLL
-      for (u32 i = rank_in(active); i < runs; i += popcount(active))
+      for (u32 i = rank_in(active); i < count; i += popcount(active))
         table_.run_list(down.found + i).store(down.top - (i + 1) * wish.length, order::relaxed);
-      down.found += runs;
-      down.top -= runs * wish.length;
+      down.found += count;
+      down.top -= count * wish.length;
     }
   }
 
   WARPHEAP_DEVICE u32 pages_above_aligned(u32 page, u32 alignment) const {
     u64 const above = reinterpret_cast<u64>(table_.data(page)) & low_mask(alignment);
     return static_cast<u32>(above >> layout::page_log2);
-  }
-
-  // As in page_search.hpp.
-  WARPHEAP_DEVICE static u64 read(atomic_ref<u64> word, bool newest) {
-    return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
   }
 
   // --- The pages of a run ---
@@ -448,8 +442,12 @@ class page_runs {
     table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::relaxed);
   }
 
-  WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) { return seen.with(page_word::inner_units, 0, true); }
-  WARPHEAP_HOST_DEVICE static u64 head(u32 length) { return page_word{}.with(page_word::run_units, length, true).word; }
+  WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) {
+    return seen.with(page_word::inner_units, 0, page_fill::full);
+  }
+  WARPHEAP_HOST_DEVICE static u64 head(u32 length) {
+    return page_word{}.with(page_word::run_units, length, page_fill::full).word;
+  }
 
   /// Pages of a region that lie in [first, end).
   WARPHEAP_HOST_DEVICE static u32 pages_inside(u32 region, u32 first, u32 end) {
@@ -460,4 +458,4 @@ class page_runs {
   table_type table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
