@@ -13,11 +13,11 @@
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
-#include "random_walk/step_count.hpp"
 #include "report.hpp"
 #include "rw_malloc/inspection.hpp"
 #include "rw_malloc/run_search.hpp"
 #include "rw_malloc/window_walk.hpp"
+#include "shared/step_count.hpp"
 #include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)

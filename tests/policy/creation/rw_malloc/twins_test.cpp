@@ -97,7 +97,7 @@ TEST(RwMalloc, RefusesNobodyAPlaceOfWhichNotesComeAndGo) {
   for_each_schedule(300, [] { EXPECT_TRUE(finds_one_of_five_places<rw_malloc<tiny_units>>()); });
 }
 
-// random_walk K2 left out: the lock is open before the bits are there.
+// walk_word K2 left out: the lock is open before the bits are there.
 struct opens_first : no_run_faults {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);

@@ -17,7 +17,7 @@
 // at. That is true whatever they hold, as lengths are upper bounds.
 #pragma once
 
-#include "../random_walk/walk_word.hpp"
+#include "../shared/walk_word.hpp"
 #include "run_math.hpp"
 
 namespace warpheap {

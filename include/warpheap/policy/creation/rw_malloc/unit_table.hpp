@@ -23,8 +23,8 @@
 //       other extents are 0. So two loads find a block's end however long it is.
 #pragma once
 
-#include "../random_walk/walk_faults.hpp"
 #include "../report.hpp"
+#include "../shared/walk_faults.hpp"
 #include "config.hpp"
 #include "group_word.hpp"
 
@@ -141,7 +141,7 @@ class unit_table {
   WARPHEAP_HOST_DEVICE void* address(u64 unit) const { return pool() + unit * unit_bytes; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u64 groups() const { return (words() + Config.group_words - 1) / Config.group_words; }
-  /// Units of a group, including those that do not exist (random_walk K3).
+  /// Units of a group, including those that do not exist (walk_word K3).
   WARPHEAP_HOST_DEVICE u32 units_of_group(u64 group) const {
     u64 const words_from = words() - group * Config.group_words;
     return 32 * static_cast<u32>(words_from < Config.group_words ? words_from : Config.group_words);
@@ -281,7 +281,7 @@ class unit_table {
 
 #if !defined(__CUDACC_RTC__)
 
-/// Kernel: sets the bits of units that do not exist (random_walk K3).
+/// Kernel: sets the bits of units that do not exist (walk_word K3).
 struct close_last_unit_word {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {
