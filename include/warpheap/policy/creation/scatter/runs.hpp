@@ -3,14 +3,10 @@
 // stretch, so requests of one length leave no gaps.
 //
 // One search at a time, under a mutex: two searches that each hold half of what the other needs
-// would both fail. To serve more than one caller at a time, a search answers a round
-// (words.hpp): it lists runs for all callers that wait. They claim the pages of their runs side
-// by side, without the mutex. Only requests for chunks compete for these pages.
+// would both fail. To serve more than one caller at a time, a search answers a round (words.hpp):
+// it lists runs for all callers that wait. They claim the pages of their runs side by side, without
+// the mutex (run_pages.hpp). Only requests for chunks compete for these pages.
 //
-//   R1  the word of a run's first page says how many pages it has; the thread that changes it to
-//       that of an inner page frees the run.
-//   R2  the run's other pages have the words of inner pages from before the first page's word is
-//       written until after it is changed.
 //   R3  while the heap is searched, every run of the last list is claimed, or given up with its
 //       pages free.
 #pragma once
@@ -18,7 +14,7 @@
 #include "../../../platform/backoff.hpp"
 #include "../../../sync/same_object.hpp"
 #include "../../../sync/warp_aggregate.hpp"
-#include "table.hpp"
+#include "run_pages.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
 
@@ -38,20 +34,18 @@ class runs {
   /// Frees the run that starts at `page`, whose word was read as `seen`. False if somebody else did
   /// (R1).
   WARPHEAP_COLD static bool destroy(table_type table, u32 page, u64 seen) {
-    return runs{table}.destroy_run(page, page_word{seen});
+    return pages_type{table}.free(page, page_word{seen});
   }
 
   /// Searches for runs since the heap was initialized; each may have served many callers.
   WARPHEAP_DEVICE static u64 searches_made(table_type const& table) {
-    return table.run_word(searches).load(order::relaxed);
+    return table.run_word(control::searches).load(order::relaxed);
   }
 
  private:
-  static constexpr u32 none = ~0u;
-  // Words of control: the mutex; the answer of the last search; how many runs the last round asked
-  // for, which the mutex's owner keeps; how many pages at the end were searched and had no room
-  // left, a hint; how many searches were made.
-  static constexpr u32 mutex = 0, answer = 1, last_asked = 2, used_above = 3, searches = 4;
+  using control = typename table_type::run_control;
+  using pages_type = run_pages<Config>;
+  static constexpr u32 none = pages_type::none;
 
   /// A caller's place in a round: the round's number, and how many runs were asked for before.
   struct place {
@@ -114,7 +108,7 @@ class runs {
       u32 const which = mine.first() + popcount(asking & simt::lanes_below());
       bool const asks = (asking >> simt::lane_id()) & 1;
       u32 const ours = asks && which < listed ? table_.run_list(which).load(order::relaxed) : none;
-      u32 const got = claim_listed(active, ours, wish.length);
+      u32 const got = pages_type{table_}.claim_listed(active, ours, wish.length);
       // A search that listed nothing is certain that there was nothing.
       if (got != none || (asks && listed == 0)) page = got;
       // R3: what all of us changed comes before the count of settled runs.
@@ -136,10 +130,11 @@ class runs {
       if (u32 const listed = answer_to(mine); listed != search_next) return listed;
       // A look before each exchange: thousands of exchanges would keep the owner from its own words
       // for microseconds. acquire: pairs with the release in search().
-      if (table_.run_word(mutex).load(order::relaxed) != 0 || table_.run_word(mutex).exchange(1, order::acquire) != 0)
+      if (table_.run_word(control::mutex).load(order::relaxed) != 0 ||
+          table_.run_word(control::mutex).exchange(1, order::acquire) != 0)
         continue;
       u32 const listed = answer_to(mine);
-      if (listed != search_next) table_.run_word(mutex).store(0, order::release);
+      if (listed != search_next) table_.run_word(control::mutex).store(0, order::release);
       return listed;
     }
   }
@@ -147,7 +142,7 @@ class runs {
   /// How many runs were listed for a round; search_next if it has no answer yet.
   WARPHEAP_DEVICE u32 answer_to(place const& mine) const {
     // acquire: pairs with the release in search(); the list was written before.
-    run_answer const last{table_.run_word(answer).load(order::acquire)};
+    run_answer const last{table_.run_word(control::answer).load(order::acquire)};
     return !mine.is_none() && last.is_of(mine.number()) ? last.listed() : search_next;
   }
 
@@ -193,13 +188,14 @@ class runs {
     // The list comes before the answer.
     simt::sync_warp(active);
     if (!leads(active)) return;
-    lower_used(table_.pages() - down.top);
-    table_.run_word(searches).fetch_add(1, order::relaxed);
+    pages_type{table_}.lower_used(table_.pages() - down.top);
+    table_.run_word(control::searches).fetch_add(1, order::relaxed);
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number() + run_round::numbers - 1;
     // release: pairs with the acquire in answer_to().
-    table_.run_word(answer).store(run_answer::of(number % run_round::numbers, down.found).word, order::release);
+    table_.run_word(control::answer)
+        .store(run_answer::of(number % run_round::numbers, down.found).word, order::release);
     // release: pairs with the acquire of the thread that locks it next.
-    table_.run_word(mutex).store(0, order::release);
+    table_.run_word(control::mutex).store(0, order::release);
   }
 
   /// R3: waits until the last round is settled, whose callers are running. Then closes the open
@@ -207,7 +203,7 @@ class runs {
   WARPHEAP_DEVICE u64 close_round(run_request const& next) const {
     // relaxed: only searches change the number.
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number();
-    u64 const asked = table_.run_word(last_asked).load(order::relaxed);
+    u64 const asked = table_.run_word(control::last_asked).load(order::relaxed);
     // acquire: pairs with the releases of the threads that settled runs.
     WARPHEAP_NO_UNROLL
     for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.pause();
@@ -215,14 +211,15 @@ class runs {
     // acq_rel: we learn what all callers knew that joined; and a caller that joins the next round
     // finds the count of settled runs at 0. Pairs with the addition in join().
     run_round const closed{table_.open_round().exchange(run_round::of(number + 1, next).word, order::acq_rel)};
-    table_.run_word(last_asked).store(closed.asked(), order::relaxed);
+    table_.run_word(control::last_asked).store(closed.asked(), order::relaxed);
     return closed.word;
   }
 
   /// Where to begin: at the upper end of the free stretch around the hint, or at the heap's end if
   /// that takes long. A thread that frees a run from here on sets the hint anew.
   WARPHEAP_DEVICE u32 end_of_stretch() const {
-    u32 end = table_.pages() - static_cast<u32>(table_.run_word(used_above).exchange(table_.pages(), order::relaxed));
+    u32 end = table_.pages() -
+              static_cast<u32>(table_.run_word(control::used_above).exchange(table_.pages(), order::relaxed));
     WARPHEAP_NO_UNROLL
     for (u32 looked = 0; end < table_.pages() && table_.load(end).is_free(); ++end)
       if (++looked == most_looks_up) return table_.pages();
@@ -358,101 +355,6 @@ class runs {
   WARPHEAP_DEVICE u32 pages_above_aligned(u32 page, u32 alignment) const {
     u64 const above = reinterpret_cast<u64>(table_.data(page)) & low_mask(alignment);
     return static_cast<u32>(above >> layout::page_log2);
-  }
-
-  // --- The pages of a run ---
-
-  /// Claims the runs that were listed for lanes of `active`: short ones each lane its own, long
-  /// ones all lanes together, one after the other. `listed` is the first page of the lane's run, or
-  /// `none`. Returns `listed`, or `none` where a request for chunks was faster.
-  WARPHEAP_DEVICE u32 claim_listed(u32 active, u32 listed, u32 length) const {
-    bool const alone = length <= most_alone;
-    lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(active);
-    u32 mine = none;
-    WARPHEAP_NO_UNROLL
-    for (u32 rest = alone ? u32{listed != none} : simt::ballot(active, listed != none); rest != 0; rest &= rest - 1) {
-      u32 const first = alone ? listed : simt::shuffle(active, listed, lowest_bit(rest));
-      bool const good = claim(group, first, length);
-      if (good && first == listed) mine = listed;
-    }
-    return mine;
-  }
-  static constexpr u32 most_alone = 32;  // pages
-
-  /// Makes the pages of a run ours. If not all were free, frees those that we took, and returns
-  /// false. Lanes side by side.
-  WARPHEAP_DEVICE bool claim(lane_group const& group, u32 first, u32 length) const {
-    bool const alone = group.size == 1;
-    u32 const end = first + length;
-    u32 page = first + group.rank;
-    bool good = true;
-    WARPHEAP_NO_UNROLL
-    for (; good && page < end; page += group.size) {
-      page_word const seen = table_.load(page);
-      u64 expected = seen.word;
-      // acquire: the last owners' writes happen before ours; pairs with the releases of the threads
-      // that freed the page.
-      good = seen.is_free() &&
-             table_.page(page).compare_exchange(expected, inner(seen).word, order::acquire, order::relaxed);
-    }
-    if (alone ? !good : simt::ballot(group.mask, !good) != 0) {
-      u32 const mine = good ? page : page - group.size;  // the first that is not ours
-      WARPHEAP_NO_UNROLL
-      for (page = first + group.rank; page < mine; page += group.size) free_page(page);
-      return false;
-    }
-    u32 const first_region = first / Config.region_pages, last_region = (end - 1) / Config.region_pages;
-    WARPHEAP_NO_UNROLL
-    for (u32 region = first_region + group.rank; region <= last_region; region += group.size)
-      table_.count_full(region, pages_inside(region, first, end));
-    // R2, F1: the run can be freed from here on. What our other lanes did comes before.
-    if (!alone) simt::sync_warp(group.mask);
-    // relaxed: the caller hands the address on by the same order as the contents (R1).
-    if (group.leads) table_.page(first).fetch_add(head(length) - inner({}).word, order::relaxed);
-    return true;
-  }
-
-  WARPHEAP_DEVICE bool destroy_run(u32 first, page_word seen) const {
-    u32 const length = seen.low();
-    u64 expected = seen.word;
-    // acq_rel: one thread wins; the owner's writes are released by the fence below.
-    if (!table_.page(first).compare_exchange(expected, inner(seen).word, order::acq_rel, order::relaxed)) return false;
-    WARPHEAP_NO_UNROLL
-    for (u32 region = first / Config.region_pages; region <= (first + length - 1) / Config.region_pages; ++region)
-      table_.withdraw_full(region, pages_inside(region, first, first + length));
-    recycling_fence();  // once for all pages, in place of a release of each
-    WARPHEAP_NO_UNROLL
-    for (u32 page = first; page != first + length; ++page) free_page(page);
-    lower_used(table_.pages() - first - length);
-    return true;
-  }
-
-  /// Makes one attempt to say that there are free pages below the last `above`. A crowd that frees
-  /// upwards would try for as long as it frees. If the hint starts a search too low, the search
-  /// goes on from the heap's end.
-  WARPHEAP_DEVICE void lower_used(u64 above) const {
-    // relaxed: a hint.
-    u64 used = table_.run_word(used_above).load(order::relaxed);
-    if (used > above) table_.run_word(used_above).compare_exchange(used, above, order::relaxed, order::relaxed);
-  }
-
-  /// Frees an inner page of ours (S4).
-  WARPHEAP_DEVICE void free_page(u32 page) const {
-    // relaxed: after recycling_fence(), or nothing was written to it.
-    table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::relaxed);
-  }
-
-  WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) {
-    return seen.with(page_word::inner_units, 0, page_fill::full);
-  }
-  WARPHEAP_HOST_DEVICE static u64 head(u32 length) {
-    return page_word{}.with(page_word::run_units, length, page_fill::full).word;
-  }
-
-  /// Pages of a region that lie in [first, end).
-  WARPHEAP_HOST_DEVICE static u32 pages_inside(u32 region, u32 first, u32 end) {
-    u32 const low = region * Config.region_pages, high = low + Config.region_pages;
-    return (high < end ? high : end) - (low > first ? low : first);
   }
 
   table_type table_;

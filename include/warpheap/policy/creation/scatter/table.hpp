@@ -127,8 +127,15 @@ class table {
   /// The access block that requests turn to after the open ones: a hint.
   WARPHEAP_DEVICE atomic_ref<u64> active_access_block() const { return atomic_ref<u64>{*at(control_offset())}; }
   /// Words of the search for runs (runs.hpp): what one searcher at a time changes, and hints.
-  WARPHEAP_DEVICE atomic_ref<u64> run_word(u32 which) const {
-    return atomic_ref<u64>{at(control_offset())[spread + which]};
+  enum class run_control : u32 {
+    mutex,
+    answer,      ///< of the last search
+    last_asked,  ///< runs that the last round asked for; the mutex's owner keeps it
+    used_above,  ///< a hint: pages at the end that were searched and had no room left
+    searches     ///< that were made
+  };
+  WARPHEAP_DEVICE atomic_ref<u64> run_word(run_control which) const {
+    return atomic_ref<u64>{at(control_offset())[spread + static_cast<u32>(which)]};
   }
   /// The open round of requests for runs (words.hpp), and the list that answers the last one.
   WARPHEAP_DEVICE atomic_ref<u64> open_round() const { return atomic_ref<u64>{*at(rounds_offset())}; }
