@@ -2,8 +2,9 @@
 """Checks that every invariant that is cited, like T3, is defined exactly once where the citation says.
 
 A definition is a line of a comment or a page that begins with the label: "//   T3  while p's record is unlocked, ...", or
-"- **T3** ...", "- T3 ...", "| T3 | ..." on a page. Its place is the folder of the policy, or the file elsewhere. A citation
-inside that place, on the page or in a test of that name is bare; others say the place first: "slab_set S1", "srcu U1 to U3".
+"- **T3** ...", "- T3 ...", "| T3 | ..." on a page. Its place is the folder of the policy, or the file elsewhere and in a
+folder "shared", where parts of several policies lie. A citation inside that place, on the page or in a test of that name is
+bare; others say the place first: "slab_set S1", "srcu U1 to U3".
 A page may define what its headers define, in other words. In backticks nothing is a citation.
 """
 
@@ -25,7 +26,7 @@ CACHES = {"L1", "L2"}
 
 def place_of(name, places=()):
     """Where a file's labels belong: a policy's folder, a file's name, or what a test's name begins with."""
-    policy = re.match(r"(?:include/warpheap|tests)/policy/\w+/(\w+?)(?:/|\.hpp$|_test\.cpp$)", name)
+    policy = re.match(r"(?:include/warpheap|tests)/policy/\w+/(?!shared/)(\w+?)(?:/|\.hpp$|_test\.cpp$)", name)
     stem = pathlib.PurePath(name).name.split(".")[0]
     if policy:
         return policy[1]
@@ -70,6 +71,8 @@ def self_test():
     texts = {
         "include/warpheap/policy/creation/a/table.hpp": "//   T1  words are even.\n",
         "include/warpheap/policy/creation/a/take.hpp": "// By T1 there is one; q S1 and S2 say where, and an L2 is a cache.\n",
+        "include/warpheap/policy/creation/shared/w.hpp": "//   W1  words are locked.\n// W1 again.\n",
+        "include/warpheap/policy/creation/a/free.hpp": "// By w W1.\n",
         "include/warpheap/sync/q.hpp": "//   S1  no lane waits.\n//   S2  none sleeps.\n",
         "docs/design/a.md": "- **T1** Words are even. `S9` is code. See q S1 to S2.\n",
         "tests/policy/creation/a/twins_test.cpp": "// T1 left out.\n",
@@ -78,6 +81,7 @@ def self_test():
         "elsewhere": ("include/warpheap/sync/r.hpp", "// By S1.\n"),
         "second of a list": ("include/warpheap/sync/r.hpp", "// By q S1, T1.\n"),
         "nowhere in the folder": ("include/warpheap/policy/creation/a/free.hpp", "// As S2 says.\n"),
+        "of a shared part": ("include/warpheap/policy/creation/shared/v.hpp", "// As W1 says.\n"),
         "defined twice": ("include/warpheap/policy/creation/a/free.hpp", "//   T1  words are odd.\n"),
         "page": ("docs/design/q.md", "By T1.\n"),
     }

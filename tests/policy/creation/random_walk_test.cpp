@@ -46,8 +46,8 @@ TEST(RandomWalk, GivesOutAndTakesBackEveryPageOfAWordOf64) {
   EXPECT_TRUE(pool.is_quiet(0, 130)) << "each second free is noticed";
 }
 
-static_assert(is_sound(tiny_walk(walk_kind::bitmap, 64)) && is_sound(tiny_walk(walk_kind::plain, 64)));
-static_assert(!is_sound(tiny_walk(walk_kind::collaborative, 64)) && !is_sound(tiny_walk(walk_kind::bitmap, 128)));
+static_assert(is_valid(tiny_walk(walk_kind::bitmap, 64)) && is_valid(tiny_walk(walk_kind::plain, 64)));
+static_assert(!is_valid(tiny_walk(walk_kind::collaborative, 64)) && !is_valid(tiny_walk(walk_kind::bitmap, 128)));
 static_assert(random_walk<tiny_walk(walk_kind::bitmap, 64)>::traits.largest_bytes == 64);
 
 TEST(RandomWalk, TakesPoolsOfOneToABillionPages) {

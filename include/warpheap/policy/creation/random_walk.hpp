@@ -13,14 +13,16 @@
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
-#include "random_walk/inspection.hpp"
-#include "random_walk/step_count.hpp"
-#include "random_walk/walk_search.hpp"
+#include "random_walk/search.hpp"
+#include "random_walk/snapshot.hpp"
+#include "random_walk/walk.hpp"
 #include "report.hpp"
+#include "shared/step_count.hpp"
 #include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
+#include <string>
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -31,11 +33,12 @@ namespace creation {
 template <random_walk_config Config = random_walk_config{}, class Faults = no_walk_faults>
 class random_walk {
   static_assert(
-      is_sound(Config),
+      is_valid(Config),
       "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, or 64 unless collaborative");
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
-  using pages_type = walk_pages<Config>;
-  using search_type = walk_search<Config, Faults>;
+  using table_type = random_walk_parts::table<Config>;
+  using search_type = random_walk_parts::search<Config, Faults>;
+  using count = typename table_type::count;
 
  public:
   static constexpr char const* name = name_of(Config.kind);
@@ -43,8 +46,8 @@ class random_walk {
   /// Bytes of every block, and the most that a distribution policy may combine requests into.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
-                                           .self_aligned_up_to = pages_type::alignment,
-                                           .multiples_aligned_up_to = pages_type::alignment,
+                                           .self_aligned_up_to = table_type::alignment,
+                                           .multiples_aligned_up_to = table_type::alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
@@ -64,7 +67,7 @@ class random_walk {
 
   /// A page at a multiple of `alignment`, a power of two; refused if pages are not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
-    return alignment <= pages_type::alignment || bytes == 0 ? create(bytes) : refuse();
+    return alignment <= table_type::alignment || bytes == 0 ? create(bytes) : refuse();
   }
 
   /// A page for each lane of `mask`, each with its own size. All of them call, with the same mask.
@@ -84,11 +87,11 @@ class random_walk {
   /// counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    u32 const page = pages_.number_of(memory);
-    if (page == pages_type::none) return pages_.count(walk_count::foreign_frees);
-    auto const bit = pages_type::bit_of(page);
-    walk_word const old = Faults::give_back(pages_.word(page / pages_type::word_pages), bit);
-    if (old.free(bit)) pages_.count(walk_count::double_frees);
+    u32 const page = table_.number_of(memory);
+    if (page == table_type::none) return table_.add_count(count::foreign_frees);
+    auto const bit = table_type::bit_of(page);
+    walk_word const old = Faults::give_back(table_.word(page / table_type::word_pages), bit);
+    if (old.free(bit)) table_.add_count(count::double_frees);
   }
 
   /// page_bytes if `memory` is an owned page, else 0.
@@ -96,94 +99,94 @@ class random_walk {
 
   /// Whether `memory` is an owned page; and whether it lies in the pool.
   WARPHEAP_DEVICE bool owns(void const* memory) const {
-    u32 const page = pages_.number_of(memory);
-    return page != pages_type::none && pages_.is_taken(page);
+    u32 const page = table_.number_of(memory);
+    return page != table_type::none && table_.is_taken(page);
   }
-  WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
+  WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
 
   /// Pages that could be allocated now; exact when the heap is quiet. One lane looks at every word.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// For slot_survey.hpp, which counts in parts.
-  WARPHEAP_HOST_DEVICE u64 slot_places() const { return pages_.words(); }
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.words(); }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0 || bytes > page_bytes) return {};
     slot_part part;
     u32 const end = static_cast<u32>(share.end(slot_places()));
     WARPHEAP_NO_UNROLL
     for (u32 i = static_cast<u32>(share.first(slot_places())); i < end; ++i)
-      part.slots += popcount(pages_.look_at(i).free(pages_type::valid));
+      part.slots += popcount(table_.look_at(i).free(table_type::valid));
     return part;
   }
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
   /// them. Throws std::invalid_argument for less than a page, and for more pages than allowed.
-  static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
+  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(pages_in(pool_bytes)); }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
   static random_walk place(void* memory, size_t pool_bytes) {
     random_walk made;
-    made.pages_ = pages_type::place(memory, pages_in(pool_bytes));
+    made.table_ = table_type::place(memory, pages_in(pool_bytes));
     return made;
   }
 
   /// Makes every page free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { pages_.initialize(on); }
+  void initialize(stream_view on) const { table_.initialize(on); }
 
-  size_t pool_bytes() const { return pages_.pool_bytes(); }
-  size_t metadata_bytes() const { return pages_.metadata_bytes(); }
+  size_t pool_bytes() const { return table_.pool_bytes(); }
+  size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
-  walk_snapshot<Config> snapshot() const { return walk_snapshot<Config>{pages_}; }
+  random_walk_parts::snapshot<Config> snapshot() const { return random_walk_parts::snapshot<Config>{table_}; }
 
   /// Faults of all calls since the last forget_steps(), of a quiet heap. Only walks count
   /// collisions.
-  walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(pages_.steps()); }
-  void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(pages_.steps(), on); }
+  walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(table_.steps()); }
+  void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }
 #endif
 
  private:
 #if !defined(__CUDACC_RTC__)
   static u32 pages_in(size_t pool_bytes) {
     size_t const pages = pool_bytes / page_bytes;
-    if (pages == 0 || pages > pages_type::max_pages)
+    if (pages == 0 || pages > table_type::max_pages)
       throw std::invalid_argument{"random_walk: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(pages) +
                                   " pages of " + std::to_string(page_bytes) + "; there may be 1 to " +
-                                  std::to_string(pages_type::max_pages)};
+                                  std::to_string(table_type::max_pages)};
     return static_cast<u32>(pages);
   }
 #endif
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
   WARPHEAP_DEVICE u32 lanes_with_this_heap(u32 mask) const {
-    return simt::match_any(mask, reinterpret_cast<u64>(pages_.metadata()));
+    return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
   }
 
   WARPHEAP_DEVICE void* refuse() const {
-    pages_.count(walk_count::failures);
+    table_.add_count(count::failures);
     return nullptr;
   }
 
   /// A page for the calling lane; nullptr if none is free. `together`: the lanes that call with it,
   /// used only if lanes share pages or steps are counted.
   WARPHEAP_DEVICE void* serve(u32 together) const {
-    page_walk<Config, Faults> walk{pages_};
+    random_walk_parts::walk<Config, Faults> walk{table_};
     u32 page = search_type::none;
     if constexpr (shares) page = walk.together(together);
     else page = walk.alone();
     u32 steps = walk.steps();
     if (page == search_type::none) {
-      auto const found = search_type::run(pages_, lanes_with_this_heap(simt::active_mask()), walk.somewhere());
+      auto const found = search_type::run(table_, lanes_with_this_heap(simt::active_mask()), walk.somewhere());
       page = found.page;
       steps += found.steps;
     }
-    if constexpr (Config.counts_steps) count_steps(pages_.steps(), together, steps, walk.collisions());
-    return page != search_type::none ? pages_.address(page) : refuse();
+    if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps, walk.collisions());
+    return page != search_type::none ? table_.address(page) : refuse();
   }
 
-  pages_type pages_;
+  table_type table_;
 };
 
 }  // namespace creation

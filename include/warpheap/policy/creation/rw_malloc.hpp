@@ -13,15 +13,18 @@
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
-#include "random_walk/step_count.hpp"
 #include "report.hpp"
-#include "rw_malloc/inspection.hpp"
-#include "rw_malloc/run_search.hpp"
-#include "rw_malloc/window_walk.hpp"
+#include "rw_malloc/faults.hpp"
+#include "rw_malloc/search.hpp"
+#include "rw_malloc/slots.hpp"
+#include "rw_malloc/snapshot.hpp"
+#include "rw_malloc/walk.hpp"
+#include "shared/step_count.hpp"
 #include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
+#include <string>
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -29,16 +32,21 @@ namespace creation {
 
 /// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap.
 /// `Faults` has the operations of a lane; tests replace it.
-template <rw_malloc_config Config = rw_malloc_config{}, class Faults = no_run_faults>
+template <rw_malloc_config Config = rw_malloc_config{}, class Faults = rw_malloc_parts::no_faults>
 class rw_malloc {
   static_assert(
-      is_sound(Config),
+      is_valid(Config),
       "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, words_per_lane 1, 2 or "
       "4, group_words a power of two up to 128");
   static constexpr size_t unit_bytes = Config.unit_bytes;
-  using table_type = unit_table<Config>;
-  using walk_type = window_walk<Config, Faults>;
-  using search_type = run_search<Config, Faults>;
+  using table_type = rw_malloc_parts::table<Config>;
+  using walk_type = rw_malloc_parts::walk<Config, Faults>;
+  using search_type = rw_malloc_parts::search<Config, Faults>;
+  using unit_run = rw_malloc_parts::unit_run;
+  using unit_word = rw_malloc_parts::unit_word;
+  using run_slots = rw_malloc_parts::run_slots;
+  using run_wish = rw_malloc_parts::run_wish;
+  using count = typename table_type::count;
 
  public:
   static constexpr char const* name = "rw_malloc";
@@ -81,9 +89,9 @@ class rw_malloc {
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
     u64 const unit = table_.unit_at(memory);
-    if (unit == table_type::none) return table_.count(unit_count::foreign_frees);
+    if (unit == table_type::none) return table_.add_count(count::foreign_frees);
     unit_run const run = table_.template disown<Faults>(unit);
-    if (run.units == 0) return table_.count(unit_count::double_frees);
+    if (run.units == 0) return table_.add_count(count::double_frees);
     release_fence();  // for all give_back()
     u64 seen = 0;
     WARPHEAP_NO_UNROLL
@@ -92,7 +100,7 @@ class rw_malloc {
       for (u32 k = 0; k < words_at_once; ++k) held[k] = i + k < run.words() ? give_back(run, i + k) : 0;
       for (u32 k = 0; k < words_at_once; ++k) seen |= held[k];
     }
-    if (group_word::watches(walk_word{seen})) disturb(table_, run);
+    if (unit_word::is_watched(walk_word{seen})) disturb(table_, run);
   }
 
   /// Bytes of the live block that starts at `memory`; 0 if none does.
@@ -115,7 +123,7 @@ class rw_malloc {
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
     slot_rows rows{u64{32} * first, run_slots{units_for(bytes)}};
     WARPHEAP_NO_UNROLL
-    for (u32 i = first; i < end; ++i) add_word(rows, table_.look_at(i).free());
+    for (u32 i = first; i < end; ++i) rw_malloc_parts::add_word(rows, table_.look_at(i).free());
     return rows.part();
   }
   WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64 first, u64 length) const {
@@ -142,7 +150,7 @@ class rw_malloc {
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
-  unit_snapshot<Config> snapshot() const { return unit_snapshot<Config>{table_}; }
+  rw_malloc_parts::snapshot<Config> snapshot() const { return rw_malloc_parts::snapshot<Config>{table_}; }
 
   /// Faults of all calls since the last forget_steps(), of a quiet heap: windows of walks, and
   /// looks of searches.
@@ -172,14 +180,14 @@ class rw_malloc {
   }
 
   WARPHEAP_DEVICE void* refuse() const {
-    table_.count(unit_count::failures);
+    table_.add_count(count::failures);
     return nullptr;
   }
 
   /// Frees the units of a block in its i-th word; returns what the word held.
   WARPHEAP_DEVICE u64 give_back(unit_run run, u32 i) const {
     u32 const part = run.part(i);
-    u64 const ours = part == full_mask ? ~table_type::others_bits : part;  // its extent too (U3)
+    u64 const ours = part == full_mask ? ~unit_word::others_bits : part;  // its extent too (U3)
     return Faults::give_back(table_.word(run.first_word() + i), ours).word;
   }
   static constexpr u32 words_at_once = 4;
@@ -200,7 +208,7 @@ class rw_malloc {
     u64 unit = walk_for(walk, together, wish);
     u32 steps = walk.steps();
     bool const needs = unit == walk_type::none;
-    // Searches may wait for marks (run_take), so all lanes set theirs before any of them searches.
+    // Searches may wait for marks (take.hpp), so all lanes set theirs before any of them searches.
     if (!needs) unit = table_.template own<Faults>(unit, wish.units);
     if (simt::ballot(together, needs) != 0) {
       auto const found = search_type::run(table_, together, wish, unit, walk.somewhere());

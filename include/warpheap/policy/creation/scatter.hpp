@@ -16,9 +16,10 @@
 #include "../../sync/same_object.hpp"
 #include "../../sync/warp_aggregate.hpp"
 #include "report.hpp"
-#include "scatter/inspection.hpp"
-#include "scatter/page_runs.hpp"
-#include "scatter/page_search.hpp"
+#include "scatter/runs.hpp"
+#include "scatter/search.hpp"
+#include "scatter/slots.hpp"
+#include "scatter/snapshot.hpp"
 #include "slot_survey.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -27,13 +28,22 @@ namespace creation {
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <scatter_config Config = scatter_config{}>
 class scatter {
-  using table_type = page_table<checked_scatter_config<Config>::value>;
+  static_assert(
+      is_valid(Config),
+      "scatter: pages are a power of two of 512 bytes to 256 KiB; there are 1 to 1,024 access blocks, of which "
+      "1 to all are open, regions of 1 to 64 pages, and waste factors of 1 to 64");
+  using table_type = scatter_parts::table<Config>;
   using layout = typename table_type::layout;
-  using runs_type = page_runs<Config>;
+  using runs_type = scatter_parts::runs<Config>;
+  using page_word = scatter_parts::page_word;
+  using chunk_request = scatter_parts::chunk_request;
+  using chunk_set = scatter_parts::chunk_set;
+  using path = scatter_parts::path;
+  using reading = scatter_parts::reading;
   using count = typename table_type::count;
 
  public:
-  using search_type = page_search<Config>;
+  using search_type = scatter_parts::search<Config>;
 
   static constexpr char const* name = "scatter";
   static constexpr scatter_config config = Config;
@@ -87,7 +97,7 @@ class scatter {
   /// block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    block_address const at = locate<look::lately>(memory);
+    block_address const at = locate<reading::lately>(memory);
     if (at.index >= block_address::run || !destroy_together(at)) destroy_rarely(table_, memory);
   }
 
@@ -110,8 +120,9 @@ class scatter {
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
     if (bytes == 0) return {};
-    return bytes <= layout::page_bytes ? count_chunks<Config>(table_, request(units_for(bytes)), first, end)
-                                       : count_runs<Config>(table_, pages_for(bytes), first, end);
+    return bytes <= layout::page_bytes
+               ? scatter_parts::count_chunks<Config>(table_, request(units_for(bytes)), first, end)
+               : scatter_parts::count_runs<Config>(table_, pages_for(bytes), first, end);
   }
   WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64, u64 length) const { return length / pages_for(bytes); }
 
@@ -139,7 +150,7 @@ class scatter {
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
-  page_snapshot<Config> snapshot() const { return page_snapshot<Config>{table_}; }
+  scatter_parts::snapshot<Config> snapshot() const { return scatter_parts::snapshot<Config>{table_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
@@ -188,7 +199,7 @@ class scatter {
     chunk_request const wish = request(units);
     u32 const capacity = wish.capacity;
     if (wanted > capacity) {
-      part = small_quotient(rank, capacity);
+      part = scatter_parts::small_quotient(rank, capacity);
       u32 const first = part * capacity;
       leader = nth_bit(group.mask, first);
       rank -= first;
@@ -254,16 +265,12 @@ class scatter {
   }
 
   WARPHEAP_DEVICE void* address(chunk_set const& chunks, u32 rank) const {
-    u32 const index = chunks.segment() * layout::segment_chunks + nth_of_field(chunks.bits, rank);
+    u32 const index = chunks.segment() * layout::segment_chunks + scatter_parts::nth_of_field(chunks.bits, rank);
     return table_.data(chunks.page) + index * chunks.units() * layout::unit_bytes;
   }
 
-  /// How a word is read: by a load, which may be stale, or by a read-modify-write, which reads the
-  /// newest value.
-  enum class look { lately, now };
-
   /// Which block starts at `memory`, by its page's word. Says nothing about whether it is taken.
-  template <look When>
+  template <reading How>
   WARPHEAP_DEVICE block_address locate(void const* memory) const {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool());
     if (offset >= table_.pool_bytes()) return {0, block_address::no_start, {}};
@@ -271,7 +278,7 @@ class scatter {
     u32 const inside = static_cast<u32>(offset) & (layout::page_bytes - 1);
     // The units are those of the time when the block was handed out, if it is live and that
     // happened before us.
-    page_word const seen = When == look::now ? table_.load_newest(page) : table_.load(page);
+    page_word const seen = How == reading::newest ? table_.load_newest(page) : table_.load(page);
     u32 const wrong =
         inside % layout::unit_bytes == 0 && seen.is_free() ? block_address::nothing_there : block_address::no_start;
     if (!seen.has_chunks()) return {page, seen.is_run() && inside == 0 ? block_address::run : wrong, seen};
@@ -286,7 +293,7 @@ class scatter {
   WARPHEAP_COLD static size_t newest_size(table_type table, void const* memory) {
     scatter self;
     self.table_ = table;
-    block_address const at = self.locate<look::now>(memory);
+    block_address const at = self.locate<reading::newest>(memory);
     if (at.index == block_address::run) return u64{at.seen.low()} << layout::page_log2;
     if (at.index > block_address::run) return 0;
     u32 const field = layout::is_flat(at.seen.units())
@@ -299,7 +306,7 @@ class scatter {
   WARPHEAP_COLD static void destroy_rarely(table_type table, void* memory) {
     scatter self;
     self.table_ = table;
-    block_address const at = self.locate<look::now>(memory);
+    block_address const at = self.locate<reading::newest>(memory);
     if (at.index == block_address::run && runs_type::destroy(table, at.page, at.seen.word)) return;
     if (at.index < block_address::run &&
         table.give_back(chunks_of(at, 1u << at.index % layout::segment_chunks), at.seen) != 0)

@@ -115,7 +115,7 @@ struct stores_words : no_walk_faults {
   }
 };
 
-// K2 left out: the lock is open before the bits are there.
+// walk_word K2 left out: the lock is open before the bits are there.
 struct unlocks_first : no_walk_faults {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);

@@ -45,7 +45,7 @@ TEST(RwMallocDoubleFree, OfAnyUnitWhileLongBlocksComeAndGo) {
 #if !defined(__CUDACC__)
 
 // U1 turned around: the start mark is there before the end mark.
-struct marks_the_start_first : no_run_faults {
+struct marks_the_start_first : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     u64 const before = first.fetch_or(start_bit, order::release);
     last.fetch_or(end_bit, order::relaxed);
@@ -54,7 +54,7 @@ struct marks_the_start_first : no_run_faults {
 };
 
 // The start mark is set without release.
-struct marks_without_order : no_run_faults {
+struct marks_without_order : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     last.fetch_or(end_bit, order::relaxed);
     return first.fetch_or(start_bit, order::relaxed);
@@ -62,7 +62,7 @@ struct marks_without_order : no_run_faults {
 };
 
 // The start mark is read without acquire.
-struct receives_no_ends : no_run_faults {
+struct receives_no_ends : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static void receive_ends(atomic_ref<u64>) {}
 };
 

@@ -9,8 +9,8 @@ namespace {
 using small_heap = creation::rw_malloc<tiny_units>;
 using two_words_a_lane = creation::rw_malloc<tiny_wide_units<2>>;
 using four_words_a_lane = creation::rw_malloc<tiny_wide_units<4>>;
-static_assert(is_sound(tiny_wide_units<1>) && is_sound(tiny_wide_units<4>));
-static_assert(!is_sound(tiny_wide_units<0>) && !is_sound(tiny_wide_units<3>) && !is_sound(tiny_wide_units<8>));
+static_assert(is_valid(tiny_wide_units<1>) && is_valid(tiny_wide_units<4>));
+static_assert(!is_valid(tiny_wide_units<0>) && !is_valid(tiny_wide_units<3>) && !is_valid(tiny_wide_units<8>));
 static_assert(sizeof(small_heap) == 16 && sizeof(creation::rw_malloc<>) == 16);
 
 /// The longest run of units that no block of the heap has.
@@ -237,7 +237,7 @@ TEST(RwMalloc, NeedsFewerWindowsOfMoreWordsForLongBlocks) {
 
 template <u32 Words>
 void expect_row_like_bits(random_sequence& random) {
-  unit_row<Words> row{};
+  rw_malloc_parts::unit_row<Words> row{};
   for (u32& word : row.word) {
     u32 const drawn = random.below(4);
     word = drawn == 0 ? 0 : drawn == 1 ? full_mask : drawn == 2 ? full_mask << random.below(32) : random.next();

@@ -97,8 +97,8 @@ TEST(RwMalloc, RefusesNobodyAPlaceOfWhichNotesComeAndGo) {
   for_each_schedule(300, [] { EXPECT_TRUE(finds_one_of_five_places<rw_malloc<tiny_units>>()); });
 }
 
-// random_walk K2 left out: the lock is open before the bits are there.
-struct opens_first : no_run_faults {
+// walk_word K2 left out: the lock is open before the bits are there.
+struct opens_first : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
     word.fetch_xor(taken, order::relaxed);
@@ -107,24 +107,24 @@ struct opens_first : no_run_faults {
 };
 
 // Every word counts as ours: two lanes set the bits of one word.
-struct locks_nothing : no_run_faults {
+struct locks_nothing : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static walk_word try_lock(atomic_ref<u64> word) {
     return walk_word{word.fetch_or(walk_word::lock_bit, order::acquire) & ~walk_word::lock_bit};
   }
 };
 
 // A refusal without a look at everything.
-struct looks_nowhere : no_run_faults {
+struct looks_nowhere : rw_malloc_parts::no_faults {
   static constexpr bool searches = false;
 };
 
 // A word that another lane has locked counts as full.
-struct skips_locked_words : no_run_faults {
+struct skips_locked_words : rw_malloc_parts::no_faults {
   static constexpr bool waits_for_locks = false;
 };
 
 // The outcome of any pass, however old, answers a search.
-struct believes_older_passes : no_run_faults {
+struct believes_older_passes : rw_malloc_parts::no_faults {
   template <class Pass>
   WARPHEAP_DEVICE static bool may_share(Pass const& pass, u64, pass_size size = {}) {
     return pass.answers(0, size);
@@ -132,33 +132,35 @@ struct believes_older_passes : no_run_faults {
 };
 
 // A group's note stays although units of it were freed.
-struct forgets_the_groups : no_run_faults {
+struct forgets_the_groups : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static void disturb(atomic_ref<u64>) {}
 };
 
 // What was seen of a group is noted although units were freed since.
-struct notes_too_late : no_run_faults {
+struct notes_too_late : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64, u64 now) { group.store(now, order::relaxed); }
 };
 
 // Notes are read without acquiring the frees that came before them.
-struct reads_notes_carelessly : no_run_faults {
-  WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) { return group_word{group.load(order::relaxed)}; }
+struct reads_notes_carelessly : rw_malloc_parts::no_faults {
+  WARPHEAP_DEVICE static rw_malloc_parts::group_word read_note(atomic_ref<u64> group) {
+    return {group.load(order::relaxed)};
+  }
 };
 
 // A run that is visible only because the block before it is being freed is served from its
 // beginning.
-struct begins_anywhere : no_run_faults {
+struct begins_anywhere : rw_malloc_parts::no_faults {
   static constexpr bool looks_for_ends = false;
 };
 
 // The end of a run is marked one unit too far.
-struct misplaces_the_end : no_run_faults {
+struct misplaces_the_end : rw_malloc_parts::no_faults {
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units; }
 };
 
 // Parts of one run begin one unit early.
-struct overlaps_parts : no_run_faults {
+struct overlaps_parts : rw_malloc_parts::no_faults {
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before - (before != 0); }
 };
 

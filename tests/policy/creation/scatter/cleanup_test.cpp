@@ -11,6 +11,8 @@ namespace {
 using creation::scatter;
 using creation::scatter_config;
 
+using scatter_parts::chunk_request;
+using scatter_parts::path;
 using default_search = scatter<>::search_type;
 
 struct churn_case {

@@ -14,9 +14,9 @@ using creation::scatter_config;
 // The defaults except for the regions, which neither layout nor hash uses: nvcc has no name for a
 // value that equals a default.
 constexpr scatter_config defaults{.region_pages = 32}, largest{.page_bytes = 262144};
-using default_layout = page_layout<defaults>;
-using search = page_search<defaults>;
-using largest_layout = page_layout<largest>;
+using default_layout = scatter_parts::page_layout<defaults>;
+using search = scatter_parts::search<defaults>;
+using largest_layout = scatter_parts::page_layout<largest>;
 
 /// The formulas of the paper, mended, in signed 64-bit numbers. `c` is a chunk's size in bytes.
 i64 chunks_in_page(i64 page, i64 c) {
@@ -30,7 +30,7 @@ i64 chunks_in_page(i64 page, i64 c) {
 template <u32 PageBytes>
 void expect_the_papers_layout() {
   static constexpr scatter_config config{.page_bytes = PageBytes};
-  using layout = page_layout<config>;
+  using layout = scatter_parts::page_layout<config>;
   SCOPED_TRACE("pages of " + std::to_string(PageBytes));
   for (u32 units = 1; units <= layout::page_units; ++units) {
     u32 const c = 16 * units, capacity = layout::capacity(units);
@@ -106,7 +106,7 @@ TEST(ScatterLayout, IsTheSameOnTheDevice) {
 }
 
 constexpr scatter_config by_size{.hash_multiprocessor = 0, .hash_warp = 0};
-using search_by_size = page_search<by_size>;
+using search_by_size = scatter_parts::search<by_size>;
 
 TEST(ScatterHash, SendsManyWarpsToPagesOfTheirOwn) {
   u32 const pages = 1 << 21, block_pages = pages / 8;
@@ -138,6 +138,7 @@ TEST(ScatterHash, DependsOnSizeMultiprocessorAndWarp) {
 }
 
 TEST(ScatterCounts, ComeBackToOldValuesOnlyWithoutWithdrawals) {
+  using scatter_parts::fill_count;
   fill_count const full{16};
   fill_count const less{full.word + fill_count::withdrawing(1)};
   EXPECT_EQ(less.count(), 15);

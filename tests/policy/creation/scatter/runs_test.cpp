@@ -1,5 +1,5 @@
 // Requests larger than a page: runs from the end of the heap, as many as fit, beside chunks at the
-// front. Crowds of them are in host/scatter_crowd_test.cpp.
+// front. Crowds of them are in host/crowd_test.cpp.
 #include <algorithm>
 
 #include "pool_fixture.hpp"

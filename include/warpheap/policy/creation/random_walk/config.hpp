@@ -30,7 +30,7 @@ struct random_walk_config {
 };
 
 /// Whether a configuration is valid.
-WARPHEAP_HOST_DEVICE constexpr bool is_sound(random_walk_config config) {
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(random_walk_config const& config) {
   return config.page_bytes >= 16 && config.page_bytes % 16 == 0 && is_power_of_two(config.word_pages) &&
          config.word_pages <= (config.kind == walk_kind::collaborative ? 32 : 64);
 }

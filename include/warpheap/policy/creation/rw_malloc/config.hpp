@@ -26,6 +26,13 @@ struct rw_malloc_config {
   bool counts_steps{WARPHEAP_RW_MALLOC_COUNTS_STEPS};
 };
 
+/// Whether a configuration is valid.
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(rw_malloc_config const& config) {
+  return is_power_of_two(config.unit_bytes) && config.unit_bytes >= 16 && config.unit_bytes <= 4096 &&
+         config.aggregated_units <= 32 && is_power_of_two(config.words_per_lane) && config.words_per_lane <= 4 &&
+         is_power_of_two(config.group_words) && config.group_words <= 128;
+}
+
 #if !defined(__CUDACC_RTC__)
 /// For info().
 inline std::string describe(rw_malloc_config const& config) {
@@ -39,13 +46,6 @@ inline std::string describe(rw_malloc_config const& config) {
   return said.text;
 }
 #endif
-
-/// Whether a configuration is valid.
-WARPHEAP_HOST_DEVICE constexpr bool is_sound(rw_malloc_config config) {
-  return is_power_of_two(config.unit_bytes) && config.unit_bytes >= 16 && config.unit_bytes <= 4096 &&
-         config.aggregated_units <= 32 && is_power_of_two(config.words_per_lane) && config.words_per_lane <= 4 &&
-         is_power_of_two(config.group_words) && config.group_words <= 128;
-}
 
 }  // namespace creation
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,4 +1,4 @@
-// What may be chosen about a scatter heap, and which choices make sense.
+// The configuration of a scatter heap, and whether one is valid.
 #pragma once
 
 #include "../../../util/bits.hpp"
@@ -31,6 +31,14 @@ struct scatter_config {
   u32 hash_warp{WARPHEAP_SCATTER_HASH_WARP};
 };
 
+/// Whether a configuration is valid.
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(scatter_config const& config) {
+  return is_power_of_two(config.page_bytes) && config.page_bytes >= 512 && config.page_bytes <= 256 * 1024 &&
+         config.access_blocks >= 1 && config.access_blocks <= 1024 && config.open_blocks >= 1 &&
+         config.open_blocks <= config.access_blocks && config.region_pages >= 1 && config.region_pages <= 64 &&
+         config.waste_factor >= 1 && config.waste_factor <= 64;
+}
+
 #if !defined(__CUDACC_RTC__)
 /// For info().
 inline std::string describe(scatter_config const& config) {
@@ -47,20 +55,6 @@ inline std::string describe(scatter_config const& config) {
   return said.text;
 }
 #endif
-
-/// Whether every part of the allocator can work with `Config`; static_assert tells which rule is
-/// broken.
-template <scatter_config Config>
-struct checked_scatter_config {
-  static_assert(is_power_of_two(Config.page_bytes) && Config.page_bytes >= 512 && Config.page_bytes <= 256 * 1024,
-                "scatter: pages are a power of two of 512 bytes to 256 KiB");
-  static_assert(Config.access_blocks >= 1 && Config.access_blocks <= 1024, "scatter: 1 to 1,024 access blocks");
-  static_assert(Config.open_blocks >= 1 && Config.open_blocks <= Config.access_blocks,
-                "scatter: at least one access block is open, and none that is not there");
-  static_assert(Config.region_pages >= 1 && Config.region_pages <= 64, "scatter: regions are 1 to 64 pages");
-  static_assert(Config.waste_factor >= 1 && Config.waste_factor <= 64, "scatter: waste factors are 1 to 64");
-  static constexpr scatter_config value = Config;
-};
 
 }  // namespace creation
 }  // namespace warpheap::inline WARPHEAP_BACKEND

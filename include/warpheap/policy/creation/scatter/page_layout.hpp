@@ -14,7 +14,7 @@
 
 #include "config.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
 
 /// dividend / divisor for a dividend below 2^21. On a GPU by an approximate reciprocal: it is off
 /// by 2 units in the last place of 24 bits, while (dividend + 0.5) / divisor is at least 0.5 /
@@ -108,4 +108,4 @@ struct page_layout {
   static constexpr u32 no_chunk = ~0u;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts

@@ -17,7 +17,7 @@ constexpr u32 page = 4096, threads = 4096;
 struct tell_searches {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u64* searches) const {
-    searches[0] = page_runs<Allocator::config>::searches_made(heap.table());
+    searches[0] = scatter_parts::runs<Allocator::config>::searches_made(heap.table());
   }
 };
 

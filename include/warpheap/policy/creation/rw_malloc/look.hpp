@@ -7,16 +7,18 @@
 // That a run is like this is known only if both its ends were seen.
 #pragma once
 
-#include "group_word.hpp"
-#include "unit_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
 
 /// The free run that reaches up to where a look begins, or to where it has come.
 struct open_run {
   u64 start;           ///< its first unit; without a run, where the look begins
   bool begins = true;  ///< the unit before it was seen taken, or there is none
 };
+
+/// Whether a look sets the watch of the words that it looks at (G1).
+enum class watching : bool { no, yes };
 
 /// Units that a read-modify-write saw taken. They count as taken whatever has become of them.
 struct taken_units {
@@ -32,8 +34,8 @@ struct taken_units {
 
 /// Looks of the lanes of `active`, which call together.
 template <creation::rw_malloc_config Config, class Faults>
-class run_look {
-  using table_type = unit_table<Config>;
+class look {
+  using table_type = table<Config>;
 
  public:
   static constexpr u64 none = table_type::none;
@@ -46,15 +48,15 @@ class run_look {
     free_span runs;  ///< of the words alone
   };
 
-  WARPHEAP_DEVICE run_look(table_type const& table, u32 active)
+  WARPHEAP_DEVICE look(table_type const& table, u32 active)
       : table_{table}, active_{active}, rank_{popcount(active & simt::lanes_below())}, lanes_{popcount(active)} {}
 
   WARPHEAP_DEVICE u32 rank() const { return rank_; }
   WARPHEAP_DEVICE u32 lanes() const { return lanes_; }
 
   /// Looks at the words of [first, end), at least one. `before` is the run that reaches up to them.
-  /// If `watches`, they are watched from now on (G1). All lanes pass the same arguments.
-  WARPHEAP_DEVICE outcome at(u64 first, u64 end, run_wish sought, open_run before, bool watches,
+  /// `watches` says whether they are watched from now on. All lanes pass the same arguments.
+  WARPHEAP_DEVICE outcome at(u64 first, u64 end, run_wish sought, open_run before, watching watches,
                              taken_units taken = {}) const {
     u64 const each = (end - first + lanes_ - 1) / lanes_;
     view const seen =
@@ -91,7 +93,7 @@ class run_look {
   WARPHEAP_HOST_DEVICE static u64 at_most(u64 index, u64 end) { return index < end ? index : end; }
 
   /// Looks at the words of [first, end), which may be none.
-  WARPHEAP_DEVICE view view_of(u64 first, u64 end, run_wish sought, bool watches, taken_units taken) const {
+  WARPHEAP_DEVICE view view_of(u64 first, u64 end, run_wish sought, watching watches, taken_units taken) const {
     view seen{32 * end, 32 * first};
     WARPHEAP_NO_UNROLL
     for (u64 at = first; at < end; at += lane_words) {
@@ -127,10 +129,10 @@ class run_look {
     return seen;
   }
 
-  /// The free units of a word. If `watches`, the word is watched from now on (G1).
-  WARPHEAP_DEVICE u32 free_units(u32 index, bool watches) const {
+  /// The free units of a word.
+  WARPHEAP_DEVICE u32 free_units(u32 index, watching watches) const {
     walk_word seen = table_.look_at(index);
-    if (watches && !group_word::watches(seen)) seen = Faults::watch(table_.word(index));
+    if (watches == watching::yes && !unit_word::is_watched(seen)) seen = Faults::watch(table_.word(index));
     return seen.locked() && !Faults::waits_for_locks ? 0 : seen.free();
   }
 
@@ -152,4 +154,4 @@ class run_look {
   u32 lanes_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts

@@ -20,16 +20,6 @@
 
 namespace warpheap {
 
-/// The type of a mask with a bit for each page, of words of `Pages` pages.
-template <u32 Pages>
-struct page_mask {
-  using type = u32;
-};
-template <>
-struct page_mask<64> {
-  using type = u64;
-};
-
 struct walk_word {
   static constexpr u64 lock_bit = u64{1} << 32;
 
@@ -38,7 +28,7 @@ struct walk_word {
   WARPHEAP_HOST_DEVICE constexpr bool locked() const { return (word & lock_bit) != 0; }
   /// Free pages. The holder of a locked word may be about to take some of them.
   WARPHEAP_HOST_DEVICE constexpr u32 free(u32 valid = full_mask) const { return ~static_cast<u32>(word) & valid; }
-  /// Free pages of a word of 64.
+  /// Free pages, in words of 64 pages.
   WARPHEAP_HOST_DEVICE constexpr u64 free(u64 valid) const { return ~word & valid; }
 };
 

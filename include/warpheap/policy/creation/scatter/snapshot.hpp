@@ -1,58 +1,23 @@
-// Counts a heap's pages: the slots for a size, one part of the pages at a time, and everything else
-// from a copy of the metadata on the host. Says nothing certain while a kernel uses the heap.
+// A quiet scatter heap seen from the host: its metadata copied once, and counted.
 #pragma once
 
 #include "../report.hpp"
-#include "../slot_survey.hpp"
-#include "page_table.hpp"
+#include "table.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <string>
 #include <vector>
-#endif
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-
-/// Chunks for the request that a page could still give.
-template <creation::scatter_config Config>
-WARPHEAP_HOST_DEVICE u32 slots_of_page(page_word seen, chunk_request const& request) {
-  using layout = page_layout<Config>;
-  if (seen.is_free()) return request.capacity;
-  if (!seen.has_chunks() || !request.suits(seen.units())) return 0;
-  return layout::capacity(seen.units()) - (layout::is_flat(seen.units()) ? popcount(seen.low()) : seen.low());
-}
-
-/// The chunks for the request in the pages of [first, end).
-template <creation::scatter_config Config>
-WARPHEAP_COLD slot_part count_chunks(page_table<Config> table, chunk_request request, u32 first, u32 end) {
-  slot_part part;
-  WARPHEAP_NO_UNROLL
-  for (u32 page = first; page < end; ++page) part.slots += slots_of_page<Config>(table.load(page), request);
-  return part;
-}
-
-/// The runs of `length` pages in the pages of [first, end).
-template <creation::scatter_config Config>
-WARPHEAP_COLD slot_part count_runs(page_table<Config> table, u64 length, u32 first, u32 end) {
-  slot_rows rows{first, slots_of_length{length}};
-  WARPHEAP_NO_UNROLL
-  for (u32 page = first; page < end; ++page) {
-    bool const free = table.load(page).is_free();
-    rows.add(free, !free);
-  }
-  return rows.part();
-}
-
-#if !defined(__CUDACC_RTC__)
+namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
 
 /// A copy of a heap's metadata.
 template <creation::scatter_config Config>
-class page_snapshot {
+class snapshot {
  public:
-  using table_type = page_table<Config>;
+  using table_type = table<Config>;
   using layout = typename table_type::layout;
 
-  explicit page_snapshot(table_type const& table) : table_{table}, bytes_(table.metadata_bytes()) {
+  explicit snapshot(table_type const& table) : table_{table}, bytes_(table.metadata_bytes()) {
     backend::copy_bytes(bytes_.data(), table.metadata(), bytes_.size());
   }
 
@@ -176,6 +141,6 @@ class page_snapshot {
   std::vector<u8> bytes_;
 };
 
-#endif
+}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+#endif

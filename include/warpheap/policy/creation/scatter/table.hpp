@@ -2,12 +2,12 @@
 // access block.
 //
 //   base - pages * page_bytes   page 0 | page 1 | ...    the pool; aligned to the page and to 4 KiB
-//   base                        page words               page_word.hpp
+//   base                        page words               words.hpp
 //                               fields                   of hierarchical pages: a bit a chunk, 32
 //                                                        bits a segment
-//                               regions, access blocks   fill_count.hpp
+//                               regions, access blocks   words.hpp
 //                               control                  hints, the run mutex, counts
-//                               rounds, run list         run_round.hpp
+//                               rounds, run list         words.hpp
 //
 //   transition             by                operation
 //   take chunks of a       any thread        compare-exchange: bits set, units if it was free
@@ -24,18 +24,21 @@
 
 #include "../../../platform/simt.hpp"
 #include "../../../util/random.hpp"
-#include "fill_count.hpp"
 #include "page_layout.hpp"
-#include "page_word.hpp"
+#include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
 
 /// How code is compiled into its caller.
 enum class path { inlined, called };
 
+/// How a word is read: by a load, which may be stale, or by a read-modify-write, which reads the
+/// newest value.
+enum class reading : bool { lately, newest };
+
 /// View of a heap's pages; 16 bytes, trivially copyable, owns nothing.
 template <creation::scatter_config Config>
-class page_table {
+class table {
  public:
   using layout = page_layout<Config>;
   static constexpr u32 region_pages = Config.region_pages;
@@ -45,15 +48,15 @@ class page_table {
   enum class count : u32 { double_frees, foreign_frees, failures };
   static constexpr u32 count_rows = 32;
 
-  page_table() = default;
+  table() = default;
   /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE page_table(u8* base, u32 pages) : base_{base}, pages_{pages} {
+  WARPHEAP_HOST_DEVICE table(u8* base, u32 pages) : base_{base}, pages_{pages} {
     access_block_regions_ = (regions() + Config.access_blocks - 1) / Config.access_blocks;
   }
 
   /// A copy of this table whose sizes are opaque to the compiler.
-  WARPHEAP_DEVICE page_table opaque() const {
-    page_table same = *this;
+  WARPHEAP_DEVICE table opaque() const {
+    table same = *this;
     same.pages_ = warpheap::opaque(pages_);
     same.access_block_regions_ = warpheap::opaque(access_block_regions_);
     return same;
@@ -123,11 +126,18 @@ class page_table {
   }
   /// The access block that requests turn to after the open ones: a hint.
   WARPHEAP_DEVICE atomic_ref<u64> active_access_block() const { return atomic_ref<u64>{*at(control_offset())}; }
-  /// Words of the search for runs (page_runs.hpp): what one searcher at a time changes, and hints.
-  WARPHEAP_DEVICE atomic_ref<u64> run_word(u32 which) const {
-    return atomic_ref<u64>{at(control_offset())[spread + which]};
+  /// Words of the search for runs (runs.hpp): what one searcher at a time changes, and hints.
+  enum class run_control : u32 {
+    mutex,
+    answer,      ///< of the last search
+    last_asked,  ///< runs that the last round asked for; the mutex's owner keeps it
+    used_above,  ///< a hint: pages at the end that were searched and had no room left
+    searches     ///< that were made
+  };
+  WARPHEAP_DEVICE atomic_ref<u64> run_word(run_control which) const {
+    return atomic_ref<u64>{at(control_offset())[spread + static_cast<u32>(which)]};
   }
-  /// The open round of requests for runs (run_round.hpp), and the list that answers the last one.
+  /// The open round of requests for runs (words.hpp), and the list that answers the last one.
   WARPHEAP_DEVICE atomic_ref<u64> open_round() const { return atomic_ref<u64>{*at(rounds_offset())}; }
   /// How many runs of round `number` need no more of the search: they are claimed or given up. One
   /// word for every second round.
@@ -138,18 +148,23 @@ class page_table {
     return atomic_ref<u32>{reinterpret_cast<u32*>(at(run_list_offset()))[which]};
   }
 
-  /// Words of the search for chunks (page_search.hpp): how many searches began; and the last ones
+  /// Words of the search for chunks (search.hpp): how many searches began; and the last ones
   /// that found nothing, by order and by size.
   WARPHEAP_DEVICE atomic_ref<u64> searches_begun() const { return atomic_ref<u64>{at(control_offset())[2 * spread]}; }
   WARPHEAP_DEVICE atomic_ref<u64> failed_search(u32 which) const {
     return atomic_ref<u64>{at(control_offset())[3 * spread + which]};
   }
 
-  // relaxed: a thread that acts on it does so by compare-exchange.
+  // relaxed, all three: a thread that acts on it does so by compare-exchange.
   WARPHEAP_DEVICE page_word load(u32 which) const { return {page(which).load(order::relaxed)}; }
   /// The newest value of a page's word, by a read-modify-write. For the look before a pointer is
   /// said to be no block's.
   WARPHEAP_DEVICE page_word load_newest(u32 which) const { return {page(which).fetch_or(0, order::relaxed)}; }
+
+  /// The value of any word of the table.
+  WARPHEAP_DEVICE static u64 read(atomic_ref<u64> word, reading how) {
+    return how == reading::newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
+  }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
     // relaxed: nobody reads it before the kernel ends.
@@ -189,7 +204,8 @@ class page_table {
     // acquire: what the last owners wrote, to these chunks or to others that lay here, happens
     // before our use; pairs with the release in try_change(), through the chain of changes (S1).
     // What they wrote to chunks of a hierarchical page while it had this size comes with the field.
-    if (!page(which).compare_exchange(expected, seen.with(units, next, fills).word, order::acquire, order::relaxed))
+    if (!page(which).compare_exchange(expected, seen.with(units, next, page_fill{fills}).word, order::acquire,
+                                      order::relaxed))
       return {};
     if (fills) count_full<Where>(which / region_pages, 1);
     if (flat) return {which, units, bits};
@@ -255,7 +271,7 @@ class page_table {
   WARPHEAP_DEVICE void count_full_region(u32 which) const {
     access_block(which / access_block_regions_).fetch_add(1, order::relaxed);
   }
-  WARPHEAP_COLD static void count_full_region_by_call(page_table table, u32 which) { table.count_full_region(which); }
+  WARPHEAP_COLD static void count_full_region_by_call(table self, u32 which) { self.count_full_region(which); }
 
   /// Sets bits of a field; returns those that are ours now.
   WARPHEAP_DEVICE u32 claim(u32 which, u32 segment, u32 bits) const {
@@ -286,8 +302,8 @@ class page_table {
     return got;
   }
 
-  WARPHEAP_COLD static chunk_set settle_by_call(page_table table, chunk_set got, u32 promised) {
-    return table.settle(got, promised);
+  WARPHEAP_COLD static chunk_set settle_by_call(table self, chunk_set got, u32 promised) {
+    return self.settle(got, promised);
   }
 
   /// One attempt to set to `low` what is taken of a page.
@@ -303,7 +319,8 @@ class page_table {
   /// the page got room (S4).
   WARPHEAP_HOST_DEVICE static page_word lowered(page_word seen, u32 low) {
     bool const emptied = low == 0 && Config.reset_freed_pages;
-    page_word const next = emptied ? seen.with(0, 0, false) : seen.with(seen.units(), low, false);
+    page_word const next =
+        emptied ? seen.with(0, 0, page_fill::has_room) : seen.with(seen.units(), low, page_fill::has_room);
     return emptied || seen.is_full() ? next.with_room() : next;
   }
 
@@ -334,8 +351,8 @@ class page_table {
     }
   }
 
-  WARPHEAP_COLD static u32 lower_by_call(page_table table, u32 which, u32 units, u32 what) {
-    return table.lower(which, units, what);
+  WARPHEAP_COLD static u32 lower_by_call(table self, u32 which, u32 units, u32 what) {
+    return self.lower(which, units, what);
   }
 
   WARPHEAP_DEVICE u64* at(u64 offset) const { return reinterpret_cast<u64*>(base_ + offset); }
@@ -345,4 +362,4 @@ class page_table {
   u32 access_block_regions_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts

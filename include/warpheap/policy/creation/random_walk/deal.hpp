@@ -8,11 +8,11 @@
 #include "../../../platform/simt.hpp"
 #include "../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
 
 /// A lane's result of a deal. A `Mask` has a bit for each page of a word.
 template <class Mask>
-struct page_deal {
+struct deal {
   static constexpr u32 none = ~0u;
 
   u32 page;  ///< this lane's page; none if it still needs one
@@ -23,7 +23,7 @@ struct page_deal {
   /// left      pages of a word that the lane brings
   /// first     number of the page that bit 0 stands for
   /// held      the lane's page; none if it needs one
-  WARPHEAP_DEVICE page_deal(u32 active, Mask left, u32 first, u32 held) : page{held} {
+  WARPHEAP_DEVICE deal(u32 active, Mask left, u32 first, u32 held) : page{held} {
     u32 const below = simt::lanes_below();
     u32 needing = simt::ballot(active, page == none), having = simt::ballot(active, left != 0);
     while (needing != 0 && having != 0) {
@@ -42,4 +42,4 @@ struct page_deal {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts

@@ -1,50 +1,22 @@
-// Counts of the units of a rw_malloc: any lane counts the slots for a length, and the host counts
-// everything else in a copy of the metadata.
+// A quiet rw_malloc seen from the host: its metadata copied once, and counted.
 #pragma once
 
-#include "../slot_survey.hpp"
-#include "unit_table.hpp"
+#include "../report.hpp"
+#include "table.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <algorithm>
 #include <string>
 #include <vector>
-#endif
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-
-/// How many blocks of a length fit in a row of free units. Blocks go to multiples of their length;
-/// a row that has no such place and is long enough holds one.
-struct run_slots {
-  u64 units;
-
-  WARPHEAP_HOST_DEVICE constexpr u64 operator()(u64 first, u64 length) const {
-    u64 const pad = run_wish{units}.padding(first);
-    u64 const placed = length > pad ? (length - pad) / units : 0;
-    return placed != 0 ? placed : length / units;
-  }
-};
-
-/// Adds the units of a word to `rows`; those in `free` are free.
-template <class Rows>
-WARPHEAP_HOST_DEVICE constexpr void add_word(Rows& rows, u32 free) {
-  for (u32 bit = 0; bit < 32;) {
-    u32 const rest = free >> bit;  // the zeros shifted in are no units
-    u32 const length = free_at_start(rest), next = rest >> (length % 32);
-    u32 const taken = length == 32 ? 0 : next != 0 ? lowest_bit(next) : 32 - bit - length;
-    rows.add(length, taken);
-    bit += length + taken;
-  }
-}
-
-#if !defined(__CUDACC_RTC__)
+namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
 
 template <creation::rw_malloc_config Config>
-class unit_snapshot {
-  using table_type = unit_table<Config>;
+class snapshot {
+  using table_type = table<Config>;
 
  public:
-  explicit unit_snapshot(table_type const& table) : table_{table}, words_(table.metadata_bytes() / 8) {
+  explicit snapshot(table_type const& table) : table_{table}, words_(table.metadata_bytes() / 8) {
     backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
   }
 
@@ -54,9 +26,9 @@ class unit_snapshot {
       ++counted.live_blocks;
       counted.live_bytes += bytes;
     });
-    counted.double_frees = count(unit_count::double_frees);
-    counted.foreign_frees = count(unit_count::foreign_frees);
-    counted.failures = count(unit_count::failures);
+    counted.double_frees = count(table_type::count::double_frees);
+    counted.foreign_frees = count(table_type::count::foreign_frees);
+    counted.failures = count(table_type::count::failures);
     return counted;
   }
 
@@ -65,11 +37,11 @@ class unit_snapshot {
   void for_each_live(Visitor visit) const {
     u64 start = table_type::none;
     for (u32 i = 0; i < table_.words(); ++i)
-      for (u64 rest = (marks(i) & full_mask) | marks(i) >> 32; rest != 0; rest &= rest - 1) {
+      for (u32 rest = marks(i).starts() | marks(i).ends(); rest != 0; rest &= rest - 1) {
         u32 const bit = lowest_bit(rest);
         u64 const unit = u64{32} * i + bit;
-        if (marks(i) >> bit & 1) start = unit;
-        if (!(marks(i) >> (32 + bit) & 1) || start == table_type::none) continue;
+        if (marks(i).has_start(bit)) start = unit;
+        if (!marks(i).has_end(bit) || start == table_type::none) continue;
         visit(table_.address(start), (unit - start + 1) * table_type::unit_bytes);
         start = table_type::none;
       }
@@ -86,10 +58,10 @@ class unit_snapshot {
       };
       if (word(i).locked()) say("K2: a locked word", u64{32} * i);
       // most words of a large heap
-      if (marks(i) == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;
+      if (marks(i).word == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;
       for (u32 bit = 0; bit < 32; ++bit) {
         u64 const unit = u64{32} * i + bit;
-        bool const starts = marks(i) >> bit & 1, ends = marks(i) >> (32 + bit) & 1;
+        bool const starts = marks(i).has_start(bit), ends = marks(i).has_end(bit);
         bool const taken = !(word(i).free() >> bit & 1);
         if (unit >= table_.units()) {
           if (!taken || starts || ends) say("K3: a unit that does not exist", unit);
@@ -107,7 +79,7 @@ class unit_snapshot {
     if (inside) report.push_back("U1: a block without an end");
     for (u32 i = 0; i < table_.words(); ++i)
       if (extents_seen_.size() <= i || !extents_seen_[i])
-        if (table_.walk_word_extent(word(i)) != 0) report.push_back("U3: an extent at word " + std::to_string(i));
+        if (unit_word::extent(word(i)) != 0) report.push_back("U3: an extent at word " + std::to_string(i));
     for (u64 group = 0; group < table_.groups(); ++group) check_group(group, report);
     return report;
   }
@@ -121,7 +93,7 @@ class unit_snapshot {
     bool watched = true, stopped = false;
     for (u64 i = first; i < end; ++i) {
       walk_word const seen = word(static_cast<u32>(i));
-      watched = watched && group_word::watches(seen);
+      watched = watched && unit_word::is_watched(seen);
       for (u32 bit = 0; bit < 32; bit += seen.free() == 0 ? 32 : 1) {
         length = seen.free() >> bit & 1 ? length + 1 : 0;
         longest = std::max(longest, length);
@@ -137,19 +109,19 @@ class unit_snapshot {
     if (run.words() < 3) return;
     extents_seen_.resize(table_.words());
     extents_seen_[run.first_word() + 1] = true;
-    if (table_.walk_word_extent(word(run.first_word() + 1)) != run.words())
+    if (unit_word::extent(word(run.first_word() + 1)) != run.words())
       report.push_back("U3: the extent of the block at unit " + std::to_string(run.first));
   }
 
   walk_word word(u32 index) const { return walk_word{words_[table_type::words_offset / 8 + index]}; }
-  u64 marks(u32 index) const { return words_[table_type::words_offset / 8 + table_.words() + index]; }
-  u64 count(unit_count which) const { return words_[static_cast<u32>(which)]; }
+  unit_marks marks(u32 index) const { return {words_[table_type::words_offset / 8 + table_.words() + index]}; }
+  u64 count(typename table_type::count which) const { return words_[static_cast<u32>(which)]; }
 
   table_type table_;
   std::vector<u64> words_;
   mutable std::vector<bool> extents_seen_;
 };
 
-#endif
+}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+#endif

@@ -15,41 +15,45 @@
 #pragma once
 
 #include "../../../platform/simt.hpp"
-#include "../report.hpp"
+#include "../shared/walk_faults.hpp"
 #include "config.hpp"
-#include "walk_faults.hpp"
 
-#if !defined(__CUDACC_RTC__)
-#include <string>
-#endif
+namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-
-/// Counts that no invariant rests on.
-enum class walk_count : u32 { double_frees, foreign_frees, failures };
-
-/// The first page's address is a multiple of this.
-inline constexpr size_t walk_pool_alignment = 4096;
+/// The type of a mask with a bit for each page, of words of `Pages` pages.
+template <u32 Pages>
+struct page_mask {
+  using type = u32;
+};
+template <>
+struct page_mask<64> {
+  using type = u64;
+};
 
 /// View of a heap of pages; 16 bytes, trivially copyable, owns nothing.
 template <creation::random_walk_config Config>
-class walk_pages {
+class table {
  public:
+  /// Counts that no invariant rests on.
+  enum class count : u32 { double_frees, foreign_frees, failures };
+
   static constexpr u32 none = ~0u;
   static constexpr u32 max_pages = 1u << 30;
   static constexpr u32 word_pages = Config.word_pages;
   /// The pages of a word.
   using mask_type = typename page_mask<word_pages>::type;
   static constexpr mask_type valid = static_cast<mask_type>(low_mask(word_pages));
-  /// Alignment of every page: the largest power of two that divides page_bytes, up to 4 KiB.
   static constexpr size_t page_bytes = Config.page_bytes;
+  /// The first page's address is a multiple of this.
+  static constexpr size_t pool_alignment = 4096;
+  /// Alignment of every page: the largest power of two that divides page_bytes, up to 4 KiB.
   static constexpr size_t alignment =
-      (page_bytes & (0 - page_bytes)) < walk_pool_alignment ? page_bytes & (0 - page_bytes) : walk_pool_alignment;
+      (page_bytes & (0 - page_bytes)) < pool_alignment ? page_bytes & (0 - page_bytes) : pool_alignment;
   using pass_type = shared_pass<1>;
 
-  walk_pages() = default;
+  table() = default;
   /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE walk_pages(u8* base, u32 pages) : base_{base}, pages_{pages} {}
+  WARPHEAP_HOST_DEVICE table(u8* base, u32 pages) : base_{base}, pages_{pages} {}
 
   WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
   WARPHEAP_HOST_DEVICE u32 words() const { return (pages_ + word_pages - 1) / word_pages; }
@@ -86,7 +90,7 @@ class walk_pages {
 
   WARPHEAP_HOST_DEVICE pass_type pass() const { return pass_type{reinterpret_cast<u64*>(base_ + pass_offset)}; }
 
-  WARPHEAP_DEVICE void count(walk_count which) const {
+  WARPHEAP_DEVICE void add_count(count which) const {
     // relaxed: nobody reads it before the kernel ends.
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
@@ -102,11 +106,11 @@ class walk_pages {
 #if !defined(__CUDACC_RTC__)
   /// Memory for `pages` pages with their metadata, wherever it starts.
   static u64 reserved_bytes(u32 pages) {
-    return padded_pool_bytes(pages) + walk_pages{nullptr, pages}.metadata_bytes() + walk_pool_alignment;
+    return padded_pool_bytes(pages) + table{nullptr, pages}.metadata_bytes() + pool_alignment;
   }
 
-  static walk_pages place(void* memory, u32 pages) {
-    u64 const start = align_up(reinterpret_cast<u64>(memory), walk_pool_alignment);
+  static table place(void* memory, u32 pages) {
+    u64 const start = align_up(reinterpret_cast<u64>(memory), pool_alignment);
     return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
   }
 
@@ -126,7 +130,7 @@ class walk_pages {
 
 #if !defined(__CUDACC_RTC__)
 
-/// Kernel: sets the bits of pages that do not exist (K3).
+/// Kernel: sets the bits of pages that do not exist (walk_word K3).
 struct close_last_word {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {
@@ -137,11 +141,11 @@ struct close_last_word {
 };
 
 template <creation::random_walk_config Config>
-void walk_pages<Config>::initialize(stream_view on) const {
+void table<Config>::initialize(stream_view on) const {
   backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
   launch(on, {1, 1}, close_last_word{}, *this);
 }
 
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts

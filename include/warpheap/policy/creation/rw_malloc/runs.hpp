@@ -4,7 +4,7 @@
 
 #include "../../../util/bits.hpp"
 
-namespace warpheap {
+namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
 
 /// Free units from the word's start on, and up to its end; 32 of a word that is all free.
 WARPHEAP_HOST_DEVICE constexpr u32 free_at_start(u32 free) { return free == full_mask ? 32 : lowest_bit(~free); }
@@ -124,6 +124,22 @@ struct run_wish {
   }
 };
 
+/// A block as its marks and words describe it.
+struct unit_run {
+  u64 first;
+  u64 units;
+
+  WARPHEAP_HOST_DEVICE u32 first_word() const { return static_cast<u32>(first / 32); }
+  WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>((first + units - 1) / 32) - first_word() + 1; }
+  /// Its units in its i-th word.
+  WARPHEAP_HOST_DEVICE u32 part(u32 i) const {
+    if (i != 0 && i + 1 < words()) return full_mask;  // most words of a long run
+    return part_of_word(u64{32} * (first_word() + i), first, first + units);
+  }
+  /// The extent that its i-th word must have (U3).
+  WARPHEAP_HOST_DEVICE u32 extent(u32 i) const { return i == 1 && words() > 2 ? words() : 0; }
+};
+
 static_assert(free_at_start(0b1011) == 2 && free_at_end(0xc000'0000u) == 2 && free_at_end(1) == 0);
 static_assert(run_starts(0b0111'0110, 3) == 0b0001'0000 && run_starts(full_mask, 32) == 1 &&
               run_starts(full_mask, 33) == 0);
@@ -138,4 +154,4 @@ static_assert(unit_row<2>{full_mask, 5}.at_start() == 33 && unit_row<2>{1, full_
 static_assert(run_wish{5}.place_in_run(7, 8, false) == 10 && run_wish{5}.place_in_run(7, 7, true) == 7 &&
               run_wish{4, 8, 3}.place_in_run(0, 8, true) == run_wish::nowhere);
 
-}  // namespace warpheap
+}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts

@@ -7,19 +7,19 @@
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
-#include "page_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
 
 /// Finds room for chunks. Stateless; `table` is the heap.
 template <creation::scatter_config Config>
-class page_search {
+class search {
  public:
-  using table_type = page_table<Config>;
+  using table_type = table<Config>;
   using layout = typename table_type::layout;
   static constexpr u32 none = ~0u;
 
-  WARPHEAP_DEVICE explicit page_search(table_type const& table) : table_{table} {}
+  WARPHEAP_DEVICE explicit search(table_type const& table) : table_{table} {}
 
   /// The page where this warp's requests for `units` go; `part` tells apart the requests of one
   /// warp that need several pages.
@@ -93,7 +93,7 @@ class page_search {
       WARPHEAP_NO_UNROLL
       for (u32 turn = 0; turn < 2; ++turn) {
         trace = 0 - trace;
-        page_search{table_.opaque()}.look(active, request, start, turn == 1, trace, seen);
+        search{table_.opaque()}.look(active, request, start, reading{turn == 1}, trace, seen);
         bool const known = simt::shuffle(active, u32{is_known_to_fail(number, request)}, leader);
         certain = seen.page == none && known;
         if (simt::ballot(active, seen.page != none || certain) != 0) return seen.page;
@@ -191,17 +191,13 @@ class page_search {
     return found;
   }
 
-  // The first look is by relaxed loads: a stale value whose version is still the newest at the
-  // second look was true in between. The second look is by read-modify-writes, which read the
-  // newest value.
-  WARPHEAP_DEVICE static u64 read(atomic_ref<u64> word, bool newest) {
-    return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
-  }
-
   /// Finds a page with room for each lane's request. If there is none, `trace` sums up what the
   /// lane saw, and changes with every version. From region `start` on and around; the lanes of
   /// `active` side by side, each at a region. Ends early when every lane has a page.
-  WARPHEAP_DEVICE void look(u32 active, chunk_request const& request, u32 start, bool newest, u64& trace,
+  ///
+  /// how     lately at the first look: a stale value whose version is still the newest at the
+  ///         second look was true in between. newest at the second
+  WARPHEAP_DEVICE void look(u32 active, chunk_request const& request, u32 start, reading how, u64& trace,
                             sighting& seen_pages) const {
     u32 const access_blocks = table_.access_blocks();
     u32 const orders = simt::reduce_or(active, span(order_of(request.units)));
@@ -209,7 +205,7 @@ class page_search {
     WARPHEAP_NO_UNROLL
     for (u32 left = access_blocks; left != 0; --left) {
       u32 const regions = table_.regions_of(access_block);
-      u64 seen = leads(active) ? read(table_.access_block(access_block), newest) : 0;
+      u64 seen = leads(active) ? table_type::read(table_.access_block(access_block), how) : 0;
       seen = simt::shuffle(active, seen, lowest_bit(active));
       if (fill_count{seen}.counts_all(regions)) {
         if (leads(active)) trace += mix(seen ^ (u64{access_block} << 48 | u64{1} << 47));
@@ -219,7 +215,7 @@ class page_search {
              done += popcount(active)) {
           u32 const ahead = start % table_.access_block_regions() % regions + done;
           u32 const region = access_block * table_.access_block_regions() + (ahead < regions ? ahead : ahead - regions);
-          look_at_region(active, done < regions ? region : none, orders, request, newest, trace, seen_pages);
+          look_at_region(active, done < regions ? region : none, orders, request, how, trace, seen_pages);
           if (simt::ballot(active, seen_pages.page == none) == 0) return;
         }
       }
@@ -229,12 +225,12 @@ class page_search {
 
   /// Looks at the pages of a region for all lanes of `active`, each of which has a region or
   /// `none`. A page in use matters to some of the lanes if its chunks are of one of `orders`.
-  WARPHEAP_DEVICE void look_at_region(u32 active, u32 region, u32 orders, chunk_request const& request, bool newest,
+  WARPHEAP_DEVICE void look_at_region(u32 active, u32 region, u32 orders, chunk_request const& request, reading how,
                                       u64& trace, sighting& seen_pages) const {
     u32 pages = 0;
     if (region != none) {
       pages = table_.pages_of(region);
-      u64 const count = read(table_.region(region), newest);
+      u64 const count = table_type::read(table_.region(region), how);
       if (fill_count{count}.counts_all(pages)) {
         trace += mix(count ^ mix(~u64{region}));
         pages = 0;
@@ -247,7 +243,7 @@ class page_search {
     for (u32 done = 0; simt::ballot(active, done < pages) != 0; ++done) {
       page_word seen{page_word::full_bit};
       if (done < pages) {
-        seen.word = read(table_.page(first + done), newest);
+        seen.word = table_type::read(table_.page(first + done), how);
         trace += mix(u64{first + done} << 32 | seen.version());
       }
       bool const serves = !seen.is_full() && (seen.is_free() || ((orders >> order_of(seen.units())) & 1));
@@ -272,4 +268,4 @@ class page_search {
   table_type table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts

@@ -3,14 +3,10 @@
 // stretch, so requests of one length leave no gaps.
 //
 // One search at a time, under a mutex: two searches that each hold half of what the other needs
-// would both fail. To serve more than one caller at a time, a search answers a round
-// (run_round.hpp): it lists runs for all callers that wait. They claim the pages of their runs side
-// by side, without the mutex. Only requests for chunks compete for these pages.
+// would both fail. To serve more than one caller at a time, a search answers a round (words.hpp):
+// it lists runs for all callers that wait. They claim the pages of their runs side by side, without
+// the mutex (run_pages.hpp). Only requests for chunks compete for these pages.
 //
-//   R1  the word of a run's first page says how many pages it has; the thread that changes it to
-//       that of an inner page frees the run.
-//   R2  the run's other pages have the words of inner pages from before the first page's word is
-//       written until after it is changed.
 //   R3  while the heap is searched, every run of the last list is claimed, or given up with its
 //       pages free.
 #pragma once
@@ -18,41 +14,38 @@
 #include "../../../platform/backoff.hpp"
 #include "../../../sync/same_object.hpp"
 #include "../../../sync/warp_aggregate.hpp"
-#include "page_table.hpp"
-#include "run_round.hpp"
+#include "run_pages.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
 
 /// Allocates and frees runs. Stateless; `table` is the heap.
 template <creation::scatter_config Config>
-class page_runs {
+class runs {
  public:
-  using table_type = page_table<Config>;
+  using table_type = table<Config>;
   using layout = typename table_type::layout;
 
   /// A run of `length` pages whose first starts at a multiple of `alignment` bytes; nullptr if at
   /// one instant of the call there was none. Any lanes.
   WARPHEAP_COLD static void* create(table_type table, u64 length, u64 alignment) {
-    return page_runs{table}.create_together(length, alignment);
+    return runs{table}.create_together(length, alignment);
   }
 
   /// Frees the run that starts at `page`, whose word was read as `seen`. False if somebody else did
   /// (R1).
   WARPHEAP_COLD static bool destroy(table_type table, u32 page, u64 seen) {
-    return page_runs{table}.destroy_run(page, page_word{seen});
+    return pages_type{table}.free(page, page_word{seen});
   }
 
   /// Searches for runs since the heap was initialized; each may have served many callers.
   WARPHEAP_DEVICE static u64 searches_made(table_type const& table) {
-    return table.run_word(searches).load(order::relaxed);
+    return table.run_word(control::searches).load(order::relaxed);
   }
 
  private:
-  static constexpr u32 none = ~0u;
-  // Words of control: the mutex; the answer of the last search; how many runs the last round asked
-  // for, which the mutex's owner keeps; how many pages at the end were searched and had no room
-  // left, a hint; how many searches were made.
-  static constexpr u32 mutex = 0, answer = 1, last_asked = 2, used_above = 3, searches = 4;
+  using control = typename table_type::run_control;
+  using pages_type = run_pages<Config>;
+  static constexpr u32 none = pages_type::none;
 
   /// A caller's place in a round: the round's number, and how many runs were asked for before.
   struct place {
@@ -63,7 +56,7 @@ class page_runs {
     WARPHEAP_DEVICE u32 first() const { return word & low_mask32(run_round::asked_bits); }
   };
 
-  WARPHEAP_DEVICE explicit page_runs(table_type const& table) : table_{table} {}
+  WARPHEAP_DEVICE explicit runs(table_type const& table) : table_{table} {}
 
   WARPHEAP_DEVICE void* create_together(u64 length, u64 alignment) const {
     if (length > table_.pages()) return fail();
@@ -115,7 +108,7 @@ class page_runs {
       u32 const which = mine.first() + popcount(asking & simt::lanes_below());
       bool const asks = (asking >> simt::lane_id()) & 1;
       u32 const ours = asks && which < listed ? table_.run_list(which).load(order::relaxed) : none;
-      u32 const got = claim_listed(active, ours, wish.length);
+      u32 const got = pages_type{table_}.claim_listed(active, ours, wish.length);
       // A search that listed nothing is certain that there was nothing.
       if (got != none || (asks && listed == 0)) page = got;
       // R3: what all of us changed comes before the count of settled runs.
@@ -137,10 +130,11 @@ class page_runs {
       if (u32 const listed = answer_to(mine); listed != search_next) return listed;
       // A look before each exchange: thousands of exchanges would keep the owner from its own words
       // for microseconds. acquire: pairs with the release in search().
-      if (table_.run_word(mutex).load(order::relaxed) != 0 || table_.run_word(mutex).exchange(1, order::acquire) != 0)
+      if (table_.run_word(control::mutex).load(order::relaxed) != 0 ||
+          table_.run_word(control::mutex).exchange(1, order::acquire) != 0)
         continue;
       u32 const listed = answer_to(mine);
-      if (listed != search_next) table_.run_word(mutex).store(0, order::release);
+      if (listed != search_next) table_.run_word(control::mutex).store(0, order::release);
       return listed;
     }
   }
@@ -148,7 +142,7 @@ class page_runs {
   /// How many runs were listed for a round; search_next if it has no answer yet.
   WARPHEAP_DEVICE u32 answer_to(place const& mine) const {
     // acquire: pairs with the release in search(); the list was written before.
-    run_answer const last{table_.run_word(answer).load(order::acquire)};
+    run_answer const last{table_.run_word(control::answer).load(order::acquire)};
     return !mine.is_none() && last.is_of(mine.number()) ? last.listed() : search_next;
   }
 
@@ -194,13 +188,14 @@ class page_runs {
     // The list comes before the answer.
     simt::sync_warp(active);
     if (!leads(active)) return;
-    lower_used(table_.pages() - down.top);
-    table_.run_word(searches).fetch_add(1, order::relaxed);
+    pages_type{table_}.lower_used(table_.pages() - down.top);
+    table_.run_word(control::searches).fetch_add(1, order::relaxed);
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number() + run_round::numbers - 1;
     // release: pairs with the acquire in answer_to().
-    table_.run_word(answer).store(run_answer::of(number % run_round::numbers, down.found).word, order::release);
+    table_.run_word(control::answer)
+        .store(run_answer::of(number % run_round::numbers, down.found).word, order::release);
     // release: pairs with the acquire of the thread that locks it next.
-    table_.run_word(mutex).store(0, order::release);
+    table_.run_word(control::mutex).store(0, order::release);
   }
 
   /// R3: waits until the last round is settled, whose callers are running. Then closes the open
@@ -208,7 +203,7 @@ class page_runs {
   WARPHEAP_DEVICE u64 close_round(run_request const& next) const {
     // relaxed: only searches change the number.
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number();
-    u64 const asked = table_.run_word(last_asked).load(order::relaxed);
+    u64 const asked = table_.run_word(control::last_asked).load(order::relaxed);
     // acquire: pairs with the releases of the threads that settled runs.
     WARPHEAP_NO_UNROLL
     for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.pause();
@@ -216,14 +211,15 @@ class page_runs {
     // acq_rel: we learn what all callers knew that joined; and a caller that joins the next round
     // finds the count of settled runs at 0. Pairs with the addition in join().
     run_round const closed{table_.open_round().exchange(run_round::of(number + 1, next).word, order::acq_rel)};
-    table_.run_word(last_asked).store(closed.asked(), order::relaxed);
+    table_.run_word(control::last_asked).store(closed.asked(), order::relaxed);
     return closed.word;
   }
 
   /// Where to begin: at the upper end of the free stretch around the hint, or at the heap's end if
   /// that takes long. A thread that frees a run from here on sets the hint anew.
   WARPHEAP_DEVICE u32 end_of_stretch() const {
-    u32 end = table_.pages() - static_cast<u32>(table_.run_word(used_above).exchange(table_.pages(), order::relaxed));
+    u32 end = table_.pages() -
+              static_cast<u32>(table_.run_word(control::used_above).exchange(table_.pages(), order::relaxed));
     WARPHEAP_NO_UNROLL
     for (u32 looked = 0; end < table_.pages() && table_.load(end).is_free(); ++end)
       if (++looked == most_looks_up) return table_.pages();
@@ -241,7 +237,7 @@ class page_runs {
       if (look == everywhere) trace = 0;
       if (look != near_the_hint) down.at = down.top = table_.pages();
       trace = 0 - trace;
-      page_runs{table_.opaque()}.list_runs(active, wish, most, look == everywhere_again, trace, down);
+      runs{table_.opaque()}.list_runs(active, wish, most, reading{look == everywhere_again}, trace, down);
       if (down.found != 0) return;
       if (look != everywhere_again) continue;
       if (simt::ballot(active, trace != 0) == 0) return;
@@ -253,9 +249,9 @@ class page_runs {
   static constexpr u32 pause_nanoseconds = 128;
 
   /// Lists the highest runs below where the walk is, up to `most`; where they are rare, it stops at
-  /// enough for a warp. If none was found, `trace` sums up what was seen (page_search.hpp, look()).
+  /// enough for a warp. If none was found, `trace` sums up what was seen (search.hpp, look()).
   /// Lanes side by side, each at a region.
-  WARPHEAP_DEVICE void list_runs(u32 active, run_request const& wish, u32 most, bool newest, u64& trace,
+  WARPHEAP_DEVICE void list_runs(u32 active, run_request const& wish, u32 most, reading how, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
     u64 const far = u64{looks_a_page} * most * wish.length;
@@ -264,7 +260,7 @@ class page_runs {
     WARPHEAP_NO_UNROLL
     for (u32 regions = (begin + Config.region_pages - 1) / Config.region_pages; regions != 0;) {
       u32 const access_block = (regions - 1) / access_block_regions, first = access_block * access_block_regions;
-      u64 const count = to_all(active, leads(active) ? read(table_.access_block(access_block), newest) : 0);
+      u64 const count = to_all(active, leads(active) ? table_type::read(table_.access_block(access_block), how) : 0);
       if (fill_count{count}.counts_all(table_.regions_of(access_block))) {
         if (leads(active)) trace += mix(count ^ mix(~u64{access_block}) ^ 1);
         down.at = down.top = first * Config.region_pages;
@@ -274,7 +270,7 @@ class page_runs {
       WARPHEAP_NO_UNROLL
       for (; regions > first; regions = regions - first > popcount(active) ? regions - popcount(active) : first) {
         u32 const rank = rank_in(active), region = regions - 1 - rank;
-        u64 const free = rank < regions - first ? free_pages(region, newest, trace) : 0;
+        u64 const free = rank < regions - first ? free_pages(region, how, trace) : 0;
         list_runs_of(active, regions, regions - first, free, wish, most, down);
         if (down.found == most || (down.found >= enough && down.at <= lowest)) return;
       }
@@ -283,9 +279,9 @@ class page_runs {
   static constexpr u32 looks_a_page = 4;  // pages looked at for each that is wanted
 
   /// The free pages of a region; bit i is its page i.
-  WARPHEAP_DEVICE u64 free_pages(u32 region, bool newest, u64& trace) const {
+  WARPHEAP_DEVICE u64 free_pages(u32 region, reading how, u64& trace) const {
     u32 const pages = table_.pages_of(region), first = region * Config.region_pages;
-    u64 const count = read(table_.region(region), newest);
+    u64 const count = table_type::read(table_.region(region), how);
     if (fill_count{count}.counts_all(pages)) {
       trace += mix(count ^ mix(~u64{region}));
       return 0;
@@ -295,7 +291,7 @@ class page_runs {
     for (u32 done = 0; done < pages; done += side_by_side) {
       page_word seen[side_by_side];
       for (u32 k = 0; k < side_by_side; ++k)
-        seen[k] = {done + k < pages ? read(table_.page(first + done + k), newest) : page_word::full_bit};
+        seen[k] = {done + k < pages ? table_type::read(table_.page(first + done + k), how) : page_word::full_bit};
       for (u32 k = 0; k < side_by_side; ++k) {
         if (done + k >= pages) continue;
         trace += mix(u64{first + done + k} << 32 | seen[k].version());
@@ -339,20 +335,20 @@ class page_runs {
   WARPHEAP_DEVICE void list_stretch(u32 active, run_request const& wish, u32 most, walk& down) const {
     WARPHEAP_NO_UNROLL
     while (down.found < most && down.top - down.at >= wish.length) {
-      u32 runs = 1;
+      u32 count = 1;
       if (wish.alignment == 0) {
-        if (down.top - down.at >= 2 * u64{wish.length}) runs = (down.top - down.at) / wish.length;
-        runs = runs < most - down.found ? runs : most - down.found;
+        if (down.top - down.at >= 2 * u64{wish.length}) count = (down.top - down.at) / wish.length;
+        count = count < most - down.found ? count : most - down.found;
       } else {
         u32 const above = pages_above_aligned(down.top - wish.length, wish.alignment);
         if (above > down.top - wish.length - down.at) return;
         down.top -= above;
       }
       WARPHEAP_NO_UNROLL
-      for (u32 i = rank_in(active); i < runs; i += popcount(active))
+      for (u32 i = rank_in(active); i < count; i += popcount(active))
         table_.run_list(down.found + i).store(down.top - (i + 1) * wish.length, order::relaxed);
-      down.found += runs;
-      down.top -= runs * wish.length;
+      down.found += count;
+      down.top -= count * wish.length;
     }
   }
 
@@ -361,103 +357,7 @@ class page_runs {
     return static_cast<u32>(above >> layout::page_log2);
   }
 
-  // As in page_search.hpp.
-  WARPHEAP_DEVICE static u64 read(atomic_ref<u64> word, bool newest) {
-    return newest ? word.fetch_or(0, order::relaxed) : word.load(order::relaxed);
-  }
-
-  // --- The pages of a run ---
-
-  /// Claims the runs that were listed for lanes of `active`: short ones each lane its own, long
-  /// ones all lanes together, one after the other. `listed` is the first page of the lane's run, or
-  /// `none`. Returns `listed`, or `none` where a request for chunks was faster.
-  WARPHEAP_DEVICE u32 claim_listed(u32 active, u32 listed, u32 length) const {
-    bool const alone = length <= most_alone;
-    lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(active);
-    u32 mine = none;
-    WARPHEAP_NO_UNROLL
-    for (u32 rest = alone ? u32{listed != none} : simt::ballot(active, listed != none); rest != 0; rest &= rest - 1) {
-      u32 const first = alone ? listed : simt::shuffle(active, listed, lowest_bit(rest));
-      bool const good = claim(group, first, length);
-      if (good && first == listed) mine = listed;
-    }
-    return mine;
-  }
-  static constexpr u32 most_alone = 32;  // pages
-
-  /// Makes the pages of a run ours. If not all were free, frees those that we took, and returns
-  /// false. Lanes side by side.
-  WARPHEAP_DEVICE bool claim(lane_group const& group, u32 first, u32 length) const {
-    bool const alone = group.size == 1;
-    u32 const end = first + length;
-    u32 page = first + group.rank;
-    bool good = true;
-    WARPHEAP_NO_UNROLL
-    for (; good && page < end; page += group.size) {
-      page_word const seen = table_.load(page);
-      u64 expected = seen.word;
-      // acquire: the last owners' writes happen before ours; pairs with the releases of the threads
-      // that freed the page.
-      good = seen.is_free() &&
-             table_.page(page).compare_exchange(expected, inner(seen).word, order::acquire, order::relaxed);
-    }
-    if (alone ? !good : simt::ballot(group.mask, !good) != 0) {
-      u32 const mine = good ? page : page - group.size;  // the first that is not ours
-      WARPHEAP_NO_UNROLL
-      for (page = first + group.rank; page < mine; page += group.size) free_page(page);
-      return false;
-    }
-    u32 const first_region = first / Config.region_pages, last_region = (end - 1) / Config.region_pages;
-    WARPHEAP_NO_UNROLL
-    for (u32 region = first_region + group.rank; region <= last_region; region += group.size)
-      table_.count_full(region, pages_inside(region, first, end));
-    // R2, F1: the run can be freed from here on. What our other lanes did comes before.
-    if (!alone) simt::sync_warp(group.mask);
-    // relaxed: the caller hands the address on by the same order as the contents (R1).
-    if (group.leads) table_.page(first).fetch_add(head(length) - inner({}).word, order::relaxed);
-    return true;
-  }
-
-  WARPHEAP_DEVICE bool destroy_run(u32 first, page_word seen) const {
-    u32 const length = seen.low();
-    u64 expected = seen.word;
-    // acq_rel: one thread wins; the owner's writes are released by the fence below.
-    if (!table_.page(first).compare_exchange(expected, inner(seen).word, order::acq_rel, order::relaxed)) return false;
-    WARPHEAP_NO_UNROLL
-    for (u32 region = first / Config.region_pages; region <= (first + length - 1) / Config.region_pages; ++region)
-      table_.withdraw_full(region, pages_inside(region, first, first + length));
-    recycling_fence();  // once for all pages, in place of a release of each
-    WARPHEAP_NO_UNROLL
-    for (u32 page = first; page != first + length; ++page) free_page(page);
-    lower_used(table_.pages() - first - length);
-    return true;
-  }
-
-  /// Makes one attempt to say that there are free pages below the last `above`. A crowd that frees
-  /// upwards would try for as long as it frees. If the hint starts a search too low, the search
-  /// goes on from the heap's end.
-  WARPHEAP_DEVICE void lower_used(u64 above) const {
-    // relaxed: a hint.
-    u64 used = table_.run_word(used_above).load(order::relaxed);
-    if (used > above) table_.run_word(used_above).compare_exchange(used, above, order::relaxed, order::relaxed);
-  }
-
-  /// Frees an inner page of ours (S4).
-  WARPHEAP_DEVICE void free_page(u32 page) const {
-    // relaxed: after recycling_fence(), or nothing was written to it.
-    table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::relaxed);
-  }
-
-  WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) { return seen.with(page_word::inner_units, 0, true); }
-  WARPHEAP_HOST_DEVICE static u64 head(u32 length) { return page_word{}.with(page_word::run_units, length, true).word; }
-
-  /// Pages of a region that lie in [first, end).
-  WARPHEAP_HOST_DEVICE static u32 pages_inside(u32 region, u32 first, u32 end) {
-    u32 const low = region * Config.region_pages, high = low + Config.region_pages;
-    return (high < end ? high : end) - (low > first ? low : first);
-  }
-
   table_type table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts

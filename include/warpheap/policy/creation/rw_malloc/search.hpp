@@ -1,5 +1,5 @@
 // The certain answer when a walk found no run: the lanes of a warp look at all words side by side,
-// group by group (group_word.hpp). Groups known to have neither a run of that length nor a part of
+// group by group (words.hpp). Groups known to have neither a run of that length nor a part of
 // one are passed over, hundreds at a glance. In the other groups every word is looked at, and what
 // was seen is noted for later searches. Blocks larger than a window, and aligned ones, are found in
 // this way too.
@@ -7,7 +7,7 @@
 // It looks for one length at a time, the least that any lane wants: if there is no run for that,
 // there is none for the other lanes. A locked word counts as what it shows: its holder may take
 // more of it, and gives nothing back, so a search that sees no run in it misses none. A run that is
-// seen is locked before it is believed (run_take.hpp).
+// seen is locked before it is believed (take.hpp).
 //
 // There is one pass over all groups. A unit that was taken when we tried to lock it counts as taken
 // for the rest of the pass, so every lost race leaves less to be looked at. Lanes that have their
@@ -16,16 +16,16 @@
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
-#include "run_look.hpp"
-#include "run_take.hpp"
+#include "look.hpp"
+#include "take.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
 
 /// Looks for runs in all words of a heap, once.
 template <creation::rw_malloc_config Config, class Faults>
-class run_search {
-  using table_type = unit_table<Config>;
-  using run_look_type = run_look<Config, Faults>;
+class search {
+  using table_type = table<Config>;
+  using look_type = rw_malloc_parts::look<Config, Faults>;
 
  public:
   static constexpr u64 none = table_type::none;
@@ -42,7 +42,7 @@ class run_search {
   /// block that the lane has already; none if it needs one.
   WARPHEAP_COLD static answer run(table_type table, u32 active, run_wish wish, u64 unit, u32 start) {
     if constexpr (!Faults::searches) return answer{unit, 0};
-    run_search search{table, active, wish, unit};
+    search search{table, active, wish, unit};
     start = simt::shuffle(active, start, lowest_bit(active));
     u64 const number = table.pass().begin(active);
     WARPHEAP_NO_UNROLL
@@ -51,7 +51,7 @@ class run_search {
       pass_end const end = search.look(least, start, number);
       if (end != pass_end::served) search.refuse_like(least, number, end == pass_end::exhausted);
     }
-    // As at the end of window_walk::run().
+    // As at the end of walk::run().
     simt::sync_warp(active);
     return answer{search.unit_, search.steps_};
   }
@@ -70,7 +70,7 @@ class run_search {
     exhausted  ///< this search did
   };
 
-  WARPHEAP_DEVICE run_search(table_type const& table, u32 active, run_wish wish, u64 unit)
+  WARPHEAP_DEVICE search(table_type const& table, u32 active, run_wish wish, u64 unit)
       : table_{table}, active_{active}, look_{table, active}, wish_{wish}, unit_{unit}, needs_{unit == none} {}
 
   /// Gives up for the lanes that want as many units as lane `least` and as much alignment, or more.
@@ -116,13 +116,13 @@ class run_search {
   /// Looks at some words from a random place on. Without this, crowds would all begin at the first
   /// run of a group and meet there. False if the look is to end.
   WARPHEAP_DEVICE bool glance(u64 first, run_wish sought, bool is_like) {
-    u64 const words = u64{look_.lanes()} * run_look_type::lane_words;
+    u64 const words = u64{look_.lanes()} * look_type::lane_words;
     if (sought.units > 32 * words) return glance_at_places(first, sought, is_like);
     u64 const end = first + words < table_.words() ? first + words : table_.words();
     WARPHEAP_NO_UNROLL
     for (;;) {
       ++steps_;
-      u64 const place = look_.at(first, end, sought, {32 * first, false}, false).place;
+      u64 const place = look_.at(first, end, sought, {.start = 32 * first, .begins = false}, watching::no).place;
       if (place == none || take(place, sought).how != run_taken::done) return true;
       if (!serve(place, is_like)) return false;
     }
@@ -266,7 +266,7 @@ class run_search {
     u64 const first = at * Config.group_words, end = first + table_.units_of_group(at) / 32;
     bool const is_behind = before.start > 32 * first;
     taken_units const taken{is_behind ? before.start : 0, lost};
-    auto const seen = look_.at(first, end, sought, is_behind ? open_run{32 * first} : before, true, taken);
+    auto const seen = look_.at(first, end, sought, is_behind ? open_run{32 * first} : before, watching::yes, taken);
     if (seen.place != none || lost != none) return seen.place;
     if (!is_behind) note(at, noted, seen.runs);
     before = seen.after;
@@ -313,12 +313,13 @@ class run_search {
   WARPHEAP_DEVICE run_taken take(u64 place, run_wish sought) const {
     // else it is the beginning of a run that has no suitable place
     bool const is_suitable = sought.padding(place) == 0;
-    return run_take<Config, Faults>{table_, active_}(unit_run{place, sought.units}, !is_suitable && moves_left_ != 0);
+    return rw_malloc_parts::take<Config, Faults>{table_, active_}(unit_run{place, sought.units},
+                                                                  !is_suitable && moves_left_ != 0);
   }
 
   table_type table_;
   u32 active_;
-  run_look_type look_;
+  look_type look_;
   run_wish wish_;
   u64 unit_;
   bool needs_;
@@ -326,4 +327,4 @@ class run_search {
   u32 steps_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts

@@ -13,9 +13,9 @@
 
 #include "../../../sync/warp_aggregate.hpp"
 #include "../../../util/random.hpp"
-#include "unit_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
 
 /// What a lane wants of a walk.
 struct window_wish {
@@ -26,14 +26,14 @@ struct window_wish {
 
 /// The walks of the lanes of `active`, which hold the same heap and make every call together.
 template <creation::rw_malloc_config Config, class Faults>
-class window_walk {
-  using table_type = unit_table<Config>;
+class walk {
+  using table_type = table<Config>;
 
  public:
   static constexpr u64 none = table_type::none;
   static constexpr u32 lane_words = Config.words_per_lane, lane_units = 32 * lane_words;
 
-  WARPHEAP_DEVICE window_walk(table_type const& table, u32 active)
+  WARPHEAP_DEVICE walk(table_type const& table, u32 active)
       : table_{table},
         active_{active},
         rank_{popcount(active & simt::lanes_below())},
@@ -84,7 +84,7 @@ class window_walk {
     u32 const index = first + rank_;
     bool const exists = index < table_.words();
     walk_word seen = exists ? table_.look_at(index) : walk_word{full_mask};
-    was_full_once_ = simt::ballot(active_, exists && group_word::watches(seen)) != 0;
+    was_full_once_ = simt::ballot(active_, exists && unit_word::is_watched(seen)) != 0;
     u32 const least = least_wanted(needing, wish);
     u32 left = seen.locked() ? 0 : without_short_runs(seen.free(), least);
     bool mine = false;
@@ -107,7 +107,7 @@ class window_walk {
     bool watched = false;
     for (u32 k = 0; k < lane_words; ++k) {
       seen[k] = index + k < words ? table_.look_at(index + k) : walk_word{full_mask};
-      watched = watched || group_word::watches(seen[k]);
+      watched = watched || unit_word::is_watched(seen[k]);
     }
     was_full_once_ = simt::ballot(active_, watched) != 0;
     u32 const least = least_wanted(needing, wish);
@@ -163,7 +163,7 @@ class window_walk {
       for (u32 k = 0; k < lane_words; ++k) {
         left.word[k] &= ~part(k, start, to);
         taken[k] |= part(k, from, to);
-        if (theirs % 2 == 0) taken[k] |= u64{extent_of_second_word(k, from, units, blocks)} << table_type::extent_shift;
+        if (theirs % 2 == 0) taken[k] |= u64{extent_of_second_word(k, from, units, blocks)} << unit_word::extent_shift;
       }
     }
   }
@@ -215,4 +215,4 @@ class window_walk {
   bool was_full_once_ = false;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts

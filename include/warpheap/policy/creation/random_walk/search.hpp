@@ -11,19 +11,19 @@
 // 256 bytes.
 #pragma once
 
-#include "page_walk.hpp"
+#include "walk.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
 
 /// Looks at every word of a heap, once.
 template <creation::random_walk_config Config, class Faults>
-class walk_search {
-  using pages_type = walk_pages<Config>;
-  using mask_type = typename pages_type::mask_type;
+class search {
+  using table_type = table<Config>;
+  using mask_type = typename table_type::mask_type;
   static constexpr bool by_lock = Config.kind == creation::walk_kind::collaborative;
 
  public:
-  static constexpr u32 none = pages_type::none;
+  static constexpr u32 none = table_type::none;
 
   /// A lane's result of a search.
   struct answer {
@@ -32,13 +32,13 @@ class walk_search {
   };
 
   /// All lanes of `active` call together, with the same heap.
-  WARPHEAP_COLD static answer run(pages_type pages, u32 active, u32 start) {
+  WARPHEAP_COLD static answer run(table_type table, u32 active, u32 start) {
     if constexpr (!Faults::searches) return answer{none, 0};
-    walk_search search{pages, active, simt::shuffle(active, start, lowest_bit(active))};
-    search.look(pages.pass().begin(active));
-    // As at the end of page_walk::together().
+    search self{table, active, simt::shuffle(active, start, lowest_bit(active))};
+    self.look(table.pass().begin(active));
+    // As at the end of walk::together().
     simt::sync_warp(active);
-    return answer{search.page_, search.steps_};
+    return answer{self.page_, self.steps_};
   }
 
  private:
@@ -46,14 +46,14 @@ class walk_search {
   static constexpr u32 steps_between_questions = 8;
   static constexpr u32 lane_words = 8;  // looked at side by side, so that their loads overlap
 
-  WARPHEAP_DEVICE walk_search(pages_type const& pages, u32 active, u32 start)
-      : pages_{pages}, active_{active}, start_{start} {}
+  WARPHEAP_DEVICE search(table_type const& table, u32 active, u32 start)
+      : table_{table}, active_{active}, start_{start} {}
 
   /// Looks at all words, until every lane has a page or another pass has the answer.
   WARPHEAP_DEVICE void look(u64 number) {
     u32 turn = 0;
     WARPHEAP_NO_UNROLL
-    for (u32 done = 0; done < pages_.words();) {
+    for (u32 done = 0; done < table_.words();) {
       u32 const lanes = popcount(active_), first = done + popcount(active_ & simt::lanes_below());
       bool const full = all_full(first, lanes);
       WARPHEAP_NO_UNROLL
@@ -65,19 +65,19 @@ class walk_search {
       u32 const needing = simt::ballot(active_, page_ == none);
       if (needing == 0) return;
       if (++turn % steps_between_questions != 0) continue;
-      if (simt::ballot(active_, Faults::may_share(pages_.pass(), number)) != 0) return;
+      if (simt::ballot(active_, Faults::may_share(table_.pass(), number)) != 0) return;
     }
-    if (simt::lane_id() == lowest_bit(active_)) pages_.pass().publish(number, {});
+    if (simt::lane_id() == lowest_bit(active_)) table_.pass().publish(number, {});
   }
 
   /// The `mine`-th word that the pass looks at; none if there are fewer words.
   WARPHEAP_DEVICE u32 place_of(u32 mine) const {
-    u32 const words = pages_.words();
+    u32 const words = table_.words();
     return mine < words ? (start_ < words - mine ? start_ + mine : start_ - (words - mine)) : none;
   }
 
   WARPHEAP_DEVICE mask_type room_of(u32 index) const {
-    return index != none ? pages_.look_at(index).free(pages_type::valid) : 0;
+    return index != none ? table_.look_at(index).free(table_type::valid) : 0;
   }
 
   /// Looks once at the next words of all lanes, lane_words each: whether all of them are full.
@@ -102,13 +102,13 @@ class walk_search {
     bool mine = false;
     walk_word seen{full_mask};
     if (room != 0) {
-      seen = Faults::try_lock(pages_.word(index));
+      seen = Faults::try_lock(table_.word(index));
       mine = !seen.locked();
     }
-    mask_type const left = mine ? seen.free(pages_type::valid) : 0;
-    page_deal<mask_type> const dealt{active_, left, index * pages_type::word_pages, page_};
+    mask_type const left = mine ? seen.free(table_type::valid) : 0;
+    deal<mask_type> const dealt{active_, left, index * table_type::word_pages, page_};
     page_ = dealt.page;
-    if (mine) Faults::publish(pages_.word(index), dealt.taken);
+    if (mine) Faults::publish(table_.word(index), dealt.taken);
     // We may get the pages that its holder leaves.
     bool const waits = Faults::waits_for_locks && !mine && seen.free(room) != 0;
     if (simt::ballot(active_, waits) != 0) simt::pause(pause_nanoseconds);
@@ -122,19 +122,19 @@ class walk_search {
     mask_type got = 0;
     if (room != 0 && popcount(having & simt::lanes_below()) < popcount(needing)) {
       mask_type const first = room & (0 - room);
-      walk_word const seen = Faults::take(pages_.word(index), first);
+      walk_word const seen = Faults::take(table_.word(index), first);
       got = seen.free(first);
       room &= seen.free(~mask_type{0}) & ~first;
     }
-    page_ = page_deal<mask_type>{active_, got, index * pages_type::word_pages, page_}.page;
+    page_ = deal<mask_type>{active_, got, index * table_type::word_pages, page_}.page;
     return room;
   }
 
-  pages_type pages_;
+  table_type table_;
   u32 active_;
   u32 start_;
   u32 page_ = none;
   u32 steps_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts

@@ -3,29 +3,29 @@
 //
 // A walk that ends without a page proves nothing. Its number of steps grows as pages become few,
 // and without a bound it would never end if there were none. It ends early if it sees a full word
-// after some steps and the heap was full once: a pass over everything (walk_search.hpp) may have
+// after some steps and the heap was full once: a pass over everything (search.hpp) may have
 // its answer soon.
 //
 // Source: Pham et al. 2022, algorithms 1 to 4. Differs: docs/design/random_walk.md.
 #pragma once
 
 #include "../../../util/random.hpp"
-#include "page_deal.hpp"
-#include "walk_pages.hpp"
+#include "deal.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
 
 /// One walk of one lane over the pages of a heap.
 template <creation::random_walk_config Config, class Faults>
-class page_walk {
-  using pages_type = walk_pages<Config>;
-  using mask_type = typename pages_type::mask_type;
-  static constexpr u32 none = pages_type::none;
+class walk {
+  using table_type = table<Config>;
+  using mask_type = typename table_type::mask_type;
+  static constexpr u32 none = table_type::none;
   static constexpr bool by_page = Config.kind == creation::walk_kind::plain;
 
  public:
-  WARPHEAP_DEVICE explicit page_walk(pages_type const& pages)
-      : pages_{pages}, random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
+  WARPHEAP_DEVICE explicit walk(table_type const& table)
+      : table_{table}, random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
 
   /// Faults that the lane took.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }
@@ -35,20 +35,20 @@ class page_walk {
   WARPHEAP_DEVICE u32 collisions() const { return collisions_; }
 
   /// A word to begin a search at.
-  WARPHEAP_DEVICE u32 somewhere() { return random_.below(pages_.words()); }
+  WARPHEAP_DEVICE u32 somewhere() { return random_.below(table_.words()); }
 
   /// A page for the calling lane, or `none`, which proves nothing. Any lane alone; lock-free.
   WARPHEAP_DEVICE u32 alone() {
-    u32 const places = by_page ? pages_.pages() : pages_.words(), most = most_steps(places);
+    u32 const places = by_page ? table_.pages() : table_.words(), most = most_steps(places);
     while (steps_ < most) {
-      u32 const place = random_.below(places), index = by_page ? place / pages_type::word_pages : place;
+      u32 const place = random_.below(places), index = by_page ? place / table_type::word_pages : place;
       ++steps_;
-      mask_type const wanted = by_page ? pages_type::bit_of(place) : pages_type::valid;
-      walk_word seen = pages_.look_at(index);
+      mask_type const wanted = by_page ? table_type::bit_of(place) : table_type::valid;
+      walk_word seen = table_.look_at(index);
       for (mask_type free = seen.free(wanted); free != 0; free &= seen.free(~mask_type{0})) {
         mask_type const first = free & (0 - free);
-        seen = Faults::take(pages_.word(index), first);
-        if (seen.free(first)) return index * pages_type::word_pages + lowest_bit(first);
+        seen = Faults::take(table_.word(index), first);
+        if (seen.free(first)) return index * table_type::word_pages + lowest_bit(first);
         count_collision(true);
         free &= ~first;
       }
@@ -61,22 +61,22 @@ class page_walk {
   /// together with the same heap, and take the same number of steps. A word that another lane has
   /// locked is passed over.
   WARPHEAP_DEVICE u32 together(u32 active) {
-    u32 const words = pages_.words(), most = most_steps(words);
+    u32 const words = table_.words(), most = most_steps(words);
     u32 page = none;
     for (u32 needing = active; needing != 0 && steps_ < most;) {
       u32 const index = random_.below(words);
       ++steps_;
-      walk_word seen = pages_.look_at(index);
+      walk_word seen = table_.look_at(index);
       bool mine = false;
-      if (!seen.locked() && seen.free(pages_type::valid)) {
-        seen = Faults::try_lock(pages_.word(index));
+      if (!seen.locked() && seen.free(table_type::valid)) {
+        seen = Faults::try_lock(table_.word(index));
         mine = !seen.locked();
-        count_collision(!mine || seen.free(pages_type::valid) == 0);
+        count_collision(!mine || seen.free(table_type::valid) == 0);
       }
-      page_deal<mask_type> const dealt{active, mine ? seen.free(pages_type::valid) : 0, index * pages_type::word_pages,
-                                       page};
+      deal<mask_type> const dealt{active, mine ? seen.free(table_type::valid) : 0, index * table_type::word_pages,
+                                  page};
       page = dealt.page;
-      if (mine) Faults::publish(pages_.word(index), dealt.taken);
+      if (mine) Faults::publish(table_.word(index), dealt.taken);
       needing = simt::ballot(active, page == none);
       if (asks_early() && simt::ballot(active, is_full_again(seen)) != 0) break;
     }
@@ -103,13 +103,13 @@ class page_walk {
   /// Whether the walk should end: the heap was full once, and may be again. Asked now and then.
   WARPHEAP_DEVICE bool asks_early() const { return steps_ >= least_steps && is_power_of_two(steps_); }
   WARPHEAP_DEVICE bool is_full_again(walk_word seen) const {
-    return seen.free(pages_type::valid) == 0 && pages_.pass().ever_failed();
+    return seen.free(table_type::valid) == 0 && table_.pass().ever_failed();
   }
 
-  pages_type pages_;
+  table_type table_;
   random_sequence random_;
   u32 steps_ = 0;
   u32 collisions_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts

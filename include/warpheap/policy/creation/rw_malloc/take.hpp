@@ -6,9 +6,9 @@
 #pragma once
 
 #include "../../../platform/backoff.hpp"
-#include "unit_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
 
 /// The result of an attempt to take a run.
 struct run_taken {
@@ -25,11 +25,11 @@ struct run_taken {
 
 /// Takes runs for the lanes of `active`, which call together with the same heap.
 template <creation::rw_malloc_config Config, class Faults>
-class run_take {
-  using table_type = unit_table<Config>;
+class take {
+  using table_type = table<Config>;
 
  public:
-  WARPHEAP_DEVICE run_take(table_type const& table, u32 active)
+  WARPHEAP_DEVICE take(table_type const& table, u32 active)
       : table_{table}, active_{active}, rank_{popcount(active & simt::lanes_below())}, lanes_{popcount(active)} {}
 
   /// Takes the run if all of it is free. If it is to be `behind_block`, the unit before it must be
@@ -52,7 +52,7 @@ class run_take {
     bool const ours = free && simt::ballot(active_, is_moved) == 0;
     WARPHEAP_NO_UNROLL
     for (u32 i = rank_; i < locked; i += lanes_) {
-      u64 const bits = run.part(i) | u64{run.extent(i)} << table_type::extent_shift;
+      u64 const bits = run.part(i) | u64{run.extent(i)} << unit_word::extent_shift;
       Faults::publish(table_.word(run.first_word() + i), ours ? bits : 0);
     }
     if (ours) note_taken(run);
@@ -141,4 +141,4 @@ class run_take {
   u32 lanes_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
