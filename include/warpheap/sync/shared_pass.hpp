@@ -51,6 +51,24 @@ struct pass_size {
   }
 };
 
+/// Draws a pass's number from the word that counts passes (P1). Any lane alone. If it draws for
+/// others too, all of them meet in sync_warp() before and after.
+WARPHEAP_DEVICE inline u64 draw_pass(atomic_ref<u64> begun) {
+  // acq_rel: we learn what callers that drew before us knew, and pass on what we know to callers
+  // that draw later. Draws are each other's partners (P1).
+  return begun.fetch_add(1, order::acq_rel) + 1;
+}
+
+/// Begins a pass and returns its number (P1). All lanes of `active` call, look, and hold the
+/// result.
+WARPHEAP_DEVICE inline u64 begin_pass(atomic_ref<u64> begun, u32 active) {
+  simt::sync_warp(active);  // what any of us knows to be free, all of us see
+  auto const group = group_of(active);
+  u64 const number = broadcast(group, group.leads ? draw_pass(begun) : u64{0});
+  simt::sync_warp(active);  // what the leader acquired, all have
+  return number;
+}
+
 /// View of the words of one heap's passes, zero at first; owns nothing.
 template <u32 Classes>
 class shared_pass {
@@ -59,23 +77,11 @@ class shared_pass {
 
   WARPHEAP_HOST_DEVICE explicit shared_pass(u64* words) : words_{words} {}
 
-  /// Begins a pass and returns its number (P1). All lanes of `active` call, look, and hold the
-  /// result.
-  WARPHEAP_DEVICE u64 begin(u32 active) const {
-    simt::sync_warp(active);  // what any of us knows to be free, all of us see
-    auto const group = group_of(active);
-    u64 const number = broadcast(group, group.leads ? draw() : u64{0});
-    simt::sync_warp(active);  // what the leader acquired, all have
-    return number;
-  }
+  /// begin_pass() of this heap's passes.
+  WARPHEAP_DEVICE u64 begin(u32 active) const { return begin_pass(begun(), active); }
 
-  /// A number for a pass that begins, or for a call that first waits for another lane's pass (P1).
-  /// Any lane alone. If it draws for others too, all of them meet in sync_warp() before and after.
-  WARPHEAP_DEVICE u64 draw() const {
-    // acq_rel: we learn what callers that drew before us knew, and pass on what we know to callers
-    // that draw later. Draws are each other's partners (P1).
-    return begun().fetch_add(1, order::acq_rel) + 1;
-  }
+  /// draw_pass() for a pass that begins, or for a call that first waits for another lane's pass.
+  WARPHEAP_DEVICE u64 draw() const { return draw_pass(begun()); }
 
   /// Whether a pass that began after number `number` was drawn found nothing for `size` (P2). Any
   /// lane alone.

@@ -9,7 +9,7 @@
 // Source: Pham et al. 2022, algorithms 1 to 4. Differs: docs/design/random_walk.md.
 #pragma once
 
-#include "../../../util/random.hpp"
+#include "../../../sync/lane_random.hpp"
 #include "deal.hpp"
 #include "table.hpp"
 
@@ -24,8 +24,7 @@ class walk {
   static constexpr bool by_page = Config.kind == creation::walk_kind::plain;
 
  public:
-  WARPHEAP_DEVICE explicit walk(table_type const& table)
-      : table_{table}, random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
+  WARPHEAP_DEVICE explicit walk(table_type const& table) : table_{table}, random_{lane_random_sequence()} {}
 
   /// Faults that the lane took.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }

@@ -11,8 +11,8 @@
 // Source: Pham et al. 2022, section 4.3 and algorithm 5. Differs: docs/design/rw_malloc.md.
 #pragma once
 
+#include "../../../sync/lane_random.hpp"
 #include "../../../sync/warp_aggregate.hpp"
-#include "../../../util/random.hpp"
 #include "table.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
@@ -37,7 +37,7 @@ class walk {
       : table_{table},
         active_{active},
         rank_{popcount(active & simt::lanes_below())},
-        random_{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)} {}
+        random_{lane_random_sequence()} {}
 
   /// Windows that were looked at.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }

@@ -6,7 +6,8 @@
 // requests turn to the next access block.
 #pragma once
 
-#include "../../../sync/warp_aggregate.hpp"
+#include "../../../sync/lane_random.hpp"
+#include "../../../sync/shared_pass.hpp"
 #include "table.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
@@ -52,7 +53,7 @@ class search {
     for (u32 attempt = 0; got.bits == 0 && attempt < (named == none ? 1 + 2 * attempts : 1); ++attempt) {
       if (attempt != 0) {
         if (attempt == 1 + attempts) move_on();
-        u32 const random = random_bits(), active = active_access_block();
+        u32 const random = lane_random_bits(), active = active_access_block();
         region = active * table_.access_block_regions() + scale_below(random, table_.regions_of(active));
         from = random % Config.region_pages;
       }
@@ -75,16 +76,9 @@ class search {
   /// named    page that was found lately, or `none`
   /// certain  set where `none` is the answer; else the lane calls again
   WARPHEAP_DEVICE u32 sweep(u32 active, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
-    // All of us see what any of us knows to have been freed.
-    simt::sync_warp(active);
-    // A read-modify-write reads the newest value: a search with a larger number began after this.
-    // acq_rel: we learn what all callers before us knew to have been freed, and tell all that come
-    // later; these operations pair with each other.
-    u64 number = leads(active) ? table_.searches_begun().fetch_add(1, order::acq_rel) + 1 : 0;
-    number = simt::shuffle(active, number, lowest_bit(active));
-    simt::sync_warp(active);
+    u64 const number = begin_pass(table_.searches_begun(), active);
     // From a region of our own: searchers that start together would all come to the same page.
-    u32 start = named != none ? named / Config.region_pages : scale_below(random_bits(), table_.regions());
+    u32 start = named != none ? named / Config.region_pages : scale_below(lane_random_bits(), table_.regions());
     start = simt::shuffle(active, start, lowest_bit(active));
     WARPHEAP_NO_UNROLL
     for (u32 nap = 32;; nap = nap < 1024 ? 2 * nap : nap) {
@@ -151,10 +145,6 @@ class search {
     if (last_failed_search_of_order(order_of(request.units)).load(order::relaxed) > number) return true;
     u64 const seen = last_failed_search(request).load(order::relaxed);
     return (seen & low_mask32(units_bits)) == request.units && seen >> units_bits > number;
-  }
-
-  WARPHEAP_DEVICE static u32 random_bits() {
-    return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
   }
 
   WARPHEAP_DEVICE u32 active_access_block() const {
