@@ -26,11 +26,15 @@
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
 #pragma once
 
-#include "slab_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 enum class replaced : u32 { done, by_others, none_found };
+/// What a slab is made live for.
+enum class slab_use : bool { search, head };
+/// When a row needs the head that is searched.
+enum class needed : bool { now, ahead };
 
 template <class Table>
 class slab_supply {
@@ -78,14 +82,13 @@ class slab_supply {
     }
   }
 
-  /// Makes a locked slab live with `chunks` of it promised to the caller; with the head bit if it
-  /// is for a row.
-  WARPHEAP_DEVICE void publish(u32 slab, u32 size, u32 chunks, bool head) const {
+  /// Makes a locked slab live with `chunks` of it promised to the caller.
+  WARPHEAP_DEVICE void publish(u32 slab, u32 size, u32 chunks, slab_use use) const {
     // relaxed: ordered by the release below; a free gets it with the block.
     table().role(slab).store(1 + kind_of(size), order::relaxed);
     u64 const change = slab_state::live_as(size) - slab_state::of(slab_phase::locked) + chunks;
     // release: role and clear words happen before any promise; pairs with the acquire in promise().
-    table().state(slab).fetch_add(change + (head ? slab_state::head_bit : 0), order::release);
+    table().state(slab).fetch_add(change + (use == slab_use::head ? slab_state::head_bit : 0), order::release);
   }
 
   /// A locked slab, which was TBuddy's until now or is free by now; `none` if TBuddy has none.
@@ -130,7 +133,7 @@ class slab_supply {
 
   /// The slab that a row takes blocks from, if it has room by its count; else `none`.
   WARPHEAP_DEVICE u32 head_with_room(u32 entry) const {
-    u32 const head = Table::head_of(table().head(entry).load(order::relaxed)), size = entry % sizes;
+    u32 const head = head_of(table().head(entry).load(order::relaxed)), size = entry % sizes;
     return head != 0 && fits(head - 1, table().load(head - 1), size, table().geometry().capacity(kind_of(size)))
                ? head - 1
                : none;
@@ -155,20 +158,20 @@ class slab_supply {
     u32 const size = entry % sizes;
     atomic_ref<u64> const lock = table().lock_of(entry);
     // relaxed: a hint, so that a crowd's attempts do not keep the lock's owner from its row.
-    if (lock.load(order::relaxed) & Table::row_lock) return replaced::by_others;
+    if (lock.load(order::relaxed) & row_lock) return replaced::by_others;
     // acquire: the row as its last owner left it; pairs with the release in unlock().
-    u64 const more_ahead = lock.fetch_or(Table::row_lock, order::acquire);
-    if (more_ahead & Table::row_lock) return replaced::by_others;
+    u64 const more_ahead = lock.fetch_or(row_lock, order::acquire);
+    if (more_ahead & row_lock) return replaced::by_others;
     u64 const began = Table::work_clock();
     // relaxed: all but the counter changes under our lock alone (P3).
-    u32 const head = Table::head_of(table().head(entry).load(order::relaxed));
+    u32 const head = head_of(table().head(entry).load(order::relaxed));
     if (Table::steps::rechecks_head && head != seen) {
       unlock(entry, more_ahead);
       return replaced::done;
     }
     u32 next = take_next(entry, size);
     bool const dry = next == 0;
-    if (dry) next = find(table(), size, false) + 1;
+    if (dry) next = find(table(), size, needed::now) + 1;
     // No head at all is better than one without room, of which a crowd would promise itself blocks
     // and give them back. relaxed: a thread that uses the head checks the slab's state. Only the
     // low part changes: it becomes exactly `next`.
@@ -215,7 +218,7 @@ class slab_supply {
       u32 there = 0;
       for (u32 i = 0; i < wanted; ++i) there += table().next_head(entry, i).load(order::relaxed) != 0;
       if (there == wanted || (there != 0 && !is_roomy())) return;
-      u32 const slab = find(table(), size, true);
+      u32 const slab = find(table(), size, needed::ahead);
       if (slab == none) return;
       if (!give_next(entry, slab, wanted)) return retire(slab);
     }
@@ -259,8 +262,9 @@ class slab_supply {
   /// A head for the size; `none` if we saw none, though there may be one. If it is ahead of time,
   /// only a slab whose use costs others nothing. A call: two copies of it would be four thousand
   /// instructions.
-  WARPHEAP_COLD static u32 find(Table table, u32 size, bool ahead) { return slab_supply{table}.find(size, ahead); }
-  WARPHEAP_DEVICE u32 find(u32 size, bool ahead) const {
+  WARPHEAP_COLD static u32 find(Table table, u32 size, needed when) { return slab_supply{table}.find(size, when); }
+  WARPHEAP_DEVICE u32 find(u32 size, needed when) const {
+    bool const ahead = when == needed::ahead;
     u32 const kind = kind_of(size);
     u32 slab = none;
     WARPHEAP_NO_UNROLL
@@ -332,7 +336,7 @@ class slab_supply {
       u32 const slab = table().set(Table::free_slabs).find(scattered(table().slabs()));
       if (slab == none) return none;
       if (!lock_free(slab)) continue;
-      publish(slab, size, 0, true);
+      publish(slab, size, 0, slab_use::head);
       return slab;
     }
     return none;
@@ -340,7 +344,7 @@ class slab_supply {
 
   WARPHEAP_DEVICE u32 make(u32 size) const {
     u32 const slab = make();
-    if (slab != none) publish(slab, size, 0, true);
+    if (slab != none) publish(slab, size, 0, slab_use::head);
     return slab;
   }
 
@@ -350,4 +354,4 @@ class slab_supply {
   Table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

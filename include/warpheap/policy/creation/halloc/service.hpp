@@ -9,9 +9,9 @@
 // bits, bounded probes.
 #pragma once
 
-#include "block_search.hpp"
+#include "search.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 /// Serves requests of a heap's sizes. Stateless; `table` is the heap.
 template <class Table>
@@ -92,10 +92,10 @@ class block_service {
   /// for. Any lane alone.
   WARPHEAP_DEVICE lead ask_head(u32 entry, place_rule const& rule, u32 size, u32 wanted) const {
     // relaxed: the numbers are distinct, and the slab's state says what the head is.
-    u64 const before = table_.head(entry).fetch_add(u64{wanted} << Table::head_bits, order::relaxed);
-    u32 const head = Table::head_of(before), length = length_of(size);
+    u64 const before = table_.head(entry).fetch_add(u64{wanted} << head_bits, order::relaxed);
+    u32 const head = head_of(before), length = length_of(size);
     lead got;
-    got.number = Table::number_of(before);
+    got.number = number_of(before);
     if (head == 0) return got;
     got.slab = head - 1;
     slab_state const old = table_.promise(got.slab, wanted << length);
@@ -181,8 +181,8 @@ class block_service {
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0, naps = 0, headless = 0; turn - naps < most_turns && naps < most_naps; ++turn) {
       // relaxed: hints, both this and the next load; the promise checks them.
-      bool const held = (table_.lock_of(entry).load(order::relaxed) & Table::row_lock) != 0;
-      u32 const head = Table::head_of(table_.head(entry).load(order::relaxed));
+      bool const held = (table_.lock_of(entry).load(order::relaxed) & row_lock) != 0;
+      u32 const head = head_of(table_.head(entry).load(order::relaxed));
       // A row without a head found none when it looked, so a thread is about to search. Its answer
       // will do for us, if we called before it began.
       if (head == 0) {
@@ -221,4 +221,4 @@ class block_service {
   Table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
-#include "chunk_claim.hpp"
+#include "claim.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 /// The chunk at an address, in a slab with chunks of one kind.
 struct block_address {
@@ -109,4 +109,4 @@ class block_release {
   Table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

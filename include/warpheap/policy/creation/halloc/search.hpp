@@ -6,7 +6,7 @@
 // without room once. A lost race will do: what a read-modify-write found taken was taken at that
 // moment. A search goes on from where it lost a race, and ends whatever others take and free. A
 // slab also counts as free while another call moves it from one set to another, or between the sets
-// and TBuddy. A search waits for such a slab (lock_unused() in slab_supply.hpp), and notices if it
+// and TBuddy. A search waits for such a slab (lock_unused() in supply.hpp), and notices if it
 // missed one (N3).
 //
 //   N1  in a slab of our kind of chunks the words decide. Its count may be too high, by promises of
@@ -26,10 +26,10 @@
 
 #include "../../../platform/backoff.hpp"
 #include "../../../sync/warp_aggregate.hpp"
-#include "chunk_claim.hpp"
-#include "slab_supply.hpp"
+#include "claim.hpp"
+#include "supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 /// A search in progress: next_slab() says where to go, visit() takes what is free there.
 template <class Table>
@@ -188,7 +188,7 @@ class block_search {
   /// Makes a locked slab one of our kind. Returns how many of its blocks are promised. One lane.
   WARPHEAP_DEVICE u32 open(u32 slab, u32 wanted) const {
     u32 const room = capacity() >> length_, promised = wanted < room ? wanted : room;
-    supply_type{table()}.publish(slab, size(), promised << length_, false);
+    supply_type{table()}.publish(slab, size(), promised << length_, slab_use::search);
     table().set(Table::sparse(kind_)).add(slab);  // A7: it goes on to where it belongs
     return promised;
   }
@@ -290,4 +290,4 @@ class block_search {
   backoff nap_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

@@ -18,44 +18,12 @@
 #pragma once
 
 #include "../../../structure/slab_set.hpp"
-#include "../../../sync/shared_pass.hpp"
 #include "../../../sync/spin_mutex.hpp"
 #include "../../../util/random.hpp"
-#include "../tbuddy.hpp"
-#include "chunk_word.hpp"
-#include "config.hpp"
-#include "slab_state.hpp"
+#include "faults.hpp"
+#include "geometry.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-
-namespace chunks {
-
-using large_heap = creation::tbuddy<creation::tbuddy_config{.page_bytes = 4096}>;
-
-/// Faults of the protocol that tests leave out or reverse.
-struct no_faults {
-  /// Whether a slab may be locked for another life (A3).
-  WARPHEAP_DEVICE static bool may_lock(slab_state seen) { return seen.empty(); }
-  /// Whether taken bits are cleared before the chunks are subtracted (A1).
-  static constexpr bool clears_first = true;
-  /// Whether a thread that replaces a head checks first that it is still the head.
-  static constexpr bool rechecks_head = true;
-  /// Whether a thread that takes a free slab must win its lock (A8).
-  static constexpr bool locks_free_slabs = true;
-  /// Whether a search decides by words (N1), waits for locked slabs, goes on from where it lost a
-  /// race, and heeds moves (N3).
-  static constexpr bool decides_by_words = true, waits_for_locked_slabs = true, goes_on = true, heeds_moves = true;
-  /// Whether a call believes only searches that began after it, and only notes of the state's
-  /// version (A4).
-  static constexpr bool compares_numbers = true, compares_versions = true;
-  /// Whether a thread puts a next head only where there is none (P3).
-  static constexpr bool gives_to_empty_places = true;
-  /// Called between two looks of a search, and between the steps of a free: tests delay them there.
-  WARPHEAP_DEVICE static void linger_in_search() {}
-  WARPHEAP_DEVICE static void linger_in_free() {}
-  /// The chunks of the blocks that start at `starts`.
-  WARPHEAP_DEVICE static u32 chunks_at(u64 word, u32 starts) { return chunks::chunks_at(word, starts); }
-};
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 /// What a row has for a size, beside its head: where blocks are looked for in a slab.
 struct alignas(16) place_rule {
@@ -65,81 +33,20 @@ struct alignas(16) place_rule {
 };
 static_assert(sizeof(place_rule) == 32);
 
-/// Counts that no invariant rests on. Each sum of cycles is followed by its longest part.
-enum class count : u32 {
-  double_frees,
-  foreign_frees,
-  failures,
-  replacements,
-  probes,
-  searches,
-  looks,
-  word_looks,
-  dry_rows,
-  waits,
-  replacing,
-  longest_replacing,
-  caching,
-  longest_caching
-};
-inline constexpr u32 count_kinds = 14;
-
-/// Where every part of the metadata lies, computed from a base and one word.
-///
-///   63                   32 31    28 27   24 23          0
-///  |           0            | rows   |log2-14|   slabs     |     rows as log2
-struct slab_geometry {
-  u64 packed = 0;
-
-  static constexpr u32 max_slabs = (1u << 24) - 2;
-
-  WARPHEAP_HOST_DEVICE static constexpr slab_geometry of(u32 slabs, u32 slab_log2, u32 rows_log2) {
-    return {slabs | u64{slab_log2 - 14} << 24 | u64{rows_log2} << 28};
-  }
-
-  WARPHEAP_HOST_DEVICE constexpr u32 slabs() const { return static_cast<u32>(packed & 0xff'ffff); }
-  WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 24 & 15) + 14; }
-  WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << (packed >> 28 & 15); }
-  WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 kind) const { return capacity_of(kind, slab_log2()); }
-  /// Words of a slab of a kind.
-  WARPHEAP_HOST_DEVICE constexpr u32 words(u32 kind) const { return (capacity(kind) + word_chunks - 1) / word_chunks; }
-
-  static constexpr u32 spacing = 128, sets = 25;
-  static constexpr u32 orders = 31;  ///< of TBuddy's blocks
-  using pass_type = shared_pass<chunks::sizes + orders>;
-
-  WARPHEAP_HOST_DEVICE constexpr u64 record_bytes() const { return spacing + (u64{1} << (slab_log2() - 6)); }
-  WARPHEAP_HOST_DEVICE constexpr u64 records_offset() const { return u64{rows()} * chunks::sizes * spacing; }
-  WARPHEAP_HOST_DEVICE constexpr u64 roles_offset() const { return records_offset() + slabs() * record_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 sets_offset() const {
-    return align_up(roles_offset() + 4 * u64{slabs()}, spacing);
-  }
-  WARPHEAP_HOST_DEVICE constexpr u64 set_bytes() const {
-    u64 const low = (slabs() + 63) / 64;
-    return align_up(8 * (low + (low + 63) / 64), spacing);
-  }
-  WARPHEAP_HOST_DEVICE constexpr u64 pass_offset() const { return sets_offset() + sets * set_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 moving_offset() const { return pass_offset() + pass_type::bytes; }
-  WARPHEAP_HOST_DEVICE constexpr u64 counts_offset() const { return moving_offset() + spacing; }
-  WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const {
-    return align_up(counts_offset() + 8 * count_kinds, spacing);
-  }
-};
-
 /// View of a heap; 40 bytes, trivially copyable, owns nothing.
 template <creation::halloc_config Config, class Faults>
-class slab_table {
+class table {
  public:
-  static constexpr creation::halloc_config config = creation::checked_halloc_config<Config>::value;
+  static constexpr creation::halloc_config config = Config;
   using steps = Faults;
 
-  slab_table() = default;
-  WARPHEAP_HOST_DEVICE slab_table(u8* base, u8* pool, slab_geometry geometry, large_heap const& large)
+  table() = default;
+  WARPHEAP_HOST_DEVICE table(u8* base, u8* pool, slab_geometry geometry, large_heap const& large)
       : base_{base}, pool_{pool}, geometry_{geometry}, large_{large} {}
 
   /// A copy of this table whose sizes are opaque to the compiler. For loops off the common path,
   /// where values that follow from the sizes would be kept in registers.
-  WARPHEAP_DEVICE slab_table opaque() const { return {base_, pool_, {warpheap::opaque(geometry_.packed)}, large_}; }
+  WARPHEAP_DEVICE table opaque() const { return {base_, pool_, {warpheap::opaque(geometry_.packed)}, large_}; }
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE large_heap const& large() const { return large_; }
@@ -190,10 +97,6 @@ class slab_table {
     return *reinterpret_cast<place_rule const*>(row_words(entry) + 8);
   }
   static constexpr u32 lock_word = 4, next_word = 12, most_ahead = 4;
-  static constexpr u64 row_lock = u64{1} << 32;
-  static constexpr u32 head_bits = 24;
-  WARPHEAP_HOST_DEVICE static constexpr u32 head_of(u64 entry) { return static_cast<u32>(entry & 0xff'ffff); }
-  WARPHEAP_HOST_DEVICE static constexpr u32 number_of(u64 entry) { return static_cast<u32>(entry >> head_bits); }
 
   // Sets.
   WARPHEAP_DEVICE slab_set set(u32 which) const { return {set_words(which), geometry_.slabs()}; }
@@ -228,7 +131,7 @@ class slab_table {
   }
 
   /// subtract() where it is rare: a call.
-  WARPHEAP_COLD static void give_back(slab_table self, u32 slab, u32 chunks) { self.subtract(slab, chunks); }
+  WARPHEAP_COLD static void give_back(table self, u32 slab, u32 chunks) { self.subtract(slab, chunks); }
 
   /// The passes that searches share: a class of them for each size, then one for each order of
   /// TBuddy's blocks.
@@ -333,7 +236,7 @@ class slab_table {
     return (old.used() > sparse && now.used() <= sparse) || (old.used() > busy && now.used() <= busy);
   }
 
-  WARPHEAP_COLD static void settle(slab_table self, u32 slab, slab_state old, slab_state now) {
+  WARPHEAP_COLD static void settle(table self, u32 slab, slab_state old, slab_state now) {
     if (now.used() != 0) {
       if (self.moves_down(old, now)) self.set(self.set_of(now)).add(slab);
       return;
@@ -347,5 +250,27 @@ class slab_table {
   large_heap large_;
 };
 
-}  // namespace chunks
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+/// Kernel of one thread block: writes the words of a fresh heap that are not zero.
+struct fill_rows {
+  template <class Table>
+  WARPHEAP_DEVICE void operator()(Table table) const {
+    auto const geometry = table.geometry();
+    u32 const first = simt::thread_index(), stride = simt::block_dim();
+    for (u32 entry = first; entry < geometry.rows() * sizes; entry += stride) {
+      u32 const length = length_of(entry % sizes), capacity = geometry.capacity(kind_of(entry % sizes));
+      u64 const limit = u64{capacity} * Table::config.replace_at / 1000;
+      *reinterpret_cast<place_rule*>(table.row_words(entry) + 8) = {
+          hash_probe::over(capacity >> length, Table::config.hash, word_chunks >> length), capacity,
+          static_cast<u32>(limit != 0 ? limit : 1)};
+    }
+    if constexpr (Table::config.split_percent != 0) {
+      // relaxed: nobody else uses the heap yet, and the end of the kernel orders all.
+      for (u32 slab = first; slab < geometry.slabs(); slab += stride) {
+        table.state(slab).store(slab_state::of(slab_phase::free), order::relaxed);
+        table.set(Table::free_slabs).add(slab);
+      }
+    }
+  }
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

@@ -1,9 +1,9 @@
 // How one lane takes chunks of a slab that were promised to it before (A1).
 #pragma once
 
-#include "slab_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 /// Chunks of a word that exist in a slab of `capacity` chunks (C4).
 WARPHEAP_HOST_DEVICE constexpr u32 existing(u32 capacity, u32 word) {
@@ -44,4 +44,4 @@ WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 star
   }
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

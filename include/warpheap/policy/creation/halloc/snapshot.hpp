@@ -1,87 +1,19 @@
-// How a halloc heap is laid out and made ready, and how a quiet one is seen from the host: its
-// words are copied once, then read by plain code.
+// A quiet heap seen from the host: its words are copied once, then read by plain code.
 #pragma once
 
 #include "../report.hpp"
-#include "chunk_claim.hpp"
+#include "claim.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND::chunks {
-
-/// Kernel of one thread block: writes the words of a fresh heap that are not zero.
-struct fill_rows {
-  template <class Table>
-  WARPHEAP_DEVICE void operator()(Table table) const {
-    auto const geometry = table.geometry();
-    u32 const first = simt::thread_index(), stride = simt::block_dim();
-    for (u32 entry = first; entry < geometry.rows() * sizes; entry += stride) {
-      u32 const length = length_of(entry % sizes), capacity = geometry.capacity(kind_of(entry % sizes));
-      u64 const limit = u64{capacity} * Table::config.replace_at / 1000;
-      *reinterpret_cast<place_rule*>(table.row_words(entry) + 8) = {
-          hash_probe::over(capacity >> length, Table::config.hash, word_chunks >> length), capacity,
-          static_cast<u32>(limit != 0 ? limit : 1)};
-    }
-    if constexpr (Table::config.split_percent != 0) {
-      // relaxed: nobody else uses the heap yet, and the end of the kernel orders all.
-      for (u32 slab = first; slab < geometry.slabs(); slab += stride) {
-        table.state(slab).store(slab_state::of(slab_phase::free), order::relaxed);
-        table.set(Table::free_slabs).add(slab);
-      }
-    }
-  }
-};
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 #if !defined(__CUDACC_RTC__)
-
-/// Where the parts of a heap lie in its memory.
-struct halloc_plan {
-  slab_geometry geometry;
-  size_t large_bytes;  ///< TBuddy's
-  bool split;
-
-  size_t slab_bytes() const { return split ? size_t{geometry.slabs()} << geometry.slab_log2() : 0; }
-  size_t total_bytes() const {
-    return large_heap::required_bytes(large_bytes) + (split ? start_alignment + slab_bytes() : 0) +
-           slab_geometry::spacing + geometry.metadata_bytes();
-  }
-  u8* slabs_at(void* memory) const {
-    return reinterpret_cast<u8*>(
-        align_up(reinterpret_cast<u64>(memory) + large_heap::required_bytes(large_bytes), start_alignment));
-  }
-  u8* metadata_at(void* memory) const {
-    u64 const end = split ? reinterpret_cast<u64>(slabs_at(memory)) + slab_bytes()
-                          : reinterpret_cast<u64>(memory) + large_heap::required_bytes(large_bytes);
-    return reinterpret_cast<u8*>(align_up(end, slab_geometry::spacing));
-  }
-
-  /// of a pool of slabs alone, the same as of TBuddy's pool
-  static constexpr size_t start_alignment = size_t{1} << 20;
-};
-
-/// The plan of a heap of `pool_bytes` on a device of `multiprocessors`. Throws
-/// std::invalid_argument unless it has 1 to max_slabs slabs and memory for large blocks.
-inline halloc_plan plan_halloc(size_t pool_bytes, creation::halloc_config const& config, u32 multiprocessors) {
-  u32 slab_log2 = pool_bytes >> 20 != 0 ? log2_floor(pool_bytes / 64) : 14;
-  slab_log2 = std::clamp(slab_log2, 14u, log2_floor(config.slab_bytes));
-  bool const split = config.split_percent != 0;
-  size_t const pages = pool_bytes / 4096, for_slabs = split ? pages * config.split_percent / 100 : pages;
-  size_t const slabs = for_slabs * 4096 >> slab_log2;
-  size_t const large = split ? pages * 4096 - (slabs << slab_log2) : pages * 4096;
-  if (slabs == 0 || slabs > slab_geometry::max_slabs || large == 0)
-    throw std::invalid_argument{"halloc: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(slabs) +
-                                " slabs of " + std::to_string(size_t{1} << slab_log2) + "; there may be 1 to " +
-                                std::to_string(slab_geometry::max_slabs)};
-  u32 const wished = static_cast<u32>(std::max<size_t>(slabs / config.slabs_per_row, 1));
-  u32 const rows_log2 = std::min({log2_floor(wished), log2_floor(config.most_rows), log2_ceil(multiprocessors)});
-  return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2), large, split};
-}
 
 /// Reads what a heap counted of its work, and sets these counts to 0.
 template <class Table>
@@ -117,10 +49,10 @@ class work_counts {
 };
 
 template <class Table>
-class halloc_snapshot {
+class snapshot {
  public:
   /// `pool_bytes` and `metadata_bytes` are the heap's, its pages' among them.
-  halloc_snapshot(Table const& table, u64 pool_bytes, u64 metadata_bytes)
+  snapshot(Table const& table, u64 pool_bytes, u64 metadata_bytes)
       : table_{table},
         large_{table.large().snapshot()},
         geometry_{table.geometry()},
@@ -168,7 +100,7 @@ class halloc_snapshot {
     for (u32 which = 0; which < slab_geometry::sets; ++which)
       if (!slab_set::is_upper_bound(set(which), geometry_.slabs())) say(report, "S3: set ", which, "is not summed up");
     for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-      if (row(entry)[Table::lock_word] >= Table::row_lock) say(report, "P3: row ", entry, "is locked");
+      if (row(entry)[Table::lock_word] >= row_lock) say(report, "P3: row ", entry, "is locked");
     for (auto const& line : large_.check_invariants()) report.push_back("pages: " + line);
     return report;
   }
@@ -243,7 +175,7 @@ class halloc_snapshot {
     if (now.head()) {
       bool known = false;
       for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-        known = known || Table::head_of(*row(entry)) == slab + 1 || is_next(row(entry), slab);
+        known = known || head_of(*row(entry)) == slab + 1 || is_next(row(entry), slab);
       if (!known) wrong("P2: a head of no row");
       return;
     }
@@ -283,4 +215,4 @@ class halloc_snapshot {
 
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
