@@ -146,7 +146,7 @@ class halloc {
     auto const planned = halloc_parts::plan_for(pool_bytes, Config, backend::multiprocessors());
     halloc made;
     auto const large = large_type::place(memory, planned.large_bytes);
-    u8* const pool = planned.split ? planned.slabs_at(memory) : large.pages().pool();
+    u8* const pool = planned.split ? planned.slabs_at(memory) : large.table().pool();
     made.table_ = table_type{planned.metadata_at(memory), pool, planned.geometry, large};
     return made;
   }
@@ -207,7 +207,7 @@ class halloc {
 
   WARPHEAP_DEVICE void* create_large_aligned(size_t alignment, size_t bytes) const {
     u32 const order = large_type::order_for(bytes), aligned = large_type::order_for(alignment);
-    bool const fits = reinterpret_cast<u64>(table_.large().pages().pool()) % alignment == 0;
+    bool const fits = reinterpret_cast<u64>(table_.large().table().pool()) % alignment == 0;
     if (!fits || aligned > table_.large().top_order()) return refuse(table_);
     if (aligned <= order) return create_large(bytes);
     void* const memory = table_.large().create_aligned(alignment, bytes);

@@ -165,7 +165,7 @@ class throughput {
     throughput made;
     made.large_ = large_type::place(memory, pool_bytes);
     u64 const words = align_up(reinterpret_cast<u64>(memory) + large_type::required_bytes(pool_bytes), alignment);
-    made.table_ = plan(pool_bytes).template table<layout>(made.large_.pages().pool(), reinterpret_cast<u8*>(words));
+    made.table_ = plan(pool_bytes).template table<layout>(made.large_.table().pool(), reinterpret_cast<u8*>(words));
     return made;
   }
 

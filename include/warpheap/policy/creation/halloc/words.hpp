@@ -33,8 +33,8 @@ namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 // compare-exchange of that word then frees this block or nothing, however late the free is and
 // whatever became of the slab meanwhile.
 //
-// Source: a bit a chunk, and blocks of several chunks: Adinetz and Pleiter 2014. The joined bits are
-// ours.
+// Source: a bit a chunk, and blocks of several chunks: Adinetz and Pleiter 2014. The joined bits
+// are ours.
 
 inline constexpr u32 word_chunks = 32;
 inline constexpr u32 joinable = 0x7f7f'7f7f;  ///< chunks that may be joined to the next

@@ -2,51 +2,51 @@
 // the invariants.
 #pragma once
 
-#include "page_table.hpp"
+#include "table.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
 
 template <size_t PageBytes>
-class tbuddy_snapshot {
-  using pages_type = tbuddy_pages<PageBytes>;
+class snapshot {
+  using table_type = table<PageBytes>;
 
  public:
-  explicit tbuddy_snapshot(pages_type const& pages) : pages_{pages}, words_(pages.metadata_bytes() / 8) {
-    backend::copy_bytes(words_.data(), pages.metadata(), 8 * words_.size());
+  explicit snapshot(table_type const& table) : table_{table}, words_(table.metadata_bytes() / 8) {
+    backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
   }
 
   heap_statistics statistics() const {
-    heap_statistics counted{.pool_bytes = pages_.pool_bytes(), .metadata_bytes = pages_.metadata_bytes()};
+    heap_statistics found{.pool_bytes = table_.pool_bytes(), .metadata_bytes = table_.metadata_bytes()};
     for_each_live([&](void*, size_t bytes) {
-      ++counted.live_blocks;
-      counted.live_bytes += bytes;
+      ++found.live_blocks;
+      found.live_bytes += bytes;
     });
-    counted.double_frees = count(tbuddy_count::double_frees);
-    counted.foreign_frees = count(tbuddy_count::foreign_frees);
-    counted.failures = count(tbuddy_count::failures);
-    return counted;
+    found.double_frees = counted(count::double_frees);
+    found.foreign_frees = counted(count::foreign_frees);
+    found.failures = counted(count::failures);
+    return found;
   }
 
   /// Calls visit(address, bytes) for every live block in address order.
   template <class Visitor>
   void for_each_live(Visitor visit) const {
-    for (u32 page = 0; page < pages_.pages(); ++page)
-      if (u32 const order = order_at(page); order != pages_type::none) visit(pages_.address(page), PageBytes << order);
+    for (u32 page = 0; page < table_.pages(); ++page)
+      if (u32 const order = order_at(page); order != table_type::none) visit(table_.address(page), PageBytes << order);
   }
 
   /// One line for every invariant that does not hold.
   invariant_report check_invariants() const {
     invariant_report report;
-    std::vector<u64> available(pages_type::orders);
-    std::vector<u8> blocks(pages_.pages());  // how many hold each page, live or available
+    std::vector<u64> available(table_type::orders);
+    std::vector<u8> blocks(table_.pages());  // how many hold each page, live or available
     // nodes with records of their own, except those beyond the last page
     u32 const inner = 1u << tree().height();
-    for (u32 node = 0; node < inner && node < buddy_tree::records_for(pages_.pages()); ++node) {
+    for (u32 node = 0; node < inner && node < buddy_tree::records_for(table_.pages()); ++node) {
       if (record(node) & buddy_record::locked) report.push_back("T4: record " + std::to_string(node) + " is locked");
       if (node != 0) check_node(node, report);
       for (u32 const child : {2 * node, 2 * node + 1})
@@ -55,27 +55,27 @@ class tbuddy_snapshot {
           note_block(tree().first_page(child), order_at_node(child), "available", blocks, report);
         }
     }
-    for (u32 page = 0; page < pages_.pages(); ++page)
-      if (u32 const order = order_at(page); order != pages_type::none) note_block(page, order, "live", blocks, report);
-    for (u32 page = 0; page < pages_.pages(); ++page)
+    for (u32 page = 0; page < table_.pages(); ++page)
+      if (u32 const order = order_at(page); order != table_type::none) note_block(page, order, "live", blocks, report);
+    for (u32 page = 0; page < table_.pages(); ++page)
       if (blocks[page] != 1)
         report.push_back("P1: page " + std::to_string(page) + " is part of " + std::to_string(blocks[page]) +
                          " blocks");
-    for (u32 order = 0; order < pages_type::orders; ++order) check_semaphore(order, available[order], report);
+    for (u32 order = 0; order < table_type::orders; ++order) check_semaphore(order, available[order], report);
     return report;
   }
 
  private:
-  buddy_tree tree() const { return {nullptr, pages_.pages()}; }
+  buddy_tree tree() const { return {nullptr, table_.pages()}; }
   u64 word(u64 offset) const { return words_[offset / 8]; }
-  u64 record(u32 node) const { return word(pages_.tree_offset() + 8 * u64{node}); }
-  u64 count(tbuddy_count which) const { return word(pages_type::count_offset(which)); }
+  u64 record(u32 node) const { return word(table_.tree_offset() + 8 * u64{node}); }
+  u64 counted(count which) const { return word(table_type::count_offset(which)); }
   /// The available orders at a node, and the order of a node. 0 is no node.
   u32 orders_at(u32 node) const { return buddy_record::orders_of(record(node / 2), node); }
-  u32 order_at_node(u32 node) const { return node == 0 ? pages_type::orders : tree().order_of(node); }
+  u32 order_at_node(u32 node) const { return node == 0 ? table_type::orders : tree().order_of(node); }
 
   u32 order_at(u32 page) const {
-    u64 const offset = pages_type::order_bytes_offset + 2 * u64{page};
+    u64 const offset = table_type::order_bytes_offset + 2 * u64{page};
     u64 const both = word(offset) >> (8 * (offset % 8));
     // At most one live block starts at a page. If both bytes are set, the result is a wrong order,
     // which check_invariants() reports.
@@ -94,7 +94,7 @@ class tbuddy_snapshot {
 
   void note_block(u32 page, u32 order, char const* what, std::vector<u8>& blocks, invariant_report& report) const {
     u64 const end = page + (u64{1} << order);
-    if (page % (u64{1} << order) != 0 || end > pages_.pages()) {
+    if (page % (u64{1} << order) != 0 || end > table_.pages()) {
       report.push_back("P1: " + std::string{what} + " block of order " + std::to_string(order) + " at page " +
                        std::to_string(page));
       return;
@@ -103,7 +103,7 @@ class tbuddy_snapshot {
   }
 
   void check_semaphore(u32 order, u64 available, invariant_report& report) const {
-    u64 const seen = word(pages_type::semaphore_offset(order));
+    u64 const seen = word(table_type::semaphore_offset(order));
     if (!bulk_semaphore_state::check_at_rest(seen))
       report.push_back("B3: order " + std::to_string(order) + " has an outlook of " +
                        std::to_string(bulk_semaphore_state::outlook(seen)));
@@ -113,10 +113,10 @@ class tbuddy_snapshot {
                        std::to_string(available) + " available nodes");
   }
 
-  pages_type pages_;
+  table_type table_;
   std::vector<u64> words_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts
 
 #endif

@@ -4,19 +4,12 @@
 //                                                      it starts at a multiple of start_alignment
 //   base                       semaphores              a word for each order, 128 bytes apart
 //                              epoch counters          1, or 16 on a large pool, 128 bytes apart
-//                              counts                  128 bytes: failed requests, double frees,
-//                                                      frees of pointers to no block
+//                              counts                  128 bytes: double frees, frees of pointers
+//                                                      to no block, failed requests
 //                              exhaustion notes        a word for each order
-//                              order bytes             two for each page
+//                              order bytes             two for each page (P1)
 //                              tree                    the records of a buddy_tree
 //
-//   P1  a page has two order bytes: the first for a block of a caller, the second for one that an
-//       allocator above keeps. A byte is 1 + the order of the live block that starts there, and 0
-//       if none does. The thread that took the block writes its owner's byte before it hands the
-//       block out. Of the threads that free the block, the one that clears the byte gives the block
-//       back. A caller's free clears callers' bytes alone, so an old pointer never ends a block
-//       that an allocator keeps. A block's address alone does not tell its order: the first halves
-//       of a block start where it does.
 //   P2  a thread that adds units to a semaphore raises the epoch after that, before its call
 //       returns.
 #pragma once
@@ -24,18 +17,16 @@
 #include "../../../structure/buddy_tree.hpp"
 #include "../../../sync/bulk_semaphore.hpp"
 #include "../report.hpp"
+#include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-
-/// Whose a block is, which selects one of a page's two order bytes.
-enum class block_owner : u32 { caller, allocator };
+namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
 
 /// Counts that no invariant rests on.
-enum class tbuddy_count : u32 { double_frees, foreign_frees, failures };
+enum class count : u32 { double_frees, foreign_frees, failures };
 
 /// View of a heap; 16 bytes, trivially copyable, owns nothing.
 template <size_t PageBytes>
-class tbuddy_pages {
+class table {
  public:
   /// The pool starts at a multiple of this, and so does every block of this size or larger. Every
   /// smaller block starts at a multiple of its own size.
@@ -45,9 +36,9 @@ class tbuddy_pages {
   /// No order: no block starts there.
   static constexpr u32 none = ~0u;
 
-  tbuddy_pages() = default;
+  table() = default;
   /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE tbuddy_pages(u8* base, u32 pages) : base_{base}, pages_{pages} {}
+  WARPHEAP_HOST_DEVICE table(u8* base, u32 pages) : base_{base}, pages_{pages} {}
 
   WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
   WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << page_log2; }
@@ -89,7 +80,7 @@ class tbuddy_pages {
     // The byte is never set already (P1). The test makes the address depend on the atomic: a GPU
     // does not wait for an atomic whose result it does not need, and an address that a relaxed
     // store passes on could come before the byte.
-    return (before >> order_shift(page, owner) & 0xff) == 0 ? address(page) : nullptr;
+    return order_byte(before, page, owner) == 0 ? address(page) : nullptr;
   }
   /// Ends a block's life; returns its order, or `none` if the owner has no live block there. The
   /// thread that gets an order gives the block back (P1).
@@ -97,13 +88,13 @@ class tbuddy_pages {
     // relaxed: one read-modify-write alone gets the order, and the tree orders the block's
     // contents.
     u32 const old = order_word(page).fetch_and(~(0xffu << order_shift(page, owner)), order::relaxed);
-    return (old >> order_shift(page, owner) & 0xff) - 1;
+    return order_byte(old, page, owner) - 1;
   }
   /// The order of a caller's live block that starts at a page, or `none`. A read-modify-write
   /// returns the newest value: the address may have come by a shuffle or a relaxed store.
   WARPHEAP_DEVICE u32 newest_order_at(u32 page) const {
     u32 const word = order_word(page).fetch_or(0, order::relaxed);
-    return (word >> order_shift(page, block_owner::caller) & 0xff) - 1;
+    return order_byte(word, page, block_owner::caller) - 1;
   }
 
   /// Says that room was made (P2).
@@ -127,13 +118,13 @@ class tbuddy_pages {
     return sum;
   }
 
-  WARPHEAP_DEVICE void count(tbuddy_count which, u32 more = 1) const {
+  WARPHEAP_DEVICE void add_count(count which, u32 more = 1) const {
     atomic_ref<u64>{word(counts_offset + 8 * static_cast<u32>(which))}.fetch_add(more, order::relaxed);
   }
 
   // Offsets in the metadata.
   WARPHEAP_HOST_DEVICE static constexpr u64 semaphore_offset(u32 order) { return u64{order} * spacing; }
-  WARPHEAP_HOST_DEVICE static constexpr u64 count_offset(tbuddy_count which) {
+  WARPHEAP_HOST_DEVICE static constexpr u64 count_offset(count which) {
     return counts_offset + 8 * static_cast<u32>(which);
   }
   static constexpr u64 spacing = 128;
@@ -147,10 +138,10 @@ class tbuddy_pages {
 #if !defined(__CUDACC_RTC__)
   /// Bytes for `pages` pages and their metadata, wherever the memory starts.
   static u64 reserved_bytes(u32 pages) {
-    return padded_pool_bytes(pages) + tbuddy_pages{nullptr, pages}.metadata_bytes() + start_alignment;
+    return padded_pool_bytes(pages) + table{nullptr, pages}.metadata_bytes() + start_alignment;
   }
 
-  static tbuddy_pages place(void* memory, u32 pages) {
+  static table place(void* memory, u32 pages) {
     u64 const start = align_up(reinterpret_cast<u64>(memory), start_alignment);
     return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
   }
@@ -175,9 +166,6 @@ class tbuddy_pages {
   WARPHEAP_DEVICE atomic_ref<u32> order_word(u32 page) const {
     return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + order_bytes_offset)[page / 2]};
   }
-  WARPHEAP_HOST_DEVICE static u32 order_shift(u32 page, block_owner owner) {
-    return 16 * (page % 2) + 8 * static_cast<u32>(owner);
-  }
 
   u8* base_ = nullptr;
   u32 pages_ = 0;
@@ -187,22 +175,22 @@ class tbuddy_pages {
 
 /// Kernel of one thread block: the tree and the semaphores of a heap whose pages are all free.
 struct fill_free_pages {
-  template <class Pages>
-  WARPHEAP_DEVICE void operator()(Pages pages) const {
+  template <class Table>
+  WARPHEAP_DEVICE void operator()(Table table) const {
     u32 const thread = simt::thread_index();
-    pages.tree().fill(thread, simt::block_dim());
+    table.tree().fill(thread, simt::block_dim());
     // The fewest blocks that the pages form: one for each bit set in their number.
-    for (u32 order = thread; order < Pages::orders; order += simt::block_dim())
-      if (pages.pages() >> order & 1) pages.semaphore(order).signal(1, 0);
+    for (u32 order = thread; order < Table::orders; order += simt::block_dim())
+      if (table.pages() >> order & 1) table.semaphore(order).signal(1, 0);
   }
 };
 
 template <size_t PageBytes>
-void tbuddy_pages<PageBytes>::initialize(stream_view on) const {
+void table<PageBytes>::initialize(stream_view on) const {
   backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
   launch(on, {1, 32}, fill_free_pages{}, *this);
 }
 
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts

@@ -19,19 +19,19 @@
 // docs/design/tbuddy.md.
 #pragma once
 
-#include "page_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
 
 /// Takes and gives back blocks, as nodes of the tree. The caller records which are live (P1).
-template <class Pages, class Tree = buddy_tree>
+template <class Table, class Tree = buddy_tree>
 class block_supply {
  public:
   /// No node.
   static constexpr u32 none = 0;
 
-  WARPHEAP_DEVICE explicit block_supply(Pages const& pages)
-      : pages_{pages}, tree_{pages.tree().records(), pages.pages()} {}
+  WARPHEAP_DEVICE explicit block_supply(Table const& table)
+      : table_{table}, tree_{table.tree().records(), table.pages()} {}
 
   /// A block of the order; `none` if at one instant of the call there was none for us. Any lane
   /// alone.
@@ -40,12 +40,12 @@ class block_supply {
     backoff nap;
     for (;; nap.pause()) {
       if (is_known_exhausted(order)) return none;
-      u64 const before = pages_.epoch();
+      u64 const before = table_.epoch();
       if (u32 const node = climb(order); node != none) return node;
-      if (pages_.newest_epoch() != before) continue;
+      if (table_.newest_epoch() != before) continue;
       // release: a thread that relies on the exhaustion note knows every raise that we counted;
       // pairs with the acquire in is_known_exhausted().
-      pages_.exhausted_at(order).store(before + 1, order::release);
+      table_.exhausted_at(order).store(before + 1, order::release);
       return none;
     }
   }
@@ -56,7 +56,7 @@ class block_supply {
   /// Whether it is known without a search that there is no block of the order, nor a larger one.
   WARPHEAP_DEVICE bool is_known_empty(u32 order) const {
     // One load answers while there are units.
-    return pages_.semaphore(order).available() == 0 && is_known_exhausted(order);
+    return table_.semaphore(order).available() == 0 && is_known_exhausted(order);
   }
 
   /// A block of the order that starts where a block of the larger order `aligned` may: the first
@@ -64,49 +64,49 @@ class block_supply {
   WARPHEAP_DEVICE u32 take_aligned(u32 order, u32 aligned) const {
     // As in W1: the parts that are not for us are promised first, so that no other thread misses
     // them.
-    for (u32 part = order; part != aligned; ++part) pages_.semaphore(part).promise(1);
+    for (u32 part = order; part != aligned; ++part) table_.semaphore(part).promise(1);
     u32 const node = take(aligned);
     if (node != none) return cut(node, aligned, order);
-    for (u32 part = order; part != aligned; ++part) pages_.semaphore(part).signal(0, 1);
+    for (u32 part = order; part != aligned; ++part) table_.semaphore(part).signal(0, 1);
     return none;
   }
 
   /// Gives a block back. Returns when others can take it. Any lane alone.
   WARPHEAP_DEVICE void release(u32 node) const {
-    merge_claims claims{pages_, false};
+    merge_claims claims{table_, false};
     u32 const order = tree_.order_of(tree_.release(node, claims));
-    pages_.semaphore(order).signal(1, claims.merged ? 1 : 0);
-    pages_.raise_epoch();  // P2
+    table_.semaphore(order).signal(1, claims.merged ? 1 : 0);
+    table_.raise_epoch();  // P2
   }
 
   /// The largest order, from `least` up, of which there are blocks: a hint. 0 if there are none.
   WARPHEAP_DEVICE u32 largest_in_sight(u32 least) const {
     u32 found = 0;
     for (u32 order = least; order <= tree_.top_order(); ++order)
-      if (pages_.semaphore(order).available() != 0) found = order;
+      if (table_.semaphore(order).available() != 0) found = order;
     return found;
   }
 
  protected:
-  WARPHEAP_DEVICE Pages const& pages() const { return pages_; }
+  WARPHEAP_DEVICE Table const& table() const { return table_; }
   WARPHEAP_DEVICE Tree const& tree() const { return tree_; }
 
   /// The units that a block takes and promises while it is merged on its way up.
   struct merge_claims {
-    Pages pages;
+    Table table;
     bool merged;  ///< a unit is promised at the order that the block has reached: the block itself
 
-    WARPHEAP_DEVICE bool may_claim(u32 of) const { return pages.semaphore(of).available() != 0; }
+    WARPHEAP_DEVICE bool may_claim(u32 of) const { return table.semaphore(of).available() != 0; }
 
     WARPHEAP_DEVICE bool try_claim(u32 of) {
       if (!may_claim(of)) return false;
-      pages.semaphore(of + 1).promise(1);  // W1
-      if (!pages.semaphore(of).try_wait(1)) {
-        pages.semaphore(of + 1).signal(0, 1);
+      table.semaphore(of + 1).promise(1);  // W1
+      if (!table.semaphore(of).try_wait(1)) {
+        table.semaphore(of + 1).signal(0, 1);
         return false;
       }
       // The unit promised at this order becomes part of the one promised at the next.
-      if (merged) pages.semaphore(of).signal(0, 1);
+      if (merged) table.semaphore(of).signal(0, 1);
       merged = true;
       return true;
     }
@@ -117,14 +117,14 @@ class block_supply {
     u32 const top = tree_.top_order();
     WARPHEAP_ASSERT(order <= top, "tbuddy: an order larger than the pool");
     u32 at = order;
-    while (pages_.semaphore(at).wait(1, pages_.batch(at)) == wait_result::make_batch) {
+    while (table_.semaphore(at).wait(1, table_.batch(at)) == wait_result::make_batch) {
       if (at != top) {
         ++at;
         continue;
       }
       // There is no larger block to split. A unit that came back meanwhile, here or on the way
       // down, serves as well.
-      while (!pages_.semaphore(at).withdraw(1, pages_.batch(at))) {
+      while (!table_.semaphore(at).withdraw(1, table_.batch(at))) {
         if (at == order) return none;
         --at;
       }
@@ -140,8 +140,8 @@ class block_supply {
     u32 const mine = tree_.split(node, from - to);
     // bulk_semaphore B2: of each batch of two, one half was split further or is ours. Or
     // take_aligned() promised as much.
-    for (u32 order = from; order-- != to;) pages_.semaphore(order).signal(1, 1);
-    pages_.raise_epoch();  // P2
+    for (u32 order = from; order-- != to;) table_.semaphore(order).signal(1, 1);
+    table_.raise_epoch();  // P2
     return mine;
   }
 
@@ -151,13 +151,13 @@ class block_supply {
   WARPHEAP_DEVICE bool is_known_exhausted(u32 order) const {
     // acquire: pairs with the release in take(); the raises that were counted there happen before
     // we count.
-    u64 const seen = pages_.exhausted_at(order).load(order::acquire);
-    return seen != 0 && seen == pages_.epoch() + 1;
+    u64 const seen = table_.exhausted_at(order).load(order::acquire);
+    return seen != 0 && seen == table_.epoch() + 1;
   }
 
  private:
-  Pages pages_;
+  Table table_;
   Tree tree_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts
