@@ -15,31 +15,26 @@
 #include "../../../structure/ring_queue.hpp"
 #include "../report.hpp"
 
-#if !defined(__CUDACC_RTC__)
-#include <string>
-#include <vector>
-#endif
-
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap::inline WARPHEAP_BACKEND::ring_buffer_parts {
 
 /// Counts that no invariant rests on.
-enum class frame_count : u32 { double_frees, foreign_frees, failures };
+enum class count : u32 { double_frees, foreign_frees, failures };
 
 /// The first frame's address is a multiple of this.
-inline constexpr size_t frame_pool_alignment = 4096;
+inline constexpr size_t pool_alignment = 4096;
 
 /// View of a heap of frames; 16 bytes, trivially copyable, owns nothing.
 template <size_t FrameBytes>
-class frame_table {
+class table {
  public:
   static constexpr u32 none = ring_queue::none;
   /// Alignment of every frame: the largest power of two that divides FrameBytes, up to 4 KiB.
   static constexpr size_t alignment =
-      (FrameBytes & (0 - FrameBytes)) < frame_pool_alignment ? FrameBytes & (0 - FrameBytes) : frame_pool_alignment;
+      (FrameBytes & (0 - FrameBytes)) < pool_alignment ? FrameBytes & (0 - FrameBytes) : pool_alignment;
 
-  frame_table() = default;
+  table() = default;
   /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE frame_table(u8* base, u32 frames) : base_{base}, frames_{frames} {}
+  WARPHEAP_HOST_DEVICE table(u8* base, u32 frames) : base_{base}, frames_{frames} {}
 
   WARPHEAP_HOST_DEVICE u32 frames() const { return frames_; }
   WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{frames_} * FrameBytes; }
@@ -80,7 +75,7 @@ class frame_table {
     return owned(frame).fetch_or(0, order::relaxed) & bit_of(frame);
   }
 
-  WARPHEAP_DEVICE void count(frame_count which) const {
+  WARPHEAP_DEVICE void add_count(count which) const {
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
 
@@ -94,11 +89,11 @@ class frame_table {
 #if !defined(__CUDACC_RTC__)
   /// Memory for `frames` frames with their metadata, wherever it starts.
   static u64 reserved_bytes(u32 frames) {
-    return padded_pool_bytes(frames) + frame_table{nullptr, frames}.metadata_bytes() + frame_pool_alignment;
+    return padded_pool_bytes(frames) + table{nullptr, frames}.metadata_bytes() + pool_alignment;
   }
 
-  static frame_table place(void* memory, u32 frames) {
-    u64 const start = align_up(reinterpret_cast<u64>(memory), frame_pool_alignment);
+  static table place(void* memory, u32 frames) {
+    u64 const start = align_up(reinterpret_cast<u64>(memory), pool_alignment);
     return {reinterpret_cast<u8*>(start) + padded_pool_bytes(frames), frames};
   }
 
@@ -130,83 +125,13 @@ struct fill_ring {
 };
 
 template <size_t FrameBytes>
-void frame_table<FrameBytes>::initialize(stream_view on) const {
+void table<FrameBytes>::initialize(stream_view on) const {
   u64 const ring_bytes = 4 * ring_queue::words_for(frames_);
   backend::fill_bytes(metadata(), 0, count_bytes, on);
   backend::fill_bytes(metadata() + count_bytes + ring_bytes, 0, 4 * owned_words(), on);
   launch(on, {frames_ < 4096 ? 1u : 256u, 256}, fill_ring{}, ring(), 0u);
 }
 
-/// A quiet heap of frames seen from the host: its metadata copied once.
-template <size_t FrameBytes>
-class frame_snapshot {
- public:
-  explicit frame_snapshot(frame_table<FrameBytes> const& table) : table_{table}, words_(table.metadata_bytes() / 4) {
-    backend::copy_bytes(words_.data(), table.metadata(), 4 * words_.size());
-  }
-
-  u64 available() const { return ring(ring_queue::available_word); }
-
-  heap_statistics statistics() const {
-    heap_statistics counted{.pool_bytes = table_.pool_bytes(), .metadata_bytes = table_.metadata_bytes()};
-    for (u64 word = 0; word < table_.owned_words(); ++word) counted.live_blocks += popcount(owned(word));
-    counted.live_bytes = counted.live_blocks * FrameBytes;
-    counted.double_frees = count(frame_count::double_frees);
-    counted.foreign_frees = count(frame_count::foreign_frees);
-    counted.failures = count(frame_count::failures);
-    return counted;
-  }
-
-  /// Calls visit(address, bytes) for every owned frame in address order.
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    for (u32 frame = 0; frame < table_.frames(); ++frame)
-      if (is_owned(frame)) visit(table_.address(frame), FrameBytes);
-  }
-
-  /// One line for every invariant that does not hold.
-  invariant_report check_invariants() const {
-    invariant_report report;
-    u32 const pushes = ring(ring_queue::pushes_word), pops = ring(ring_queue::pops_word), queued = pushes - pops;
-    if (available() != queued)
-      report.push_back("Q1: " + std::to_string(available()) + " frames available, and in the ring " +
-                       std::to_string(queued));
-    if (queued > table_.frames()) report.push_back("Q3: more frames in the ring than there are");
-    std::vector<bool> seen(table_.frames());
-    u32 const slots = table_.ring().slots();
-    for (u32 i = 0; i < slots; ++i)
-      if (char const* const violated = fault_of_slot(pops + i, i < queued, seen))
-        report.push_back(violated + (" in the slot of ticket " + std::to_string(pops + i)));
-    for (u32 frame = 0; frame < table_.frames(); ++frame)
-      if (!seen[frame] && !is_owned(frame)) report.push_back("F2: frame " + std::to_string(frame) + " is lost");
-    return report;
-  }
-
- private:
-  /// What is wrong with a slot; notes the frame in it as seen.
-  char const* fault_of_slot(u32 ticket, bool is_queued, std::vector<bool>& seen) const {
-    u32 const held = ring(ring_queue::index_words + (ticket & (table_.ring().slots() - 1)));
-    if ((held != 0) != is_queued) return held ? "Q5: a frame" : "Q5: no frame";
-    if (held == 0) return nullptr;
-    if (held > table_.frames()) return "Q5: no number of a frame";
-    bool const is_there_twice = seen[held - 1];
-    seen[held - 1] = true;
-    if (is_there_twice) return "Q5: a frame that is in another slot too";
-    return is_owned(held - 1) ? "F2: an owned frame" : nullptr;
-  }
-
-  u32 ring(u64 word) const { return words_[frame_table<FrameBytes>::count_bytes / 4 + word]; }
-  u32 owned(u64 word) const { return words_[frame_table<FrameBytes>::owned_offset(table_.frames()) / 4 + word]; }
-  bool is_owned(u32 frame) const { return owned(frame / 32) >> (frame % 32) & 1; }
-  u64 count(frame_count which) const {
-    u32 const word = 2 * static_cast<u32>(which);
-    return u64{words_[word + 1]} << 32 | words_[word];
-  }
-
-  frame_table<FrameBytes> table_;
-  std::vector<u32> words_;
-};
-
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::ring_buffer_parts
