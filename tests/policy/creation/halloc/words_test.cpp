@@ -2,7 +2,8 @@
 // by a plan.
 #include <gtest/gtest.h>
 
-#include "warpheap/policy/creation/halloc/snapshot.hpp"
+#include "warpheap/policy/creation/halloc/geometry.hpp"
+#include "warpheap/util/random.hpp"
 
 namespace warpheap::test {
 namespace {

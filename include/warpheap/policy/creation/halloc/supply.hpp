@@ -264,7 +264,6 @@ class slab_supply {
   /// instructions.
   WARPHEAP_COLD static u32 find(Table table, u32 size, needed when) { return slab_supply{table}.find(size, when); }
   WARPHEAP_DEVICE u32 find(u32 size, needed when) const {
-    bool const ahead = when == needed::ahead;
     u32 const kind = kind_of(size);
     u32 slab = none;
     WARPHEAP_NO_UNROLL
@@ -272,8 +271,8 @@ class slab_supply {
       slab = take(turn == 0 ? Table::normal(size) : Table::sparse(kind), size,
                   turn == 0 ? table().busy_limit(kind) : table().sparse_limit(kind));
     if (slab == none) slab = take_free(size);
-    if (slab == none && (!ahead || is_plenty())) slab = make(size);
-    if (slab == none && !ahead) slab = take(Table::busy(kind), size, table().geometry().capacity(kind));
+    if (slab == none && (when == needed::now || is_plenty())) slab = make(size);
+    if (slab == none && when == needed::now) slab = take(Table::busy(kind), size, table().geometry().capacity(kind));
     return slab;
   }
 

@@ -1,6 +1,7 @@
 // What may be chosen about a ring_buffer heap, and which choices are valid.
 #pragma once
 
+#include "../../../platform/types.hpp"
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 

@@ -1,30 +1,29 @@
 // A quiet ualloc seen from the host: its bins, and the chunks that no arena has.
 #pragma once
 
+#include "../shared/bins/snapshot.hpp"
 #include "chunk_set.hpp"
-#include "inspection.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts {
 
 template <class Layout>
-class ualloc_snapshot {
+class snapshot {
  public:
-  explicit ualloc_snapshot(arena_table<Layout> const& table)
+  explicit snapshot(bins::table<Layout> const& table)
       : table_{table}, bins_{table}, chunk_set_(supply_type::words_bytes(table.chunks()) / 8) {
     backend::copy_bytes(chunk_set_.data(), table.words() + table.words_bytes(), 8 * chunk_set_.size());
   }
 
   heap_statistics statistics() const {
-    heap_statistics counted{.pool_bytes = table_.pool_bytes(),
-                            .metadata_bytes = table_.words_bytes() + supply_type::words_bytes(table_.chunks()),
-                            .slabs = table_.chunks()};
-    bins_.add_to(counted);
-    counted.free_slabs = table_.chunks() - bins_.chunks().size();
-    for (u32 const chunk : bins_.chunks()) counted.empty_slabs += bins_.is_empty(chunk);
-    return counted;
+    heap_statistics found{.pool_bytes = table_.pool_bytes(),
+                          .metadata_bytes = table_.words_bytes() + supply_type::words_bytes(table_.chunks()),
+                          .slabs = table_.chunks()};
+    bins_.add_to(found);
+    found.free_slabs = table_.chunks() - bins_.chunks().size();
+    for (u32 const chunk : bins_.chunks()) found.empty_slabs += bins_.is_empty(chunk);
+    return found;
   }
 
   /// Calls visit(address, bytes) for every live block in address order.
@@ -48,12 +47,11 @@ class ualloc_snapshot {
  private:
   using supply_type = chunk_set<Layout>;
 
-  arena_table<Layout> table_;
-  bin_snapshot<Layout> bins_;
+  bins::table<Layout> table_;
+  bins::snapshot<Layout> bins_;
   std::vector<u64> chunk_set_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts
 
 #endif

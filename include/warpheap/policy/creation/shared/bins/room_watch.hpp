@@ -21,10 +21,10 @@
 // Progress: wait-free.
 #pragma once
 
-#include "../../../platform/simt.hpp"
-#include "../../../util/bits.hpp"
+#include "../../../../platform/simt.hpp"
+#include "../../../../util/bits.hpp"
 
-namespace warpheap {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// The word's fields: pure functions.
 namespace room_watch_word {
@@ -40,8 +40,6 @@ WARPHEAP_HOST_DEVICE constexpr u64 exhaustion_of(u64 pages, u64 blocks) {
 }
 
 }  // namespace room_watch_word
-
-inline namespace WARPHEAP_BACKEND {
 
 class room_watch {
  public:
@@ -78,6 +76,4 @@ class room_watch {
   atomic_ref<u64> word_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-
-}  // namespace warpheap
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

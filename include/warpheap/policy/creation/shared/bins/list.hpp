@@ -18,10 +18,9 @@
 // Source: Gelado and Garland 2019, section 4.2.1.
 #pragma once
 
-#include "arena_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// Blocks of one bin that are ours and not yet chosen.
 struct bin_share {
@@ -31,7 +30,7 @@ struct bin_share {
 
 template <class Layout, class Place>
 class bin_list {
-  using table_type = basic_arena_table<Layout, Place>;
+  using table_type = basic_table<Layout, Place>;
 
  public:
   WARPHEAP_DEVICE bin_list(table_type const& table, u32 arena, u32 size_class)
@@ -144,5 +143,4 @@ class bin_list {
   u32 arena_, size_class_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

@@ -17,13 +17,12 @@
 // take the same steps in functions of their own.
 #pragma once
 
-#include "../../../sync/warp_aggregate.hpp"
-#include "../../../util/random.hpp"
-#include "../slot_survey.hpp"
+#include "../../../../sync/warp_aggregate.hpp"
+#include "../../../../util/random.hpp"
+#include "../../slot_survey.hpp"
 #include "unit_source.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// Which block a pointer leads to, if any.
 struct block_address {
@@ -39,7 +38,7 @@ enum class look { hint, newest };
 
 template <class Layout, class Supply, class Faults = no_faults>
 class bin_allocator {
-  using table_type = arena_table<Layout>;
+  using table_type = bins::table<Layout>;
   using source_type = unit_source<Layout, Supply, Faults>;
   using recycler_type = recycler<Layout, Supply, Faults>;
 
@@ -194,7 +193,7 @@ class bin_allocator {
       if (block) mine = block;
       served += grant.units;
     }
-    if (group.leads && served < group.size) table_.count(bin_count::failures, group.size - served);
+    if (group.leads && served < group.size) table_.add_count(count::failures, group.size - served);
     return mine;
   }
 
@@ -235,13 +234,13 @@ class bin_allocator {
   WARPHEAP_HOST_DEVICE static u32 at_most(u32 value, u32 most) { return value < most ? value : most; }
 
   WARPHEAP_DEVICE void* refuse(u32 lanes) const {
-    table_.count(bin_count::failures, lanes);
+    table_.add_count(count::failures, lanes);
     return nullptr;
   }
 
   /// Which block starts at `memory`, live or not.
   template <look How, class Place>
-  WARPHEAP_DEVICE static block_address locate(basic_arena_table<Layout, Place> const& table, void const* memory) {
+  WARPHEAP_DEVICE static block_address locate(basic_table<Layout, Place> const& table, void const* memory) {
     u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table.pool());
     if (offset >= table.pool_bytes()) return {block_address::foreign, 0, 0, {}};
     u32 const chunk = static_cast<u32>(offset >> table.chunk().log2);
@@ -266,7 +265,7 @@ class bin_allocator {
 
   /// `at`, counted from the first page of its bin; place::none if there is no bin.
   template <look How, class Place>
-  WARPHEAP_DEVICE static place head_of(basic_arena_table<Layout, Place> const& table, u32 chunk, place at) {
+  WARPHEAP_DEVICE static place head_of(basic_table<Layout, Place> const& table, u32 chunk, place at) {
     if constexpr (Layout::config.wide_bins) {
       if (at.page == place::none) return at;
       u32 const word = at.page / 64;
@@ -331,11 +330,10 @@ class bin_allocator {
           recycler_type::free_and_keep(table, at.page, at.role, {word, bit}))
         return;
     }
-    table.count(at.kind == block_address::foreign ? bin_count::foreign_frees : bin_count::double_frees, 1);
+    table.add_count(at.kind == block_address::foreign ? count::foreign_frees : count::double_frees, 1);
   }
 
   table_type table_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

@@ -7,10 +7,9 @@
 // it only when they have none.
 #pragma once
 
-#include "arena_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 inline constexpr u32 chunks_an_arena = 2;
 
@@ -23,8 +22,8 @@ struct pool_plan {
 
   /// The table of a pool at `pool`, with its words at `words`.
   template <class Layout>
-  WARPHEAP_HOST_DEVICE arena_table<Layout> table(u8* pool, u8* words) const {
-    return arena_table<Layout>{known_place{pool, words, arena_table<Layout>::shape_of(chunks, arenas, chunk_log2)}};
+  WARPHEAP_HOST_DEVICE bins::table<Layout> table(u8* pool, u8* words) const {
+    return bins::table<Layout>{known_place{pool, words, bins::table<Layout>::shape_of(chunks, arenas, chunk_log2)}};
   }
 };
 
@@ -43,5 +42,4 @@ WARPHEAP_HOST_DEVICE constexpr pool_plan plan_pool(u64 pool_bytes, creation::ual
   return {chunks, arenas != 0 ? arenas : 1, log2};
 }
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

@@ -20,10 +20,9 @@
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.2.
 #pragma once
 
-#include "arena_table.hpp"
+#include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// The pages of a chunk as bits: pure functions of its two words.
 namespace page_bits {
@@ -303,5 +302,4 @@ class page_store {
   u32 arena_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

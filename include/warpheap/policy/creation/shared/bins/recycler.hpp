@@ -18,27 +18,11 @@
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.1.
 #pragma once
 
-#include "bin_list.hpp"
+#include "faults.hpp"
+#include "list.hpp"
 #include "page_store.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
-
-/// Faults whose omission only a rare schedule shows. Tests break them, one at a time, to see that
-/// the fault is noticed.
-struct no_faults {
-  /// Y2: takes the units of a whole bin.
-  WARPHEAP_DEVICE static bool take_all(bulk_semaphore semaphore, u32 capacity) { return semaphore.try_wait(capacity); }
-  /// Queues a node for the thread that makes the next barrier, which calls reclaim(node) when no
-  /// reader can stand on it.
-  template <class Reclaim>
-  WARPHEAP_DEVICE static void retire(srcu const& readers, srcu_node& node, Reclaim) {
-    readers.retire(node);
-  }
-  /// W1: tells searches of units that are there again. A search may have missed them while a group
-  /// had taken too many (bulk_semaphore B5).
-  WARPHEAP_DEVICE static void tell_of_units(room_watch const& watch) { watch.room_appeared(); }
-};
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// Bits of one bitmap word of a bin, which their owners have cleared and not yet counted as free.
 struct cleared_blocks {
@@ -57,8 +41,7 @@ class recycler {
   /// Gives back blocks of a bin of role `role`. If the bin does not, or no longer, have that role,
   /// the cleared bits are not the caller's: they are set again, and the answer is false (N6). Any
   /// lane alone.
-  WARPHEAP_DEVICE static bool try_free(arena_table<Layout> const& table, u32 page, bin_role role,
-                                       cleared_blocks blocks) {
+  WARPHEAP_DEVICE static bool try_free(table<Layout> const& table, u32 page, bin_role role, cleared_blocks blocks) {
     u32 const size_class = role.size_class();
     bin_view const bin = table.bin(page);
     // relaxed: the bits were released, and the signal releases the count.
@@ -84,8 +67,8 @@ class recycler {
 
   /// Signals units (Y1), and tells threads that search for the class.
   template <class Place>
-  WARPHEAP_DEVICE static void signal(basic_arena_table<Layout, Place> const& table, u32 arena, u32 size_class,
-                                     u32 units, u32 promised = 0) {
+  WARPHEAP_DEVICE static void signal(basic_table<Layout, Place> const& table, u32 arena, u32 size_class, u32 units,
+                                     u32 promised = 0) {
     table.semaphore(arena, size_class).signal(units, promised);
     table.class_watch(size_class).room_appeared();
   }
@@ -217,5 +200,4 @@ class recycler {
   }
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

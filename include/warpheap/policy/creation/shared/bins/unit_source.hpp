@@ -27,8 +27,7 @@
 
 #include "recycler.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// Units of a class in an arena; 0 units: memory is out.
 struct unit_grant {
@@ -42,8 +41,7 @@ class unit_source {
   using table_type = far_table<Layout>;
 
  public:
-  WARPHEAP_DEVICE unit_source(arena_table<Layout> const& table, u32 size_class)
-      : table_{table}, size_class_{size_class} {}
+  WARPHEAP_DEVICE unit_source(table<Layout> const& table, u32 size_class) : table_{table}, size_class_{size_class} {}
 
   /// Between 1 and `wanted` units, or none: then at one instant of the call every suitable block
   /// was owned, or promised to a call in progress. All lanes of the group call with the same
@@ -78,7 +76,7 @@ class unit_source {
 
   /// Whether the exhaustion note of the class holds (V3).
   template <class Place>
-  WARPHEAP_DEVICE static bool is_known_exhausted(basic_arena_table<Layout, Place> const& table, u32 size_class) {
+  WARPHEAP_DEVICE static bool is_known_exhausted(basic_table<Layout, Place> const& table, u32 size_class) {
     // acquire: pairs with the release in search(); what the thread that left the note knew of the
     // watches, we know.
     u64 const seen = table.exhausted_at(size_class).load(order::acquire);
@@ -224,9 +222,8 @@ class unit_source {
     return make_one(table, arena, size_class, wanted, chunk_use::existing);
   }
 
-  arena_table<Layout> table_;
+  table<Layout> table_;
   u32 size_class_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

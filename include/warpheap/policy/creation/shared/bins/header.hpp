@@ -1,9 +1,6 @@
 // The 128 bytes at the head of a page that begins a bin, and of the first page of a chunk.
 //
-// A bin's life word says whose the bin is, and counts the blocks that may still be claimed:
-//
-//   63     49   48   47      32 31          0
-//  |         | dead |   free   |    role     |     dead = 1: being reclaimed, free is 0 for good
+// Role and count are one word, the life word (words.hpp).
 //
 //   N1  free is lowered before a bit is set, and raised after it is cleared: bits set <= capacity -
 //       free. So a thread that lowered it by k finds k clear bits, and others cannot take all of
@@ -22,53 +19,11 @@
 // release of a thread that cleared a bit reaches the thread that sets it next.
 #pragma once
 
-#include "../../../sync/srcu.hpp"
-#include "bin_layout.hpp"
+#include "../../../../sync/srcu.hpp"
+#include "layout.hpp"
+#include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
-
-/// Whose bin it is: the low half of the life word.
-///
-///   31     30 ... 8       7 ... 0
-///  | live |  arena   | class + 1 |     0: never was a bin since the chunk was made
-struct bin_role {
-  u32 word = 0;
-
-  bin_role() = default;
-  WARPHEAP_HOST_DEVICE constexpr explicit bin_role(u32 seen) : word{seen} {}
-  WARPHEAP_HOST_DEVICE constexpr bin_role(u32 arena, u32 size_class) : word{1u << 31 | arena << 8 | (size_class + 1)} {}
-
-  WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return word >> 31; }
-  WARPHEAP_HOST_DEVICE constexpr bool was_bin() const { return word != 0; }
-  WARPHEAP_HOST_DEVICE constexpr u32 arena() const { return word >> 8 & 0xffff; }
-  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 0xff) - 1; }
-  /// The role after the bin's end. By it a block that was freed there can still be told from an
-  /// address that never was a block.
-  WARPHEAP_HOST_DEVICE constexpr bin_role ended() const { return bin_role{word & ~(1u << 31)}; }
-};
-
-/// A bin's life word: pure functions.
-namespace bin_life {
-
-inline constexpr u64 one_block = u64{1} << 32, dead = u64{1} << 48;
-
-WARPHEAP_HOST_DEVICE constexpr u64 of(bin_role role, u32 free) { return free * one_block | role.word; }
-WARPHEAP_HOST_DEVICE constexpr bin_role role_of(u64 word) { return bin_role{static_cast<u32>(word)}; }
-WARPHEAP_HOST_DEVICE constexpr u32 free_blocks(u64 word) { return static_cast<u32>(word >> 32) & 0xffff; }
-
-/// How many of `wanted` blocks a bin has.
-WARPHEAP_HOST_DEVICE constexpr u32 taken_of(u64 word, u32 wanted) {
-  return free_blocks(word) < wanted ? free_blocks(word) : wanted;
-}
-
-/// Whether a bin can take `blocks` back by its count alone: it stays listed, and does not become
-/// empty.
-WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u64 word, u32 blocks, u32 capacity) {
-  return free_blocks(word) != 0 && free_blocks(word) + blocks < capacity;
-}
-
-}  // namespace bin_life
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 struct bin_header {
   srcu_node node;  ///< for the reclamation of the bin; first, so that its address is the bin's
@@ -169,5 +124,4 @@ class bin_view {
   bin_header* header_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

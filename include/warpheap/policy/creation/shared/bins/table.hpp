@@ -1,55 +1,31 @@
 // Where the words of a heap of bins lie: beside the pool, apart from the headers in it.
 //
-//   words    counts                  failed requests, double and foreign frees; where the pool is
+//   words    counts                  double and foreign frees, failed requests; where the pool is
 //            watches                 one for pages, and one with its exhaustion note for each class
 //            arena 0 | arena 1 ...   room, chunk list, SRCU; a semaphore and a list for each class,
 //                                    128 bytes apart
 //            chunk 0 | chunk 1 ...   arena + 1 if that chunk of the pool is cut into bins, else 0
-//
-// An arena's room word holds what a search that is about to fail needs to know of the arena, and
-// one read-modify-write reads it:
-//
-//   63          52 51            28 27             0
-//  | idle classes |    in limbo    |   free pages   |
-//
-//   A1  idle: since the class's bit was last cleared, a bin of the class may have become empty and
-//       stayed so.
-//   A2  in limbo: the number of bins and chunks on their way. A bin is counted from before its
-//       units are taken until it is back in its chunk, or from when its pages are taken until its
-//       units are signalled; a chunk, on its way from the supply. A search waits for them.
-//   A3  free pages of the arena's chunks: a page is counted from after it is freed until it is
-//       taken.
-//   A4  at rest nothing is in limbo, and the class of every empty bin has its bit set.
 #pragma once
 
-#include "../../../sync/bulk_semaphore.hpp"
-#include "../../../sync/collective_mutex.hpp"
-#include "bin_header.hpp"
+#include "../../../../sync/bulk_semaphore.hpp"
+#include "../../../../sync/collective_mutex.hpp"
+#include "header.hpp"
 #include "room_watch.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
-
-/// The fields of an arena's room word: pure functions.
-namespace room_word {
-
-inline constexpr u64 one_page = 1, one_in_limbo = u64{1} << 28;
-
-WARPHEAP_HOST_DEVICE constexpr u64 idle(u32 size_class) { return u64{1} << (52 + size_class); }
-WARPHEAP_HOST_DEVICE constexpr u64 idle_classes(u64 word) { return word >> 52; }
-WARPHEAP_HOST_DEVICE constexpr u64 in_limbo(u64 word) { return word >> 28 & low_mask(24); }
-WARPHEAP_HOST_DEVICE constexpr u32 free_pages(u64 word) { return static_cast<u32>(word & low_mask(28)); }
-
-}  // namespace room_word
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// Counts that no invariant rests on.
-enum class bin_count : u32 { double_frees, foreign_frees, failures };
+enum class count : u32 { double_frees, foreign_frees, failures };
 
 /// Where a heap lies, by value: for the paths that every call takes.
 struct known_place {
   u8* pool_start = nullptr;
   u8* words_start = nullptr;
-  u64 shape_word = 0;  ///< chunks, arenas, log2 of a chunk
+  /// What a pool is cut into.
+  ///
+  ///   63     32 31     16 15   8 7            0
+  ///  |  chunks |  arenas |   0  | log2 of one  |
+  u64 shape_word = 0;
 
   WARPHEAP_HOST_DEVICE u8* pool() const { return pool_start; }
   WARPHEAP_HOST_DEVICE u8* words() const { return words_start; }
@@ -72,22 +48,22 @@ struct far_place {
 };
 
 template <class Layout, class Place>
-class basic_arena_table;
+class basic_table;
 
 /// View of a heap of bins: 24 bytes, trivially copyable, owns nothing.
 template <class Layout>
-using arena_table = basic_arena_table<Layout, known_place>;
-/// As arena_table, for calls off the common path: 8 bytes.
+using table = basic_table<Layout, known_place>;
+/// As table, for calls off the common path: 8 bytes.
 template <class Layout>
-using far_table = basic_arena_table<Layout, far_place>;
+using far_table = basic_table<Layout, far_place>;
 
 template <class Layout, class Place>
-class basic_arena_table {
+class basic_table {
  public:
   using layout = Layout;
 
-  basic_arena_table() = default;
-  WARPHEAP_HOST_DEVICE explicit basic_arena_table(Place const& place) : place_{place} {}
+  basic_table() = default;
+  WARPHEAP_HOST_DEVICE explicit basic_table(Place const& place) : place_{place} {}
 
   WARPHEAP_HOST_DEVICE static constexpr u64 shape_of(u32 chunks, u32 arenas, u32 chunk_log2) {
     return u64{chunks} << 32 | u64{arenas} << 16 | chunk_log2;
@@ -166,7 +142,7 @@ class basic_arena_table {
   WARPHEAP_DEVICE atomic_ref<u32> arena_of_chunk(u32 chunk_number) const {
     return atomic_ref<u32>{at<u32>(arenas_offset + u64{arenas()} * arena_bytes + 4 * u64{chunk_number})};
   }
-  WARPHEAP_DEVICE void count(bin_count which, u64 more) const {
+  WARPHEAP_DEVICE void add_count(count which, u64 more) const {
     // relaxed: no thread reads it before the kernel ends.
     atomic_ref<u64>{at<u64>(8 * static_cast<u32>(which))}.fetch_add(more, order::relaxed);
   }
@@ -195,7 +171,7 @@ class basic_arena_table {
   /// The arena of the multiprocessor that we run on.
   WARPHEAP_DEVICE u32 my_arena() const { return simt::sm_id() % arenas(); }
 
-  // Offsets that the inspection of a quiet heap reads.
+  // Offsets that the snapshot of a quiet heap reads.
   static constexpr u32 line = 128;
   static constexpr u64 watches_offset = line;
   static constexpr u64 arenas_offset = watches_offset + line * (1 + Layout::classes);
@@ -218,12 +194,11 @@ class basic_arena_table {
 /// Kernel of one thread: writes what a far_place reads, and opens the supply.
 struct write_place {
   template <class Layout, class Supply>
-  WARPHEAP_DEVICE void operator()(arena_table<Layout> table, Supply supply) const {
+  WARPHEAP_DEVICE void operator()(table<Layout> table, Supply supply) const {
     *reinterpret_cast<u8**>(table.words() + far_place::pool_offset) = table.pool();
     *reinterpret_cast<u64*>(table.words() + far_place::shape_offset) = table.shape();
     supply.open();
   }
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <vector>
-#include <warpheap/policy/creation/ualloc/page_store.hpp>
-#include <warpheap/policy/creation/ualloc/plan.hpp>
+#include <warpheap/policy/creation/shared/bins/page_store.hpp>
+#include <warpheap/policy/creation/shared/bins/plan.hpp>
 
 namespace warpheap::test {
 namespace {
@@ -182,7 +182,7 @@ TEST(UallocLayout, ABinStaysListedBetweenItsEnds) {
 }
 
 TEST(RoomWatch, EveryWatchThatEndsHasAValueOfItsOwn) {
-  using namespace room_watch_word;
+  using namespace bins::room_watch_word;
   u64 word = 0;
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(is_watched(word));

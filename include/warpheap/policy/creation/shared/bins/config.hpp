@@ -1,9 +1,9 @@
-// The options of UAlloc's bins, and which values make sense.
+// What may be chosen about bins, of ualloc and of throughput, and which choices are valid.
 #pragma once
 
-#include "../../../util/bits.hpp"
-#include "../../config_text.hpp"
-#include "../../defaults.hpp"
+#include "../../../../util/bits.hpp"
+#include "../../../config_text.hpp"
+#include "../../../defaults.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -47,6 +47,19 @@ inline std::string describe(ualloc_config const& config) {
   return said.text;
 }
 #endif
+
+/// The largest block of a configuration, log2 of bytes.
+WARPHEAP_HOST_DEVICE constexpr u32 largest_block_log2(ualloc_config const& config) {
+  return config.largest_log2 != 0 ? config.largest_log2 : config.wide_bins ? 11 : 10;
+}
+
+/// Whether the bins can work with a configuration.
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(ualloc_config const& config) {
+  bool const chunks = config.chunk_log2 >= 15 && config.chunk_log2 <= 19;
+  bool const least = config.least_bytes == 8 || config.least_bytes == 16;
+  bool const largest = largest_block_log2(config) == 10 || (largest_block_log2(config) == 11 && config.wide_bins);
+  return chunks && least && largest && config.arenas <= 1024 && config.burst_bins >= 1 && config.burst_bins <= 16;
+}
 
 }  // namespace creation
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -2,7 +2,7 @@
 // from its chunks.
 #pragma once
 
-#include "arena_table.hpp"
+#include "table.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
@@ -11,11 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "../../../platform/device_buffer.hpp"
-#include "../report.hpp"
+#include "../../../../platform/device_buffer.hpp"
+#include "../../report.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 /// Kernel: copies the first 128 bytes of every page of the chunks listed, one after the other.
 struct gather_headers {
@@ -30,9 +29,9 @@ struct gather_headers {
 };
 
 template <class Layout>
-class bin_snapshot {
+class snapshot {
  public:
-  explicit bin_snapshot(arena_table<Layout> const& table) : table_{table}, words_(table.words_bytes() / 8) {
+  explicit snapshot(table<Layout> const& table) : table_{table}, words_(table.words_bytes() / 8) {
     backend::copy_bytes(words_.data(), table.words(), 8 * words_.size());
     for (u32 chunk = 0; chunk < table.chunks(); ++chunk)
       if (owner(chunk) != 0) chunks_.push_back(chunk);
@@ -64,16 +63,16 @@ class bin_snapshot {
   }
 
   /// Adds the live blocks of the bins, and the counts of the table.
-  void add_to(heap_statistics& counted) const {
+  void add_to(heap_statistics& found) const {
     for (u32 const chunk : chunks_)
       for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
         u32 const blocks = live_blocks(bin, size_class);
-        counted.live_blocks += blocks;
-        counted.live_bytes += u64{blocks} * Layout::class_bytes(size_class);
+        found.live_blocks += blocks;
+        found.live_bytes += u64{blocks} * Layout::class_bytes(size_class);
       });
-    counted.double_frees += count(bin_count::double_frees);
-    counted.foreign_frees += count(bin_count::foreign_frees);
-    counted.failures += count(bin_count::failures);
+    found.double_frees += counted(count::double_frees);
+    found.foreign_frees += counted(count::foreign_frees);
+    found.failures += counted(count::failures);
   }
 
   /// Every live block of chunk number `chunk`, in address order.
@@ -98,13 +97,13 @@ class bin_snapshot {
   }
 
  private:
-  using table_type = arena_table<Layout>;
+  using table_type = table<Layout>;
 
   chunk_shape shape() const { return table_.chunk(); }
   u8 const* at(u64 offset) const { return reinterpret_cast<u8 const*>(words_.data()) + offset; }
   u64 word64(u64 offset) const { return *reinterpret_cast<u64 const*>(at(offset)); }
   u32 word32(u64 offset) const { return *reinterpret_cast<u32 const*>(at(offset)); }
-  u64 count(bin_count which) const { return word64(8 * static_cast<u32>(which)); }
+  u64 counted(count which) const { return word64(8 * static_cast<u32>(which)); }
 
   /// The header of a page of a gathered chunk; nullptr for a page of any other.
   bin_header const* header(u32 page) const {
@@ -258,7 +257,6 @@ class bin_snapshot {
   std::vector<bin_header> headers_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
 
 #endif

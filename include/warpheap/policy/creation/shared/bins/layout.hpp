@@ -21,12 +21,11 @@
 // paper proposes in section 5.3.
 #pragma once
 
-#include "../../../platform/types.hpp"
-#include "../../../util/bits.hpp"
+#include "../../../../platform/types.hpp"
+#include "../../../../util/bits.hpp"
 #include "config.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 inline constexpr u32 page_log2 = 12, page_bytes = 1u << page_log2;
 inline constexpr u32 header_bytes = 128, tail_bytes = 128, tails_per_special = page_bytes / tail_bytes - 1;
@@ -71,16 +70,14 @@ struct chunk_shape {
 /// The size classes and their bins.
 template <creation::ualloc_config Config>
 struct layout {
-  static_assert(Config.chunk_log2 >= 15 && Config.chunk_log2 <= 19, "ualloc: chunks are 32 to 512 KiB");
-  static_assert(Config.least_bytes == 8 || Config.least_bytes == 16, "ualloc: the smallest block has 8 or 16 bytes");
-  static_assert(Config.arenas <= 1024, "ualloc: at most 1,024 arenas");
-  static_assert(Config.burst_bins >= 1 && Config.burst_bins <= 16, "ualloc: 1 to 16 bins at a time");
+  static_assert(
+      is_valid(Config),
+      "ualloc: chunks are 32 to 512 KiB; the smallest block has 8 or 16 bytes; the largest block has 1 KiB, or "
+      "2 KiB in wide bins; at most 1,024 arenas; 1 to 16 bins at a time");
 
   static constexpr creation::ualloc_config config = Config;
   static constexpr u32 least_log2 = Config.least_bytes == 8 ? 3 : 4;
-  static constexpr u32 largest_log2 = Config.largest_log2 != 0 ? Config.largest_log2 : Config.wide_bins ? 11 : 10;
-  static_assert(largest_log2 == 10 || (largest_log2 == 11 && Config.wide_bins),
-                "ualloc: the largest block has 1 KiB, or 2 KiB in wide bins");
+  static constexpr u32 largest_log2 = creation::largest_block_log2(Config);
   static constexpr u32 largest_bytes = 1u << largest_log2;
   static constexpr u32 classes = largest_log2 - least_log2 + 1;
   /// Blocks lie at multiples of their size up to this one (L3), and at multiples of 128 above.
@@ -156,5 +153,4 @@ struct layout {
   }
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
