@@ -25,8 +25,9 @@ CACHES = {"L1", "L2"}
 
 
 def place_of(name, places=()):
-    """Where a file's labels belong: a policy's folder, a file's name, or what a test's name begins with."""
-    policy = re.match(r"(?:include/warpheap|tests)/policy/\w+/(?!shared/)(\w+?)(?:/|\.hpp$|_test\.cpp$)", name)
+    """Where a file's labels belong: the folder of a policy or of a part that policies share, a file's name, or what a test's
+    name begins with."""
+    policy = re.match(r"(?:include/warpheap|tests)/policy/\w+/(?!shared/\w+\.)(?:shared/)?(\w+?)(?:/|\.hpp$|_test\.cpp$)", name)
     stem = pathlib.PurePath(name).name.split(".")[0]
     if policy:
         return policy[1]

@@ -56,8 +56,9 @@ struct replacement_plan {
   template <class Allocator>
   static replacement_plan of(basic_heap<Allocator> const& heap, u64 bytes, u64 asked_threads) {
     auto const geometry = heap.ref().creation().table().geometry();
-    u32 const size = chunks::size_for(static_cast<u32>(bytes));
-    u64 const each = geometry.capacity(chunks::kind_of(size)) >> chunks::length_of(size), head = geometry.rows() * each;
+    u32 const size = halloc_parts::size_for(static_cast<u32>(bytes));
+    u64 const each = geometry.capacity(halloc_parts::kind_of(size)) >> halloc_parts::length_of(size),
+              head = geometry.rows() * each;
     u64 const threads = asked_threads ? asked_threads : on_gpu ? 4 * head : std::min<u64>(4 * head, 1 << 12);
     return {bytes, geometry.rows(), each, threads, std::min(threads, std::max<u64>(head / 4, 1))};
   }
@@ -241,7 +242,8 @@ std::vector<result> head_replacement(contender<Allocator> const& subject, reques
                          .allocator = subject.name,
                          .operation = "burst",
                          .parameters = {{"bytes", bytes}, {"pool_bytes", asked.pool_bytes}}};
-    if (skip(rows, refused, bytes <= chunks::largest_bytes ? "" : "no head: blocks above 3072 bytes are TBuddy's"))
+    if (skip(rows, refused,
+             bytes <= halloc_parts::largest_bytes ? "" : "no head: blocks above 3072 bytes are TBuddy's"))
       continue;
     auto const made = head_replacement_of<Allocator, Counting>(subject, asked, bytes);
     rows.insert(rows.end(), made.begin(), made.end());

@@ -48,10 +48,10 @@ TEST(Halloc, AlignsWhatIsAskedFor) {
 /// Every slab gives as many blocks of a size as it has chunks for, and all of a full pool are
 /// apart.
 TEST(Halloc, FillsEverySlabWithEverySize) {
-  for (u32 size = 0; size < chunks::sizes; ++size) {
+  for (u32 size = 0; size < halloc_parts::sizes; ++size) {
     halloc_pool<> const pool{3};
-    u64 const bytes = chunks::block_bytes(size);
-    u64 const each = chunks::capacity_of(chunks::kind_of(size), 14) >> chunks::length_of(size);
+    u64 const bytes = halloc_parts::block_bytes(size);
+    u64 const each = halloc_parts::capacity_of(halloc_parts::kind_of(size), 14) >> halloc_parts::length_of(size);
     EXPECT_EQ(count_slots_by_grid(pool.allocator(), bytes), 3 * each);
     auto blocks = allocate(pool, {static_cast<u32>(3 * each / 50 + 2), 50}, bytes);
     std::erase(blocks, nullptr);

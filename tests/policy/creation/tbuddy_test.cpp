@@ -269,7 +269,7 @@ TEST(Tbuddy, HasRoomForAllOfALargeGpu) {
   EXPECT_LT(tbuddy::required_bytes(bytes) - bytes, bytes / 256);
   auto const heap = tbuddy::place(reinterpret_cast<void*>(u64{1} << 40), bytes);
   EXPECT_EQ(heap.pool_bytes(), bytes);
-  auto const& pages = heap.pages();
+  auto const& pages = heap.table();
   u32 const last = pages.pages() - 1;
   EXPECT_EQ(pages.page_of(pages.address(last)), last);
   EXPECT_EQ(reinterpret_cast<u64>(pages.address(last)), (u64{1} << 40) + bytes - 4096);
@@ -284,19 +284,19 @@ TEST(Tbuddy, HasRoomForAllOfALargeGpu) {
 /// tree alone suggests.
 TEST(Tbuddy, AFreeThatIgnoresTheOrderByteIsCaught) {
   tbuddy_pool const pool{16};
-  auto const pages = pool.allocator().pages();
+  auto const pages = pool.allocator().table();
   u64 const whole = ask(pool, {4 * page_bytes})[0].address;
   auto const page = pages.page_of(reinterpret_cast<void*>(whole));
   struct free_by_tree {
-    void operator()(tbuddy_pages<page_bytes> of, u32 page) const {
+    void operator()(tbuddy_parts::table<page_bytes> of, u32 page) const {
       u32 order = 0;
       while (order < of.tree().top_order() && page % (2u << order) == 0) {
         u32 const node = of.tree().node_of(page, order);
         if (buddy_record::orders_of(of.tree().records()[node / 2], node) == 0) break;
         ++order;
       }
-      static_cast<void>(of.disown(page, block_owner::caller));
-      block_supply<tbuddy_pages<page_bytes>>{of}.release(of.tree().node_of(page, order));
+      static_cast<void>(of.disown(page, tbuddy_parts::block_owner::caller));
+      tbuddy_parts::block_supply<tbuddy_parts::table<page_bytes>>{of}.release(of.tree().node_of(page, order));
     }
   };
   launch({1, 1}, free_by_tree{}, pages, page);

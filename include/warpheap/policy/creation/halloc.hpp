@@ -15,10 +15,11 @@
 // Source: Adinetz and Pleiter 2014. What differs: docs/design/halloc.md.
 #pragma once
 
-#include "halloc/block_release.hpp"
-#include "halloc/block_service.hpp"
-#include "halloc/inspection.hpp"
 #include "halloc/large_search.hpp"
+#include "halloc/release.hpp"
+#include "halloc/service.hpp"
+#include "halloc/slots.hpp"
+#include "halloc/snapshot.hpp"
 #include "report.hpp"
 #include "slot_survey.hpp"
 
@@ -26,15 +27,20 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
-template <halloc_config Config = halloc_config{}, class Faults = chunks::no_faults>
+template <halloc_config Config = halloc_config{}, class Faults = halloc_parts::no_faults>
 class halloc {
-  using table_type = chunks::slab_table<checked_halloc_config<Config>::value, Faults>;
-  using service_type = chunks::block_service<table_type>;
-  using release_type = chunks::block_release<table_type>;
-  using large_search_type = chunks::large_search<table_type>;
-  using large_type = chunks::large_heap;
-  using slab_state = chunks::slab_state;
-  using count = chunks::count;
+  static_assert(is_valid(Config),
+                "halloc: slabs are a power of two of 16 KiB to 8 MiB; sparse_up_to < busy_above < replace_at <= 1000; "
+                "the hash has runs of 1, 2, 4 or 8 places, a prime below 256 as multiplier, a step of 1 or more and a "
+                "modulus of 2 to 1,023; probes, check_every and slabs_per_row are 1 or more; rows are a power of two "
+                "up to 256; split_percent is at most 95");
+  using table_type = halloc_parts::table<Config, Faults>;
+  using service_type = halloc_parts::block_service<table_type>;
+  using release_type = halloc_parts::block_release<table_type>;
+  using large_search_type = halloc_parts::large_search<table_type>;
+  using large_type = halloc_parts::large_heap;
+  using slab_state = halloc_parts::slab_state;
+  using count = halloc_parts::count;
 
  public:
   static constexpr char const* name = Config.split_percent != 0 ? "halloc_split" : "halloc";
@@ -56,25 +62,25 @@ class halloc {
   /// or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
-    if (bytes > chunks::largest_bytes) return create_large(bytes);
-    return create_size(chunks::size_for(static_cast<u32>(bytes)));
+    if (bytes > halloc_parts::largest_bytes) return create_large(bytes);
+    return create_size(halloc_parts::size_for(static_cast<u32>(bytes)));
   }
 
   /// A block of at least `bytes` bytes at a multiple of `alignment`, a power of two; else as
   /// create().
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
-    u32 const size = chunks::aligned_size_for(alignment, bytes);
-    if (size < chunks::sizes) return create_size(size);
+    u32 const size = halloc_parts::aligned_size_for(alignment, bytes);
+    if (size < halloc_parts::sizes) return create_size(size);
     return alignment <= large_page ? create_large(bytes) : create_large_aligned(alignment, bytes);
   }
 
   /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
-    bool const small = bytes != 0 && bytes <= chunks::largest_bytes;
+    bool const small = bytes != 0 && bytes <= halloc_parts::largest_bytes;
     u32 const together = simt::ballot(mask, small);
     if (!small) return create(bytes);
-    u32 const size = chunks::size_for(static_cast<u32>(bytes));
+    u32 const size = halloc_parts::size_for(static_cast<u32>(bytes));
     return service_type{table_}.serve(together, group_by(together, key_of(size)), size);
   }
 
@@ -118,29 +124,29 @@ class halloc {
   /// Gives unused slabs to TBuddy before large blocks are counted, which are TBuddy's.
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
     if constexpr (Config.split_percent == 0)
-      if (bytes > chunks::largest_bytes) return_unused(table_, share);
+      if (bytes > halloc_parts::largest_bytes) halloc_parts::return_unused(table_, share);
   }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0) return {};
-    if (bytes > chunks::largest_bytes) return table_.large().count_slots(bytes, share);
-    return count_small(table_, chunks::size_for(static_cast<u32>(bytes)), share);
+    if (bytes > halloc_parts::largest_bytes) return table_.large().count_slots(bytes, share);
+    return halloc_parts::count_blocks(table_, halloc_parts::size_for(static_cast<u32>(bytes)), share);
   }
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: its memory, its metadata, and room to align them.
-  /// Throws std::invalid_argument as plan_halloc() does.
+  /// Throws std::invalid_argument as plan_for() does.
   static size_t required_bytes(size_t pool_bytes) {
-    auto const planned = chunks::plan_halloc(pool_bytes, Config, backend::multiprocessors());
+    auto const planned = halloc_parts::plan_for(pool_bytes, Config, backend::multiprocessors());
     return planned.total_bytes();
   }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
   static halloc place(void* memory, size_t pool_bytes) {
-    auto const planned = chunks::plan_halloc(pool_bytes, Config, backend::multiprocessors());
+    auto const planned = halloc_parts::plan_for(pool_bytes, Config, backend::multiprocessors());
     halloc made;
     auto const large = large_type::place(memory, planned.large_bytes);
-    u8* const pool = planned.split ? planned.slabs_at(memory) : large.pages().pool();
+    u8* const pool = planned.split ? planned.slabs_at(memory) : large.table().pool();
     made.table_ = table_type{planned.metadata_at(memory), pool, planned.geometry, large};
     return made;
   }
@@ -149,7 +155,7 @@ class halloc {
   void initialize(stream_view on) const {
     table_.large().initialize(on);
     backend::fill_bytes(table_.metadata(), 0, table_.geometry().metadata_bytes(), on);
-    launch(on, {1, 256}, chunks::fill_rows{}, table_);
+    launch(on, {1, 256}, halloc_parts::fill_rows{}, table_);
   }
 
   size_t pool_bytes() const {
@@ -159,13 +165,13 @@ class halloc {
   size_t metadata_bytes() const { return table_.large().metadata_bytes() + table_.geometry().metadata_bytes(); }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
-  chunks::halloc_snapshot<table_type> snapshot() const {
-    return chunks::halloc_snapshot<table_type>{table_, pool_bytes(), metadata_bytes()};
+  halloc_parts::snapshot<table_type> snapshot() const {
+    return halloc_parts::snapshot<table_type>{table_, pool_bytes(), metadata_bytes()};
   }
   /// What the heap has done, if its configuration says counts_work.
-  halloc_work work() const { return chunks::work_counts{table_}.read(); }
+  halloc_work work() const { return halloc_parts::work_counts{table_}.read(); }
   /// Sets these counts to 0, in order on stream `on`; does not wait.
-  void clear_work(stream_view on) const { chunks::work_counts{table_}.clear(on); }
+  void clear_work(stream_view on) const { halloc_parts::work_counts{table_}.clear(on); }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
@@ -201,7 +207,7 @@ class halloc {
 
   WARPHEAP_DEVICE void* create_large_aligned(size_t alignment, size_t bytes) const {
     u32 const order = large_type::order_for(bytes), aligned = large_type::order_for(alignment);
-    bool const fits = reinterpret_cast<u64>(table_.large().pages().pool()) % alignment == 0;
+    bool const fits = reinterpret_cast<u64>(table_.large().table().pool()) % alignment == 0;
     if (!fits || aligned > table_.large().top_order()) return refuse(table_);
     if (aligned <= order) return create_large(bytes);
     void* const memory = table_.large().create_aligned(alignment, bytes);
@@ -221,7 +227,7 @@ class halloc {
     // called misuse, newest_role() looks again.
     return slab < table_.slabs() ? table_.role(static_cast<u32>(slab)).load(order::relaxed) : 0;
   }
-  WARPHEAP_DEVICE static chunks::block_address address_at(table_type const& table, void const* memory, u32 role) {
+  WARPHEAP_DEVICE static halloc_parts::block_address address_at(table_type const& table, void const* memory, u32 role) {
     u64 const offset = table.offset_of(memory);
     return release_type{table}.locate(static_cast<u32>(table.slab_at(offset)), offset, role - 1);
   }
@@ -236,9 +242,13 @@ class halloc {
   WARPHEAP_COLD static u32 count_misuse(table_type table, void const* memory, u32 seen) {
     u32 const role = newest_role(table, memory);
     if (role != seen) return role;
-    if (role == 0) return table.large().count_misuse(memory), counted;
-    chunks::block_address const at = address_at(table, memory, role);
-    bool const was_block = at.start != 0 && (chunks::joined(release_type{table}.newest_word(at)) << 1 & at.start) == 0;
+    if (role == 0) {
+      table.large().count_misuse(memory);
+      return counted;
+    }
+    halloc_parts::block_address const at = address_at(table, memory, role);
+    bool const was_block =
+        at.start != 0 && (halloc_parts::joined(release_type{table}.newest_word(at)) << 1 & at.start) == 0;
     table.add_count(was_block ? count::double_frees : count::foreign_frees, 1);
     return counted;
   }
@@ -247,50 +257,16 @@ class halloc {
   /// Gives back the block that is live at `memory` in a slab of that role. False if none is.
   WARPHEAP_DEVICE bool try_destroy(void* memory, u32 role) const {
     if (role == 0) return table_.large().try_destroy(memory);
-    chunks::block_address const at = address_at(table_, memory, role);
+    halloc_parts::block_address const at = address_at(table_, memory, role);
     return at.start != 0 && release_type{table_}.destroy(at);
   }
   /// Bytes of the block that is live at `memory` in a slab of that role; 0 if none is.
   WARPHEAP_DEVICE size_t size_at(void const* memory, u32 role) const {
     if (role == 0) return table_.large().usable_size(memory);
-    chunks::block_address const at = address_at(table_, memory, role);
+    halloc_parts::block_address const at = address_at(table_, memory, role);
     u64 const word = at.start != 0 ? release_type{table_}.newest_word(at) : 0;
-    u32 const start = chunks::live_starts(word, at.start, at.kind);
-    return u64{popcount(chunks::chunks_at(word, start))} * chunks::chunk_bytes(at.kind);
-  }
-
-  /// Gives the unused slabs of a part of the heap back to TBuddy.
-  WARPHEAP_COLD static void return_unused(table_type table, slot_share share) {
-    chunks::slab_supply<table_type> const supply{table};
-    u32 const end = static_cast<u32>(share.end(table.slabs()));
-    WARPHEAP_NO_UNROLL
-    for (u32 slab = static_cast<u32>(share.first(table.slabs())); slab < end; ++slab) {
-      // Most slabs are in use and need no mutex.
-      if (!table.load(slab).unused()) continue;
-      slab_state seen;
-      scoped_lock const alone{table.moving()};  // P1
-      if (supply.lock_unused(slab, seen)) supply.unmake(slab);
-    }
-  }
-
-  /// Blocks of a size in a part of the heap: those for which its slabs have room, and those of the
-  /// slabs for which TBuddy has room.
-  WARPHEAP_COLD static slot_part count_small(table_type table, u32 size, slot_share share) {
-    u32 const kind = chunks::kind_of(size), length = chunks::length_of(size);
-    u32 const capacity = table.geometry().capacity(kind), end = static_cast<u32>(share.end(table.slabs()));
-    slot_part part;
-    if constexpr (Config.split_percent == 0) {
-      u64 const slab_bytes = u64{1} << table.geometry().slab_log2();
-      part.slots = table.large().count_slots(slab_bytes, share).slots * (capacity >> length);
-    }
-    for (u32 slab = static_cast<u32>(share.first(table.slabs())); slab < end; ++slab) {
-      slab_state const now = table.load(slab);
-      if (now.phase() == chunks::slab_phase::free || now.empty()) part.slots += capacity >> length;
-      else if (now.serves(kind) && now.room(capacity, length) != 0)
-        for (u32 word = 0; word < table.geometry().words(kind); ++word)
-          part.slots += popcount(chunks::starts_in(chunks::look_at(table, slab, word, capacity), length));
-    }
-    return part;
+    u32 const start = halloc_parts::live_starts(word, at.start, at.kind);
+    return u64{popcount(halloc_parts::chunks_at(word, start))} * halloc_parts::chunk_bytes(at.kind);
   }
 
   table_type table_;

@@ -12,10 +12,10 @@
 #pragma once
 
 #include "../../structure/ring_queue.hpp"
-#include "../config_text.hpp"
-#include "../defaults.hpp"
 #include "report.hpp"
-#include "ring_buffer/frame_table.hpp"
+#include "ring_buffer/config.hpp"
+#include "ring_buffer/snapshot.hpp"
+#include "ring_buffer/table.hpp"
 #include "slot_survey.hpp"
 
 #if !defined(__CUDACC_RTC__)
@@ -25,25 +25,13 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of ring_buffer.
-struct ring_buffer_config {
-  /// Bytes of every block, and the most that a request may ask for; a multiple of 16. PIConGPU has
-  /// 8 KiB.
-  size_t frame_bytes{WARPHEAP_RING_BUFFER_FRAME_BYTES};
-};
-
-#if !defined(__CUDACC_RTC__)
-/// For info().
-inline std::string describe(ring_buffer_config const& config) {
-  return config_text{}("frame_bytes", config.frame_bytes).text;
-}
-#endif
-
 /// A handle on a heap of frames: 16 bytes, trivially copyable; all copies serve the same heap.
 template <ring_buffer_config Config = ring_buffer_config{}>
 class ring_buffer {
   static constexpr size_t frame_bytes = Config.frame_bytes;
-  static_assert(frame_bytes >= 16 && frame_bytes % 16 == 0, "ring_buffer: frame_bytes is a multiple of 16");
+  static_assert(is_valid(Config), "ring_buffer: frame_bytes is a multiple of 16");
+  using table_type = ring_buffer_parts::table<frame_bytes>;
+  using count = ring_buffer_parts::count;
 
  public:
   static constexpr char const* name = "ring_buffer";
@@ -51,8 +39,8 @@ class ring_buffer {
   /// The most that a distribution policy may combine requests into: a frame.
   static constexpr size_t page_bytes = Config.frame_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
-                                           .self_aligned_up_to = frame_table<frame_bytes>::alignment,
-                                           .multiples_aligned_up_to = frame_table<frame_bytes>::alignment,
+                                           .self_aligned_up_to = table_type::alignment,
+                                           .multiples_aligned_up_to = table_type::alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = frame_bytes};
@@ -70,7 +58,7 @@ class ring_buffer {
 
   /// A frame at a multiple of `alignment`, a power of two; refused if frames are not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
-    return alignment <= frame_table<frame_bytes>::alignment || bytes == 0 ? create(bytes) : refuse();
+    return alignment <= table_type::alignment || bytes == 0 ? create(bytes) : refuse();
   }
 
   /// A frame for each lane of `mask`, each with its own size. All of them call, with the same mask.
@@ -84,10 +72,10 @@ class ring_buffer {
   /// owned frame is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    u32 const frame = frames_.number_of(memory);
-    if (frame == frames_.none) return frames_.count(frame_count::foreign_frees);
-    if (!frames_.disown(frame)) return frames_.count(frame_count::double_frees);
-    frames_.ring().push(lanes_with_this_heap(simt::active_mask()), frame);
+    u32 const frame = table_.number_of(memory);
+    if (frame == table_.none) return table_.add_count(count::foreign_frees);
+    if (!table_.disown(frame)) return table_.add_count(count::double_frees);
+    table_.ring().push(lanes_with_this_heap(simt::active_mask()), frame);
   }
 
   /// frame_bytes if `memory` is an owned frame, else 0.
@@ -95,13 +83,13 @@ class ring_buffer {
 
   /// Whether `memory` is an owned frame.
   WARPHEAP_DEVICE bool owns(void const* memory) const {
-    u32 const frame = frames_.number_of(memory);
-    return frame != frames_.none && frames_.is_owned(frame);
+    u32 const frame = table_.number_of(memory);
+    return frame != table_.none && table_.is_owned(frame);
   }
 
   /// Frames that could be allocated now; exact when the heap is quiet. One load.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
-    return bytes != 0 && bytes <= frame_bytes ? frames_.ring().available() : 0;
+    return bytes != 0 && bytes <= frame_bytes ? table_.ring().available() : 0;
   }
 
   /// For slot_survey.hpp, which counts in parts.
@@ -113,26 +101,24 @@ class ring_buffer {
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align
   /// them. Throws std::invalid_argument for less than a frame, and for more than the ring takes.
-  static size_t required_bytes(size_t pool_bytes) {
-    return frame_table<frame_bytes>::reserved_bytes(frames_in(pool_bytes));
-  }
+  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(frames_in(pool_bytes)); }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
   static ring_buffer place(void* memory, size_t pool_bytes) {
     ring_buffer made;
-    made.frames_ = frame_table<frame_bytes>::place(memory, frames_in(pool_bytes));
+    made.table_ = table_type::place(memory, frames_in(pool_bytes));
     return made;
   }
 
   /// Makes every frame free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { frames_.initialize(on); }
+  void initialize(stream_view on) const { table_.initialize(on); }
 
-  size_t pool_bytes() const { return frames_.pool_bytes(); }
-  size_t metadata_bytes() const { return frames_.metadata_bytes(); }
+  size_t pool_bytes() const { return table_.pool_bytes(); }
+  size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
-  frame_snapshot<frame_bytes> snapshot() const { return frame_snapshot<frame_bytes>{frames_}; }
+  ring_buffer_parts::snapshot<frame_bytes> snapshot() const { return ring_buffer_parts::snapshot<frame_bytes>{table_}; }
 #endif
 
  private:
@@ -149,21 +135,21 @@ class ring_buffer {
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
   WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask) const {
-    return group_by(mask, reinterpret_cast<u64>(frames_.metadata()));
+    return group_by(mask, reinterpret_cast<u64>(table_.metadata()));
   }
 
   WARPHEAP_DEVICE void* refuse() const {
-    frames_.count(frame_count::failures);
+    table_.add_count(count::failures);
     return nullptr;
   }
 
   /// A frame for each lane of the group, as long as there are any. All lanes of the group call.
   WARPHEAP_DEVICE void* serve(lane_group const& group) const {
-    u32 const frame = frames_.ring().pop(group);
-    return frame != ring_queue::none ? frames_.own(frame) : refuse();
+    u32 const frame = table_.ring().pop(group);
+    return frame != ring_queue::none ? table_.own(frame) : refuse();
   }
 
-  frame_table<frame_bytes> frames_;
+  table_type table_;
 };
 
 }  // namespace creation

@@ -17,12 +17,11 @@
 
 #include "../../platform/assert.hpp"
 #include "../../sync/warp_aggregate.hpp"
-#include "../config_text.hpp"
-#include "../defaults.hpp"
 #include "report.hpp"
 #include "slot_survey.hpp"
-#include "tbuddy/block_supply.hpp"
-#include "tbuddy/inspection.hpp"
+#include "tbuddy/config.hpp"
+#include "tbuddy/snapshot.hpp"
+#include "tbuddy/supply.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -31,32 +30,22 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of tbuddy.
-struct tbuddy_config {
-  /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
-  size_t page_bytes{WARPHEAP_TBUDDY_PAGE_BYTES};
-};
-
-#if !defined(__CUDACC_RTC__)
-/// For info().
-inline std::string describe(tbuddy_config const& config) { return config_text{}("page_bytes", config.page_bytes).text; }
-#endif
-
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <tbuddy_config Config = tbuddy_config{}>
 class tbuddy {
   static constexpr size_t page_bytes = Config.page_bytes;
-  using pages_type = tbuddy_pages<page_bytes>;
-  using supply_type = block_supply<pages_type>;
-  static_assert(is_power_of_two(page_bytes) && page_bytes >= 16 && page_bytes <= pages_type::start_alignment,
-                "tbuddy: page_bytes is a power of two from 16 to 1 MiB");
+  static_assert(is_valid(Config), "tbuddy: page_bytes is a power of two from 16 to 1 MiB");
+  using table_type = tbuddy_parts::table<page_bytes>;
+  using supply_type = tbuddy_parts::block_supply<table_type>;
+  using block_owner = tbuddy_parts::block_owner;
+  using count = tbuddy_parts::count;
 
  public:
   static constexpr char const* name = "tbuddy";
   static constexpr tbuddy_config config = Config;
   static constexpr allocator_traits traits{.alignment = page_bytes,
-                                           .self_aligned_up_to = pages_type::start_alignment,
-                                           .multiples_aligned_up_to = pages_type::start_alignment,
+                                           .self_aligned_up_to = table_type::start_alignment,
+                                           .multiples_aligned_up_to = table_type::start_alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
   static constexpr bool supports_mixed_heaps = true;
@@ -67,9 +56,9 @@ class tbuddy {
   /// or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
-    u32 const order = pages_type::order_for(bytes);
+    u32 const order = table_type::order_for(bytes);
     if (order > top_order()) return refuse();
-    return serve(pages_, lanes_with_this_heap(simt::active_mask(), order).mask, order);
+    return serve(table_, lanes_with_this_heap(simt::active_mask(), order).mask, order);
   }
 
   /// As create(), at a multiple of `alignment`, a power of two. If `alignment` is more than the
@@ -77,19 +66,19 @@ class tbuddy {
   /// pool's start is not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (alignment <= page_bytes || bytes == 0) return create(bytes);
-    if (reinterpret_cast<u64>(pages_.pool()) % alignment != 0) return refuse();
+    if (reinterpret_cast<u64>(table_.pool()) % alignment != 0) return refuse();
     u32 const order = order_for(bytes), aligned = order_for(alignment);
     if (aligned <= order) return create(bytes);
-    return aligned <= top_order() ? serve_alone(pages_, order, aligned, block_owner::caller) : refuse();
+    return aligned <= top_order() ? serve_alone(table_, order, aligned, block_owner::caller) : refuse();
   }
 
   /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
   /// mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
-    u32 const order = bytes != 0 ? pages_type::order_for(bytes) : 0;
+    u32 const order = bytes != 0 ? table_type::order_for(bytes) : 0;
     bool const fits = bytes != 0 && order <= top_order();
     u32 const together = simt::ballot(mask, fits);
-    return fits ? serve(pages_, lanes_with_this_heap(together, order).mask, order) : create(bytes);
+    return fits ? serve(table_, lanes_with_this_heap(together, order).mask, order) : create(bytes);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
@@ -99,15 +88,15 @@ class tbuddy {
   }
   /// Gives a live block back. False if `memory` is not one.
   WARPHEAP_DEVICE bool try_destroy(void* memory) const {
-    if (!pages_.starts_page(memory)) return false;
-    u32 const page = pages_.page_of(memory), order = pages_.disown(page, block_owner::caller);
-    if (order == pages_type::none) return false;
-    destroy_together(pages_, lanes_with_this_heap(simt::active_mask(), 0).mask, pages_.tree().node_of(page, order));
+    if (!table_.starts_page(memory)) return false;
+    u32 const page = table_.page_of(memory), order = table_.disown(page, block_owner::caller);
+    if (order == table_type::none) return false;
+    destroy_together(table_, lanes_with_this_heap(simt::active_mask(), 0).mask, table_.tree().node_of(page, order));
     return true;
   }
   /// Counts a free of a pointer to no live block.
   WARPHEAP_DEVICE void count_misuse(void const* memory) const {
-    pages_.count(pages_.starts_page(memory) ? tbuddy_count::double_frees : tbuddy_count::foreign_frees);
+    table_.add_count(table_.starts_page(memory) ? count::double_frees : count::foreign_frees);
   }
   /// As destroy(), without a collective.
   WARPHEAP_DEVICE void destroy_alone(void* memory) const {
@@ -119,7 +108,7 @@ class tbuddy {
   /// collective: the caller may hold locks that other lanes of its warp wait for, but none that a
   /// lane in another call to this heap waits for.
   WARPHEAP_DEVICE void* create_order(u32 order) const {
-    return order <= top_order() ? serve_alone(pages_, order, order, block_owner::caller) : refuse();
+    return order <= top_order() ? serve_alone(table_, order, order, block_owner::caller) : refuse();
   }
 
   // For allocators that take their memory from this one. A block that an allocator keeps is not a
@@ -128,15 +117,15 @@ class tbuddy {
 
   /// As create_order(), but the allocator keeps the block.
   WARPHEAP_DEVICE void* create_kept(u32 order) const {
-    return order <= top_order() ? serve_alone(pages_, order, order, block_owner::allocator) : refuse();
+    return order <= top_order() ? serve_alone(table_, order, order, block_owner::allocator) : refuse();
   }
   /// Divides a block from create_kept(order) into blocks of order `smaller`, each of which is given
   /// back by itself. Any lane alone.
   WARPHEAP_DEVICE void divide_kept(void* memory, u32 order, u32 smaller) const {
-    u32 const first = pages_.page_of(memory);
-    static_cast<void>(pages_.disown(first, block_owner::allocator));
+    u32 const first = table_.page_of(memory);
+    static_cast<void>(table_.disown(first, block_owner::allocator));
     for (u32 part = 0; part >> (order - smaller) == 0; ++part)
-      static_cast<void>(pages_.own(first + (part << smaller), smaller, block_owner::allocator));
+      static_cast<void>(table_.own(first + (part << smaller), smaller, block_owner::allocator));
   }
   /// Gives back a kept block. Any lane alone.
   WARPHEAP_DEVICE void destroy_kept(void* memory) const {
@@ -146,19 +135,19 @@ class tbuddy {
 
   /// The order of the smallest blocks of at least `bytes` bytes, which is not 0; and the pool's
   /// largest order.
-  WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) { return pages_type::order_for(bytes); }
-  WARPHEAP_HOST_DEVICE u32 top_order() const { return pages_.tree().top_order(); }
+  WARPHEAP_HOST_DEVICE static u32 order_for(size_t bytes) { return table_type::order_for(bytes); }
+  WARPHEAP_HOST_DEVICE u32 top_order() const { return table_.tree().top_order(); }
 
   /// Bytes of the live block at `memory`; 0 if there is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    if (!pages_.starts_page(memory)) return 0;
-    u32 const order = pages_.newest_order_at(pages_.page_of(memory));
-    return order != pages_type::none ? page_bytes << order : 0;
+    if (!table_.starts_page(memory)) return 0;
+    u32 const order = table_.newest_order_at(table_.page_of(memory));
+    return order != table_type::none ? page_bytes << order : 0;
   }
 
   /// Whether `memory` is a live block; and whether it lies in the pool.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-  WARPHEAP_DEVICE bool contains(void const* memory) const { return pages_.contains(memory); }
+  WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
 
   /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
   /// looks at each order.
@@ -171,7 +160,7 @@ class tbuddy {
     slot_part part;
     u32 const least = order_for(bytes);
     for (u64 order = least + share.part; order <= top_order(); order += share.parts)
-      part.slots += pages_.semaphore(static_cast<u32>(order)).available() << (order - least);
+      part.slots += table_.semaphore(static_cast<u32>(order)).available() << (order - least);
     return part;
   }
 
@@ -179,27 +168,27 @@ class tbuddy {
   /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
   /// them. Throws std::invalid_argument if that is less than a page, or more pages than
   /// buddy_tree::max_pages.
-  static size_t required_bytes(size_t pool_bytes) { return pages_type::reserved_bytes(pages_in(pool_bytes)); }
+  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(pages_in(pool_bytes)); }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
   static tbuddy place(void* memory, size_t pool_bytes) {
     tbuddy made;
-    made.pages_ = pages_type::place(memory, pages_in(pool_bytes));
+    made.table_ = table_type::place(memory, pages_in(pool_bytes));
     return made;
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { pages_.initialize(on); }
+  void initialize(stream_view on) const { table_.initialize(on); }
 
-  size_t pool_bytes() const { return pages_.pool_bytes(); }
-  size_t metadata_bytes() const { return pages_.metadata_bytes(); }
+  size_t pool_bytes() const { return table_.pool_bytes(); }
+  size_t metadata_bytes() const { return table_.metadata_bytes(); }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
-  tbuddy_snapshot<page_bytes> snapshot() const { return tbuddy_snapshot<page_bytes>{pages_}; }
+  tbuddy_parts::snapshot<page_bytes> snapshot() const { return tbuddy_parts::snapshot<page_bytes>{table_}; }
 #endif
 
-  WARPHEAP_HOST_DEVICE pages_type const& pages() const { return pages_; }
+  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
 
  private:
 #if !defined(__CUDACC_RTC__)
@@ -216,68 +205,68 @@ class tbuddy {
   /// The lanes of `mask` that call with this heap and `order`. Lanes of a warp may call at one
   /// place with different heaps.
   WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask, u32 order) const {
-    return group_by(mask, reinterpret_cast<u64>(pages_.metadata()) + order);
+    return group_by(mask, reinterpret_cast<u64>(table_.metadata()) + order);
   }
 
   WARPHEAP_DEVICE void* refuse() const {
-    pages_.count(tbuddy_count::failures);
+    table_.add_count(count::failures);
     return nullptr;
   }
 
   /// Gives back the live block of `owner` at `memory`. False if there is none.
   WARPHEAP_DEVICE bool end_alone(void* memory, block_owner owner) const {
-    u32 const page = pages_.page_of(memory);
-    u32 const order = pages_.starts_page(memory) ? pages_.disown(page, owner) : pages_type::none;
-    if (order == pages_type::none) return false;
-    release(pages_, pages_.tree().node_of(page, order));
+    u32 const page = table_.page_of(memory);
+    u32 const order = table_.starts_page(memory) ? table_.disown(page, owner) : table_type::none;
+    if (order == table_type::none) return false;
+    release(table_, table_.tree().node_of(page, order));
     return true;
   }
 
-  WARPHEAP_COLD static void* serve_alone(pages_type pages, u32 order, u32 aligned, block_owner owner) {
-    supply_type const supply{pages};
+  WARPHEAP_COLD static void* serve_alone(table_type table, u32 order, u32 aligned, block_owner owner) {
+    supply_type const supply{table};
     u32 const node = aligned == order ? supply.take(order) : supply.take_aligned(order, aligned);
     if (node == supply_type::none) {
-      pages.count(tbuddy_count::failures);
+      table.add_count(count::failures);
       return nullptr;
     }
-    return pages.own(pages.tree().first_page(node), order, owner);
+    return table.own(table.tree().first_page(node), order, owner);
   }
 
   /// A block for each lane of `mask`, as long as there are any, else nullptr. The leader takes
   /// larger blocks, whose parts go to the lanes by rank. All lanes of the mask call.
-  WARPHEAP_COLD static void* serve(pages_type pages, u32 mask, u32 order) {
+  WARPHEAP_COLD static void* serve(table_type table, u32 mask, u32 order) {
     lane_group const group = group_of(mask);
     // The leader finds every block that any lane knows to have been freed.
     simt::sync_warp(mask);
-    u32 mine = pages_type::none, served = 0;
+    u32 mine = table_type::none, served = 0;
     while (served < group.size) {
       u32 node = supply_type::none;
       // take_for() settles every promise that it makes before it returns: the leader comes to the
       // broadcast owing nothing to other threads.
-      if (group.leads) node = take_for(pages, order, group.size - served);
+      if (group.leads) node = take_for(table, order, group.size - served);
       node = broadcast(group, node);
       if (node == supply_type::none) break;
-      u32 const blocks = 1u << (pages.tree().order_of(node) - order), rank = group.rank - served;
+      u32 const blocks = 1u << (table.tree().order_of(node) - order), rank = group.rank - served;
       // wraps around for a lane that was served
-      if (rank < blocks) mine = pages.tree().first_page(node) + (rank << order);
+      if (rank < blocks) mine = table.tree().first_page(node) + (rank << order);
       served += blocks;
     }
     // The leader's acquire covers the other lanes' blocks: what the previous owners wrote happens
     // before our return.
     simt::sync_warp(mask);
-    if (mine == pages_type::none) {
-      pages.count(tbuddy_count::failures);
+    if (mine == table_type::none) {
+      table.add_count(count::failures);
       return nullptr;
     }
-    return pages.own(mine, order, block_owner::caller);
+    return table.own(mine, order, block_owner::caller);
   }
 
   /// A block of order `order` or larger, of at most `wanted` blocks of `order`. None only if there
   /// is no block of `order` itself.
-  WARPHEAP_DEVICE static u32 take_for(pages_type const& pages, u32 order, u32 wanted) {
-    supply_type const supply{pages};
+  WARPHEAP_DEVICE static u32 take_for(table_type const& table, u32 order, u32 wanted) {
+    supply_type const supply{table};
     if (supply.is_known_empty(order)) return supply_type::none;
-    u32 const top = pages.tree().top_order(), fits = order + log2_floor(wanted);
+    u32 const top = table.tree().top_order(), fits = order + log2_floor(wanted);
     for (u32 most = fits < top ? fits : top; most > order; --most) {
       if (u32 const node = supply.try_take(most); node != supply_type::none) return node;
       u32 const largest = supply.largest_in_sight(order);
@@ -287,11 +276,11 @@ class tbuddy {
     return supply.take(order);
   }
 
-  WARPHEAP_COLD static void release(pages_type pages, u32 node) { supply_type{pages}.release(node); }
+  WARPHEAP_COLD static void release(table_type table, u32 node) { supply_type{table}.release(node); }
 
   /// Gives back the blocks of the lanes of `mask`. Blocks that together form a larger one are given
   /// back as that one. All lanes of the mask call.
-  WARPHEAP_COLD static void destroy_together(pages_type pages, u32 mask, u32 node) {
+  WARPHEAP_COLD static void destroy_together(table_type table, u32 mask, u32 node) {
     // A lane that gives back a block for others releases only what this barrier ordered: their last
     // writes to it.
     simt::sync_warp(mask);
@@ -306,13 +295,13 @@ class tbuddy {
       }
       merged = simt::ballot(mask, merges);
     }
-    if (mine) supply_type{pages}.release(node);
+    if (mine) supply_type{table}.release(node);
     // No lane returns before the blocks are back: its next request must be served even if the heap
     // is otherwise full.
     simt::sync_warp(mask);
   }
 
-  pages_type pages_;
+  table_type table_;
 };
 
 }  // namespace creation

@@ -13,11 +13,12 @@
 #pragma once
 
 #include "report.hpp"
+#include "shared/bins/allocator.hpp"
+#include "shared/bins/plan.hpp"
 #include "slot_survey.hpp"
 #include "tbuddy.hpp"
 #include "throughput/snapshot.hpp"
-#include "ualloc/bin_allocator.hpp"
-#include "ualloc/plan.hpp"
+#include "throughput/supply.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -25,55 +26,18 @@
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
-
-/// A supply of chunks: TBuddy's blocks of one order. TBuddy's handle lies among the table's words.
-template <class Layout, class Buddy>
-class buddy_chunks {
-  static_assert(sizeof(Buddy) <= 64 && __is_trivially_copyable(Buddy));
-
- public:
-  WARPHEAP_HOST_DEVICE explicit buddy_chunks(far_table<Layout> const& table) : table_{table} {}
-
-  WARPHEAP_DEVICE void* create_chunk() const { return buddy().create_kept(order()); }
-  WARPHEAP_DEVICE void destroy_chunk(void* memory) const { buddy().destroy_kept(memory); }
-  WARPHEAP_DEVICE u64 chunks_available() const { return buddy().available_slots(table_.chunk().bytes()); }
-
-  /// Nothing to do: TBuddy initializes itself.
-  WARPHEAP_DEVICE void open() const {}
-  /// Stores the handle, before any other use of the supply.
-  WARPHEAP_DEVICE void keep(Buddy const& buddy) const { *at() = buddy; }
-  WARPHEAP_DEVICE Buddy buddy() const { return *at(); }
-
- private:
-  WARPHEAP_DEVICE Buddy* at() const { return reinterpret_cast<Buddy*>(table_.words() + far_place::supply_offset); }
-  WARPHEAP_DEVICE u32 order() const { return table_.chunk().log2 - log2_floor(Buddy::traits.alignment); }
-
-  far_table<Layout> table_;
-};
-
-/// Kernel of one thread: gives a supply its handle.
-struct keep_buddy {
-  template <class Supply, class Buddy>
-  WARPHEAP_DEVICE void operator()(Supply supply, Buddy buddy) const {
-    supply.keep(buddy);
-  }
-};
-
-}  // namespace bins
-
 namespace creation {
 
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
 template <ualloc_config Config = ualloc_config{}>
 class throughput {
   using layout = bins::layout<Config>;
-  using table_type = bins::arena_table<layout>;
+  using table_type = bins::table<layout>;
   using far_type = bins::far_table<layout>;
   static constexpr u32 large_page_bytes = Config.wide_bins && layout::largest_log2 == 10 ? 2048 : bins::page_bytes;
   using large_type = tbuddy<tbuddy_config{.page_bytes = large_page_bytes}>;
 
-  using supply_type = bins::buddy_chunks<layout, large_type>;
+  using supply_type = throughput_parts::buddy_chunks<layout, large_type>;
   using small_type = bins::bin_allocator<layout, supply_type>;
 
  public:
@@ -165,7 +129,7 @@ class throughput {
     throughput made;
     made.large_ = large_type::place(memory, pool_bytes);
     u64 const words = align_up(reinterpret_cast<u64>(memory) + large_type::required_bytes(pool_bytes), alignment);
-    made.table_ = plan(pool_bytes).template table<layout>(made.large_.pages().pool(), reinterpret_cast<u8*>(words));
+    made.table_ = plan(pool_bytes).template table<layout>(made.large_.table().pool(), reinterpret_cast<u8*>(words));
     return made;
   }
 
@@ -175,13 +139,13 @@ class throughput {
     backend::fill_bytes(table_.words(), 0, table_.words_bytes(), on);
     supply_type const supply{table_.far()};
     launch(on, {1, 1}, bins::write_place{}, table_, supply);
-    launch(on, {1, 1}, bins::keep_buddy{}, supply, large_);
+    launch(on, {1, 1}, throughput_parts::keep_buddy{}, supply, large_);
   }
 
   size_t pool_bytes() const { return large_.pool_bytes(); }
   size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
 
-  using snapshot_type = bins::throughput_snapshot<layout, large_type>;
+  using snapshot_type = throughput_parts::snapshot<layout, large_type>;
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   snapshot_type snapshot() const { return {table_, large_}; }
 #endif
@@ -229,7 +193,7 @@ class throughput {
 
   WARPHEAP_DEVICE void* refuse() const { return refuse(table_.far()); }
   WARPHEAP_DEVICE static void* refuse(far_type const& table) {
-    table.count(bins::bin_count::failures, 1);
+    table.add_count(bins::count::failures, 1);
     return nullptr;
   }
 
@@ -304,9 +268,8 @@ class throughput {
     lane_group const group = group_by(simt::active_mask(), small().key_of(0));
     simt::sync_warp(group.mask);
     if (group.leads) {
-      // ualloc W1: a search visits every arena's word before it asks TBuddy. acquire, release:
-      // ualloc W1 needs
-      // both.
+      // bins W1: a search visits every arena's word before it asks TBuddy. acquire, release: it
+      // needs both.
       table_.room(table_.my_arena()).fetch_add(0, order::acq_rel);
       table_.pages_watch().room_appeared();
     }
@@ -317,7 +280,7 @@ class throughput {
   /// Counts a pointer that is no live block of TBuddy. One that lies in a chunk never was a
   /// caller's.
   WARPHEAP_COLD static void count_misuse(far_type table, void const* memory) {
-    if (lies_in_chunk(table, memory)) table.count(bins::bin_count::foreign_frees, 1);
+    if (lies_in_chunk(table, memory)) table.add_count(bins::count::foreign_frees, 1);
     else supply_type{table}.buddy().count_misuse(memory);
   }
 

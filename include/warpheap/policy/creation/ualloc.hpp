@@ -13,11 +13,11 @@
 #pragma once
 
 #include "report.hpp"
+#include "shared/bins/allocator.hpp"
+#include "shared/bins/plan.hpp"
 #include "slot_survey.hpp"
-#include "ualloc/bin_allocator.hpp"
 #include "ualloc/chunk_set.hpp"
-#include "ualloc/plan.hpp"
-#include "ualloc/ualloc_snapshot.hpp"
+#include "ualloc/snapshot.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <stdexcept>
@@ -31,8 +31,8 @@ namespace creation {
 /// `Layout` and `Faults` with faulty ones.
 template <ualloc_config Config = ualloc_config{}, class Layout = bins::layout<Config>, class Faults = bins::no_faults>
 class ualloc {
-  using table_type = bins::arena_table<Layout>;
-  using supply_type = bins::chunk_set<Layout>;
+  using table_type = bins::table<Layout>;
+  using supply_type = ualloc_parts::chunk_set<Layout>;
   using allocator_type = bins::bin_allocator<Layout, supply_type, Faults>;
 
  public:
@@ -135,7 +135,7 @@ class ualloc {
   size_t metadata_bytes() const { return table_.words_bytes() + supply_type::words_bytes(table_.chunks()); }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
-  bins::ualloc_snapshot<Layout> snapshot() const { return bins::ualloc_snapshot<Layout>{table_}; }
+  ualloc_parts::snapshot<Layout> snapshot() const { return ualloc_parts::snapshot<Layout>{table_}; }
 #endif
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
@@ -155,7 +155,7 @@ class ualloc {
   WARPHEAP_DEVICE allocator_type allocator() const { return allocator_type{table_}; }
 
   WARPHEAP_DEVICE void* refuse() const {
-    table_.count(bins::bin_count::failures, 1);
+    table_.add_count(bins::count::failures, 1);
     return nullptr;
   }
 

@@ -11,7 +11,7 @@ namespace warpheap::test {
 namespace {
 
 constexpr creation::halloc_config counting{.slab_bytes = 16384, .counts_work = true};
-template <class Faults = chunks::no_faults>
+template <class Faults = halloc_parts::no_faults>
 using counting_halloc = creation::halloc<counting, Faults>;
 
 /// Next heads of all rows for a size.
@@ -25,8 +25,8 @@ u32 heads_ahead(halloc_pool<Allocator> const& pool, u32 size) {
   u32 ahead = 0;
   for (u32 row = 0; row < table.geometry().rows(); ++row)
     for (u32 i = 0; i < table_type::most_ahead; ++i)
-      ahead +=
-          rows[u64{row * chunks::sizes + size} * chunks::slab_geometry::spacing / 8 + table_type::next_word + i] != 0;
+      ahead += rows[u64{row * halloc_parts::sizes + size} * halloc_parts::slab_geometry::spacing / 8 +
+                    table_type::next_word + i] != 0;
   return ahead;
 }
 
@@ -59,7 +59,7 @@ TEST(HallocHeads, AQuietRowHasOneAhead) {
   EXPECT_EQ(work.replacements, 5u);
   EXPECT_EQ(work.dry_rows, 0u);
   EXPECT_EQ(work.waits, 0u);
-  EXPECT_EQ(heads_ahead(pool, chunks::size_for(1024)), 1u);
+  EXPECT_EQ(heads_ahead(pool, halloc_parts::size_for(1024)), 1u);
   pool.expect_quiet(14 * 4);
 }
 
@@ -126,14 +126,14 @@ crowd_outcome crowd_in_a_fresh_heap() {
   auto const blocks = allocate(pool, {4, 64}, 3072);
   made.sound = std::count(blocks.begin(), blocks.end(), nullptr) == 0 && pool.is_quiet(256);
   made.dry = pool.allocator().work().dry_rows;
-  made.ahead = heads_ahead(pool, chunks::size_for(3072));
+  made.ahead = heads_ahead(pool, halloc_parts::size_for(3072));
   return made;
 }
 
 TEST(HallocHeads, ARowThatRanDryHasMoreAhead) {
   u64 deeper = 0, dry = 0;
   for_each_schedule(60, [&] {
-    auto const made = crowd_in_a_fresh_heap<chunks::no_faults>();
+    auto const made = crowd_in_a_fresh_heap<halloc_parts::no_faults>();
     EXPECT_TRUE(made.sound);
     EXPECT_LE(made.ahead, 4u * 4) << "four rows, four each";
     deeper += made.ahead > 4;
@@ -172,7 +172,7 @@ TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
 }
 
 // P3 left out: a lane that found a next head stores it over another one, which then nobody owns.
-struct overwrites_next_heads : chunks::no_faults {
+struct overwrites_next_heads : halloc_parts::no_faults {
   static constexpr bool gives_to_empty_places = false;
 };
 

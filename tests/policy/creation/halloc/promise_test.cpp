@@ -9,7 +9,7 @@
 namespace warpheap::test {
 namespace {
 
-using chunks::no_faults;
+using halloc_parts::no_faults;
 
 /// How thread 0 asks: like the others, or by a search at once, which heads and sets could spare it.
 enum class way : u32 { create, search };
@@ -42,9 +42,9 @@ struct ask_beside_others {
   template <class Table>
   WARPHEAP_DEVICE void* search(Table const& table) const {
     u32 const alone = 1u << simt::lane_id();
-    if (bytes > chunks::largest_bytes)
-      return chunks::large_search<Table>::run(table, alone, chunks::large_heap::order_for(bytes), 0);
-    return chunks::block_search<Table>::run(table, alone, chunks::size_for(static_cast<u32>(bytes)), 0);
+    if (bytes > halloc_parts::largest_bytes)
+      return halloc_parts::large_search<Table>::run(table, alone, halloc_parts::large_heap::order_for(bytes), 0);
+    return halloc_parts::block_search<Table>::run(table, alone, halloc_parts::size_for(static_cast<u32>(bytes)), 0);
   }
 };
 constexpr way ways[] = {way::create, way::search};
@@ -226,7 +226,8 @@ struct search_beside_churn {
     u32 const me = static_cast<u32>(global_thread_index());
     atomic_ref<u32> const told{*ended};
     if (me == 0) {
-      *got = chunks::block_search<table_type>::run(heap.table(), 1u << simt::lane_id(), chunks::size_for(128), 0);
+      *got = halloc_parts::block_search<table_type>::run(heap.table(), 1u << simt::lane_id(),
+                                                         halloc_parts::size_for(128), 0);
       told.store(1, order::relaxed);
       return;
     }

@@ -9,8 +9,8 @@ namespace {
 
 #if !defined(__CUDACC__)
 
-using chunks::no_faults;
-using chunks::slab_state;
+using halloc_parts::no_faults;
+using halloc_parts::slab_state;
 
 // A3 left out: a slab is locked for another life while it has blocks.
 struct locks_what_is_not_empty : no_faults {
@@ -68,7 +68,7 @@ bool survives_changes() {
 struct replace_what_was_seen {
   template <class Table>
   void operator()(Table table, u32 entry, u32 seen) const {
-    chunks::slab_supply<Table>::replace(table, entry, seen);
+    halloc_parts::slab_supply<Table>::replace(table, entry, seen);
   }
 };
 
@@ -78,9 +78,9 @@ bool replaces_a_head_once() {
   auto const blocks = allocate(pool, {1, 1}, 3072);
   auto const table = pool.allocator().table();
   u32 entry = 15;
-  while (table.head_of(*table.row_words(entry)) == 0) entry += chunks::sizes;
+  while (halloc_parts::head_of(*table.row_words(entry)) == 0) entry += halloc_parts::sizes;
   u64 const before = pool.allocator().work().replacements;
-  launch({4, 2}, replace_what_was_seen{}, table, entry, table.head_of(*table.row_words(entry)));
+  launch({4, 2}, replace_what_was_seen{}, table, entry, halloc_parts::head_of(*table.row_words(entry)));
   synchronize();
   return pool.allocator().work().replacements == before + 1 && pool.is_quiet(1) && blocks[0];
 }

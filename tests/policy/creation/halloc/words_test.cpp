@@ -2,12 +2,13 @@
 // by a plan.
 #include <gtest/gtest.h>
 
-#include "warpheap/policy/creation/halloc/inspection.hpp"
+#include "warpheap/policy/creation/halloc/geometry.hpp"
+#include "warpheap/util/random.hpp"
 
 namespace warpheap::test {
 namespace {
 
-using namespace chunks;
+using namespace halloc_parts;
 
 TEST(HallocWords, TheSmallestSizeThatHoldsARequestIsFound) {
   for (u32 bytes = 1; bytes <= largest_bytes; ++bytes) {
@@ -124,7 +125,7 @@ TEST(HallocWords, ANoteHoldsUntilRoomIsLeft) {
 
 TEST(HallocWords, APlanFitsThePool) {
   creation::halloc_config const standard{};
-  auto const small = plan_halloc(size_t{1} << 20, standard, 132), large = plan_halloc(size_t{8} << 30, standard, 132);
+  auto const small = plan_for(size_t{1} << 20, standard, 132), large = plan_for(size_t{8} << 30, standard, 132);
   EXPECT_EQ(small.geometry.slab_log2(), 14u);
   EXPECT_EQ(small.geometry.slabs(), 64u);
   EXPECT_EQ(small.geometry.rows(), 1u);
@@ -133,7 +134,7 @@ TEST(HallocWords, APlanFitsThePool) {
   EXPECT_EQ(large.geometry.rows(), 16u);
   EXPECT_LT(large.geometry.metadata_bytes(), (size_t{8} << 30) / 60);
   creation::halloc_config const split{.split_percent = 75};
-  auto const apart = plan_halloc(size_t{512} << 20, split, 132);
+  auto const apart = plan_for(size_t{512} << 20, split, 132);
   EXPECT_EQ(apart.geometry.slabs(), 96u);
   EXPECT_EQ(apart.large_bytes, size_t{128} << 20);
 }

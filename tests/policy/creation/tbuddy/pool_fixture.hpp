@@ -16,7 +16,7 @@ class tbuddy_pool : public quiet_pool<small_tbuddy> {
   explicit tbuddy_pool(u32 pages) : quiet_pool{pages * page_bytes}, pages_{pages} {}
 
   u32 pages() const { return pages_; }
-  u64 page_of(void const* memory) const { return allocator().pages().page_of(memory); }
+  u64 page_of(void const* memory) const { return allocator().table().page_of(memory); }
 
   /// Nothing is live, and all that is free is in the largest blocks that there are.
   bool is_as_new(u64 ignored = 0) const {

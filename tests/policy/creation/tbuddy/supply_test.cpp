@@ -8,8 +8,8 @@
 namespace warpheap::test {
 namespace {
 
-using pages_type = tbuddy_pages<tbuddy_pool::page_bytes>;
-using supply = block_supply<pages_type>;
+using table_type = tbuddy_parts::table<tbuddy_pool::page_bytes>;
+using supply = tbuddy_parts::block_supply<table_type>;
 
 struct supply_report {
   u32 served;
@@ -20,8 +20,8 @@ struct supply_report {
 /// others of order 0, whose refusals count.
 template <class Supply>
 struct take_in_rounds {
-  WARPHEAP_DEVICE void operator()(pages_type pages, u32 first, u32 rounds, supply_report* report) const {
-    Supply const blocks{pages};
+  WARPHEAP_DEVICE void operator()(table_type table, u32 first, u32 rounds, supply_report* report) const {
+    Supply const blocks{table};
     u64 const me = global_thread_index();
     random_sequence random{me};
     for (u32 round = 0; round < rounds; ++round) {
@@ -51,7 +51,7 @@ template <class Supply>
 ::testing::AssertionResult serves(demand const& with, u32 rounds) {
   tbuddy_pool const pool{with.pages};
   device_buffer<supply_report> const report(1);
-  launch(with.shape, take_in_rounds<Supply>{}, pool.allocator().pages(), with.first, rounds, report.data());
+  launch(with.shape, take_in_rounds<Supply>{}, pool.allocator().table(), with.first, rounds, report.data());
   synchronize();
   if (report[0].refused != 0) return ::testing::AssertionFailure() << report[0].refused << " refusals";
   if (report[0].served == 0) return ::testing::AssertionFailure() << "nobody was served";
@@ -65,14 +65,14 @@ TEST(TbuddySupply, NeverRefusesAPageThatNobodyHas) {
                       [&] { EXPECT_TRUE(serves<supply>(with, 6)) << with.pages << " pages, order " << with.first; });
 }
 
-/// Pages for a lane that is slow from one semaphore to the next, so that much happens while it goes
-/// up and down.
-struct slow_pages : pages_type {
-  WARPHEAP_DEVICE explicit slow_pages(pages_type const& pages) : pages_type{pages} {}
+/// A table for a lane that is slow from one semaphore to the next, so that much happens while it
+/// goes up and down.
+struct slow_table : table_type {
+  WARPHEAP_DEVICE explicit slow_table(table_type const& table) : table_type{table} {}
 
   WARPHEAP_DEVICE bulk_semaphore semaphore(u32 order) const {
     for (u32 turns = mix32(static_cast<u32>(simt::clock())) % 64; turns != 0; --turns) simt::pause(100);
-    return pages_type::semaphore(order);
+    return table_type::semaphore(order);
   }
 };
 
@@ -81,10 +81,10 @@ struct slow_pages : pages_type {
 /// the other. Thread 1 asks for a page.
 template <class Supply, class SlowSupply>
 struct ask_while_room_moves {
-  WARPHEAP_DEVICE void operator()(pages_type pages, u32 rounds, u32* done, supply_report* report) const {
+  WARPHEAP_DEVICE void operator()(table_type table, u32 rounds, u32* done, supply_report* report) const {
     atomic_ref<u32> const stop{*done};
     if (global_thread_index() == 0) {
-      Supply const blocks{pages};
+      Supply const blocks{table};
       u32 node = blocks.take(0);
       for (u32 of = 1; stop.load(order::relaxed) == 0; of = 1 - of) {
         if (node != supply::none) blocks.release(node);
@@ -93,7 +93,7 @@ struct ask_while_room_moves {
       if (node != supply::none) blocks.release(node);
       return;
     }
-    SlowSupply const blocks{slow_pages{pages}};
+    SlowSupply const blocks{slow_table{table}};
     for (u32 round = 0; round < rounds; ++round) {
       u32 const node = blocks.take(0);
       atomic_ref<u32>{node != supply::none ? report->served : report->refused}.fetch_add(1, order::relaxed);
@@ -108,13 +108,14 @@ bool finds_room_that_moves() {
   tbuddy_pool const pool{3};
   device_buffer<supply_report> const report(1);
   device_buffer<u32> const done(1);
-  launch({1, 2}, ask_while_room_moves<Supply, SlowSupply>{}, pool.allocator().pages(), 10u, done.data(), report.data());
+  launch({1, 2}, ask_while_room_moves<Supply, SlowSupply>{}, pool.allocator().table(), 10u, done.data(), report.data());
   synchronize();
   return report[0].served == 10 && pool.is_as_new();
 }
 
 TEST(TbuddySupply, FindsRoomThatMovesFromOrderToOrder) {
-  for_each_schedule(200, [] { EXPECT_TRUE((finds_room_that_moves<supply, block_supply<slow_pages>>())); });
+  for_each_schedule(200,
+                    [] { EXPECT_TRUE((finds_room_that_moves<supply, tbuddy_parts::block_supply<slow_table>>())); });
 }
 
 /// Lanes take whatever order they draw until one of them is refused, and keep it; then all give
@@ -122,8 +123,8 @@ TEST(TbuddySupply, FindsRoomThatMovesFromOrderToOrder) {
 struct take_until_refused {
   static constexpr u32 most = 16;
 
-  WARPHEAP_DEVICE void operator()(pages_type pages, supply_report* report) const {
-    supply const blocks{pages};
+  WARPHEAP_DEVICE void operator()(table_type table, supply_report* report) const {
+    supply const blocks{table};
     random_sequence random{global_thread_index()};
     u32 held[most], count = 0;
     for (bool served = true; served && count < most;) {
@@ -141,7 +142,7 @@ TEST(TbuddySupply, MakesOneBlockOfAllThatIsGivenBack) {
     for_each_schedule(100, [&] {
       tbuddy_pool const pool{pages};
       device_buffer<supply_report> const report(1);
-      launch({2, 5}, take_until_refused{}, pool.allocator().pages(), report.data());
+      launch({2, 5}, take_until_refused{}, pool.allocator().table(), report.data());
       synchronize();
       EXPECT_GT(report[0].served, 0u);
       EXPECT_TRUE(pool.is_as_new()) << pages << " pages";
@@ -150,8 +151,8 @@ TEST(TbuddySupply, MakesOneBlockOfAllThatIsGivenBack) {
 
 /// Every lane asks once; a lane that is served keeps the block.
 struct take_once {
-  WARPHEAP_DEVICE void operator()(pages_type pages, u32 of, supply_report* report) const {
-    bool const served = supply{pages}.take(of) != supply::none;
+  WARPHEAP_DEVICE void operator()(table_type table, u32 of, supply_report* report) const {
+    bool const served = supply{table}.take(of) != supply::none;
     atomic_ref<u32>{served ? report->served : report->refused}.fetch_add(1, order::relaxed);
   }
 };
@@ -163,7 +164,7 @@ TEST(TbuddySupply, ServesExactlyWhatIsThere) {
       for_each_schedule(60, [&] {
         tbuddy_pool const pool{pages};
         device_buffer<supply_report> const report(1);
-        launch({2, 20}, take_once{}, pool.allocator().pages(), of, report.data());
+        launch({2, 20}, take_once{}, pool.allocator().table(), of, report.data());
         synchronize();
         EXPECT_EQ(report[0].served, std::min(pages >> of, 40u)) << pages << " pages, order " << of;
         EXPECT_EQ(count_slots_by_grid(pool.allocator(), tbuddy_pool::page_bytes << of), 0u);
@@ -174,9 +175,9 @@ TEST(TbuddySupply, ServesExactlyWhatIsThere) {
 /// Asks a full heap `calls` times, by one lane alone. That leaves the semaphores' words as they
 /// were.
 struct ask_in_vain {
-  WARPHEAP_DEVICE void operator()(pages_type pages, u32 calls, supply_report* report) const {
+  WARPHEAP_DEVICE void operator()(table_type table, u32 calls, supply_report* report) const {
     for (u32 call = 0; call < calls; ++call)
-      if (supply{pages}.take(0) == supply::none) ++report->refused;
+      if (supply{table}.take(0) == supply::none) ++report->refused;
   }
 };
 
@@ -185,9 +186,9 @@ TEST(TbuddySupply, LeavesAnExhaustionNoteThatTheNextRoomEnds) {
   auto const blocks = allocate(pool, {1, 8}, tbuddy_pool::page_bytes);
   device_buffer<supply_report> const report(1);
   u64 exhausted_at = 0;
-  auto const* const at = pool.allocator().pages().metadata() + pages_type::exhaustion_offset;
+  auto const* const at = pool.allocator().table().metadata() + table_type::exhaustion_offset;
   for (u32 calls : {1u, 100u}) {
-    launch({1, 1}, ask_in_vain{}, pool.allocator().pages(), calls, report.data());
+    launch({1, 1}, ask_in_vain{}, pool.allocator().table(), calls, report.data());
     synchronize();
     u64 const before = exhausted_at;
     backend::copy_bytes(&exhausted_at, at, sizeof exhausted_at);
@@ -196,7 +197,7 @@ TEST(TbuddySupply, LeavesAnExhaustionNoteThatTheNextRoomEnds) {
   }
   EXPECT_EQ(report[0].refused, 101u);
   release(pool, {blocks[3]});
-  launch({1, 1}, ask_in_vain{}, pool.allocator().pages(), 1u, report.data());
+  launch({1, 1}, ask_in_vain{}, pool.allocator().table(), 1u, report.data());
   synchronize();
   EXPECT_EQ(report[0].refused, 101u) << "what was freed is served";
 }
@@ -229,18 +230,18 @@ struct supply_without_promise : supply {
   void release(u32 node) const {
     struct : merge_claims {
       bool try_claim(u32 of) {
-        if (pages.semaphore(of).available() == 0) return false;
-        return pages.semaphore(of).try_wait(1);
+        if (table.semaphore(of).available() == 0) return false;
+        return table.semaphore(of).try_wait(1);
       }
-    } claims{{pages(), false}};
+    } claims{{table(), false}};
     u32 const order = tree().order_of(tree().release(node, claims));
-    pages().semaphore(order).signal(1, 0);
-    pages().raise_epoch();
+    table().semaphore(order).signal(1, 0);
+    table().raise_epoch();
   }
 };
 
 /// Relies on a single pass up and down.
-struct supply_that_looks_once : block_supply<slow_pages> {
+struct supply_that_looks_once : tbuddy_parts::block_supply<slow_table> {
   using block_supply::block_supply;
   u32 take(u32 order) const { return climb(order); }
 };
@@ -250,9 +251,9 @@ struct supply_that_frees_in_silence : supply {
   using supply::supply;
 
   void release(u32 node) const {
-    merge_claims claims{pages(), false};
+    merge_claims claims{table(), false};
     u32 const order = tree().order_of(tree().release(node, claims));
-    pages().semaphore(order).signal(1, claims.merged ? 1 : 0);
+    table().semaphore(order).signal(1, claims.merged ? 1 : 0);
   }
 };
 
@@ -276,7 +277,8 @@ TEST(TbuddySupply, ASearchThatIsBelievedAtOnceIsCaught) {
 }
 
 TEST(TbuddySupply, AFreeInSilenceIsCaught) {
-  EXPECT_TRUE(find_failing_schedule(200, finds_room_that_moves<supply_that_frees_in_silence, block_supply<slow_pages>>)
+  EXPECT_TRUE(find_failing_schedule(
+                  200, finds_room_that_moves<supply_that_frees_in_silence, tbuddy_parts::block_supply<slow_table>>)
                   .has_value());
 }
 

@@ -38,7 +38,7 @@ struct mistaken_tails : layout {
 
 // W1 left out where units that a search has missed reappear.
 struct tells_of_no_units : bins::no_faults {
-  WARPHEAP_DEVICE static void tell_of_units(room_watch const&) {}
+  WARPHEAP_DEVICE static void tell_of_units(bins::room_watch const&) {}
 };
 
 using in_silence = ualloc<tight, layout, tells_of_no_units>;
@@ -122,7 +122,7 @@ struct miss_units {
     bool const none = semaphore.available_newest() == 0;
     u64 const pages = table.pages_watch().look();
     if (none && table.class_watch(size_class).unchanged(blocks))
-      table.exhausted_at(size_class).store(room_watch_word::exhaustion_of(pages, blocks), order::release);
+      table.exhausted_at(size_class).store(bins::room_watch_word::exhaustion_of(pages, blocks), order::release);
   }
 };
 
@@ -133,7 +133,7 @@ struct look_at_exhaustion {
     auto const& table = heap.table();
     constexpr u32 of = miss_units::size_class;
     u64 const said = table.exhausted_at(of).load(order::relaxed);
-    u64 const now = room_watch_word::exhaustion_of(table.pages_watch().look(), table.class_watch(of).look());
+    u64 const now = bins::room_watch_word::exhaustion_of(table.pages_watch().look(), table.class_watch(of).look());
     if (said != 0 && said == now && table.semaphore(0, of).available() != 0) report->broken = 1;
   }
 };

@@ -76,26 +76,18 @@ struct halloc_work {
   u64 replacing_cycles = 0, longest_replacing_cycles = 0, caching_cycles = 0, longest_caching_cycles = 0;
 };
 
-/// Whether every part of the allocator can work with `Config`; static_assert tells which rule is
-/// broken.
-template <halloc_config Config>
-struct checked_halloc_config {
-  static_assert(is_power_of_two(Config.slab_bytes) && Config.slab_bytes >= 16384 && Config.slab_bytes <= 8u << 20,
-                "halloc: slabs are a power of two of 16 KiB to 8 MiB");
-  static_assert(Config.sparse_up_to < Config.busy_above && Config.busy_above < Config.replace_at &&
-                    Config.replace_at <= 1000,
-                "halloc: sparse is less than busy, busy less than where heads are replaced, and that at most 1000");
-  static_assert(is_power_of_two(Config.hash.run) && Config.hash.run <= 8, "halloc: runs of 1, 2, 4 or 8 places");
-  static_assert(hash_probe::is_prime(Config.hash.multiplier) && Config.hash.multiplier < 256,
-                "halloc: the hash's multiplier is a prime below 256");
-  static_assert(Config.hash.step >= 1 && Config.hash.modulus >= 2 && Config.hash.modulus < 1024,
-                "halloc: the hash's step is 1 or more, its modulus 2 to 1,023");
-  static_assert(Config.probes >= 1 && Config.check_every >= 1, "halloc: at least one probe");
-  static_assert(is_power_of_two(Config.most_rows) && Config.most_rows <= 256 && Config.slabs_per_row >= 1,
-                "halloc: rows are a power of two up to 256");
-  static_assert(Config.split_percent <= 95, "halloc: large blocks need some of the pool");
-  static constexpr halloc_config value = Config;
-};
+/// Whether the allocator can work with a configuration.
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(halloc_config const& config) {
+  bool const slabs = is_power_of_two(config.slab_bytes) && config.slab_bytes >= 16384 && config.slab_bytes <= 8u << 20;
+  bool const fill =
+      config.sparse_up_to < config.busy_above && config.busy_above < config.replace_at && config.replace_at <= 1000;
+  bool const runs = is_power_of_two(config.hash.run) && config.hash.run <= 8;
+  bool const multiplier = hash_probe::is_prime(config.hash.multiplier) && config.hash.multiplier < 256;
+  bool const steps = config.hash.step >= 1 && config.hash.modulus >= 2 && config.hash.modulus < 1024;
+  bool const probes = config.probes >= 1 && config.check_every >= 1;
+  bool const rows = is_power_of_two(config.most_rows) && config.most_rows <= 256 && config.slabs_per_row >= 1;
+  return slabs && fill && runs && multiplier && steps && probes && rows && config.split_percent <= 95;
+}
 
 }  // namespace creation
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -10,9 +10,9 @@
 
 #include "../../../platform/backoff.hpp"
 #include "../../../sync/warp_aggregate.hpp"
-#include "slab_supply.hpp"
+#include "supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::chunks {
+namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
 template <class Table>
 class large_search {
@@ -77,4 +77,4 @@ class large_search {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::chunks
+}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

@@ -2,42 +2,41 @@
 // chunks that hold the bins.
 #pragma once
 
-#include "../ualloc/inspection.hpp"
+#include "../shared/bins/snapshot.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <utility>
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::throughput_parts {
 
 template <class Layout, class Buddy>
-class throughput_snapshot {
+class snapshot {
  public:
-  throughput_snapshot(arena_table<Layout> const& table, Buddy const& buddy)
+  snapshot(bins::table<Layout> const& table, Buddy const& buddy)
       : table_{table}, bins_{table}, blocks_{buddy.snapshot()} {}
 
   /// A slab, in these counts, is a piece of the pool as large as a chunk, whether it is a chunk or
   /// not.
   heap_statistics statistics() const {
     auto const blocks = blocks_.statistics();
-    heap_statistics counted{.pool_bytes = blocks.pool_bytes,
-                            .metadata_bytes = blocks.metadata_bytes + table_.words_bytes(),
-                            .slabs = table_.chunks()};
-    counted.double_frees = blocks.double_frees;
-    counted.foreign_frees = blocks.foreign_frees;
-    bins_.add_to(counted);
+    heap_statistics found{.pool_bytes = blocks.pool_bytes,
+                          .metadata_bytes = blocks.metadata_bytes + table_.words_bytes(),
+                          .slabs = table_.chunks()};
+    found.double_frees = blocks.double_frees;
+    found.foreign_frees = blocks.foreign_frees;
+    bins_.add_to(found);
     std::vector<bool> used(table_.chunks() + 1);
     for_each_live([&](void* memory, size_t bytes) {
       u64 const offset = offset_of(memory);
       if (bins_.owner_at(offset) == 0) {
-        ++counted.live_blocks;
-        counted.live_bytes += bytes;
+        ++found.live_blocks;
+        found.live_bytes += bytes;
       }
       for (u64 at = offset; at < offset + bytes; at += table_.chunk().bytes()) used[at >> table_.chunk().log2] = true;
     });
     for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
-      if (!used[chunk]) ++(bins_.owner(chunk) == 0 ? counted.free_slabs : counted.empty_slabs);
-    return counted;
+      if (!used[chunk]) ++(bins_.owner(chunk) == 0 ? found.free_slabs : found.empty_slabs);
+    return found;
   }
 
   /// Calls visit(address, bytes) for every block that a caller holds, in address order; in place of
@@ -70,12 +69,11 @@ class throughput_snapshot {
  private:
   u64 offset_of(void* memory) const { return static_cast<u64>(static_cast<u8*>(memory) - table_.pool()); }
 
-  arena_table<Layout> table_;
-  bin_snapshot<Layout> bins_;
+  bins::table<Layout> table_;
+  bins::snapshot<Layout> bins_;
   decltype(std::declval<Buddy const&>().snapshot()) blocks_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::throughput_parts
 
 #endif

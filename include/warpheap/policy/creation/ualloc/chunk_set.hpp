@@ -10,23 +10,22 @@
 #pragma once
 
 #include "../../../util/random.hpp"
-#include "arena_table.hpp"
+#include "../shared/bins/table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace bins {
+namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts {
 
 /// Serves the chunks of a table's pool; its words lie behind the table's.
 template <class Layout>
 class chunk_set {
  public:
   chunk_set() = default;
-  WARPHEAP_HOST_DEVICE explicit chunk_set(far_table<Layout> const& table) : table_{table} {}
+  WARPHEAP_HOST_DEVICE explicit chunk_set(bins::far_table<Layout> const& table) : table_{table} {}
 
   WARPHEAP_HOST_DEVICE static u64 words_bytes(u32 chunks) { return 8 * (1 + (u64{chunks} + 63) / 64); }
 
   /// A chunk; nullptr if at one instant all were taken. Any lane alone.
   WARPHEAP_DEVICE void* create_chunk() const {
-    // relaxed: a chunk whose return happened before this call is counted.
+    // relaxed: a chunk whose return happened before this call is found.
     u64 left = available().load(order::relaxed);
     do {
       if (left == 0) return nullptr;
@@ -71,8 +70,7 @@ class chunk_set {
   WARPHEAP_DEVICE atomic_ref<u64> available() const { return atomic_ref<u64>{words()[0]}; }
   WARPHEAP_DEVICE atomic_ref<u64> taken(u32 word) const { return atomic_ref<u64>{words()[1 + word]}; }
 
-  far_table<Layout> table_;
+  bins::far_table<Layout> table_;
 };
 
-}  // namespace bins
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}  // namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts

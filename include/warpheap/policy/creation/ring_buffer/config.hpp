@@ -1,0 +1,31 @@
+// What may be chosen about a ring_buffer heap, and which choices are valid.
+#pragma once
+
+#include "../../../platform/types.hpp"
+#include "../../config_text.hpp"
+#include "../../defaults.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// Tuning of ring_buffer.
+struct ring_buffer_config {
+  /// Bytes of every block, and the most that a request may ask for; a multiple of 16. PIConGPU has
+  /// 8 KiB.
+  size_t frame_bytes{WARPHEAP_RING_BUFFER_FRAME_BYTES};
+};
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(ring_buffer_config const& config) {
+  return config_text{}("frame_bytes", config.frame_bytes).text;
+}
+#endif
+
+/// Whether the allocator can work with a configuration.
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(ring_buffer_config const& config) {
+  return config.frame_bytes >= 16 && config.frame_bytes % 16 == 0;
+}
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,262 @@
+// A quiet heap of bins seen from the host: its words copied, and the headers that a kernel gathered
+// from its chunks.
+#pragma once
+
+#include "table.hpp"
+
+#if !defined(__CUDACC_RTC__)
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../../../platform/device_buffer.hpp"
+#include "../../report.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::bins {
+
+/// Kernel: copies the first 128 bytes of every page of the chunks listed, one after the other.
+struct gather_headers {
+  WARPHEAP_DEVICE void operator()(u8 const* pool, u32 const* chunks, u64 pages, u32 chunk_pages, u64* to) const {
+    constexpr u32 words = header_bytes / 8;
+    for (u64 i = global_thread_index(); i < pages * words; i += u64{simt::grid_dim()} * simt::block_dim()) {
+      u64 const page = i / words;
+      u64 const at = (u64{chunks[page / chunk_pages]} * chunk_pages + page % chunk_pages) * page_bytes + i % words * 8;
+      to[i] = *reinterpret_cast<u64 const*>(pool + at);
+    }
+  }
+};
+
+template <class Layout>
+class snapshot {
+ public:
+  explicit snapshot(table<Layout> const& table) : table_{table}, words_(table.words_bytes() / 8) {
+    backend::copy_bytes(words_.data(), table.words(), 8 * words_.size());
+    for (u32 chunk = 0; chunk < table.chunks(); ++chunk)
+      if (owner(chunk) != 0) chunks_.push_back(chunk);
+    u64 const pages = u64{chunks_.size()} * shape().pages();
+    if (pages == 0) return;
+    device_buffer<u32> const list{chunks_};
+    device_buffer<bin_header> const gathered(pages);
+    u32 const blocks = static_cast<u32>(std::min<u64>(256, (pages * header_bytes / 8 + 255) / 256));
+    launch({blocks, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
+           pages, shape().pages(), reinterpret_cast<u64*>(gathered.data()));
+    synchronize();
+    headers_ = gathered.to_host();
+  }
+
+  /// The chunks that are cut into bins.
+  std::vector<u32> const& chunks() const { return chunks_; }
+  /// The arena of a chunk plus 1; 0 if it is no arena's.
+  u32 owner(u32 chunk) const { return reinterpret_cast<u32 const*>(at(table_.chunk_table_offset()))[chunk]; }
+  /// As owner(), for the chunk that holds the byte at `offset` of the pool.
+  u32 owner_at(u64 offset) const {
+    return offset < table_.pool_bytes() ? owner(static_cast<u32>(offset >> shape().log2)) : 0;
+  }
+  /// Whether the chunk has no live block.
+  bool is_empty(u32 chunk) const {
+    bool empty = true;
+    for_each_bin(chunk,
+                 [&](bin_header const& bin, u32 size_class) { empty = empty && live_blocks(bin, size_class) == 0; });
+    return empty;
+  }
+
+  /// Adds the live blocks of the bins, and the counts of the table.
+  void add_to(heap_statistics& found) const {
+    for (u32 const chunk : chunks_)
+      for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
+        u32 const blocks = live_blocks(bin, size_class);
+        found.live_blocks += blocks;
+        found.live_bytes += u64{blocks} * Layout::class_bytes(size_class);
+      });
+    found.double_frees += counted(count::double_frees);
+    found.foreign_frees += counted(count::foreign_frees);
+    found.failures += counted(count::failures);
+  }
+
+  /// Every live block of chunk number `chunk`, in address order.
+  std::vector<std::pair<u8*, size_t>> live_blocks_of(u32 chunk) const {
+    std::vector<std::pair<u8*, size_t>> blocks;
+    for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
+      for (u32 i = 0; i < Layout::capacity(size_class); ++i)
+        if (bin.bits[i / 64] >> i % 64 & 1)
+          blocks.emplace_back(static_cast<u8*>(table_.block(bin.number, size_class, i)),
+                              Layout::class_bytes(size_class));
+    });
+    std::sort(blocks.begin(), blocks.end());
+    return blocks;
+  }
+
+  /// One line for every invariant that does not hold.
+  invariant_report check_invariants() const {
+    invariant_report report;
+    for (u32 arena = 0; arena < table_.arenas(); ++arena) check_arena(arena, report);
+    for (u32 const chunk : chunks_) check_chunk(chunk, report);
+    return report;
+  }
+
+ private:
+  using table_type = table<Layout>;
+
+  chunk_shape shape() const { return table_.chunk(); }
+  u8 const* at(u64 offset) const { return reinterpret_cast<u8 const*>(words_.data()) + offset; }
+  u64 word64(u64 offset) const { return *reinterpret_cast<u64 const*>(at(offset)); }
+  u32 word32(u64 offset) const { return *reinterpret_cast<u32 const*>(at(offset)); }
+  u64 counted(count which) const { return word64(8 * static_cast<u32>(which)); }
+
+  /// The header of a page of a gathered chunk; nullptr for a page of any other.
+  bin_header const* header(u32 page) const {
+    auto const chunk = std::lower_bound(chunks_.begin(), chunks_.end(), table_.chunk_of(page));
+    if (chunk == chunks_.end() || *chunk != table_.chunk_of(page)) return nullptr;
+    return &headers_[static_cast<size_t>(chunk - chunks_.begin()) * shape().pages() + table_.page_in_chunk(page)];
+  }
+  chunk_header const& header_of_chunk(u32 chunk) const {
+    return *reinterpret_cast<chunk_header const*>(header(table_.first_page(chunk)));
+  }
+
+  template <class Visitor>
+  void for_each_bin(u32 chunk, Visitor visit) const {
+    auto const& head = header_of_chunk(chunk);
+    for (u32 page = shape().specials(); page < shape().pages();) {
+      bin_header const& bin = *header(table_.first_page(chunk) + page);
+      bin_role const role = bin_life::role_of(bin.life);
+      if ((head.taken[page / 64] >> page % 64 & 1) == 0 || !role.is_live()) {
+        ++page;
+        continue;
+      }
+      visit(bin, role.size_class());
+      page += Layout::pages(role.size_class());
+    }
+  }
+
+  static u32 live_blocks(bin_header const& bin, u32 size_class) {
+    u32 blocks = 0;
+    for (u32 word = 0; word < Layout::words(size_class); ++word) blocks += popcount(bin.bits[word]);
+    return blocks;
+  }
+
+  static void expect(bool holds, invariant_report& report, char const* violated, u64 where) {
+    if (!holds) report.push_back(violated + (" " + std::to_string(where)));
+  }
+
+  void check_chunk(u32 chunk, invariant_report& report) const {
+    auto const& head = header_of_chunk(chunk);
+    u64 expected[2] = {page_bits_of(0), page_bits_of(1)};
+    for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
+      u32 const page = table_.page_in_chunk(bin.number);
+      expected[page / 64] |= low_mask(Layout::pages(size_class)) << page % 64;
+      check_bin(bin, size_class, chunk, report);
+    });
+    u32 free = 0;
+    for (u32 word = 0; word < 2; ++word) {
+      expect(head.taken[word] == expected[word], report,
+             "P1: pages taken that are no bin's, or a bin's that are not, in chunk", chunk);
+      free += popcount(~head.taken[word]);
+    }
+    expect(head.free_pages == free, report, "P1: free pages are miscounted in chunk", chunk);
+    expect((head.linked != 0) == (free != 0), report, "P1: linked without free pages, or not linked with some, chunk",
+           chunk);
+  }
+
+  u64 page_bits_of(u32 word) const {
+    u64 bits = 0;
+    for (u32 i = 0; i < 64; ++i) {
+      u32 const page = word * 64 + i;
+      if (page < shape().specials() || page >= shape().pages()) bits |= u64{1} << i;
+    }
+    return bits;
+  }
+
+  void check_bin(bin_header const& bin, u32 size_class, u32 chunk, invariant_report& report) const {
+    u32 const free = bin_life::free_blocks(bin.life);
+    expect((bin.life & bin_life::dead) == 0, report, "N2: a dead bin is still there, page", bin.number);
+    expect(free + live_blocks(bin, size_class) == Layout::capacity(size_class), report,
+           "N1: free blocks and set bits are not all blocks of the bin at page", bin.number);
+    for (u32 word = 0; word < Layout::words(size_class); ++word)
+      expect((bin.bits[word] & ~Layout::valid_mask(size_class, word)) == 0, report, "N3: bits of no block, page",
+             bin.number);
+    expect((bin.linked != 0) == (free != 0), report, "N5: linked without free blocks, or not linked with some, page",
+           bin.number);
+    expect(bin_life::role_of(bin.life).arena() + 1 == owner(chunk), report,
+           "P2: a bin of another arena than its chunk, page", bin.number);
+    bool const notes = room_word::idle_classes(room(owner(chunk) - 1)) >> size_class & 1;
+    expect(free != Layout::capacity(size_class) || notes, report, "A4: an empty bin that nobody noted, page",
+           bin.number);
+  }
+
+  u64 room(u32 arena) const { return word64(table_type::arena_offset(arena)); }
+
+  void check_arena(u32 arena, invariant_report& report) const {
+    u64 const offset = table_type::arena_offset(arena);
+    expect(room_word::in_limbo(room(arena)) == 0, report, "A4: bins in limbo in arena", arena);
+    expect(word32(offset + 32) == 0, report, "P4: a locked chunk mutex in arena", arena);
+    auto const& srcu = *reinterpret_cast<srcu_state const*>(at(offset + table_type::line));
+    expect(srcu_word::check_at_rest(srcu), report, "U6: SRCU is not at rest in arena", arena);
+    u64 free_pages = 0, listed = 0, to_list = 0;
+    for (u32 const chunk : chunks_) {
+      if (owner(chunk) != arena + 1) continue;
+      free_pages += header_of_chunk(chunk).free_pages;
+      to_list += header_of_chunk(chunk).free_pages != 0;
+    }
+    expect(room_word::free_pages(room(arena)) == free_pages, report, "A3: free pages are miscounted in arena", arena);
+    u32 previous = 0;
+    for (u32 chunk = word32(offset + 64); chunk != 0 && listed <= to_list; ++listed) {
+      bool const ours = chunk <= table_.chunks() && owner(chunk - 1) == arena + 1;
+      expect(ours && header_of_chunk(chunk - 1).previous == previous, report, "P1: a broken list of chunks in arena",
+             arena);
+      if (!ours) break;
+      previous = chunk;
+      chunk = header_of_chunk(chunk - 1).next;
+    }
+    expect(listed == to_list, report, "P1: chunks missing in the list, or too many, in arena", arena);
+    for (u32 size_class = 0; size_class < Layout::classes; ++size_class) check_class(arena, size_class, report);
+  }
+
+  /// Whether searches for the class are skipped: the last one found nothing, and no room was made
+  /// since.
+  bool is_known_exhausted(u32 size_class) const {
+    u64 const watches = table_type::watches_offset, of_class = watches + table_type::line * (1 + size_class);
+    u64 const exhausted_at = word64(of_class + 64);
+    return exhausted_at != 0 && exhausted_at == room_watch_word::exhaustion_of(word64(watches), word64(of_class));
+  }
+
+  void check_class(u32 arena, u32 size_class, invariant_report& report) const {
+    u64 const offset = table_type::class_offset(arena, size_class);
+    u64 free = 0, listed = 0, to_list = 0;
+    for (u32 const chunk : chunks_) {
+      if (owner(chunk) != arena + 1) continue;
+      for_each_bin(chunk, [&](bin_header const& bin, u32 its_class) {
+        if (its_class != size_class) return;
+        free += bin_life::free_blocks(bin.life);
+        to_list += bin_life::free_blocks(bin.life) != 0;
+      });
+    }
+    u64 const word = word64(offset);
+    expect(free == 0 || !is_known_exhausted(size_class), report,
+           "V3: free blocks, and an exhaustion note that there are none, class", size_class);
+    expect(bulk_semaphore_state::available(word) == free, report, "K1: units are not the free blocks of class",
+           size_class);
+    expect(bulk_semaphore_state::check_at_rest(word), report, "B3: promises are open at rest, class", size_class);
+    expect(word32(offset + 64) == 0, report, "K2: a locked list of class", size_class);
+    u32 previous = 0;
+    for (u32 page = word32(offset + 32); page != 0 && listed <= to_list; ++listed) {
+      bin_header const* const bin = header(page);
+      bool const ours = bin && bin->linked && bin_life::role_of(bin->life).word == bin_role{arena, size_class}.word;
+      expect(ours && bin->previous == previous, report, "N4: a broken list of class", size_class);
+      if (!ours) break;
+      previous = page;
+      page = bin->next;
+    }
+    expect(listed == to_list, report, "N5: bins missing in the list, or too many, of class", size_class);
+  }
+
+  table_type table_;
+  std::vector<u64> words_;
+  std::vector<u32> chunks_;
+  std::vector<bin_header> headers_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+
+#endif

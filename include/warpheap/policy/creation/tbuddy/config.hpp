@@ -1,0 +1,28 @@
+// What may be chosen about a tbuddy heap, and which choices are valid.
+#pragma once
+
+#include "../../../util/bits.hpp"
+#include "../../config_text.hpp"
+#include "../../defaults.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace creation {
+
+/// Tuning of tbuddy.
+struct tbuddy_config {
+  /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
+  size_t page_bytes{WARPHEAP_TBUDDY_PAGE_BYTES};
+};
+
+#if !defined(__CUDACC_RTC__)
+/// For info().
+inline std::string describe(tbuddy_config const& config) { return config_text{}("page_bytes", config.page_bytes).text; }
+#endif
+
+/// Whether the allocator can work with a configuration.
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(tbuddy_config const& config) {
+  return is_power_of_two(config.page_bytes) && config.page_bytes >= 16 && config.page_bytes <= size_t{1} << 20;
+}
+
+}  // namespace creation
+}  // namespace warpheap::inline WARPHEAP_BACKEND
