@@ -15,6 +15,7 @@
 #include "report.hpp"
 #include "shared/bins/allocator.hpp"
 #include "shared/bins/plan.hpp"
+#include "shared/bins/slots.hpp"
 #include "slot_survey.hpp"
 #include "tbuddy.hpp"
 #include "throughput/snapshot.hpp"
@@ -39,6 +40,7 @@ class throughput {
 
   using supply_type = throughput_parts::buddy_chunks<layout, large_type>;
   using small_type = bins::bin_allocator<layout, supply_type>;
+  using slots_type = bins::slots<layout, supply_type>;
 
  public:
   static constexpr char const* name = Config.wide_bins ? "throughput_wide" : "throughput";
@@ -107,12 +109,12 @@ class throughput {
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
     if (bytes > layout::largest_bytes) small_type::return_chunks(table_.far(), share);
-    else if (bytes != 0) small().gather_slots(share);
+    else if (bytes != 0) slots_type{table_}.gather(share);
   }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0) return {};
     if (bytes > layout::largest_bytes) return large_.count_slots(bytes, share);
-    return small().count_slots(layout::class_of(static_cast<u32>(bytes)), share);
+    return slots_type{table_}.count(layout::class_of(static_cast<u32>(bytes)), share);
   }
 
 #if !defined(__CUDACC_RTC__)

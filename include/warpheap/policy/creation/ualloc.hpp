@@ -15,6 +15,7 @@
 #include "report.hpp"
 #include "shared/bins/allocator.hpp"
 #include "shared/bins/plan.hpp"
+#include "shared/bins/slots.hpp"
 #include "slot_survey.hpp"
 #include "ualloc/chunk_set.hpp"
 #include "ualloc/snapshot.hpp"
@@ -34,6 +35,7 @@ class ualloc {
   using table_type = bins::table<Layout>;
   using supply_type = ualloc_parts::chunk_set<Layout>;
   using allocator_type = bins::bin_allocator<Layout, supply_type, Faults>;
+  using slots_type = bins::slots<Layout, supply_type, Faults>;
 
  public:
   static constexpr char const* name = "ualloc";
@@ -100,11 +102,11 @@ class ualloc {
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
-    if (bytes != 0 && bytes <= Layout::largest_bytes) allocator().gather_slots(share);
+    if (bytes != 0 && bytes <= Layout::largest_bytes) slots_type{table_}.gather(share);
   }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0 || bytes > Layout::largest_bytes) return {};
-    return allocator().count_slots(Layout::class_of(static_cast<u32>(bytes)), share);
+    return slots_type{table_}.count(Layout::class_of(static_cast<u32>(bytes)), share);
   }
 
 #if !defined(__CUDACC_RTC__)

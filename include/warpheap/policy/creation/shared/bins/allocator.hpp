@@ -49,7 +49,6 @@ class bin_allocator {
   WARPHEAP_HOST_DEVICE explicit bin_allocator(table_type const& table) : table_{table} {}
 
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
-  WARPHEAP_DEVICE Supply supply() const { return Supply{table_.far()}; }
 
   /// A block of one class for each lane of a group, all of which hold this heap; nullptr for lanes
   /// for which there is none. All lanes of the group call.
@@ -71,27 +70,6 @@ class bin_allocator {
     if (at.kind != block_address::block) return 0;
     u64 const word = read<look::newest>(table_.bin(at.page).bits(at.index / 64));
     return word >> (at.index % 64) & 1 ? Layout::class_bytes(at.role.size_class()) : 0;
-  }
-
-  /// To be called before count_slots(): returns the empty bins of a part's arenas to their chunks.
-  /// Any lane alone.
-  WARPHEAP_DEVICE void gather_slots(slot_share share) const {
-    for (u64 arena = share.part; arena < table_.arenas(); arena += share.parts)
-      recycler_type::sweep(table_.far(), static_cast<u32>(arena));
-  }
-  /// Blocks of a class that could be allocated from a part's arenas and, with the first part, from
-  /// the supply.
-  WARPHEAP_DEVICE slot_part count_slots(u32 size_class, slot_share share) const {
-    u64 const capacity = Layout::capacity(size_class);
-    u32 const pages = Layout::pages(size_class);
-    slot_part part;
-    for (u64 i = share.part; i < table_.arenas(); i += share.parts) {
-      u32 const arena = static_cast<u32>(i);
-      part.slots += table_.semaphore(arena, size_class).available();
-      part.slots += capacity * page_store<Layout, Supply>{table_.far(), arena}.bins_available(pages);
-    }
-    if (share.part == 0) part.slots += supply().chunks_available() * capacity * bins_of_chunk(pages);
-    return part;
   }
 
   /// Returns to the supply every chunk of a part's arenas that has no live block. Any lane alone.
@@ -127,14 +105,6 @@ class bin_allocator {
   WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.words()) + what; }
 
  private:
-  /// Bins of `pages` pages in an empty chunk.
-  WARPHEAP_HOST_DEVICE u32 bins_of_chunk(u32 pages) const {
-    u32 bins = 0;
-    for (u32 word = 0; word < 2; ++word)
-      bins += page_store<Layout, Supply>::runs_in(page_bits::unusable(table_.chunk(), word), pages);
-    return bins;
-  }
-
   /// Blocks chosen in one word of a bin's bitmap.
   struct chosen_blocks {
     u32 page = 0;
