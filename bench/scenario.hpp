@@ -48,6 +48,7 @@ struct scenario {
 
 inline std::vector<std::string> names_of(std::vector<scenario> const& scenarios) {
   std::vector<std::string> names;
+  names.reserve(scenarios.size());
   for (auto const& each : scenarios) names.push_back(each.name);
   return names;
 }

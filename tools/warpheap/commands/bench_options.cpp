@@ -140,6 +140,7 @@ std::vector<scenario_group> groups_of(bench_option const& option, std::vector<be
   }
   if (option.is_of_others) return {{{exceptions.begin(), exceptions.end()}}};
   std::vector<scenario_group> groups;
+  groups.reserve(by_detail.size());
   for (auto const& [detail, names] : by_detail) groups.push_back({names, detail});
   std::stable_sort(groups.begin(), groups.end(),
                    [](auto const& left, auto const& right) { return left.scenarios.size() > right.scenarios.size(); });
