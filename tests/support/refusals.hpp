@@ -1,4 +1,4 @@
-// Whether refusals are true: nullptr says that no suitable block was free during the whole call.
+// Whether refusals are true: nullptr says that no suitable block stayed free during the whole call.
 // Lanes take blocks of one size and give them back, in a heap with fewer blocks than lanes, and
 // record the times. The record then shows a call that was refused while some place had no owner
 // from the call's begin to its end.

@@ -1,5 +1,5 @@
-// What nullptr says: no suitable block was free during the whole call. And the call ends, whatever
-// other lanes do meanwhile.
+// What nullptr says: no suitable block stayed free during the whole call. And the call ends,
+// whatever other lanes do meanwhile.
 #pragma once
 
 #include "contention.hpp"

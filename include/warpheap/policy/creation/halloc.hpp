@@ -11,7 +11,7 @@
 // Cost: 1.6% of the pool in metadata. Lanes of a warp that ask for one size pay an addition to the
 // row's counter, one to the head's count, and one bitmap operation for each run of places. The
 // pool's memory is spread over four kinds of chunks and the rows' heads; a search collects it from
-// all of them when it is needed. nullptr: no suitable block was free during the whole call.
+// all of them when it is needed. nullptr: no suitable block stayed free during the whole call.
 // Source: Adinetz and Pleiter 2014. What differs: docs/design/halloc.md.
 #pragma once
 

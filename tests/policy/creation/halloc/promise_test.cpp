@@ -1,4 +1,4 @@
-// nullptr means that no suitable block was free during the whole call. So a block that no other
+// nullptr means that no suitable block stayed free during the whole call. So a block that no other
 // lane can take is found, whatever others do beside the search; and a search ends, whatever others
 // do. Each claim is tested on twins that break it, too.
 #include "pool_fixture.hpp"

@@ -99,7 +99,7 @@ bool held_within(interval call, std::vector<interval> const& held) {
                      [&](interval each) { return std::max(call.from, each.from) <= std::min(call.to, each.to); });
 }
 
-/// Refusals of one run; none if one of them came while a block was free during the whole call.
+/// Refusals of one run; none if one of them came while a block stayed free during the whole call.
 template <class First>
 std::optional<u64> sound_refusals(u64 seed) {
   auto run = test::schedule_of(seed);

@@ -2,11 +2,11 @@
 // slab once, side by side: at busy ones too, at other rows' heads, and at empty heads of other
 // kinds of chunks. Then they ask TBuddy for more.
 //
-// nullptr means that no suitable block was free during the whole call. So each place has to be seen
-// without room once. A lost race will do: what a read-modify-write found taken was taken at that
-// moment. A search goes on from where it lost a race, and ends whatever others take and free. A
-// slab also counts as free while another call moves it from one set to another, or between the sets
-// and TBuddy. A search waits for such a slab (lock_unused() in supply.hpp), and notices if it
+// nullptr means that no suitable block stayed free during the whole call. So each place has to be
+// seen without room once. A lost race will do: what a read-modify-write found taken was taken at
+// that moment. A search goes on from where it lost a race, and ends whatever others take and free.
+// A slab also counts as free while another call moves it from one set to another, or between the
+// sets and TBuddy. A search waits for such a slab (lock_unused() in supply.hpp), and notices if it
 // missed one (N3).
 //
 //   N1  in a slab of our kind of chunks the words decide. Its count may be too high, by promises of

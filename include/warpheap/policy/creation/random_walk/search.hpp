@@ -27,7 +27,7 @@ class search {
 
   /// A lane's result of a search.
   struct answer {
-    u32 page;   ///< its page; none if none was free during the whole call
+    u32 page;   ///< its page; none if none stayed free during the whole call
     u32 steps;  ///< words it looked at
   };
 

@@ -32,7 +32,7 @@ class search {
 
   /// A lane's result of a search.
   struct answer {
-    /// first unit of its block, which is marked; none if no run for it was free during the whole
+    /// first unit of its block, which is marked; none if no run for it stayed free during the whole
     /// call
     u64 unit;
     u32 steps;  ///< times it looked, at up to eight words or groups a lane
