@@ -2,7 +2,7 @@
 // CoRW, and a queue of the free pages behind one counter. A share of the pages of 256 bytes is
 // free, at random. Every thread of a kernel takes one, and nothing is given back meanwhile. TAS is
 // the mean of the threads' steps, WAS the mean over warps of the most that a lane took. Each stands
-// beside what theory says (util/walk_theory.hpp). The last row of each primitive has the
+// beside what theory says (bench/walk_theory.hpp). The last row of each primitive has the
 // correlation of both with the time, over all of its rows. Pages: `pool`; shares: `page_shares`,
 // half, a tenth, 1%, 0.7% and 0.5% by default; threads: those of `workers` that leave no thread
 // without a page.
@@ -19,8 +19,8 @@
 
 #include "bench/correlation.hpp"
 #include "bench/primitives.hpp"
+#include "bench/walk_theory.hpp"
 #include "warpheap/policy/creation/random_walk.hpp"
-#include "warpheap/util/walk_theory.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {

@@ -34,10 +34,10 @@ TEST(SlotSurvey, FindsRowsAcrossPartsAsWithinThem) {
         u64 seen = 0;
         for (u64 part = 0; part < parts; ++part) {
           slot_share const share{part, parts};
-          slot_rows rows{share.first(places), of_row};
+          free_runs runs{share.first(places), of_row};
           for (u64 place = share.first(places); place < share.end(places); ++place, ++seen)
-            rows.add(free >> place & 1, ~free >> place & 1);
-          sum.add(rows.part(), of_row);
+            runs.add(free >> place & 1, ~free >> place & 1);
+          sum.add(runs.part(), of_row);
         }
         ASSERT_EQ(seen, places);
         ASSERT_EQ(sum.total(of_row), expected) << free << ", runs of " << length << ", parts " << parts;

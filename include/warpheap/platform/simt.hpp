@@ -37,7 +37,7 @@ static_assert(atomic_integer_reference<atomic_ref<u64>, u64> && atomic_integer_r
 static_assert(atomic_counter<atomic_ref<float>, float> && atomic_counter<atomic_ref<double>, double>);
 static_assert(atomic_counter<atomic_ref<u32*>, u32*, i64> && atomic_reference<atomic_ref<void*>, void*>);
 
-using backend::recycling_fence;
+using backend::full_fence;
 using backend::release_fence;
 
 #if !defined(__CUDACC_RTC__)

@@ -242,7 +242,7 @@ TEST(Diagnosis, SimtFunctionsOutsideAKernelAreAnError) {
 TEST(Diagnosis, AtomicsWorkOutsideAKernel) {
   u64 word = 1;
   EXPECT_EQ(atomic_ref<u64>{word}.fetch_add(2, order::relaxed), 1u);
-  recycling_fence();
+  full_fence();
   release_fence();
   EXPECT_EQ(word, 3u);
 }

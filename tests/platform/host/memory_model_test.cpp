@@ -110,7 +110,7 @@ struct fenced_store_buffering {
   void operator()(u32* x, u32* y, u32* result) const {
     bool const first = simt::block_index() == 0;
     atomic_ref<u32>{first ? *x : *y}.store(1, order::relaxed);
-    recycling_fence();
+    full_fence();
     result[first ? 0 : 1] = atomic_ref<u32>{first ? *y : *x}.load(order::relaxed);
   }
 };
@@ -121,7 +121,7 @@ TEST_F(StaleReads, FencesForbidStoreBuffering) {
 
 void send_behind_a_fence(u32* data, u32* flag) {
   atomic_ref<u32>{*data}.store(1, order::relaxed);
-  recycling_fence();
+  full_fence();
   atomic_ref<u32>{*flag}.store(1, order::relaxed);
 }
 
@@ -131,7 +131,7 @@ struct fenced_message {
       send_behind_a_fence(data, flag);
     } else {
       result[0] = atomic_ref<u32>{*flag}.load(order::relaxed);
-      recycling_fence();
+      full_fence();
       result[1] = atomic_ref<u32>{*data}.load(order::relaxed);
     }
   }

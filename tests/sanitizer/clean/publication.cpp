@@ -38,11 +38,11 @@ struct fence_and_pass {
   void operator()(u32* data, u32* flag) const {
     if (simt::block_index() == 0) {
       *data = 7;
-      recycling_fence();
+      full_fence();
       atomic_ref<u32>{*flag}.store(1, order::relaxed);
     } else {
       while (!atomic_ref<u32>{*flag}.load(order::relaxed)) simt::pause(10);
-      recycling_fence();
+      full_fence();
       *data += 1;
     }
   }

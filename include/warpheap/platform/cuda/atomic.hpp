@@ -96,7 +96,7 @@ class atomic_ref {
 
 /// Orders everything before it with everything after it, for all threads of the device: the one
 /// fence that handing a slab to another class needs.
-WARPHEAP_DEVICE inline void recycling_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
+WARPHEAP_DEVICE inline void full_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
 /// Everything before it happens before what follows an acquire of a later order::fenced operation
 /// of this thread.

@@ -196,7 +196,7 @@ class atomic_ref {
 
 /// Orders everything before it with everything after it, for all threads of the device: the one
 /// fence that handing a slab to another class needs.
-inline void recycling_fence() {
+inline void full_fence() {
   auto* const here = detail::atomic_point();
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer does not model fences; a read-modify-write of one word orders all lanes that

@@ -38,10 +38,10 @@ struct step_record {
 
 constexpr char const* name_of(operation what) {
   constexpr char const* names[] = {
-      "load",      "store",           "exchange",  "compare_exchange", "failed compare_exchange",
-      "fetch_add", "fetch_min",       "fetch_max", "fetch_or",         "fetch_and",
-      "fetch_xor", "recycling_fence", "ballot",    "match_any",        "match_any",
-      "shuffle",   "reduce_or",       "sync_warp", "active_mask",      "sync_block",
+      "load",      "store",      "exchange",  "compare_exchange", "failed compare_exchange",
+      "fetch_add", "fetch_min",  "fetch_max", "fetch_or",         "fetch_and",
+      "fetch_xor", "full_fence", "ballot",    "match_any",        "match_any",
+      "shuffle",   "reduce_or",  "sync_warp", "active_mask",      "sync_block",
       "pause"};
   return names[static_cast<u8>(what)];
 }

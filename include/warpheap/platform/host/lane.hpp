@@ -52,7 +52,7 @@ struct alignas(64) lane : fiber {
   u64 depth;         // how deep its stack was there
   u64 wake_step;     // paused: when it may run again, even if others could run
   view* known;       // stale reads: the stores that it must have seen
-  u64 fenced;        // stale reads: the step of its last recycling_fence
+  u64 fenced;        // stale reads: the step of its last full_fence
   view* to_release;  // stale reads: what it had seen at its last release_fence
 };
 

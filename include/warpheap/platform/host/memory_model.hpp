@@ -15,7 +15,7 @@
 //                    the participants share the join of their views
 //   fenced           the stored value carries the view that the lane had at its last release_fence:
 //                    none if there was none
-//   recycling_fence, seq_cst
+//   full_fence, seq_cst
 //                    the lane knows all stores made so far, and its later stores carry as much:
 //                    stronger than the fence is, so that nothing is reported that a GPU could not
 //                    do

@@ -121,12 +121,12 @@ class rw_malloc {
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     if (bytes == 0 || bytes > table_.pool_bytes()) return {};
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
-    slot_rows rows{u64{32} * first, run_slots{units_for(bytes)}};
+    free_runs runs{u64{32} * first, run_slots{units_for(bytes)}};
     WARPHEAP_NO_UNROLL
     for (u32 i = first; i < end; ++i) rw_malloc_parts::add_word(rows, table_.look_at(i).free());
-    return rows.part();
+    return runs.part();
   }
-  WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64 first, u64 length) const {
+  WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64 first, u64 length) const {
     return run_slots{units_for(bytes)}(first, length);
   }
 

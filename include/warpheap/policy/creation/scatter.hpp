@@ -124,7 +124,7 @@ class scatter {
                ? scatter_parts::count_chunks<Config>(table_, request(units_for(bytes)), first, end)
                : scatter_parts::count_runs<Config>(table_, pages_for(bytes), first, end);
   }
-  WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64, u64 length) const { return length / pages_for(bytes); }
+  WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const { return length / pages_for(bytes); }
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.

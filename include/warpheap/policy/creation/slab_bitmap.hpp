@@ -92,7 +92,7 @@ class slab_bitmap {
     return bytes <= slab_bytes() ? count_blocks(table_, size_class_of(bytes), first, end)
                                  : count_runs(table_, slabs_for(bytes), first, end);
   }
-  WARPHEAP_HOST_DEVICE u64 slots_of_row(size_t bytes, u64, u64 length) const { return length / slabs_for(bytes); }
+  WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const { return length / slabs_for(bytes); }
 
 #if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.

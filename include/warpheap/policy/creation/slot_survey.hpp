@@ -3,17 +3,17 @@
 // arenas; the parts are put together here.
 //
 // Blocks within one place add up. A block of several places in a row may lie across the border of
-// two parts, so a part says how many free places it has at both ends, and slots only of the rows in
+// two parts, so a part says how many free places it has at both ends, and slots only of the runs in
 // between:
 //
 //   places of a part    . . # . . . # # . . # .       # taken, . free
-//                       before 2           after 1    the rows of 3 and 2 are counted in the part
+//                       before 2           after 1    the runs of 3 and 2 are counted in the part
 //
 // A policy has
 //
 //   slot_places()                          places; more parts than these are of no use
 //   count_slots(bytes, share)              one part; any lane alone
-//   slots_of_row(bytes, first, length)     blocks of a row of free places; only with such rows
+//   slots_of_run(bytes, first, length)     blocks of a run of free places; only with such runs
 //   gather_slots(bytes, share)             before the count: puts free pieces together; optional
 //
 // Exact when the heap is quiet.
@@ -41,8 +41,8 @@ struct slot_share {
 
 /// What was found in a part.
 struct slot_part {
-  u64 slots = 0;   ///< within places, or in rows that end on both sides within the part
-  u64 places = 0;  ///< of the part, where rows matter
+  u64 slots = 0;   ///< within places, or in runs that end on both sides within the part
+  u64 places = 0;  ///< of the part, where runs matter
   u64 before = 0;  ///< free places at its beginning; all of them if none is taken
   u64 after = 0;   ///< free places at its end
 };
@@ -54,65 +54,65 @@ struct slots_of_length {
   WARPHEAP_HOST_DEVICE constexpr u64 operator()(u64, u64 places) const { return places / length; }
 };
 
-/// Finds the rows of a part, place by place. `SlotsOfRow(first, length)` says how many blocks a row
+/// Finds the runs of a part, place by place. `SlotsOfRun(first, length)` says how many blocks a run
 /// has.
-template <class SlotsOfRow>
-class slot_rows {
+template <class SlotsOfRun>
+class free_runs {
  public:
   /// `first`: the first place of the part.
-  WARPHEAP_HOST_DEVICE constexpr slot_rows(u64 first, SlotsOfRow slots_of_row)
-      : first_{first}, slots_of_row_{slots_of_row} {}
+  WARPHEAP_HOST_DEVICE constexpr free_runs(u64 first, SlotsOfRun slots_of_run)
+      : first_{first}, slots_of_run_{slots_of_run} {}
 
   /// The next places: `free` free ones, then `taken` that are not.
   WARPHEAP_HOST_DEVICE constexpr void add(u64 free, u64 taken) {
-    row_ += free;
+    run_ += free;
     part_.places += free;
     if (taken == 0) return;
-    if (all_free_) part_.before = row_;
-    else part_.slots += slots_of_row_(first_ + part_.places - row_, row_);
+    if (all_free_) part_.before = run_;
+    else part_.slots += slots_of_run_(first_ + part_.places - run_, run_);
     all_free_ = false;
-    row_ = 0;
+    run_ = 0;
     part_.places += taken;
   }
 
   WARPHEAP_HOST_DEVICE constexpr slot_part part() const {
     slot_part whole = part_;
-    if (all_free_) whole.before = row_;
-    whole.after = row_;
+    if (all_free_) whole.before = run_;
+    whole.after = run_;
     return whole;
   }
 
  private:
   slot_part part_;
   u64 first_;
-  u64 row_ = 0;
+  u64 run_ = 0;
   bool all_free_ = true;
-  SlotsOfRow slots_of_row_;
+  SlotsOfRun slots_of_run_;
 };
 
 /// Puts parts together, in the order of their places.
 class slot_sum {
  public:
-  template <class SlotsOfRow>
-  WARPHEAP_HOST_DEVICE constexpr void add(slot_part const& part, SlotsOfRow slots_of_row) {
+  template <class SlotsOfRun>
+  WARPHEAP_HOST_DEVICE constexpr void add(slot_part const& part, SlotsOfRun slots_of_run) {
     slots_ += part.slots;
-    row_ += part.before;
+    run_ += part.before;
     if (part.before != part.places) {
-      slots_ += slots_of_row(at_ + part.before - row_, row_);
-      row_ = part.after;
+      slots_ += slots_of_run(at_ + part.before - run_, run_);
+      run_ = part.after;
     }
     at_ += part.places;
   }
 
-  template <class SlotsOfRow>
-  WARPHEAP_HOST_DEVICE constexpr u64 total(SlotsOfRow slots_of_row) const {
-    return slots_ + slots_of_row(at_ - row_, row_);
+  template <class SlotsOfRun>
+  WARPHEAP_HOST_DEVICE constexpr u64 total(SlotsOfRun slots_of_run) const {
+    return slots_ + slots_of_run(at_ - run_, run_);
   }
 
  private:
   u64 slots_ = 0;
   u64 at_ = 0;
-  u64 row_ = 0;  ///< free places right before `at_`
+  u64 run_ = 0;  ///< free places right before `at_`
 };
 
 /// A creation policy whose slots can be counted in parts.
@@ -122,15 +122,15 @@ concept counts_slots_in_parts = requires(P policy, size_t bytes, slot_share shar
   policy.count_slots(bytes, share);
 };
 
-/// How many blocks of `bytes` a row of free places has.
+/// How many blocks of `bytes` a run of free places has.
 template <class Creation>
-struct slots_of_rows {
+struct slots_of_runs {
   Creation heap;
   size_t bytes;
 
   WARPHEAP_HOST_DEVICE u64 operator()([[maybe_unused]] u64 first, [[maybe_unused]] u64 length) const {
-    if constexpr (requires(Creation policy) { policy.slots_of_row(bytes, first, length); })
-      return length != 0 ? heap.slots_of_row(bytes, first, length) : 0;
+    if constexpr (requires(Creation policy) { policy.slots_of_run(bytes, first, length); })
+      return length != 0 ? heap.slots_of_run(bytes, first, length) : 0;
     else return 0;
   }
 };
@@ -144,10 +144,10 @@ concept gathers_slots = requires(Creation heap, size_t bytes, slot_share share) 
 template <class Creation>
 WARPHEAP_COLD u64 count_slots_alone(Creation heap, size_t bytes) {
   if constexpr (gathers_slots<Creation>) heap.gather_slots(bytes, slot_share{});
-  slots_of_rows<Creation> const rows{heap, bytes};
+  slots_of_runs<Creation> const runs{heap, bytes};
   slot_sum sum;
-  sum.add(heap.count_slots(bytes, slot_share{}), rows);
-  return sum.total(rows);
+  sum.add(heap.count_slots(bytes, slot_share{}), runs);
+  return sum.total(runs);
 }
 
 /// Counts as count_slots_alone() does, by the lanes of `mask` side by side. All of them call, with
@@ -163,16 +163,16 @@ WARPHEAP_COLD u64 count_slots_together(Creation heap, u32 mask, size_t bytes) {
     simt::sync_warp(mask);
   }
   slot_part const mine = heap.count_slots(bytes, share);
-  slots_of_rows<Creation> const rows{heap, bytes};
+  slots_of_runs<Creation> const runs{heap, bytes};
   slot_sum sum;
   WARPHEAP_NO_UNROLL
   for (u32 rest = mask; rest != 0; rest &= rest - 1) {
     u32 const lane = lowest_bit(rest);
     slot_part const next{simt::shuffle(mask, mine.slots, lane), simt::shuffle(mask, mine.places, lane),
                          simt::shuffle(mask, mine.before, lane), simt::shuffle(mask, mine.after, lane)};
-    sum.add(next, rows);
+    sum.add(next, runs);
   }
-  return sum.total(rows);
+  return sum.total(runs);
 }
 
 #if !defined(__CUDACC_RTC__)
@@ -202,10 +202,10 @@ u64 count_slots_by_grid(Creation const& heap, size_t bytes) {
   if constexpr (gathers_slots<Creation>) launch(shape, gather_slot_parts{}, heap, bytes);
   launch(shape, count_slot_parts{}, heap, bytes, parts.data());
   synchronize();
-  slots_of_rows<Creation> const rows{heap, bytes};
+  slots_of_runs<Creation> const runs{heap, bytes};
   slot_sum sum;
-  for (auto const& part : parts.to_host()) sum.add(part, rows);
-  return sum.total(rows);
+  for (auto const& part : parts.to_host()) sum.add(part, runs);
+  return sum.total(runs);
 }
 
 #endif

@@ -28,13 +28,13 @@ WARPHEAP_COLD slot_part count_chunks(table<Config> table, chunk_request request,
 /// The runs of `length` pages in the pages of [first, end).
 template <creation::scatter_config Config>
 WARPHEAP_COLD slot_part count_runs(table<Config> table, u64 length, u32 first, u32 end) {
-  slot_rows rows{first, slots_of_length{length}};
+  free_runs runs{first, slots_of_length{length}};
   WARPHEAP_NO_UNROLL
   for (u32 page = first; page < end; ++page) {
     bool const free = table.load(page).is_free();
-    rows.add(free, !free);
+    runs.add(free, !free);
   }
-  return rows.part();
+  return runs.part();
 }
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts

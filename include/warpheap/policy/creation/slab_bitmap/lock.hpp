@@ -85,7 +85,7 @@ class slab_lock {
   WARPHEAP_DEVICE static void unlock(slab_table const& table, u32 slab, slab_kind from, order how) {
     table.index(slab_table::takeable).set(slab);
     table.index(slab_table::free_slabs).toggle(slab);
-    // how: release, or relaxed after recycling_fence(): the owner is done; pairs with lock().
+    // how: release, or relaxed after full_fence(): the owner is done; pairs with lock().
     table.state(slab).fetch_sub(slab_state::of(from, 0).word, how);
   }
 
@@ -108,7 +108,7 @@ class slab_lock {
     // acquire: the old owners' writes come before the next use; pairs with bitmap::release().
     WARPHEAP_NO_UNROLL
     while (zeros < count && words.load_newest(zeros, order::acquire) == 0) ++zeros;
-    recycling_fence();  // every word was seen zero before one serves a new class
+    full_fence();  // every word was seen zero before one serves a new class
     return zeros == count;
   }
 };

@@ -30,7 +30,7 @@ class slab_runs {
     u32 const length = role.length();
     // acq_rel: one thread wins (R1). Acquire: all slabs are run by now; pairs with publish().
     if (!table.role(first).compare_exchange(role.word, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
-    recycling_fence();  // releases the owner's writes, once for all slabs
+    full_fence();  // releases the owner's writes, once for all slabs
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) slab_lock::unlock(table, first + i, slab_kind::run, order::relaxed);
     return true;

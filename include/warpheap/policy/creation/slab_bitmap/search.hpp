@@ -88,7 +88,7 @@ class slab_search {
   WARPHEAP_DEVICE void end_round(u32 rank) {
     // I4: what was seen of takeable comes before all looks at open; pairs with publish().
     if (round() == takeable) {
-      recycling_fence();
+      full_fence();
       begin(by_bits, rank);
     } else if ((word_ & missed_bit) != 0) {
       word_ &= ~missed_bit;

@@ -21,13 +21,13 @@ WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u3
 
 /// The runs of `length` slabs among them.
 WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 first, u32 end) {
-  slot_rows rows{first, slots_of_length{length}};
+  free_runs runs{first, slots_of_length{length}};
   WARPHEAP_NO_UNROLL
   for (u32 slab = first; slab < end; ++slab) {
     bool const takeable = table.load(slab).is_takeable();
-    rows.add(takeable, !takeable);
+    runs.add(takeable, !takeable);
   }
-  return rows.part();
+  return runs.part();
 }
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -22,10 +22,9 @@
 // which the bound is infinite at N = A. CoRW and the queue of whole warps: ours.
 #pragma once
 
-#include "../platform/types.hpp"
-
-#if !defined(__CUDACC_RTC__)
 #include <cmath>
+
+#include "warpheap/platform/types.hpp"
 
 namespace warpheap::walk_theory {
 
@@ -124,5 +123,3 @@ inline double colliding_pairs(pages of) { return of.threads * (of.threads - 1) /
 inline double colliding_pairs_on_free_pages(pages of) { return colliding_pairs(of) * of.free / of.total; }
 
 }  // namespace warpheap::walk_theory
-
-#endif

@@ -1,6 +1,6 @@
 // The closed forms of random walks against simulated walks: threads one after the other on a random
 // occupancy, with no allocator.
-#include "warpheap/util/walk_theory.hpp"
+#include "bench/walk_theory.hpp"
 
 #include <gtest/gtest.h>
 
