@@ -11,7 +11,6 @@ A page may define what its headers define, in other words. In backticks nothing 
 import collections
 import pathlib
 import re
-import subprocess
 import sys
 
 import compilers
@@ -98,8 +97,7 @@ def main():
     if compilers.arguments(__doc__).parse_args().self_test:
         return self_test()
     patterns = ["include/*.hpp", "docs/design/*.md", "tests/*.hpp", "tests/*.cpp", "bench/*.hpp"]
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", *patterns], cwd=compilers.ROOT, capture_output=True, text=True, check=True)
-    texts = {name: (compilers.ROOT / name).read_text() for name in listed.stdout.split() if (compilers.ROOT / name).exists()}
+    texts = {name: (compilers.ROOT / name).read_text() for name in compilers.tracked(*patterns)}
     faults = check(texts)
     print("\n".join(faults) or f"{len(texts)} files cite what is defined once")
     return 1 if faults else 0

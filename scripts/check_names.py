@@ -9,7 +9,6 @@ listed here.
 
 import pathlib
 import re
-import subprocess
 import sys
 
 import compilers
@@ -84,8 +83,7 @@ def self_test():
 def main():
     if compilers.arguments(__doc__).parse_args().self_test:
         return self_test()
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=compilers.ROOT, capture_output=True, text=True, check=True)
-    files = [name for name in listed.stdout.splitlines() if (compilers.ROOT / name).is_file()]
+    files = compilers.tracked()
     pages = {name: (compilers.ROOT / name).read_text() for name in files if name.endswith(".md") and name != "CHANGELOG.md"}
     words = set()
     for name in files:

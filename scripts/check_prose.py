@@ -8,7 +8,6 @@ threads, lanes and calls take "that".
 
 import pathlib
 import re
-import subprocess
 import sys
 
 import compilers
@@ -101,8 +100,7 @@ def main():
     options = parser.parse_args()
     if options.self_test:
         return self_test()
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=compilers.ROOT, capture_output=True, text=True, check=True)
-    names = options.files or [*compilers.sources(), *listed.stdout.split()]
+    names = options.files or [*compilers.sources(), *compilers.tracked("*.md")]
     faults = check(compilers.ROOT, names)
     print("\n".join(faults) or f"{len(names)} files speak plainly")
     return 1 if faults else 0

@@ -83,6 +83,13 @@ def fetch_wheels(packages, directory):
     return True
 
 
+def tracked(*patterns):
+    """The files of the project that git has or would take, relative to its root; of some patterns, or all."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", *patterns]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
 def sources():
     """Every C++ and CUDA source of the project, relative to its root."""
     folders = ["include", "tests", "tools", "examples", "bench"]

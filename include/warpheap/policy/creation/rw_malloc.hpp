@@ -123,7 +123,7 @@ class rw_malloc {
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
     free_runs runs{u64{32} * first, run_slots{units_for(bytes)}};
     WARPHEAP_NO_UNROLL
-    for (u32 i = first; i < end; ++i) rw_malloc_parts::add_word(rows, table_.look_at(i).free());
+    for (u32 i = first; i < end; ++i) rw_malloc_parts::add_word(runs, table_.look_at(i).free());
     return runs.part();
   }
   WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64 first, u64 length) const {

@@ -17,14 +17,14 @@ struct run_slots {
   }
 };
 
-/// Adds the units of a word to `rows`; those in `free` are free.
-template <class Rows>
-WARPHEAP_HOST_DEVICE constexpr void add_word(Rows& rows, u32 free) {
+/// Adds the units of a word to `runs`; those in `free` are free.
+template <class Runs>
+WARPHEAP_HOST_DEVICE constexpr void add_word(Runs& runs, u32 free) {
   for (u32 bit = 0; bit < 32;) {
     u32 const rest = free >> bit;  // the zeros shifted in are no units
     u32 const length = free_at_start(rest), next = rest >> (length % 32);
     u32 const taken = length == 32 ? 0 : next != 0 ? lowest_bit(next) : 32 - bit - length;
-    rows.add(length, taken);
+    runs.add(length, taken);
     bit += length + taken;
   }
 }
