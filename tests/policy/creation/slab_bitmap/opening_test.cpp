@@ -97,7 +97,7 @@ struct take_unless_spared {
       u32 const slab = (static_cast<u32>(global_thread_index()) + i) * 29 % heap.geometry().slabs();
       if (!slab_lock::take_free(heap.table(), slab, spare)) continue;
       atomic_ref<u32>{*taken}.fetch_add(1, order::relaxed);
-      slab_lock::publish(heap.table(), slab, 3, 0, slab_table::no_hint);
+      slab_lock::publish(heap.table(), slab, 3, 0, slab_table::no_entry);
     }
   }
 };

@@ -11,7 +11,7 @@ struct recycle_with_a_stray_bit {
     atomic_ref<u64>{table.blocks(0).words[0]}.fetch_or(stray, order::relaxed);
     result[0] = table.load(0).word;
     bool const taken = slab_lock::take(table, 0);
-    if (taken) slab_lock::publish(table, 0, size_class, 1, slab_table::no_hint);
+    if (taken) slab_lock::publish(table, 0, size_class, 1, slab_table::no_entry);
     result[1] = taken;
     result[2] = table.load(0).word;
     result[3] = table.blocks(0).load(0);
@@ -54,7 +54,7 @@ struct recycle_an_unsettled_slab {
     word.fetch_or(stray, order::relaxed);
     *taken = slab_lock::take(table, 0);
     word.fetch_and(~stray, order::relaxed);
-    if (*taken) slab_lock::publish(table, 0, size_class, 0, slab_table::no_hint);
+    if (*taken) slab_lock::publish(table, 0, size_class, 0, slab_table::no_entry);
   }
 };
 

@@ -17,11 +17,11 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
-/// One lane's part of a search in one word. missed: lanes were served and left, so another search
-/// follows. turn: slabs passed in this round. start: where all lanes of the group begin.
+/// One lane's part of a search in one word. incomplete: lanes were served and left, so another
+/// search follows. turn: slabs passed in this round. start: where all lanes of the group begin.
 ///
-///   63 62    61     60 49 48  24 23   0
-///  | round | missed |  0 | turn | start |
+///   63 62      61       60 49 48  24 23   0
+///  | round | incomplete |  0 | turn | start |
 class slab_search {
  public:
   static constexpr u32 none = slab_index::none;
@@ -73,7 +73,7 @@ class slab_search {
     if (now.serves(size_class)) {
       taken = table.keep(slab, size_class, wanted, table.promise(slab, wanted), round() == by_bits);
     } else if (slab_lock::take(table, slab)) {
-      taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_hint);
+      taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_entry);
     }
     if (taken.blocks() == 0) simt::pause(pause_nanoseconds);  // others change it; look again
     return taken;
@@ -82,7 +82,7 @@ class slab_search {
   /// Whether a slab of this round that gave nothing is passed all the same: its bits come later.
   WARPHEAP_DEVICE bool is_hasty() const { return round() == counted; }
   WARPHEAP_DEVICE void pass_slab(u32 lanes) { pass(turn() % 64 != 63 ? 1 : 64 * (lanes - 1) + 1); }
-  WARPHEAP_DEVICE void note_success() { word_ |= missed_bit; }
+  WARPHEAP_DEVICE void note_success() { word_ |= incomplete_bit; }
 
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {
@@ -90,8 +90,8 @@ class slab_search {
     if (round() == takeable) {
       full_fence();
       begin(by_bits, rank);
-    } else if ((word_ & missed_bit) != 0) {
-      word_ &= ~missed_bit;
+    } else if ((word_ & incomplete_bit) != 0) {
+      word_ &= ~incomplete_bit;
       begin(counted, rank);
     } else {
       begin(over, rank);
@@ -102,7 +102,7 @@ class slab_search {
   enum round_of : u32 { over, by_bits, takeable, counted };
 
   static constexpr u32 round_shift = 62, turn_shift = 24;
-  static constexpr u64 missed_bit = u64{1} << 61;
+  static constexpr u64 incomplete_bit = u64{1} << 61;
   static constexpr u32 words_at_once = 4;
   static constexpr u32 pause_nanoseconds = 128;
 
@@ -110,7 +110,7 @@ class slab_search {
   WARPHEAP_DEVICE u32 turn() const { return static_cast<u32>(word_ >> turn_shift) & ((1u << 25) - 1); }
   WARPHEAP_DEVICE u32 start() const { return static_cast<u32>(word_) & ((1u << 24) - 1); }
   WARPHEAP_DEVICE void begin(u32 round, u32 rank) {
-    word_ = (word_ & missed_bit) | u64{round} << round_shift | u64{64 * rank} << turn_shift | start();
+    word_ = (word_ & incomplete_bit) | u64{round} << round_shift | u64{64 * rank} << turn_shift | start();
   }
   WARPHEAP_DEVICE void pass(u32 slabs) { word_ += u64{slabs} << turn_shift; }
 

@@ -180,9 +180,9 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
   WARPHEAP_DEVICE void set_hint(u32 entry, u32 slab) const {
     // relaxed: a thread that uses the hint asks the slab.
-    if (entry != no_hint) hint(entry).store(slab_hint::of(slab).word, order::relaxed);
+    if (entry != no_entry) hint(entry).store(slab_hint::of(slab).word, order::relaxed);
   }
-  static constexpr u32 no_hint = ~0u;
+  static constexpr u32 no_entry = ~0u;
   /// Of the entry's class, constant: soft limit in the low half, capacity in the high one.
   WARPHEAP_DEVICE u64 hint_limits(u32 entry) const {
     return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed);

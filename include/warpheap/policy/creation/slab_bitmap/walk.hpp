@@ -131,14 +131,14 @@ class slab_walk {
     return near - near % 64 + (near + lowest_bit(rotate_left(around, 0 - near))) % 64;
   }
 
-  /// The hint for requests of `wanted` blocks; no_hint where a slab serves too few of them.
+  /// The hint for requests of `wanted` blocks; no_entry where a slab serves too few of them.
   WARPHEAP_DEVICE u32 entry_for(slab_table const& table, u32 size_class, u32 wanted) const {
     bool const goes = goes_by_hint(wanted, table.geometry().capacity(size_class));
-    return goes ? table.hint_entry(size_class, row()) : slab_table::no_hint;
+    return goes ? table.hint_entry(size_class, row()) : slab_table::no_entry;
   }
   // relaxed, here and in demand(): a hint.
   WARPHEAP_DEVICE static slab_hint hint(slab_table const& table, u32 entry) {
-    return {entry != slab_table::no_hint ? table.hint(entry).load(order::relaxed) : 0};
+    return {entry != slab_table::no_entry ? table.hint(entry).load(order::relaxed) : 0};
   }
   /// Adds to the demand for the row's next slab, and returns the hint as it was.
   WARPHEAP_DEVICE static slab_hint demand(slab_table const& table, u32 entry, u32 blocks) {
@@ -249,7 +249,7 @@ class slab_walk {
     go_to(over);
     // Promises by the hint would only disturb a full slab. relaxed: a hint.
     u32 const entry = entry_for(table, size_class, wanted);
-    if (entry != slab_table::no_hint) table.hint(entry).store(0, order::relaxed);
+    if (entry != slab_table::no_entry) table.hint(entry).store(0, order::relaxed);
   }
 
   /// resting: a pause, as long as slabs are left that others may open.
