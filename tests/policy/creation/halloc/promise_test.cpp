@@ -18,9 +18,9 @@ enum class way : u32 { create, search };
 struct ask_beside_others {
   way how;
   u64 bytes;
-  u64 others[4];
-  u32 rounds;
-  u64 seed;
+  u64 others[4] = {};
+  u32 rounds = 0;
+  u64 seed = 0;
 
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, void** got) const {
