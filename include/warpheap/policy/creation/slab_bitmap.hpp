@@ -8,7 +8,6 @@
 // Pham et al. 2022 (whole words claimed), XMalloc (lanes served together); the protocol is ours.
 #pragma once
 
-#include "../../sync/same_object.hpp"
 #include "report.hpp"
 #include "slab_bitmap/config.hpp"
 #include "slab_bitmap/release.hpp"

@@ -12,7 +12,7 @@ struct slab_bitmap_config {
   u32 max_slab_log2{WARPHEAP_SLAB_BITMAP_MAX_SLAB_LOG2};
 };
 
-constexpr bool is_valid(slab_bitmap_config const& config) {
+WARPHEAP_HOST_DEVICE constexpr bool is_valid(slab_bitmap_config const& config) {
   return config.max_slab_log2 >= 14 && config.max_slab_log2 <= 21;
 }
 

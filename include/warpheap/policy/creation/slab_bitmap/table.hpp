@@ -125,7 +125,8 @@ class slab_table {
 
   /// Puts a live slab where it belongs after a free that left it as `now` (D4, D5, I1, I2).
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
-    if ((now.word & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return settle_slowly(*this, slab, now);
+    if ((now.word & (slab_state::full_bit | slab_state::clearing_bit)) != 0)
+      return call_settle_slowly(*this, slab, now);
     settle_promise(slab, now);
     // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
     if (now.is_live() && now.used() == 0 && now.ever() > geometry_.capacity(now.size_class()) / 4)
@@ -133,9 +134,9 @@ class slab_table {
   }
 
   /// Gives back a promise of blocks that were not taken. No bit has changed: F stays, or C is met.
-  WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const { after_promises(slab, subtract(slab, 0, blocks)); }
-  WARPHEAP_DEVICE void after_promises(u32 slab, slab_state now) const {
-    if (now.is_live() && (now.is_unlisted() || now.used() == 0)) settle_slowly(*this, slab, now.without_full());
+  WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const {
+    slab_state const now = subtract(slab, 0, blocks);
+    if (now.is_live() && (now.is_unlisted() || now.used() == 0)) call_settle_slowly(*this, slab, now.without_full());
   }
 
   /// As settle(), after a change of promises alone.
@@ -211,7 +212,7 @@ class slab_table {
     if (old.is_live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
   }
 
-  WARPHEAP_COLD static void settle_slowly(slab_table table, u32 slab, slab_state now) {
+  WARPHEAP_COLD static void call_settle_slowly(slab_table table, u32 slab, slab_state now) {
     table.settle_slowly(slab, now);
   }
 

@@ -152,28 +152,51 @@ class slab_walk {
     return before == 0 || before % blocks_a_slab + wanted >= blocks_a_slab;
   }
 
-  /// One step, as the table above has it: the next slab, or `none` yet. `spare` becomes how many
-  /// slabs around a free one must stay free, if this place opens slabs.
+  /// One step, place by place as the table above has them: the next slab, or `none` yet. `spare`
+  /// becomes how many slabs around a free one must stay free, if this place opens slabs.
   WARPHEAP_DEVICE u32 next_guess(slab_table const& table, u32 size_class, u32 wanted, u32& spare) {
     u32 const at = is_moving() ? moving : place();
+    if (at == row_slab || at == awaited) return slab_of_row(table, size_class, wanted);
     if (at == moving) set_moves(moves() - 1);
-    bool const by_class = at == near || at == listed || at == moving;
-    bool const looks = at != row_slab && at != awaited && at != fresh && (at != moving || is_moving());
-    u32 const found = looks ? find(table, by_class ? slab_table::listed(size_class) : slab_table::free_slabs) : none;
-    switch (at) {
-      case row_slab:
-      case awaited: return slab_of_row(table, size_class, wanted);
-      case near: go_to(ticket); return found;
-      case ticket: draw_ticket(table, size_class, wanted, found != none); return none;
-      case listed: return slab_with_room(table, size_class, wanted, found);
-      case resting: rest(found != none); return none;
-      case unused:
-        spare = 0;
-        pass(1);
-        if (found == none || turn() > many) go_to(over);
-        return found;
-      default: return looks ? found : slab_to_open(table, size_class, wanted, at == moving, spare);
+    if (at == fresh || (at == moving && !is_moving()))
+      return slab_to_open(table, size_class, wanted, at == moving, spare);
+    u32 const passed = turn();
+    if (at == listed) {
+      if (is_done_with_listed(table, size_class, wanted)) {
+        leave_listed(table, size_class, wanted);
+        return none;
+      }
+      pass(1);
     }
+    // The other places look at an index each; this is compiled once for all of them.
+    bool const by_class = at == near || at == listed || at == moving;
+    u32 const found = find(table, by_class ? slab_table::listed(size_class) : slab_table::free_slabs);
+    if (at == near) go_to(ticket);
+    if (at == listed && found == none) {
+      if (opener() == no_hint && passed < few) pass(few - 1 - passed);  // nobody opens one for it
+      else if (shares()) set_place(resting);
+      else leave_listed(table, size_class, wanted);
+    }
+    if (at == ticket) {
+      if (found == none) go_to(listed, denied);
+      else draw_ticket(table, size_class, wanted);
+      return none;
+    }
+    if (at == resting) {
+      if (found == none) {
+        go_to(unused);
+      } else {
+        simt::pause(sharing_pause_nanoseconds);
+        set_place(listed);
+      }
+      return none;
+    }
+    if (at == unused) {
+      spare = 0;
+      pass(1);
+      if (found == none || passed >= many) go_to(over);
+    }
+    return found;
   }
 
   /// row_slab, awaited: the row's slab, if it is another than slab().
@@ -196,16 +219,6 @@ class slab_walk {
     return current - 1;
   }
 
-  /// ticket: decides by the demand before ours whether to open the row's next slab.
-  WARPHEAP_DEVICE void draw_ticket(slab_table const& table, u32 size_class, u32 wanted, bool any_is_free) {
-    if (!any_is_free) return go_to(listed, denied);
-    u32 const capacity = table.geometry().capacity(size_class), round = 1u << log2_floor(capacity);
-    if (!goes_by_hint(wanted, capacity)) return go_to(fresh, no_hint);
-    u32 const before = demand(table, table.hint_entry(size_class, row()), wanted).demand() % round;
-    if (before != 0 && before + wanted <= round) go_to(awaited, waits);
-    else go_to(fresh, slab() == 0 ? opens_first : opens);
-  }
-
   /// fresh, and the last step of moving: a free slab, if enough others are left.
   WARPHEAP_DEVICE u32 slab_to_open(slab_table const& table, u32 size_class, u32 wanted, bool moves, u32& spare) {
     spare = keep_free_by_demand;
@@ -226,22 +239,16 @@ class slab_walk {
     return found;
   }
 
-  /// listed: `found`, after enough looks none.
-  WARPHEAP_DEVICE u32 slab_with_room(slab_table const& table, u32 size_class, u32 wanted, u32 found) {
-    // Others may open slabs for the class: longer, and with pauses.
-    bool const shares = opener() != denied && opener() != opens;
-    u32 const passed = turn(), most = opener() == opens ? few : opener() == denied ? many : few + many;
-    bool leaves = passed >= most;
-    if (!leaves && shares && passed >= few && passed % looks_a_demand == 0)
-      leaves = should_open_slab(table, size_class, wanted, table.geometry().capacity(size_class));
-    pass(1);
-    if (leaves || (found == none && !shares)) {
-      leave_listed(table, size_class, wanted);
-    } else if (found == none) {
-      if (opener() == no_hint && passed < few) pass(few - 1 - passed);  // nobody opens one for it
-      else set_place(resting);
-    }
-    return leaves ? none : found;
+  /// listed: whether others may open slabs for the class meanwhile. The request then looks for
+  /// longer, with pauses.
+  WARPHEAP_DEVICE bool shares() const { return opener() != denied && opener() != opens; }
+
+  /// listed: whether there were enough looks, or enough demand to open another slab.
+  WARPHEAP_DEVICE bool is_done_with_listed(slab_table const& table, u32 size_class, u32 wanted) const {
+    u32 const most = opener() == opens ? few : opener() == denied ? many : few + many;
+    if (turn() >= most) return true;
+    bool const asks = shares() && turn() >= few && turn() % looks_a_demand == 0;
+    return asks && should_open_slab(table, size_class, wanted, table.geometry().capacity(size_class));
   }
 
   WARPHEAP_DEVICE void leave_listed(slab_table const& table, u32 size_class, u32 wanted) {
@@ -252,11 +259,13 @@ class slab_walk {
     if (entry != slab_table::no_entry) table.hint(entry).store(0, order::relaxed);
   }
 
-  /// resting: a pause, as long as slabs are left that others may open.
-  WARPHEAP_DEVICE void rest(bool any_is_free) {
-    if (!any_is_free) return go_to(unused);
-    simt::pause(sharing_pause_nanoseconds);
-    set_place(listed);
+  /// ticket: decides by the demand before ours whether to open the row's next slab.
+  WARPHEAP_DEVICE void draw_ticket(slab_table const& table, u32 size_class, u32 wanted) {
+    u32 const capacity = table.geometry().capacity(size_class), round = 1u << log2_floor(capacity);
+    if (!goes_by_hint(wanted, capacity)) return go_to(fresh, no_hint);
+    u32 const before = demand(table, table.hint_entry(size_class, row()), wanted).demand() % round;
+    if (before != 0 && before + wanted <= round) go_to(awaited, waits);
+    else go_to(fresh, slab() == 0 ? opens_first : opens);
   }
 
   u64 word_ = u64{over} << place_shift;

@@ -15,7 +15,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   |  life  |  ever  |F |U |  kind  |C | class  |    used     |
 ///
 ///   used   blocks promised to callers, plus transients: promises that are about to be given back
-///   class  size class; means something in kinds live and locked
+///   class  size class; means something in kind live alone
 ///   kind   free: of no class, all bitmap words zero.   locked: one thread is changing its kind.
 ///          live: serves its class.                     run: part of a block larger than a slab.
 ///   U      unlisted: off its class's index of slabs with room, as it was at or over the soft limit
