@@ -134,6 +134,7 @@ class runs {
           table_.run_word(control::mutex).exchange(1, order::acquire) != 0)
         continue;
       u32 const listed = answer_to(mine);
+      // release: pairs with the acquire of the thread that locks it next.
       if (listed != search_next) table_.run_word(control::mutex).store(0, order::release);
       return listed;
     }
@@ -161,7 +162,7 @@ class runs {
     run_round const old{table_.open_round().fetch_add(wanted, order::acq_rel)};
     if (old.request() == wish) return {old.number() << run_round::asked_bits | old.asked()};
     // Since we looked, a round for another request was opened, and we have joined it. Nobody will
-    // claim what it lists for us.
+    // claim what it lists for us. release: as in serve().
     table_.runs_settled(old.number()).fetch_add(wanted, order::release);
     return {};
   }

@@ -235,6 +235,7 @@ class table {
       what = popcount(owned);
     }
     if (owned == 0 && !flat) return 0;
+    // fenced: as in the field; pairs with the acquire in take().
     if (owned != 0 && !seen.is_full() && try_change(chunks.page, seen, without(seen, what, flat), order::fenced))
       return owned;
     u32 const lowered = lower_by_call(*this, chunks.page, units, what);
@@ -346,7 +347,8 @@ class table {
       if (withdrawn && !makes_room) count_full(which / region_pages, 1);
       withdrawn = makes_room;
       if (owned == 0) return 0;
-      // release: also puts a withdrawal before the room (F1).
+      // release: the owners' writes, as above, and a withdrawal before the room (F1); pairs with
+      // the acquire in take().
       if (try_change(which, seen, without(seen, what, flat), order::release)) return owned;
     }
   }

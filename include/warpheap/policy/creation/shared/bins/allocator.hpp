@@ -87,6 +87,7 @@ class bin_allocator {
   WARPHEAP_COLD static bool return_chunks(far_table<Layout> table) {
     bool all = true;
     for (u32 arena = 0; arena < table.arenas(); ++arena) {
+      // acquire, release: W1.
       u64 room = table.room(arena).fetch_add(0, order::acq_rel);
       if (room_word::idle_classes(room) != 0 || room_word::in_limbo(room) != 0) {
         all = recycler_type::sweep(table, arena) && all;

@@ -234,6 +234,7 @@ class page_store {
     // A2: no search misses a chunk on its way to us. If the supply seems to have none, we ask
     // without marking limbo: threads that all ask in vain would keep one another from an answer.
     u64 const marks = supply().chunks_available() != 0 ? room_word::one_in_limbo : 0;
+    // acquire, release, also below: W1.
     if (marks != 0) table_.room(arena_).fetch_add(marks, order::acq_rel);
     void* const memory = supply().create_chunk();
     if (!memory) {

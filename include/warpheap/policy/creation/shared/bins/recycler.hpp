@@ -84,6 +84,7 @@ class recycler {
   /// in their chunks. False if a bin could not be reclaimed because a call in progress counts on
   /// its units, or is about to give them back. Any lane alone, holding nothing.
   WARPHEAP_COLD static bool sweep(table_type table, u32 arena) {
+    // acquire, release, also below: W1.
     u64 const seen = table.room(arena).fetch_add(0, order::acq_rel);
     bool all = true;
     for (u64 idle = room_word::idle_classes(seen); idle != 0; idle &= idle - 1)

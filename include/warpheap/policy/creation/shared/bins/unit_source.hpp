@@ -212,6 +212,7 @@ class unit_source {
       unit_grant const found = take_units(table, arena, size_class, wanted, there);
       if (found.units != 0) return found;
     }
+    // acquire, release: W1.
     u64 room = table.room(arena).fetch_add(0, order::acq_rel);
     if (room_word::idle_classes(room) != 0 || room_word::in_limbo(room) != 0) {
       bool const all = recycler_type::sweep(table, arena);
