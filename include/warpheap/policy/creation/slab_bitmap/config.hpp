@@ -1,6 +1,7 @@
 // The settings of slab_bitmap.
 #pragma once
 
+#include "../../../platform/types.hpp"
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 
