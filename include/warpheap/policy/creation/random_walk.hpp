@@ -56,7 +56,7 @@ class random_walk {
 
   random_walk() = default;
 
-  /// A page; nullptr for 0 bytes, for more than a page has, and when no page was free during the
+  /// A page; nullptr for 0 bytes, for more than a page has, and when no page stayed free during the
   /// whole call. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
