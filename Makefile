@@ -42,6 +42,15 @@ install: setup ## Tool, manual page, completion and headers to PREFIX (/usr/loca
 test: setup ## Every test that needs no GPU, and the checks but for more-checks
 	@scripts/test
 
+# Minutes for each allocator.
+MINUTES ?= 1
+.PHONY: explore
+explore: setup ## Search and draw schedules of primitives and allocators, MINUTES (1) for each of these
+	@scripts/build host tests_explore warpheap_cli
+	WARPHEAP_EXPLORE=1 build/host/bin/tests_explore --gtest_brief=1
+	build/host/bin/warpheap explore --allocator all --minutes $(MINUTES)
+	build/host/bin/warpheap explore --allocator all --minutes $(MINUTES) --weak-memory
+
 .PHONY: sanitizers
 sanitizers: setup ## Tests and planted faults of the host backend under ThreadSanitizer and AddressSanitizer
 	@scripts/test host-tsan host-asan

@@ -20,7 +20,7 @@ struct count {
   }
 };
 
-void scheduling_points(benchmark::State& state, host::schedule_policy policy, bool stale_reads) {
+void scheduling_points(benchmark::State& state, host::schedule_policy policy, bool weak_memory) {
   device_buffer<u32> counter(1);
   i64 points = 0;
   u64 seed = 0;
@@ -30,7 +30,7 @@ void scheduling_points(benchmark::State& state, host::schedule_policy policy, bo
                                       .seed = ++seed,
                                       .sm_count = 4,
                                       .blocks_per_sm = 1,
-                                      .stale_reads = stale_reads}};
+                                      .weak_memory = weak_memory}};
     launch({4, lanes / 4}, count{}, counter.data());
     points += static_cast<i64>(host::last_run().steps);
   }
@@ -39,7 +39,7 @@ void scheduling_points(benchmark::State& state, host::schedule_policy policy, bo
 
 BENCHMARK_CAPTURE(scheduling_points, round_robin, host::schedule_policy::round_robin, false)->UseRealTime();
 BENCHMARK_CAPTURE(scheduling_points, random_walk, host::schedule_policy::random_walk, false)->UseRealTime();
-BENCHMARK_CAPTURE(scheduling_points, stale_reads, host::schedule_policy::random_walk, true)->UseRealTime();
+BENCHMARK_CAPTURE(scheduling_points, weak_memory, host::schedule_policy::random_walk, true)->UseRealTime();
 
 /// Parallel mode: what a warp's ballot costs a lane. items_per_second is lanes' calls per second.
 struct vote {

@@ -90,7 +90,7 @@ TEST(BrokenTwin, ThatBelievesAStaleLookIsCaughtByWhomBlocksWerePassedTo) {
 }
 
 // On a GPU the hardware decides whether an omission shows.
-TEST(BrokenTwin, ThatOrdersNoMemoryIsCaughtByStaleReads) {
+TEST(BrokenTwin, ThatOrdersNoMemoryIsCaughtByWeakMemory) {
   EXPECT_THAT(first_complaint(300, &passes_contents_on<reference<fault::unordered>>),
               HasSubstr("ownerships that the next owner saw"));
 }

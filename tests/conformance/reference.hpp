@@ -100,6 +100,8 @@ class first_fit {
     return made;
   }
 
+  u8* first_page() const { return base(); }
+
   void initialize(stream_view on) const { backend::fill_bytes(head_, 0, sizeof(header) + pages_ * sizeof(u32), on); }
   size_t pool_bytes() const { return pages_ * page_bytes; }
   size_t metadata_bytes() const { return metadata(pages_); }

@@ -1,5 +1,5 @@
 // Runs a test body under many schedules. On the host backend each seed stands for a scheduling
-// policy, an active-mask policy, a residency, and stale reads or not; one parallel run follows. On
+// policy, an active-mask policy, a residency, and weak memory or not; one parallel run follows. On
 // a GPU the hardware schedules: the body runs once.
 //
 //   for_each_schedule(32, [&] {
@@ -60,15 +60,17 @@ inline host::execution schedule_of(u64 seed) {
   constexpr u32 residencies[][2] = {{1, 1}, {2, 1}, {2, 2}, {3, 1}, {4, 2}, {8, 4}};
   constexpr host::mask_policy masks[] = {host::mask_policy::maximal, host::mask_policy::random,
                                          host::mask_policy::singleton, host::mask_policy::random};
+  using enum host::schedule_policy;
+  constexpr host::schedule_policy policies[] = {round_robin, priorities, priorities, random_walk};
   auto const& residency = residencies[seed / 2 % 6];
   host::execution run;
   run.mode = host::execution_mode::deterministic;
-  run.policy = seed % 4 == 0 ? host::schedule_policy::round_robin : host::schedule_policy::random_walk;
+  run.policy = policies[seed % 4];
   run.masks = masks[seed / 3 % 4];
   run.seed = seed;
   run.sm_count = residency[0];
   run.blocks_per_sm = residency[1];
-  run.stale_reads = seed % 2 == 1;
+  run.weak_memory = seed % 2 == 1;
   run.step_cap = step_cap;
   return run;
 }

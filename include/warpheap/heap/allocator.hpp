@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../sync/same_object.hpp"
+#include "access_guard.hpp"
 #include "block_source.hpp"
 #include "warp_copy.hpp"
 
@@ -29,6 +30,9 @@ class allocator {
   using reserve_pool_type = ReservePool;
   using alignment_type = Alignment;
 
+  /// Whether AddressSanitizer is told of blocks: access_guard.hpp.
+  static constexpr bool guards_access = detail::guards_access<Creation, Distribution>;
+
   /// The creation policy's promises, as far as the other policies keep them.
   static constexpr allocator_traits traits =
       traits_through<Alignment>(traits_through<Distribution>(source_type::traits));
@@ -42,7 +46,7 @@ class allocator {
     size_t const padded = Alignment::pad(bytes);
     Distribution distribution;
     if constexpr (frames) return share_out(distribution, distribution.collect(padded, same_heap()), padded);
-    else return distribution.distribute(source_.create(distribution.collect(padded)));
+    else return opened(distribution.distribute(source_.create(distribution.collect(padded))), bytes);
   }
 
   /// Gives a block back. nullptr does nothing. An address that is no block of this heap, or was
@@ -53,6 +57,7 @@ class allocator {
       if (!source_.contains(memory)) return source_.destroy(memory);
       if (!may_be_part(memory)) return;
     }
+    if constexpr (guards_access) close(memory);
     source_.destroy(Distribution::release(memory));
   }
 
@@ -97,7 +102,7 @@ class allocator {
       size_t const framed = Distribution::framed_bytes(padded, alignment);
       return Distribution::frame(source_.create_aligned(alignment, framed), padded, alignment);
     } else {
-      return source_.create_aligned(alignment, padded);
+      return opened(source_.create_aligned(alignment, padded), bytes);
     }
   }
 
@@ -110,7 +115,7 @@ class allocator {
       Distribution distribution;
       return share_out(distribution, distribution.collect_warp(mask, padded, same_heap()), padded);
     } else {
-      return source_.create_warp(mask, padded);
+      return opened(source_.create_warp(mask, padded), bytes);
     }
   }
 
@@ -119,7 +124,7 @@ class allocator {
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const
       requires(frames || (as_created && knows_block_size<source_type>)) {
     if constexpr (frames) return may_be_part(memory) ? Distribution::usable_size(memory) : 0;
-    else return source_.usable_size(memory);
+    else return opened_size(memory);
   }
 
   /// Whether `memory` is a live block of this heap.
@@ -180,6 +185,32 @@ class allocator {
       return source_.contains(memory) && source_.contains(static_cast<u8 const*>(memory) - Distribution::alignment) &&
              reinterpret_cast<u64>(memory) % Distribution::alignment == 0;
     else return memory != nullptr;
+  }
+
+  /// Whether `memory` is a block that this allocator guards, and not the second heap.
+  WARPHEAP_DEVICE bool is_guarded(void const* memory) const {
+    if constexpr (overflow_policy<Oom>) return memory && oom().first_holds(memory);
+    else return memory != nullptr;
+  }
+
+  /// `memory`, after the bytes that were asked for became accessible (access_guard A2).
+  WARPHEAP_DEVICE void* opened(void* memory, [[maybe_unused]] size_t bytes) const {
+    if constexpr (guards_access)
+      if (is_guarded(memory)) backend::allow_access(memory, bytes);
+    return memory;
+  }
+
+  /// The size of a block, all of which is then accessible (access_guard A2).
+  WARPHEAP_DEVICE size_t opened_size(void const* memory) const {
+    size_t const bytes = source_.usable_size(memory);
+    if constexpr (guards_access)
+      if (is_guarded(memory)) backend::allow_access(memory, bytes);
+    return bytes;
+  }
+
+  /// A block that is about to be freed becomes inaccessible (access_guard A1).
+  WARPHEAP_DEVICE void close(void const* memory) const {
+    if (is_guarded(memory)) backend::forbid_access(memory, creation().usable_size(memory));
   }
 
   /// A block stays if the new size fits and would not be served by a block half as large.

@@ -26,11 +26,12 @@ class basic_heap;
 namespace detail {
 
 /// The type of the second heap behind one that overflows; for any other, a type that refuses
-/// nothing.
+/// nothing and takes no memory.
 template <class Oom>
 struct second_heap_of {
   struct type {
     static constexpr bool takes_snapshots = true;
+    static constexpr u32 memory_pieces = 0;
   };
 };
 template <overflow_policy Oom>
@@ -83,6 +84,10 @@ class basic_heap {
   static constexpr bool frames = frames_parts<distribution_type>;
   static constexpr bool knows_parts = frames || hands_out_as_created<distribution_type>;
   static constexpr bool takes_snapshots = warpheap::takes_snapshots<creation_type> && second_heap_type::takes_snapshots;
+
+  /// Pieces of memory that this heap and the one behind it lie in; 0 for the toolkit's.
+  static constexpr u32 memory_pieces =
+      (requires { creation_type::uses_toolkit_heap; } ? 0 : 1) + second_heap_type::memory_pieces;
 
   /// The smallest pool there is.
   static constexpr size_t minimum_bytes = size_t{1} << 20;
@@ -144,6 +149,15 @@ class basic_heap {
   size_t metadata_bytes() const {
     if constexpr (overflows) return ref_.creation().metadata_bytes() + oom_type::state_bytes + second_.metadata_bytes();
     else return ref_.creation().metadata_bytes();
+  }
+
+  /// These pieces: every block lies in one, and so does the metadata.
+  std::vector<memory_range> memory() const {
+    std::vector<memory_range> pieces;
+    if (memory_.begin) pieces.push_back(memory_);
+    if constexpr (overflows)
+      for (auto const& piece : second_.memory()) pieces.push_back(piece);
+    return pieces;
   }
 
   /// The heap behind this one.
@@ -274,6 +288,7 @@ class basic_heap {
     if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
     else ref_ = ref_type{creation};
     handle_ = tail + state_bytes();
+    memory_ = {memory, memory ? required : 0};
     backend::copy_bytes(handle_, &ref_, sizeof ref_);
     initialize({});
     synchronize(stream_view{});
@@ -282,6 +297,7 @@ class basic_heap {
   void initialize(stream_view on) {
     ref_.creation().initialize(on);
     if constexpr (overflows) ref_.oom().initialize(on);
+    if constexpr (Allocator::guards_access) guard_.close(ref_.creation().untouched_pool(), on);
   }
 
   static void add(heap_statistics& to, heap_statistics const& more) {
@@ -312,6 +328,8 @@ class basic_heap {
   reserve_pool::device_memory beside_;  ///< holds the copy of ref() if there is no pool
   ref_type ref_;
   void* handle_ = nullptr;
+  memory_range memory_;
+  detail::pool_guard guard_;  ///< destroyed before the pool
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -7,6 +7,7 @@
 
 #if defined(__CUDACC__)
 #include "cuda/atomic.hpp"
+#include "cuda/contents.hpp"
 #include "cuda/simt.hpp"
 #if !defined(__CUDACC_RTC__)
 #include "cuda/launch.hpp"
@@ -17,6 +18,7 @@ namespace backend = cuda;
 }
 #else
 #include "host/atomic.hpp"
+#include "host/contents.hpp"
 #include "host/launch.hpp"
 #include "host/memory.hpp"
 #include "host/simt.hpp"
@@ -37,6 +39,7 @@ static_assert(atomic_integer_reference<atomic_ref<u64>, u64> && atomic_integer_r
 static_assert(atomic_counter<atomic_ref<float>, float> && atomic_counter<atomic_ref<double>, double>);
 static_assert(atomic_counter<atomic_ref<u32*>, u32*, i64> && atomic_reference<atomic_ref<void*>, void*>);
 
+using backend::contents;
 using backend::full_fence;
 using backend::release_fence;
 

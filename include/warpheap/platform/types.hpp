@@ -78,9 +78,11 @@ WARPHEAP_HOST_DEVICE inline u64 opaque(u64 value) {
   return value;
 }
 
-/// C++ memory orders; every atomic call names one. `fenced` releases what came before the calling
-/// thread's last release_fence(). A thread that releases by several operations then waits once in
-/// place of several times.
+/// C++ memory orders; every atomic call names one. `fenced` is relaxed, and says that the operation
+/// releases what came before the calling thread's last release_fence() or full_fence(): a thread
+/// that releases by several operations then waits once in place of several times. Any relaxed store
+/// behind a fence does so. The name shows the reader that one relies on it, and sanitizers, which
+/// know no fences, take it for a release.
 enum class order { relaxed, acquire, release, fenced, acq_rel, seq_cst };
 
 /// The threads that may take part in an atomic operation: the thread block's, the device's, or the

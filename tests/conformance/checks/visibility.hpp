@@ -1,7 +1,7 @@
 // Whatever a thread did before free() happens before the malloc() that hands the block out again.
 // The ownership of a block guards a word beside it, which the owner reads and raises without a
 // read-modify-write. An owner that does not see the last owner's word loses a count. With plain
-// accesses a race detector sees it too; with relaxed ones the host backend's stale reads show it.
+// accesses a race detector sees it too; with relaxed ones the host backend's weak memory show it.
 #pragma once
 
 #include "contention.hpp"

@@ -59,10 +59,10 @@ class CrashDeathTest : public testing::Test {
 };
 
 constexpr host::execution replayable{
-    .mode = host::execution_mode::deterministic, .seed = 7, .sm_count = 2, .stale_reads = true};
+    .mode = host::execution_mode::deterministic, .seed = 7, .sm_count = 2, .weak_memory = true};
 constexpr char const* the_lane = "warpheap: thread block 1 thread 37 (warp 1 lane 5) ";
 constexpr char const* settings_of_it =
-    "\n  deterministic mode, seed 7, random_walk, active masks mixed, stale reads, 2 multiprocessors of 8 thread "
+    "\n  deterministic mode, seed 7, random_walk, active masks mixed, weak memory, 2 multiprocessors of 8 thread "
     "blocks, "
     "step ";
 

@@ -18,7 +18,7 @@ std::vector<host::execution> settings() {
   using host::execution;
   return {execution{},
           execution{.mode = host::execution_mode::deterministic, .policy = host::schedule_policy::round_robin},
-          execution{.mode = host::execution_mode::deterministic, .seed = 5, .stale_reads = true}};
+          execution{.mode = host::execution_mode::deterministic, .seed = 5, .weak_memory = true}};
 }
 
 /// Launches `kernel` in every setting, expects an Error with `message`, and that the next launch

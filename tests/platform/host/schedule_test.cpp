@@ -216,7 +216,7 @@ bool unlock_keeps_count() {
 }
 
 TEST(Schedule, FindsAnUnlockWithoutRelease) {
-  if (host::detail::under_tsan) GTEST_SKIP();  // no stale reads there
+  if (host::detail::under_tsan) GTEST_SKIP();  // no weak memory there
   EXPECT_TRUE(test::find_failing_schedule(50, unlock_keeps_count<order::relaxed>));
   EXPECT_FALSE(test::find_failing_schedule(50, unlock_keeps_count<order::release>));
 }

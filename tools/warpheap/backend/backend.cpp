@@ -48,6 +48,10 @@ class common_backend : public backend {
     return run_verify(allocator, asked);
   }
 
+  exploration_row explore(std::string const& allocator, exploration_request const& asked) const override {
+    return run_exploration(allocator, asked);
+  }
+
   std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) const override {
     return make_dynamic_graph(allocator, pool_bytes, vertices);
   }

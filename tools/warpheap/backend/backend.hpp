@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/scenario.hpp"
+#include "workloads/explore/settings.hpp"
 #include "workloads/graph/dynamic_graph.hpp"
 #include "workloads/join/settings.hpp"
 #include "workloads/pic/settings.hpp"
@@ -55,6 +56,8 @@ class backend {
   /// The scenario's rows without an allocator, if it has any: a floor, or primitives.
   virtual std::vector<bench::result> bench_floor(std::string const& scenario, bench::request const& asked) const = 0;
   virtual std::vector<verification> verify(std::string const& allocator, bench::request const& asked) const = 0;
+  /// Tries schedules. Throws usage_error on a backend that cannot choose them.
+  virtual exploration_row explore(std::string const& allocator, exploration_request const& asked) const = 0;
   virtual std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,
                                                     u32 vertices) const = 0;
   virtual pic_outcome pic(std::string const& allocator, pic_settings const& settings) const = 0;

@@ -70,6 +70,7 @@ WARPHEAP_NO_TSAN inline void release_active_masks(worker& here, warp& group) {
     release_together(here, group, part_of(here.choices(), lanes_at_site_of(group, self.id)));
   }
   here.park();
+  here.note_result(self.value);
   return static_cast<u32>(self.value);
 }
 

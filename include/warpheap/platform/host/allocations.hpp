@@ -17,14 +17,23 @@ class allocation_registry {
     live_.push_back({reinterpret_cast<u64>(memory), bytes, ++made_});
   }
 
-  void remove(void const* memory) {
+  /// Returns its bytes.
+  size_t remove(void const* memory) {
     std::lock_guard const lock{mutex_};
     for (size_t i = live_.size(); i-- > 0;) {
       if (live_[i].begin != reinterpret_cast<u64>(memory)) continue;
+      size_t const bytes = live_[i].bytes;
       live_[i] = live_.back();
       live_.pop_back();
-      return;
+      return bytes;
     }
+    return 0;
+  }
+
+  /// From now on allocations are numbered as if those that are left were the first ones.
+  void restart_numbers() {
+    std::lock_guard const lock{mutex_};
+    made_ = live_.size();
   }
 
   std::string describe(u64 address) {

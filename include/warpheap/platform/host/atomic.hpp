@@ -1,8 +1,8 @@
 // Atomics: std::atomic_ref, with a scheduling point before each in deterministic mode.
 //
-// The real access is always made, so memory holds the newest value in every mode and the sanitizers
-// see each order. With stale reads the memory model may then answer a load with an older value.
-// Outside a kernel it is the plain atomic.
+// The real access is made with its order, which the sanitizers see. With weak memory the model
+// decides in its place what an operation reads and where a change goes, and memory always holds the
+// newest value. Outside a kernel it is the plain atomic.
 #pragma once
 
 #include <atomic>
@@ -27,17 +27,23 @@ constexpr std::memory_order standard_order(order how) {
   }
 }
 
-/// Before an atomic: others may run. Returns the worker if the access must be noted, that is in
-/// deterministic mode.
-[[gnu::noinline]] WARPHEAP_NO_TSAN inline worker* atomic_point() {
+/// Before an atomic of the word at `address`, 0 for a fence: others may run. Returns the worker if
+/// the access must be noted, that is in deterministic mode.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline worker* atomic_point(u64 address) {
   worker* const here = worker_of_thread;
   if (!here) return nullptr;
   if (here->deterministic()) {
-    here->point();
+    here->point(address);
     return here;
   }
   here->spend();
   return nullptr;
+}
+
+/// WARPHEAP_POINT: in deterministic mode a schedule may hold the lane back here.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline void named_point(char const* name) {
+  worker* const here = worker_of_thread;
+  if (here && here->deterministic()) here->point(name);
 }
 
 /// After a load that found `newest`: the value that the lane sees.
@@ -47,11 +53,20 @@ constexpr std::memory_order standard_order(order how) {
   return seen;
 }
 
-/// After a store or a read-modify-write that replaced `before` by `after`.
-[[gnu::noinline]] WARPHEAP_NO_TSAN inline void note_change(worker& here, operation kind, access const& what, u64 before,
-                                                           u64 after) {
-  if (here.model()) here.model()->change(here, kind, what, before, after);
-  here.record(kind, what.address, before, after);
+/// Weak memory: a store where memory holds `memory`; returns what it holds from now on.
+[[gnu::noinline]] inline u64 decide_store(worker& here, access const& what, u64 memory, u64 value) {
+  u64 const left = here.model()->store(here, what, memory, value);
+  here.record(operation::store, what.address, memory, value, left != value);
+  return left;
+}
+
+/// Weak memory: a read-modify-write where memory holds `memory`.
+[[gnu::noinline]] inline change decide_change(worker& here, operation kind, access const& what, modification const& how,
+                                              u64 memory) {
+  auto const done = here.model()->modify(here, what, how, memory);
+  here.record(done.failed ? operation::compare_exchange_failed : kind, what.address, done.seen, done.made,
+              done.seen != memory);
+  return done;
 }
 
 }  // namespace detail
@@ -67,7 +82,7 @@ class atomic_ref {
 
   T load(order asked) const {
     order const how = order_of_load(asked);
-    auto* const here = detail::atomic_point();
+    auto* const here = detail::atomic_point(address());
     T const newest = object().load(detail::standard_order(how));
     return here ? atomic_detail::from_word<T>(detail::note_load(*here, access(how), bits(newest))) : newest;
   }
@@ -75,11 +90,12 @@ class atomic_ref {
   void store(T value, order asked) const {
     bool const apt = asked == order::relaxed || asked == order::fenced || asked == order::seq_cst;
     order const how = apt ? asked : order::release;
-    auto* const here = detail::atomic_point();
+    auto* const here = detail::atomic_point(address());
     if (!here) return object().store(value, detail::standard_order(how));
     T const old = newest();
+    if (here->model()) return leave(detail::decide_store(*here, access(how), bits(old), bits(value)));
     object().store(value, detail::standard_order(how));
-    note(*here, detail::operation::store, how, old);
+    here->record(detail::operation::store, address(), bits(old), bits(value));
   }
 
   T exchange(T value, order how) const {
@@ -91,12 +107,25 @@ class atomic_ref {
   /// Never fails spuriously.
   bool compare_exchange(T& expected, T desired, order success, order asked_of_failure) const {
     order const failure = order_of_load(asked_of_failure);
-    auto* const here = detail::atomic_point();
+    auto* const here = detail::atomic_point(address());
     T const wanted = expected;
+    if (here && here->model()) {
+      u64 const stored = bits(desired);
+      auto const decided = decide(*here, detail::operation::compare_exchange, success,
+                                  {.result = [](void const* made, u64) { return *static_cast<u64 const*>(made); },
+                                   .operation = &stored,
+                                   .compares = true,
+                                   .expected = bits(wanted),
+                                   .failure = failure});
+      expected = atomic_detail::from_word<T>(decided.seen);
+      return !decided.failed;
+    }
     bool const done = object().compare_exchange_strong(expected, desired, detail::standard_order(success),
                                                        detail::standard_order(failure));
-    if (here && done) note(*here, detail::operation::compare_exchange, success, wanted);
-    if (here && !done) note(*here, detail::operation::compare_exchange_failed, failure, expected);
+    if (here && done) here->record(detail::operation::compare_exchange, address(), bits(wanted), bits(desired));
+    if (here && !done) {
+      here->record(detail::operation::compare_exchange_failed, address(), bits(expected), bits(expected));
+    }
     return done;
   }
 
@@ -156,20 +185,40 @@ class atomic_ref {
     return asked == order::relaxed || asked == order::seq_cst ? asked : order::acquire;
   }
 
+  u64 address() const { return reinterpret_cast<u64>(object_); }
   std::atomic_ref<T> object() const { return std::atomic_ref<T>{*object_}; }
   T newest() const { return object().load(std::memory_order_relaxed); }
 
   detail::access access(order how) const {
     constexpr u32 bytes = sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
-    return {reinterpret_cast<u64>(object_), bytes, how, Scope};
+    return {address(), bytes, how, Scope};
+  }
+
+  /// Weak memory: leaves `word` in memory. No other thread runs.
+  void leave(u64 word) const { object().store(atomic_detail::from_word<T>(word), std::memory_order_relaxed); }
+
+  /// Weak memory: the model makes the read-modify-write.
+  detail::change decide(detail::worker& here, detail::operation kind, order how,
+                        detail::modification const& what) const {
+    auto const decided = detail::decide_change(here, kind, access(how), what, bits(newest()));
+    leave(decided.memory);
+    return decided;
   }
 
   /// Makes one read-modify-write, `operation(object, order)`, which returns the old value.
   template <class Operation>
   T change(detail::operation kind, order how, Operation operation) const {
-    auto* const here = detail::atomic_point();
+    auto* const here = detail::atomic_point(address());
+    if (here && here->model()) {
+      auto const result = [](void const* made, u64 old) {
+        T local = atomic_detail::from_word<T>(old);
+        (*static_cast<Operation const*>(made))(std::atomic_ref<T>{local}, std::memory_order_relaxed);
+        return bits(local);
+      };
+      return atomic_detail::from_word<T>(decide(*here, kind, how, {.result = result, .operation = &operation}).seen);
+    }
     T const old = operation(object(), detail::standard_order(how));
-    if (here) note(*here, kind, how, old);
+    if (here) here->record(kind, address(), bits(old), bits(newest()));
     return old;
   }
 
@@ -183,11 +232,6 @@ class atomic_ref {
     return old;
   }
 
-  /// After a change in deterministic mode: no other thread runs, so memory holds what it stored.
-  void note(detail::worker& here, detail::operation kind, order how, T before) const {
-    detail::note_change(here, kind, access(how), bits(before), bits(newest()));
-  }
-
   /// Zero-extended, so that a word looks the same through signed and unsigned references.
   static u64 bits(T value) { return atomic_detail::to_word(value); }
 
@@ -197,7 +241,7 @@ class atomic_ref {
 /// Orders everything before it with everything after it, for all threads of the device: the one
 /// fence that handing a slab to another class needs.
 inline void full_fence() {
-  auto* const here = detail::atomic_point();
+  auto* const here = detail::atomic_point(0);
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer does not model fences; a read-modify-write of one word orders all lanes that
   // make it.
@@ -214,7 +258,7 @@ inline void full_fence() {
 /// Everything before it happens before what follows an acquire of a later order::fenced operation
 /// of this thread.
 inline void release_fence() {
-  auto* const here = detail::atomic_point();
+  auto* const here = detail::atomic_point(0);
   if (!here) return;
   if (here->model()) here->model()->release_fence(*here);
   here->record(detail::operation::fence, 0, 0, 0);

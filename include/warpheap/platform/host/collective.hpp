@@ -122,6 +122,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
   self.value = value;
   self.source = source;
   if (slot.arrived == mask) {
+    self.heard = here.steps();
     complete(here, self, slot);
   } else {
     self.state = lane_state::at_collective;
@@ -130,6 +131,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     here.park();
   }
   if (kind == operation::sync_warp) tsan_acquire(&group.slots[__builtin_ctz(mask)]);
+  here.note_result(self.value);
   return self.value;
 }
 
@@ -153,6 +155,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     here.park();
   } else {
     block.at_barrier = 0;
+    self.heard = here.steps();
     if (here.model()) here.model()->join_block(block);
     for (u32 thread = 0; thread < threads; ++thread) {
       if (thread != self.thread) here.wake(block.lanes[thread]);

@@ -47,7 +47,8 @@ constexpr char const* name_of(operation what) {
 }
 
 constexpr char const* name_of(schedule_policy policy) {
-  return policy == schedule_policy::round_robin ? "round_robin" : "random_walk";
+  constexpr char const* names[] = {"round_robin", "random_walk", "priorities", "directed"};
+  return names[static_cast<u8>(policy)];
 }
 
 constexpr char const* name_of(mask_policy policy) {
@@ -81,7 +82,7 @@ WARPHEAP_NO_TSAN void add_settings(Text& text, execution const& run) {
   if (run.mode == execution_mode::parallel) add_to(text, {"parallel mode"});
   else
     add_to(text, {"deterministic mode, seed ", run.seed, ", ", name_of(run.policy), ", active masks ",
-                  name_of(run.masks), run.stale_reads ? ", stale reads" : ""});
+                  name_of(run.masks), run.weak_memory ? ", weak memory" : ""});
   add_to(text, {", ", run.sm_count, " multiprocessors of ", run.blocks_per_sm, " thread blocks"});
 }
 

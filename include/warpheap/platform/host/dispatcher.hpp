@@ -41,17 +41,17 @@ class dispatcher {
   explicit dispatcher(std::vector<stream_queue*> queues) : queues_{static_cast<std::vector<stream_queue*>&&>(queues)} {}
 
   /// The next thread block that may start, taking turns between streams.
-  block_ticket take(u64 step) {
+  block_ticket take(u64 stamp) {
     std::lock_guard const lock{mutex_};
-    return take_locked(step);
+    return take_locked(stamp);
   }
 
   /// Like take(), but waits for a thread block; null when all work is done or the run has failed.
-  block_ticket wait(u64 step) {
+  block_ticket wait(u64 stamp) {
     std::unique_lock lock{mutex_};
     for (;;) {
       if (failed() || all_done()) return {};
-      if (auto const ticket = take_locked(step); ticket.of) return ticket;
+      if (auto const ticket = take_locked(stamp); ticket.of) return ticket;
       // A fill that take_locked ran may have been the last work.
       if (!all_done()) changed_.wait(lock);
     }
@@ -100,7 +100,7 @@ class dispatcher {
     return true;
   }
 
-  block_ticket take_locked(u64 step) {
+  block_ticket take_locked(u64 stamp) {
     for (size_t tried = 0; tried < queues_.size(); ++tried) {
       auto& pending = queues_[turn_++ % queues_.size()]->pending;
       while (!pending.empty() && !pending.front().closure) {
@@ -111,7 +111,7 @@ class dispatcher {
       if (pending.empty()) continue;
       auto& kernel = pending.front().kernel;
       if (kernel.next_block == kernel.shape.blocks) continue;
-      if (kernel.next_block == 0) kernel.start_step = step;
+      if (kernel.next_block == 0) kernel.start_stamp = stamp;
       return {&kernel, kernel.next_block++};
     }
     return {};

@@ -12,12 +12,20 @@
 
 namespace warpheap::host {
 
+namespace detail {
+
+class schedule;
+
+}  // namespace detail
+
 enum class execution_mode { parallel, deterministic };
 
 /// The choice of the next lane in deterministic mode. `round_robin` gives each lane one step in
 /// turn; `random_walk` draws by seed, and its seed also says how long a lane tends to run on and
-/// how often one is held back for long.
-enum class schedule_policy { round_robin, random_walk };
+/// how often one is held back for long; `priorities` runs the ready lane of the highest random
+/// priority, and lets the running lane fall below all others at a few places that the seed draws
+/// (priority_schedule.hpp). `directed` asks `execution::director` (explore/exploration.hpp).
+enum class schedule_policy { round_robin, random_walk, priorities, directed };
 
 /// What `active_mask()` answers in deterministic mode: the caller alone, some of the lanes parked
 /// at its call site, or all of them once no lane of the warp can run on. `mixed` draws one of the
@@ -27,6 +35,8 @@ enum class mask_policy { singleton, random, maximal, mixed };
 struct execution {
   execution_mode mode = execution_mode::parallel;
   schedule_policy policy = schedule_policy::random_walk;
+  /// Chooses, if the policy is `directed`.
+  detail::schedule* director = nullptr;
   mask_policy masks = mask_policy::mixed;
   u64 seed = 1;
   /// Residency: `sm_count * blocks_per_sm` thread blocks run at a time; one more starts when one
@@ -38,9 +48,10 @@ struct execution {
   /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes
   /// of lane in parallel.
   u64 step_cap = u64{1} << 32;
-  /// Deterministic mode: loads may return older values that no order forbids; see memory_model.hpp.
-  /// Off under ThreadSanitizer, which checks the same by happens-before.
-  bool stale_reads = false;
+  /// Deterministic mode: loads may return older values, and stores may come late, where no order
+  /// forbids it; see memory_model.hpp. Off under ThreadSanitizer, which checks the same by
+  /// happens-before.
+  bool weak_memory = false;
   /// Steps that the report of a failure lists.
   u32 trace_steps = 32;
 };

@@ -1,8 +1,17 @@
 // The last few values of every word that lanes access atomically, found by address.
 //
+// The values of a location are messages in coherence order, which their stamps give. A message that
+// becomes the newest at step s has the stamp 256 s, or a little more if others were made in that
+// step. That leaves room, so that a later store can be placed between two older messages.
+//
+// H1  stamps of a location rise from message to message.
+// H2  memory holds the value of the newest message.
+// H3  a message with `follows` is of a read-modify-write that read the message before it: nothing
+//     that is atomic with it may come between the two.
+//
 // A word is 8 bytes of memory: one 8-byte location or two 4-byte ones. Memory that is accessed in
-// both widths is `mixed`: its loads always get the newest value, and each change there synchronizes
-// as a read-modify-write of the whole word.
+// both widths is `mixed` from then on: one location of 8-byte values, where an access to a half is
+// one to the whole word, and a change of a half is a read-modify-write.
 #pragma once
 
 #include <deque>
@@ -13,24 +22,71 @@
 
 namespace warpheap::host::detail {
 
-/// A value that a location held, since step `step`.
+constexpr u64 stamps_of_a_step = 256;
+constexpr u64 stamp_of(u64 step) { return step * stamps_of_a_step; }
+
+/// A value that a location held.
 struct message {
   u64 value = 0;
-  u64 step = 0;
-  view* released = nullptr;              // what an acquire of it learns
-  thread_block const* writer = nullptr;  // null: before the run
-  bool block_scope = false;              // released to the writer's thread block alone
+  u64 stamp = 0;
+  u64 step = 0;              // when it was made; a late store's stamp is of an earlier step
+  view* released = nullptr;  // what an acquire of it learns
+  u32 writer = 0;            // the thread block's number; 0: made before the run
+  u32 lane = 0;              // the lane's number in the thread block
+  bool block_scope = false;  // released to the writer's thread block alone
+  bool follows = false;      // H3
 };
 
-/// Values of one location, newest last.
+/// Messages of one location, newest last.
 struct location {
   static constexpr u32 depth = 4;
 
   u32 id = 0;
+  u32 other_id = 0;  // mixed: the upper half's id from before
   u32 count = 0;
   message messages[depth];
 
   message& newest() { return messages[count - 1]; }
+  bool is_newest(u32 index) const { return index + 1 == count; }
+
+  /// The latest stamp here that `known` has.
+  u64 known_in(view const& known) const {
+    u64 const mine = known.stores.known(id);
+    return other_id ? std::max(mine, known.stores.known(other_id)) : mine;
+  }
+
+  /// The oldest message that may still be read where everything up to stamp `bound` is known.
+  u32 oldest_after(u64 bound) const {
+    u32 oldest = count - 1;
+    while (oldest > 0 && messages[oldest].stamp > bound) --oldest;
+    return oldest;
+  }
+
+  /// A stamp for a message right behind message `index`, later than `bound`; 0 if there is no room.
+  u64 stamp_behind(u32 index, u64 bound) const {
+    u64 const after = std::max(messages[index].stamp, bound), before = messages[index + 1].stamp;
+    return before > after + 1 ? after + (before - after) / 2 : 0;
+  }
+
+  void clear(view_store& views) {
+    for (u32 i = 0; i < count; ++i) views.drop(messages[i].released);
+    count = 0;
+  }
+
+  /// Puts `made` where its stamp belongs; drops the oldest if there are too many.
+  void insert(view_store& views, message const& made) {
+    u32 index = count;
+    while (index > 0 && messages[index - 1].stamp > made.stamp) --index;
+    if (count == depth) {
+      views.drop(messages[0].released);
+      std::copy(messages + 1, messages + index, messages);
+      --index;
+    } else {
+      std::copy_backward(messages + index, messages + count, messages + count + 1);
+      ++count;
+    }
+    messages[index] = made;
+  }
 };
 
 struct word_history {
@@ -38,6 +94,44 @@ struct word_history {
 
   width accessed = width::unknown;
   location parts[2];
+
+  /// From now on the word is accessed in both widths. Two histories of halves become one of words,
+  /// in which each message carries what either half's released.
+  void mix(view_store& views) {
+    if (accessed == width::narrow) merge(views);
+    accessed = width::mixed;
+  }
+
+ private:
+  void merge(view_store& views) {
+    auto &low = parts[0], &high = parts[1];
+    location whole;
+    whole.id = low.id;
+    whole.other_id = high.id;
+    u32 i = 0, j = 0;
+    while (!low.is_newest(i) && low.messages[i + 1].stamp <= high.messages[0].stamp) ++i;
+    while (!high.is_newest(j) && high.messages[j + 1].stamp <= low.messages[i].stamp) ++j;
+    for (;;) {
+      whole.insert(views, merged(views, low.messages[i], high.messages[j], whole.count > 0));
+      if (low.is_newest(i) && high.is_newest(j)) break;
+      bool const low_next =
+          high.is_newest(j) || (!low.is_newest(i) && low.messages[i + 1].stamp < high.messages[j + 1].stamp);
+      ++(low_next ? i : j);
+    }
+    low.clear(views);
+    high.clear(views);
+    low = whole;
+  }
+
+  static message merged(view_store& views, message const& low, message const& high, bool follows) {
+    message both = low.stamp > high.stamp ? low : high;
+    both.value = low.value | high.value << 32;
+    both.step = std::max(low.step, high.step);
+    both.block_scope = false;
+    both.follows = follows;
+    both.released = views.joined(low.released, high.released);
+    return both;
+  }
 };
 
 class history_table {

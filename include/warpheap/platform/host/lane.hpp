@@ -8,7 +8,7 @@ namespace warpheap::host::detail {
 
 struct thread_block;
 struct warp;
-class view;
+struct knowledge;
 
 /// What a lane does at a scheduling point, or waits in.
 enum class operation : u8 {
@@ -35,6 +35,34 @@ enum class operation : u8 {
   pause
 };
 
+/// The words that a lane has looked at since its last pause. If another lane changes one of them,
+/// the lane may find what it waits for.
+struct words_watched {
+  static constexpr u32 most = 14;
+
+  u32 count = 0;     // past `most`: any word
+  bool any = false;  // some answer was old, so looking again may help without a change
+  u64 words[most];
+
+  WARPHEAP_NO_TSAN void add(u64 address) {
+    u64 const word = address >> 3;
+    for (u32 i = 0; i < count && i < most; ++i)
+      if (words[i] == word) return;
+    if (count < most) words[count] = word;
+    ++count;
+  }
+  WARPHEAP_NO_TSAN bool has(u64 address) const {
+    if (count > most) return true;
+    for (u32 i = 0; i < count; ++i)
+      if (words[i] == address >> 3) return true;
+    return false;
+  }
+  WARPHEAP_NO_TSAN void clear() {
+    count = 0;
+    any = false;
+  }
+};
+
 enum class lane_state : u8 { ready, paused, at_collective, at_active_mask, at_sync_block, exited };
 
 struct alignas(64) lane : fiber {
@@ -51,9 +79,13 @@ struct alignas(64) lane : fiber {
   void const* site;  // where it called the collective or active_mask
   u64 depth;         // how deep its stack was there
   u64 wake_step;     // paused: when it may run again, even if others could run
-  view* known;       // stale reads: the stores that it must have seen
-  u64 fenced;        // stale reads: the step of its last full_fence
-  view* to_release;  // stale reads: what it had seen at its last release_fence
+  u64 priority;      // priority_schedule
+  u32 pauses;        // priority_schedule: so far
+  u64 number;        // in the order of starts, over all kernels of a run
+  u64 observed;      // if lanes wait for changes: a hash of all that it has read
+  words_watched watched;
+  knowledge* knows;  // weak memory: knowledge.hpp, null until it is needed
+  u64 heard;         // weak memory: the last step of another lane that can have influenced it
 };
 
 /// A collective in the making.
@@ -86,12 +118,13 @@ struct grid {
   launch_shape shape;
   u32 next_block = 0;
   u32 finished_blocks = 0;
-  u64 start_step = 0;
+  u64 start_stamp = 0;  // weak memory: what comes before it is known to all lanes
 };
 
 /// A resident thread block and the place that it holds.
 struct thread_block {
   grid* of = nullptr;  // null: the place is free
+  u32 number = 0;      // of its first lane among all of the run, from 1
   u32 index = 0;
   u32 sm = 0;
   u32 live = 0;

@@ -6,7 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "allocations.hpp"
+#include "arena.hpp"
+#include "content_ranges.hpp"
 #include "simulated_device.hpp"
 
 namespace warpheap::host {
@@ -50,7 +51,8 @@ class stream {
 
 /// Raw memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for.
 inline void* allocate_bytes(size_t bytes) {
-  void* const memory = ::operator new (bytes, std::align_val_t{256}, std::nothrow);
+  auto* const arena = detail::arena_of_thread;
+  void* const memory = arena ? arena->take(bytes) : ::operator new (bytes, std::align_val_t{256}, std::nothrow);
   if (!memory) throw out_of_memory{detail::format_message({"allocating ", bytes, " bytes of host memory failed"})};
   detail::allocations().add(memory, bytes);
   return memory;
@@ -58,7 +60,10 @@ inline void* allocate_bytes(size_t bytes) {
 
 inline void deallocate_bytes(void* memory) noexcept {
   if (!memory) return;
-  detail::allocations().remove(memory);
+  size_t const bytes = detail::allocations().remove(memory);
+  u64 const begin = reinterpret_cast<u64>(memory);
+  detail::all_contents().forget(begin, begin + bytes);
+  if (auto* const arena = detail::arena_of_thread; arena && arena->owns(memory)) return arena->give_back();
   ::operator delete (memory, std::align_val_t{256});
 }
 

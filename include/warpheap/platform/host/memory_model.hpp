@@ -1,214 +1,320 @@
-// Stale reads: what loads may return in deterministic mode when nothing but the memory orders
-// forbids older values.
+// Weak memory: what loads return and where stores go in deterministic mode, when nothing but the
+// memory orders and scopes forbids the unexpected. The rules are those of PTX; the seed draws.
 //
 // Interleaving alone shows each store to every lane at once. Here a location keeps its last four
-// values, each lane has a view (view.hpp), and a load may return any value that the lane does not
-// know to be overwritten; the seed draws which.
+// messages in coherence order (history.hpp), and each lane has a view (view.hpp): what it must have
+// seen.
 //
-//   load             raises the lane's view to what it read, so a lane never goes back on a
-//                    location (coherence)
-//   acquire          joins the view that the value's store released
-//   release          the stored value carries the lane's view
+//   load             reads any message that the lane does not know to be overwritten, and raises
+//                    the lane's view to it, so a lane never goes back on a location (coherence)
+//   store            becomes the newest, or a *late store*: it is placed behind an older message,
+//                    after all that the lane knows of, and memory keeps what is newer
 //   read-modify-write
-//                    reads the newest, and passes on what that value carried (a release sequence)
+//                    reads a message that a load may read, and takes the place right behind it,
+//                    if the next message there is not a read-modify-write (they are atomic)
+//   failing compare-exchange
+//                    is a read-modify-write that leaves the value as it was, as PTX has it; it has
+//                    the failure's order, and releases nothing
+//   acquire, release the patterns of PTX: knowledge.hpp. A message of a read-modify-write also
+//                    carries what the message carried that it read
 //   sync_warp, sync_block
 //                    the participants share the join of their views
-//   fenced           the stored value carries the view that the lane had at its last release_fence:
-//                    none if there was none
-//   full_fence, seq_cst
-//                    the lane knows all stores made so far, and its later stores carry as much:
-//                    stronger than the fence is, so that nothing is reported that a GPU could not
-//                    do
+//   release_fence    later stores of the lane carry its view
+//   full_fence       also learns what the lane's earlier reads saw, and what every lane knew at its
+//                    own last full_fence: PTX has one order of all of them
+//   seq_cst          a full_fence first, whatever its scope
+//   scope            operations that are not in each other's scope neither synchronize nor are
+//                    atomic: two thread blocks lose updates
 //   kernel           starts knowing all that came before it
 //
+// A read-modify-write that leaves the value as it was may even come between another one and the
+// message that this one read: it then reads from ours, although it was made earlier. That is
+// possible if ours releases nothing, and if nothing that came after the other one has reached our
+// lane. (If something has, PTX allows it only where no chain of dependencies does, which nothing
+// here can tell.)
+//
+// A GPU makes a release or a fence by waiting until the lane's stores have arrived where
+// read-modify-writes are made. So a read-modify-write that such a release has reached, by whatever
+// way, comes behind the stores before it, although PTX demands that only where the way has an
+// acquire. A store that releases counts as arrived itself. Otherwise a look by a read-modify-write
+// would say nothing of a block whose pointer came by a way that orders nothing.
+//
+// What stays out are promises: a store seen by a lane on which it depends (load buffering), and a
+// read-modify-write that changes the value and is read by one made earlier.
+//
 // After a while (by seed, 2 to 32 turns of all lanes) every lane counts as knowing a store: stores
-// become visible in finite time. Stores are never seen early, so load buffering does not show.
-// Plain accesses are not tracked. A plain store to such a word is noticed when the value differs at
-// the next atomic access, and counts as known to all lanes. The views are those of promising
-// semantics without promises (Kang et al. 2017), restricted to C++'s release sequences.
+// become visible in finite time. Plain accesses are not tracked; contents.hpp checks those to
+// blocks of memory. A plain store to a word that is accessed atomically is noticed when the value
+// differs at the next atomic access, and counts as known to all lanes. The views are those of
+// promising semantics without promises (Kang et al. 2017), the patterns those of Lustig et al.
+// 2019.
 #pragma once
 
-#include "history.hpp"
+#include "knowledge.hpp"
+#include "memory_words.hpp"
 #include "worker.hpp"
 
 namespace warpheap::host::detail {
 
-/// An atomic access.
-struct access {
-  u64 address;
-  u32 bytes;
-  order how;
-  scope among;
-
-  bool acquires() const { return how == order::acquire || how == order::acq_rel || how == order::seq_cst; }
-  bool releases() const { return how == order::release || how == order::acq_rel || how == order::seq_cst; }
+/// A moment in a lane's life, for others to know or not.
+struct moment {
+  u64 run = 0;
+  u32 clock = 0;
+  u64 stamp = 0;
 };
 
 class memory_model {
  public:
-  explicit memory_model(u64 seed) : window_turns_{2ull << 2 * (draws{seed}.next() % 3)} {}
+  explicit memory_model(u64 seed) : run_{++runs_}, window_turns_{2ull << 2 * (draws{seed}.next() % 3)} {}
+  memory_model(memory_model const&) = delete;
+  memory_model& operator=(memory_model const&) = delete;
 
-  /// The value that the running lane's load returns where memory holds `newest`.
-  u64 load(worker& here, access const& what, u64 newest) {
-    lane& self = here.running();
+  /// The value that the running lane's load returns where memory holds `memory`.
+  u64 load(worker& here, access const& what, u64 memory) {
     if (what.how == order::seq_cst) fence(here);
-    auto& word = history_.word_of(what.address);
-    auto& place = part_of(word, what, newest);
-    u32 const chosen = word.accessed == word_history::width::mixed ? place.count - 1 : choose(here, self, place);
-    auto const& found = place.messages[chosen];
-    see(self, place, found, what);
-    return chosen + 1 == place.count ? newest : found.value;
+    auto const at = words_.find(views_, what, memory);
+    auto const& found = at.place.messages[choose(here, at.place, bound(here, at.place))];
+    see(here, at.place, found, what);
+    return at.part_of(found.value);
   }
 
-  /// The running lane's store or read-modify-write replaced `before` by `after`.
-  void change(worker& here, operation kind, access const& what, u64 before, u64 after) {
-    lane& self = here.running();
+  /// The running lane stores `value` where memory holds `memory`; returns what it holds afterwards.
+  u64 store(worker& here, access const& what, u64 memory, u64 value) {
     if (what.how == order::seq_cst) fence(here);
-    auto& word = history_.word_of(what.address);
-    auto& place = part_of(word, what, before);
-    bool const mixed = word.accessed == word_history::width::mixed;
-    bool const reads = kind != operation::store || mixed;
-    if (reads) see(self, place, place.newest(), what);
-    if (kind == operation::compare_exchange_failed) return;
-    own(self).raise(place.id, here.steps());
-    push(place,
-         {after, here.steps(), released_by(self, what, reads ? &place.newest() : nullptr), self.block,
-          what.among == scope::block},
-         mixed);
+    auto const at = words_.find(views_, what, memory);
+    auto& place = at.place;
+    u32 index = place.count - 1;
+    u64 stamp = 0;
+    if (!at.is_half) {
+      u64 const known = bound(here, place);
+      index = choose(here, place, known);
+      stamp = stamp_behind(here, place, index, known, what, false, false);
+    }
+    if (stamp == 0) {
+      index = place.count - 1;
+      stamp = next_stamp(here);
+    }
+    put(here, place, index, stamp, what, at.whole(place.newest().value, value), at.is_half);
+    return at.part_of(place.newest().value);
+  }
+
+  /// The running lane makes a read-modify-write where memory holds `memory`.
+  change modify(worker& here, access const& what, modification const& how, u64 memory) {
+    auto const at = words_.find(views_, what, memory);
+    auto& place = at.place;
+    u64 known = bound(here, place);
+    u32 index = choose(here, place, known);
+    // A failure has another order, and no fence.
+    if (what.how == order::seq_cst && !how.fails_on(at.part_of(place.messages[index].value))) {
+      fence(here);
+      known = bound(here, place);
+      index = choose(here, place, known);
+    }
+    u64 stamp = 0;
+    if (!place.is_newest(index) && !at.is_half) {
+      u64 const old = place.messages[index].value;
+      bool const silent = place.messages[index + 1].follows && (how.fails_on(old) || result(how, old) == old);
+      stamp = stamp_behind(here, place, index, known, what, true, silent);
+    }
+    if (stamp == 0) index = place.count - 1;
+    auto const& read = place.messages[index];
+    u64 const old = at.part_of(read.value);
+    if (how.fails_on(old)) {
+      see(here, place, read, what.with(how.failure));
+      return {old, old, memory, true};
+    }
+    u64 const made = result(how, old);
+    receive(here, place, read, what);
+    put(here, place, index, stamp != 0 ? stamp : next_stamp(here), what, at.whole(read.value, made), true);
+    return {old, made, at.part_of(place.newest().value), false};
   }
 
   void fence(worker& here) {
-    lane& self = here.running();
-    own(self).raise_floor(here.steps());
-    self.fenced = here.steps();
+    auto& mine = of(here.running());
+    mine.acquire_all_reads(views_);
+    if (fences_) mine.learn(views_, *fences_);
+    views_.drop(fences_);
+    fences_ = view_store::share(mine.known);
+    mine.release_all(views_);
+    note_arrival(here);
   }
 
   void release_fence(worker& here) {
-    lane& self = here.running();
-    views_.drop(self.to_release);
-    self.to_release = view_store::share(&own_view(self));
+    of(here.running()).release_all(views_);
+    note_arrival(here);
   }
+
+  /// Now, in the running lane's life: its view's entry for a location that is the lane's own clock.
+  moment mark(worker& here) {
+    lane& self = here.running();
+    u32 const clock = self.block->number + self.thread;
+    u64 const stamp = next_stamp(here);
+    of(self).own(views_).moments.raise(clock, stamp);
+    return {run_, clock, stamp};
+  }
+
+  /// Whether the running lane knows all that another one knew at that moment.
+  bool knows(worker& here, moment const& then) {
+    return then.run != run_ || of(here.running()).known->moments.known(then.clock) >= then.stamp;
+  }
+
+  /// What has been made so far has no later stamp.
+  u64 last_stamp() const { return last_stamp_; }
 
   void join_warp(warp& group, u32 mask) { join(group.lanes, warp_lanes, mask); }
   void join_block(thread_block& block) { join(block.lanes, block.of->shape.threads, full_mask); }
+
   void forget(lane& ended) {
-    views_.drop(ended.known);
-    views_.drop(ended.to_release);
-    ended.known = ended.to_release = nullptr;
+    if (!ended.knows) return;
+    ended.knows->clear(views_);
+    unused_.push_back(ended.knows);
+    ended.knows = nullptr;
   }
 
  private:
+  /// Lanes that were held back may make several operations in one step.
+  u64 next_stamp(worker const& here) {
+    return last_stamp_ = std::max(stamp_of(here.steps()), last_stamp_ + stamps_of_a_step / 16);
+  }
+
+  static u64 result(modification const& how, u64 old) { return how.result(how.operation, old); }
+
+  /// Up to which stamp everything at `place` is known to the running lane; 0 where that is no
+  /// question.
+  u64 bound(worker& here, location const& place) {
+    if (place.count == 1) return 0;
+    return std::max(place.known_in(*of(here.running()).known), visible(here));
+  }
+
+  /// The stamp up to which everything counts as known to all lanes.
+  u64 visible(worker& here) const {
+    u64 const window = window_turns_ * here.live_lanes();
+    return here.steps() > window ? stamp_of(here.steps() - window) : 0;
+  }
+
   /// Index of the message that a load gets: half the time the newest, else any that the lane may
   /// still read.
-  u32 choose(worker& here, lane& self, location const& place) {
-    u64 const window = window_turns_ * here.live_lanes();
-    u64 const visible = here.steps() > window ? here.steps() - window : 0;
-    u64 const bound = std::max(own_view(self).known(place.id), visible);
-    u32 oldest = place.count - 1;
-    while (oldest > 0 && place.messages[oldest].step > bound) --oldest;
+  static u32 choose(worker& here, location const& place, u64 known) {
+    u32 const newest = place.count - 1, oldest = place.oldest_after(known);
+    if (oldest == newest) return newest;
     u32 const readable = place.count - oldest;
-    if (readable == 1) return oldest;
     u64 const draw = here.choices().below(2 * readable);
-    return draw < readable ? oldest + static_cast<u32>(draw) : place.count - 1;
+    return draw < readable ? oldest + static_cast<u32>(draw) : newest;
   }
 
-  /// The lane has read `found`.
-  void see(lane& self, location const& place, message const& found, access const& what) {
-    if (found.step > own_view(self).known(place.id)) own(self).raise(place.id, found.step);
-    bool const in_scope = found.writer == self.block || (!found.block_scope && what.among != scope::block);
-    if (what.acquires() && found.released && in_scope) own(self).join(*found.released);
-  }
-
-  /// What a store by `self` carries; `replaced` is what a read-modify-write read.
-  view* released_by(lane& self, access const& what, message const* replaced) {
-    bool const inherits = replaced && replaced->released && (!replaced->block_scope || replaced->writer == self.block);
-    view* const inherited = inherits ? replaced->released : nullptr;
-    view* const fenced = what.how == order::fenced ? self.to_release : nullptr;
-    if (!what.releases() && !fenced && !self.fenced) return view_store::share(inherited);
-    view* made = what.releases() ? view_store::share(&own_view(self))
-                 : fenced        ? view_store::share(fenced)
-                                 : views_.make(self.fenced);
-    if (!inherited || (what.acquires() && what.releases())) return made;
-    view* const joined = views_.copy(*made);
-    views_.drop(made);
-    joined->join(*inherited);
-    return joined;
-  }
-
-  /// The location of an access. If a plain store changed it, its newest value is corrected first.
-  location& part_of(word_history& word, access const& what, u64 actual) {
-    using width = word_history::width;
-    auto const wanted = what.bytes == 8 ? width::wide : width::narrow;
-    if (word.accessed == width::unknown) word.accessed = wanted;
-    if (word.accessed != wanted && word.accessed != width::mixed) mix(word);
-    auto& place = word.parts[word.accessed == width::narrow && what.address & 4 ? 1 : 0];
-    bool const plainly_stored = place.count && word.accessed != width::mixed && place.newest().value != actual;
-    if (plainly_stored) clear(place);
-    if (!place.count) place.messages[place.count++] = {actual, 0, nullptr, nullptr, false};
-    return place;
-  }
-
-  /// From now on the word is accessed in both widths: it is one location, with one message that
-  /// carries all the views released there.
-  void mix(word_history& word) {
-    word.accessed = word_history::width::mixed;
-    view* const all = views_.make(0);
-    u64 step = 0;
-    for (auto& part : word.parts) {
-      if (!part.count) continue;
-      if (part.newest().released) all->join(*part.newest().released);
-      step = std::max(step, part.newest().step);
-      clear(part);
+  /// The stamp of a change right behind message `index`, which it reads if it is a
+  /// read-modify-write; 0 if it cannot be there, or if that is the newest. `silent`: it is one, and
+  /// leaves the value as it was; of no matter unless another one comes next.
+  u64 stamp_behind(worker& here, location const& place, u32 index, u64 known, access const& what, bool reads,
+                   bool silent) {
+    if (place.is_newest(index)) return 0;
+    auto const& next = place.messages[index + 1];
+    lane const& self = here.running();
+    if (reads && has_arrived(next, self.heard)) return 0;
+    if (next.follows && in_scope(self, what, next)) {
+      bool const hands_on = what.releases() || of(here.running()).carried_at(place.id);
+      bool const scopes_differ = next.block_scope || place.messages[index].block_scope;
+      if (!silent || hands_on || scopes_differ || self.heard >= next.step) return 0;
     }
-    word.parts[0].messages[0] = {0, step, all, nullptr, false};
-    word.parts[0].count = 1;
+    return place.stamp_behind(index, known);
   }
 
-  void push(location& place, message const& made, bool alone) {
-    if (alone) clear(place);
-    if (place.count == location::depth) {
-      views_.drop(place.messages[0].released);
-      std::copy(place.messages + 1, place.messages + place.count, place.messages);
-      --place.count;
+  /// What the running lane has stored so far has arrived.
+  void note_arrival(worker& here) {
+    lane const& self = here.running();
+    u32 const number = self.block->number + self.thread;
+    if (arrivals_.size() <= number) arrivals_.resize(number + 1);
+    auto& steps = arrivals_[number];
+    if (steps.empty() || steps.back() != here.steps()) steps.push_back(here.steps());
+  }
+
+  /// Whether its lane has released after `made`, at a step up to `heard`.
+  bool has_arrived(message const& made, u64 heard) const {
+    u32 const number = made.writer + made.lane;
+    if (made.writer == 0 || number >= arrivals_.size()) return false;
+    auto const& steps = arrivals_[number];
+    auto const release = std::lower_bound(steps.begin(), steps.end(), made.step);
+    return release != steps.end() && *release <= heard;
+  }
+
+  /// The lane has read `found`, and stores nothing.
+  void see(worker& here, location const& place, message const& found, access const& what) {
+    auto& mine = of(here.running());
+    if (found.stamp > mine.known->stores.known(place.id)) mine.own(views_).stores.raise(place.id, found.stamp);
+    receive(here, place, found, what);
+  }
+
+  /// What the lane learns of others by reading `found`.
+  void receive(worker& here, location const& place, message const& found, access const& what) {
+    lane& self = here.running();
+    auto& mine = of(self);
+    self.heard = std::max(self.heard, found.step);
+    if (what.acquires()) mine.acquire_reads(views_, place.id);
+    if (!found.released || !in_scope(self, what, found)) return;
+    if (what.acquires()) mine.learn(views_, *found.released);
+    else mine.note_read(views_, place.id, found.released);
+  }
+
+  /// A change takes the place behind message `index`; `follows` if it has read that.
+  void put(worker& here, location& place, u32 index, u64 stamp, access const& what, u64 value, bool follows) {
+    lane& self = here.running();
+    auto& mine = of(self);
+    auto& known = mine.own(views_).stores;
+    known.raise(place.id, stamp);
+    if (known.entries.size() > many_entries) known.raise_floor(visible(here));  // for speed alone
+    auto const& before = place.messages[index];
+    view* const inherited = follows && in_scope(self, what, before) ? before.released : nullptr;
+    if (what.releases()) {
+      mine.note_release(views_, place.id);
+      note_arrival(here);
     }
-    place.messages[place.count++] = made;
+    view* const carried = mine.carried_at(place.id);
+    place.insert(views_, {value, stamp, here.steps(), views_.joined(carried, inherited), self.block->number,
+                          self.thread, what.among == scope::block, follows});
   }
 
-  void clear(location& place) {
-    for (u32 i = 0; i < place.count; ++i) views_.drop(place.messages[i].released);
-    place.count = 0;
+  /// Whether the access and the message's are in each other's scope, so that they synchronize and
+  /// are atomic.
+  static bool in_scope(lane const& self, access const& what, message const& other) {
+    return other.writer == self.block->number || (!other.block_scope && what.among != scope::block);
   }
 
-  view& own_view(lane& self) {
-    if (!self.known) self.known = views_.make(self.block->of->start_step);
-    return *self.known;
-  }
-
-  /// The lane's view for a change: a copy of its own.
-  view& own(lane& self) {
-    view& known = own_view(self);
-    if (known.holders == 1) return known;
-    self.known = views_.copy(known);
-    views_.drop(&known);
-    return *self.known;
+  knowledge& of(lane& self) {
+    if (!self.knows) {
+      if (unused_.empty()) unused_.push_back(&all_.emplace_back());
+      self.knows = unused_.back();
+      unused_.pop_back();
+      self.knows->known = views_.make(self.block->of->start_stamp);
+    }
+    return *self.knows;
   }
 
   void join(lane* lanes, u32 count, u32 mask) {
     view* const all = views_.make(0);
     for (u32 i = 0; i < count; ++i) {
-      if (mask >> i % warp_lanes & 1) all->join(own_view(lanes[i]));
+      if (mask >> i % warp_lanes & 1) all->join(*of(lanes[i]).known);
     }
     for (u32 i = 0; i < count; ++i) {
       if (!(mask >> i % warp_lanes & 1)) continue;
-      views_.drop(lanes[i].known);
-      lanes[i].known = view_store::share(all);
+      views_.drop(lanes[i].knows->known);
+      lanes[i].knows->known = view_store::share(all);
     }
     views_.drop(all);
   }
 
+  static constexpr size_t many_entries = 8;  // of a view
+  static inline u64 runs_ = 0;
+
+  u64 run_;
   u64 window_turns_;
+  u64 last_stamp_ = 0;
   view_store views_;
-  history_table history_;
+  memory_words words_;
+  view* fences_ = nullptr;  // what lanes knew at their last full_fence
+  // by lane of the run: the steps of its releases and fences
+  std::vector<std::vector<u64>> arrivals_;
+  std::deque<knowledge> all_;
+  std::vector<knowledge*> unused_;
 };
 
 }  // namespace warpheap::host::detail

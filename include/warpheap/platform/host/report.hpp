@@ -26,9 +26,9 @@ inline std::string describe(step_record const& step) {
   if (step.what == operation::fence || step.what == operation::pause) return text;
   if (step.what >= operation::ballot) return format_message({text, " mask ", hexadecimal(step.address, 8)});
   auto const place = describe_address(step.address), after = hexadecimal(step.after);
-  if (step.what == operation::load)
-    return format_message({text, " ", place, " = ", after, step.stale ? " (stale)" : ""});
-  return format_message({text, " ", place, ": ", hexadecimal(step.before), " -> ", after});
+  auto const weak = !step.stale ? "" : step.what == operation::store ? " (late)" : " (stale)";
+  if (step.what == operation::load) return format_message({text, " ", place, " = ", after, weak});
+  return format_message({text, " ", place, ": ", hexadecimal(step.before), " -> ", after, weak});
 }
 
 inline std::string worker::explain(std::string const& fault) const {

@@ -19,6 +19,16 @@ class lane_ring {
   WARPHEAP_NO_TSAN lane* front() const { return items_[head_ & mask_]; }
   WARPHEAP_NO_TSAN lane* pop() { return items_[head_++ & mask_]; }
 
+  WARPHEAP_NO_TSAN lane* at(u64 position) const { return items_[(head_ + position) & mask_]; }
+
+  /// Takes the lane at `position`, [0, size()); the others keep their order.
+  WARPHEAP_NO_TSAN lane* remove(u64 position) {
+    lane* const taken = at(position);
+    for (; position != 0; --position) items_[(head_ + position) & mask_] = at(position - 1);
+    ++head_;
+    return taken;
+  }
+
   /// Takes the lane at `position`, [0, size()); the front takes its place.
   WARPHEAP_NO_TSAN lane* take(u64 position) {
     auto& place = items_[(head_ + position) & mask_];
@@ -37,6 +47,14 @@ class lane_ring {
   }
 
   void clear() { head_ = tail_ = 0; }
+
+  /// Puts a lane behind all that may run again before it.
+  WARPHEAP_NO_TSAN void push_by_wake_step(lane* pushed) {
+    u64 place = tail_++;
+    for (; place != head_ && items_[(place - 1) & mask_]->wake_step > pushed->wake_step; --place)
+      items_[place & mask_] = items_[(place - 1) & mask_];
+    items_[place & mask_] = pushed;
+  }
 
   /// Makes room for `lanes` lanes.
   WARPHEAP_NO_TSAN void reserve(u64 lanes) {

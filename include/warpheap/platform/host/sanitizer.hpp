@@ -6,7 +6,8 @@
 // keep to raw arrays: a standard container's members would be instrumented again, since GCC never
 // inlines across that attribute. A race between two lanes that had the same stack one after the
 // other is not seen: a test that plants one keeps both alive.
-// AddressSanitizer: each switch names the stack it goes to. Boost's own BOOST_USE_TSAN and
+// AddressSanitizer: each switch names the stack it goes to. A heap tells it which bytes of its pool
+// are blocks. Boost's own BOOST_USE_TSAN and
 // BOOST_USE_ASAN need a Boost built for them.
 #pragma once
 
@@ -42,3 +43,22 @@ inline constexpr bool under_asan = false;
 #endif
 
 }  // namespace warpheap::host::detail
+
+namespace warpheap::host {
+
+/// Whether accesses to memory that is forbidden are reported.
+inline constexpr bool tracks_access = detail::under_asan;
+
+/// Forbids or allows accesses to a range, byte by byte at its end; at its start by eights.
+inline void forbid_access([[maybe_unused]] void const* memory, [[maybe_unused]] size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(memory, bytes);
+#endif
+}
+inline void allow_access([[maybe_unused]] void const* memory, [[maybe_unused]] size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(memory, bytes);
+#endif
+}
+
+}  // namespace warpheap::host

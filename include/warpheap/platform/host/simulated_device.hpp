@@ -55,13 +55,11 @@ class simulated_device {
     if (!pending) return;
     auto const how = checked(current_execution());
     bool const deterministic = how.mode == execution_mode::deterministic;
-    u32 const os_threads = how.os_threads ? how.os_threads : std::thread::hardware_concurrency();
-    u64 const useful = std::min(u64{how.sm_count} * how.blocks_per_sm, blocks);
-    u64 const workers = deterministic ? 1 : std::max<u64>(1, std::min<u64>(os_threads, useful));
+    u64 const workers = deterministic ? 1 : useful_workers(how, blocks);
     while (workers_.size() < workers) workers_.push_back(std::make_unique<worker>());
 
     std::unique_ptr<memory_model> model;
-    if (deterministic && how.stale_reads && !under_tsan) model = std::make_unique<memory_model>(how.seed);
+    if (deterministic && how.weak_memory && !under_tsan) model = std::make_unique<memory_model>(how.seed);
     dispatcher work{queues};
     struct job {
       simulated_device& self;
@@ -91,6 +89,12 @@ class simulated_device {
   run_statistics const& last_run() const { return last_; }
 
  private:
+  /// OS threads that can each run a thread block of `blocks`, at least one.
+  static u64 useful_workers(execution const& how, u64 blocks) {
+    u32 const os_threads = how.os_threads ? how.os_threads : std::thread::hardware_concurrency();
+    return std::max<u64>(1, std::min<u64>({os_threads, u64{how.sm_count} * how.blocks_per_sm, blocks}));
+  }
+
   static execution checked(execution how) {
     if (how.sm_count == 0 || how.blocks_per_sm == 0) {
       throw backend_error{"execution: sm_count and blocks_per_sm must be at least 1"};

@@ -3,11 +3,11 @@
 //
 // A lane is running, ready, paused, parked in a collective, or gone. Lanes switch to each other
 // directly; the OS thread's own flow (`main_`) comes in between only to start and end lanes. In
-// deterministic mode there is one worker and every step draws the next lane. In parallel mode a
-// lane keeps running until a collective, a pause, or `turn_budget` atomics, so waiting without a
-// pause cannot hang; no step takes a lock.
+// deterministic mode there is one worker, and at every step a schedule (schedule.hpp) chooses the
+// next lane. In parallel mode a lane keeps running until a collective, a pause, or `turn_budget`
+// atomics, so waiting without a pause cannot hang; no step takes a lock.
 //
-// W1  a lane is in `paused_` if it is paused, or ready but held back by the random walk; any other
+// W1  a lane is in `paused_` if it is paused, or ready but held back by the schedule; any other
 //     ready lane is in `ready_` or is running_.
 // W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask() are
 //     released.
@@ -22,7 +22,7 @@
 
 #include "diagnosis.hpp"
 #include "dispatcher.hpp"
-#include "run_queue.hpp"
+#include "priority_schedule.hpp"
 
 namespace warpheap::host {
 
@@ -66,8 +66,11 @@ class worker {
   WARPHEAP_NO_TSAN draws& choices() { return draws_; }
   WARPHEAP_NO_TSAN void count_mixed_sites() { ++statistics_.mixed_site_collectives; }
 
-  /// A scheduling point of deterministic mode: others may run before we go on.
-  void point();
+  /// A scheduling point of deterministic mode: others may run before we go on, with an access of
+  /// the word at `pending` if that is not 0.
+  void point(u64 pending = 0);
+  /// A place with a name (WARPHEAP_POINT), in deterministic mode.
+  void point(char const* name);
   /// Parallel mode: one atomic of the running lane's turn.
   WARPHEAP_NO_TSAN void spend() {
     if (--turn_left_ == 0) pause(0);
@@ -77,7 +80,9 @@ class worker {
   /// Parks the running lane, whose state the caller has set, until `wake` makes it ready.
   void park();
   void wake(lane& parked);
-  /// Adds a step to what a failure's report shows.
+  /// A collective gave the running lane `result`.
+  void note_result(u64 result);
+  /// Adds a step to what a failure's report shows, and tells the schedule if it asks.
   void record(operation what, u64 address, u64 before, u64 after, bool stale = false);
   /// Ends the run with a schedule_error, a trap_error, or what the lane threw. Does not come back,
   /// so a caller keeps no string of its own: nothing would free it.
@@ -92,6 +97,7 @@ class worker {
   static constexpr u32 parked_step_limit = 2048;
 
   // Block lifetime; worker_blocks.hpp.
+  void choose_schedule();
   void make_places(u32 count);
   bool start_blocks();
   void start(block_ticket const& ticket, thread_block& place);
@@ -107,19 +113,26 @@ class worker {
   lane* next();
   void wake_first();
   void wake_paused(bool all);
+  void wake_watchers(u64 address);
+  void observe(operation what, u64 address, u64 before, u64 after, bool stale);
+  WARPHEAP_NO_TSAN situation now(u64 pending = 0) { return {ready_, draws_, statistics_.steps, live_lanes_, pending}; }
   void leave(lane& self, lane* to);
   void tick(lane const& self);
   void became_idle(warp& group);
 
   bool deterministic_ = false;
-  bool random_ = false;
+  bool watches_ = false;  // lanes that pause wait for changes
   mask_policy masks_ = mask_policy::maximal;
   u32 turn_left_ = turn_budget;
   u32 switches_left_ = turn_budget;  // parallel mode: until a paused lane is woken
   lane* running_ = nullptr;
   memory_model* model_ = nullptr;
-  u64 sticky_ = 0;           // random walk: a lane runs on while a draw has any of these bits
-  u64 hold_back_ = ~u64{0};  // random walk: a lane is held back when a draw has all of these bits
+  schedule* schedule_ = nullptr;
+  round_robin_schedule round_robin_;
+  random_walk_schedule random_walk_;
+  priority_schedule priorities_;
+  u32 idle_wakes_ = 0;  // lanes woken because none could run, since a word changed
+  bool hangs_ = false;
   u64 time_ = 0;
   run_statistics statistics_;
   lane_ring ready_;
@@ -183,35 +196,38 @@ WARPHEAP_NO_TSAN inline void worker::tick(lane const& self) {
   if (group.at_active_mask && ++group.parked_steps > parked_step_limit) release_active_masks(*this, group);
 }
 
-WARPHEAP_NO_TSAN inline void worker::point() {
+WARPHEAP_NO_TSAN inline void worker::point(u64 pending) {
   lane& self = *running_;
   tick(self);
   if (!paused_.empty() && paused_.front()->wake_step <= statistics_.steps) wake_paused(false);
-  if (!random_) {
-    if (ready_.empty()) return;
-    ready_.push(&self);
-    return leave(self, ready_.pop());
-  }
-  u64 const draw = draws_.next();
-  if ((draw & hold_back_) == hold_back_) {
-    self.wake_step = statistics_.steps + draws_.below(16 * live_lanes_ + 1);
-    paused_.push(&self);
-    return leave(self, next());
-  }
-  if (draw >> 32 & sticky_) return;
-  u64 const position = draws_.below(ready_.size() + 1);
-  if (position < ready_.size()) leave(self, ready_.swap(position, &self));
+  lane* const to = schedule_->at_point(self, now(pending));
+  if (to) return leave(self, to);
+  paused_.push(&self);
+  leave(self, next());
+}
+
+WARPHEAP_NO_TSAN inline void worker::point(char const* name) {
+  lane& self = *running_;
+  leave(self, schedule_->at_named_point(self, name, now()));
 }
 
 WARPHEAP_NO_TSAN inline void worker::pause(u32 nanoseconds) {
   lane& self = *running_;
   tick(self);
   time_ += nanoseconds;
-  self.wake_step = statistics_.steps + 2 * live_lanes_;
   self.state = lane_state::paused;
-  paused_.push(&self);
+  if (watches_) {
+    bool const waits = !self.watched.any && self.watched.count != 0;
+    self.wake_step = statistics_.steps + schedule_->pause_steps(waits, live_lanes_);
+    paused_.push_by_wake_step(&self);
+    schedule_->pausing(self, draws_);
+  } else {
+    self.wake_step = statistics_.steps + 2 * live_lanes_;
+    paused_.push(&self);
+  }
   if (--self.group->runnable == 0) became_idle(*self.group);
   leave(self, next());
+  if (watches_) self.watched.clear();
 }
 
 WARPHEAP_NO_TSAN inline void worker::park() {
@@ -222,6 +238,7 @@ WARPHEAP_NO_TSAN inline void worker::park() {
 
 WARPHEAP_NO_TSAN inline void worker::wake(lane& parked) {
   parked.state = lane_state::ready;
+  parked.heard = statistics_.steps;
   ++parked.group->runnable;
   ready_.push(&parked);
 }
@@ -258,9 +275,12 @@ WARPHEAP_NO_TSAN inline lane* worker::next() {
       if (places_used_ < usable_places_ && ++dry_turns_ >= patience_) return nullptr;
       if (workers_ > 1) sched_yield();  // they may wait for lanes of another worker
     }
-    wake_paused(true);
+    if (!watches_) wake_paused(true);
+    else if (++idle_wakes_ <= schedule_->idle_wakes()) wake_first();
+    else hangs_ = true;
+    if (hangs_) return nullptr;
   }
-  return random_ ? ready_.take(draws_.below(ready_.size())) : ready_.pop();
+  return deterministic_ ? schedule_->next(now()) : ready_.pop();
 }
 
 /// Switches from the running lane to `to`, or to main_ if that is null.
@@ -281,6 +301,33 @@ WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 bef
   place.address = address;
   place.before = before;
   place.after = after;
+  if (watches_) observe(what, address, before, after, stale);
+}
+
+/// The running lane has read `before` at `address` (a load: `after`), and changed it to `after`.
+WARPHEAP_NO_TSAN inline void worker::observe(operation what, u64 address, u64 before, u64 after, bool stale) {
+  lane& self = *running_;
+  if (what >= operation::fence) return;
+  bool const is_load = what == operation::load || what == operation::compare_exchange_failed;
+  u64 const result = what == operation::store ? 0 : is_load ? after : before;
+  self.watched.add(address);
+  self.watched.any |= stale;
+  if (!is_load && before != after) wake_watchers(address);
+  schedule_->observed(self, address, is_load ? after : before, after, result);
+}
+
+WARPHEAP_NO_TSAN inline void worker::note_result(u64 result) {
+  if (watches_) schedule_->observed(*running_, 0, 0, 0, result);
+}
+
+/// A word was changed: the paused lanes that have looked at it become ready.
+WARPHEAP_NO_TSAN inline void worker::wake_watchers(u64 address) {
+  idle_wakes_ = 0;
+  for (u64 i = 0; i < paused_.size();) {
+    lane* const waiting = paused_.at(i);
+    if (waiting->state == lane_state::paused && waiting->watched.has(address)) wake(*paused_.remove(i));
+    else ++i;
+  }
 }
 
 inline void worker::fail(std::string fault) {

@@ -30,14 +30,8 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   workers_ = workers;
   model_ = model;
   deterministic_ = how.mode == execution_mode::deterministic;
-  random_ = deterministic_ && how.policy == schedule_policy::random_walk;
   draws_ = draws{how.seed};
-  // By seed: change lanes at each step, at one step in 4, or at one in 16; hold a lane back at one
-  // step in 64, in 1024, or never.
-  constexpr u64 sticky[] = {0, 3, 15};
-  constexpr u64 hold_back[] = {63, 1023, ~u64{0}};
-  sticky_ = sticky[draws_.below(3)];
-  hold_back_ = hold_back[draws_.below(3)];
+  choose_schedule();
   masks_ = how.masks == mask_policy::mixed ? static_cast<mask_policy>(draws_.below(3)) : how.masks;
   if (!deterministic_) masks_ = mask_policy::maximal;
   time_ = 0;
@@ -63,6 +57,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
       if (!to && live_lanes_ && ready_.empty() && paused_.empty() && !work.failed()) {
         give_up({deadlock_report()});
       }
+      if (hangs_) give_up({"hang: every lane waits for a change, and no lane makes one"});
       if (!to) continue;
       turn_left_ = turn_budget;
       running_ = to;
@@ -79,6 +74,20 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   stacks_.trim(under_tsan ? 1024 : 8192);
 }
 
+inline void worker::choose_schedule() {
+  switch (how_.policy) {
+    case schedule_policy::round_robin: schedule_ = &round_robin_; break;
+    case schedule_policy::random_walk: schedule_ = &random_walk_; break;
+    case schedule_policy::priorities: schedule_ = &priorities_; break;
+    case schedule_policy::directed: schedule_ = how_.director;
+  }
+  if (!schedule_) throw backend_error{"execution: the policy `directed` needs a director"};
+  schedule_->begin(draws_);
+  watches_ = deterministic_ && schedule_->waits_for_changes();
+  idle_wakes_ = 0;
+  hangs_ = false;
+}
+
 /// Fills free places. In deterministic mode it fills all of them; in parallel mode it fills one, if
 /// the lanes that are here make no progress alone. False if no work is left.
 inline bool worker::start_blocks() {
@@ -87,7 +96,8 @@ inline bool worker::start_blocks() {
     if (!wanted) break;
     bool const impatient = dry_turns_ >= patience_;
     dry_turns_ = 0;
-    auto const ticket = live_lanes_ ? work_->take(statistics_.steps) : work_->wait(statistics_.steps);
+    u64 const now = model_ ? model_->last_stamp() : 0;
+    auto const ticket = live_lanes_ ? work_->take(now) : work_->wait(now);
     if (!ticket.of) {
       patience_ = full_patience;
       return live_lanes_ > 0;
@@ -112,6 +122,7 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
     block.lane_capacity = threads;
   }
   block.of = ticket.of;
+  block.number = static_cast<u32>(statistics_.lanes) + 1;
   block.index = ticket.index;
   block.live = 0;
   block.at_barrier = 0;
@@ -129,9 +140,11 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
     started.thread = thread;
     started.id = thread % warp_lanes;
     started.state = lane_state::ready;
-    started.known = nullptr;
-    started.fenced = 0;
-    started.to_release = nullptr;
+    started.number = statistics_.lanes;
+    started.watched.clear();
+    schedule_->started(started, draws_);
+    started.knows = nullptr;
+    started.heard = 0;
     ++block.live;
     ++live_lanes_;
     ++statistics_.lanes;

@@ -168,6 +168,8 @@ class halloc {
   halloc_parts::snapshot<table_type> snapshot() const {
     return halloc_parts::snapshot<table_type>{table_, pool_bytes(), metadata_bytes()};
   }
+  /// The pool, of which the policy reads and writes no byte, where it is in one piece.
+  memory_range untouched_pool() const requires(Config.split_percent == 0) { return table_.large().untouched_pool(); }
   /// What the heap has done, if its configuration says counts_work.
   halloc_work work() const { return halloc_parts::work_counts{table_}.read(); }
   /// Sets these counts to 0, in order on stream `on`; does not wait.

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
+#include "../memory_range.hpp"
 #include "random_walk/search.hpp"
 #include "random_walk/snapshot.hpp"
 #include "random_walk/walk.hpp"
@@ -137,6 +138,8 @@ class random_walk {
 
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  /// The pool, of which the policy reads and writes no byte.
+  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   random_walk_parts::snapshot<Config> snapshot() const { return random_walk_parts::snapshot<Config>{table_}; }

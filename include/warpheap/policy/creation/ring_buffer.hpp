@@ -12,6 +12,7 @@
 #pragma once
 
 #include "../../structure/ring_queue.hpp"
+#include "../memory_range.hpp"
 #include "report.hpp"
 #include "ring_buffer/config.hpp"
 #include "ring_buffer/snapshot.hpp"
@@ -116,6 +117,8 @@ class ring_buffer {
 
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  /// The pool, of which the policy reads and writes no byte.
+  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   ring_buffer_parts::snapshot<frame_bytes> snapshot() const { return ring_buffer_parts::snapshot<frame_bytes>{table_}; }

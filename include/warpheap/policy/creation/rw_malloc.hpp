@@ -13,6 +13,7 @@
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
+#include "../memory_range.hpp"
 #include "report.hpp"
 #include "rw_malloc/faults.hpp"
 #include "rw_malloc/search.hpp"
@@ -148,6 +149,8 @@ class rw_malloc {
 
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  /// The pool, of which the policy reads and writes no byte.
+  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   rw_malloc_parts::snapshot<Config> snapshot() const { return rw_malloc_parts::snapshot<Config>{table_}; }

@@ -15,6 +15,7 @@
 
 #include "../../sync/same_object.hpp"
 #include "../../sync/warp_aggregate.hpp"
+#include "../memory_range.hpp"
 #include "report.hpp"
 #include "scatter/runs.hpp"
 #include "scatter/search.hpp"
@@ -148,6 +149,8 @@ class scatter {
 
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  /// The pool, of which the policy reads and writes no byte.
+  memory_range untouched_pool() const { return {table_.data(0), pool_bytes()}; }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   scatter_parts::snapshot<Config> snapshot() const { return scatter_parts::snapshot<Config>{table_}; }

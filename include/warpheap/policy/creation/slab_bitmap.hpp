@@ -8,6 +8,7 @@
 // Pham et al. 2022 (whole words claimed), XMalloc (lanes served together); the protocol is ours.
 #pragma once
 
+#include "../memory_range.hpp"
 #include "report.hpp"
 #include "slab_bitmap/config.hpp"
 #include "slab_bitmap/release.hpp"
@@ -114,6 +115,8 @@ class slab_bitmap {
 
   size_t pool_bytes() const { return geometry().pool_bytes(); }
   size_t metadata_bytes() const { return geometry().metadata_bytes(); }
+  /// The pool, of which the policy reads and writes no byte.
+  memory_range untouched_pool() const { return {table_.pool(), pool_bytes()}; }
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   slab_bitmap_parts::snapshot snapshot() const { return slab_bitmap_parts::snapshot{table_}; }
 #endif

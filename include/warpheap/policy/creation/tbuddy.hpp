@@ -17,6 +17,7 @@
 
 #include "../../platform/assert.hpp"
 #include "../../sync/warp_aggregate.hpp"
+#include "../memory_range.hpp"
 #include "report.hpp"
 #include "slot_survey.hpp"
 #include "tbuddy/config.hpp"
@@ -183,6 +184,8 @@ class tbuddy {
 
   size_t pool_bytes() const { return table_.pool_bytes(); }
   size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  /// The pool, of which the policy reads and writes no byte.
+  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   tbuddy_parts::snapshot<page_bytes> snapshot() const { return tbuddy_parts::snapshot<page_bytes>{table_}; }

@@ -117,7 +117,7 @@ struct miss_units {
     auto semaphore = table.semaphore(0, size_class);
     if (!semaphore.try_wait(2)) return;
     semaphore.signal(1, 0);
-    // No search was watching, so none need be told of that unit.
+    table.class_watch(size_class).room_appeared();  // W1: a search may have ended meanwhile
     u64 const blocks = table.class_watch(size_class).watch();
     bool const none = semaphore.available_newest() == 0;
     u64 const pages = table.pages_watch().look();

@@ -114,7 +114,9 @@ class snapshot {
   }
 
   walk_word word(u32 index) const { return walk_word{words_[table_type::words_offset / 8 + index]}; }
-  unit_marks marks(u32 index) const { return {words_[table_type::words_offset / 8 + table_.words() + index]}; }
+  unit_marks marks(u32 index) const {
+    return unit_marks{words_[table_type::words_offset / 8 + table_.words() + index]};
+  }
   u64 count(typename table_type::count which) const { return words_[static_cast<u32>(which)]; }
 
   table_type table_;

@@ -117,6 +117,7 @@ class block_release {
     shared_release shared{0, {}, group.mask, false};
     if (group.leads) {
       shared.cleared = table_.blocks(at.slab).release(at.index / 64, bits);
+      WARPHEAP_POINT("free.before_subtract");
       if (shared.cleared != 0) shared.now = table_.subtract(at.slab, popcount(shared.cleared), 0);
     }
     bool const in_vain = popcount(shared.cleared) != group.size || shared.now.size_class() != role.size_class();

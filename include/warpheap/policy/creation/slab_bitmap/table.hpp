@@ -18,6 +18,7 @@
 //       takeable: a search that looks at open(c) last misses no slab on its way.
 #pragma once
 
+#include "../../../platform/point.hpp"
 #include "../../../platform/simt.hpp"
 #include "../../../structure/bitmap.hpp"
 #include "geometry.hpp"
@@ -104,6 +105,7 @@ class slab_table {
     if (unlists) {
       // relaxed: toggles alone bring U and the index bit together (D4).
       now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
+      WARPHEAP_POINT("keep.before_toggle");
       if (!now.is_unlisted()) index(listed(size_class)).toggle(slab);
       now.word |= slab_state::unlisted_bit;
     }
@@ -145,6 +147,7 @@ class slab_table {
     if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) relist(slab);
     WARPHEAP_NO_UNROLL
     for (; now.is_live() && now.used() == 0; now = opaque().newest(slab)) {
+      WARPHEAP_POINT("settle.before_takeable");
       if (!now.is_clearing()) return index(takeable).set(slab);
       simt::pause(pause_nanoseconds);
     }
@@ -152,11 +155,13 @@ class slab_table {
 
   /// Sets F if the word still is `now`: live, no C, from before all bits were seen set (D5).
   WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
+    WARPHEAP_POINT("mark_full.before_mark");
     // A new life: a free that is about to lift an earlier F must not lift this one.
     u64 const held = (now.word | slab_state::clearing_bit) + slab_state::life_unit;
     // acquire: the bit was set before we clear it; pairs with settle_slowly() and publish().
     // release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
+    WARPHEAP_POINT("mark_full.before_clear");
     index(open(now.size_class())).clear(slab, order::relaxed);
     // release: the bit is cleared before C is gone; pairs with the acquire in newest().
     state(slab).fetch_xor(slab_state::clearing_bit | slab_state::full_bit, order::release);
@@ -168,6 +173,7 @@ class slab_table {
     slab_state const was{state(slab).fetch_or(slab_state::clearing_bit, order::acquire)};
     if (was.is_clearing()) return;
     bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
+    WARPHEAP_POINT("forget.before_clear");
     if (was.is_live() && in_vain) index(which).clear(slab, order::relaxed);
     state(slab).fetch_and(~slab_state::clearing_bit, order::release);  // release: as in mark_full()
   }
@@ -209,6 +215,7 @@ class slab_table {
   /// Takes U from a slab that was seen at or below the relist limit. relaxed: as in keep().
   WARPHEAP_DEVICE void relist(u32 slab) const {
     slab_state const old{state(slab).fetch_and(~slab_state::unlisted_bit, order::relaxed)};
+    WARPHEAP_POINT("relist.before_toggle");
     if (old.is_live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
   }
 
@@ -226,6 +233,7 @@ class slab_table {
         continue;
       }
       index(open(seen.size_class())).set(slab);
+      WARPHEAP_POINT("settle.before_lift");
       // From the very word seen before we set the bit: if the bit was cleared since, the word
       // changed (D5). release: the bit is set before F is gone; pairs with mark_full(), newest().
       if (state(slab).compare_exchange(seen.word, seen.word & ~slab_state::full_bit, order::release, order::relaxed))

@@ -1,0 +1,238 @@
+// A heap that finds errors of the kernels that use it: overruns and underruns of blocks, writes
+// to freed blocks, double frees, frees of what is no block, and leaks. Each is reported with the
+// places in the source and the threads that allocated, freed, and found.
+//
+//   using heap_type = warpheap::checked<warpheap::heap>;   in place of warpheap::heap
+//   heap_type heap{64_MiB};
+//   kernel<<<grid, block>>>(heap.ref());                   heap_type::ref_type
+//   for (auto const& error : heap.reports()) std::puts(error.describe().c_str());
+//
+// Cost: 112 bytes a block and more for alignment, 1/64 of the memory, and the quarantine. A free
+// reads what surrounds its block and writes over the contents. docs/design/checked.md.
+// Sources: redzones, poison and quarantine as in AddressSanitizer (Serebryany et al. 2012) and the
+// C libraries' debugging allocators; bits outside of the heap in place of shadow memory.
+#pragma once
+
+#include "../heap/heap.hpp"
+#include "checked/checked_ref.hpp"
+#include "checked/survey.hpp"
+
+#if !defined(__CUDACC_RTC__)
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// An error that was found, for the host. The sites' files are in the strings.
+struct error_report : recorded_error {
+  std::string allocated_file, freed_file, found_file;
+
+  /// All of it in a line.
+  std::string describe() const {
+    recorded_error readable = *this;
+    if (allocated.site.file) readable.allocated.site.file = allocated_file.c_str();
+    if (freed.site.file) readable.freed.site.file = freed_file.c_str();
+    if (found.site.file) readable.found.site.file = found_file.c_str();
+    checked_parts::text_line line;
+    checked_parts::describe(line, readable);
+    return line.text();
+  }
+};
+
+/// Live blocks of one size that were allocated at one place.
+struct leak_report {
+  std::string file;
+  u32 line = 0;  ///< 0: `file` is a name that was given
+  size_t block_bytes = 0;
+  u64 blocks = 0;
+  recorded_call first;  ///< of the block with the lowest address
+
+  u64 bytes() const { return blocks * block_bytes; }
+  std::string describe() const {
+    recorded_call readable = first;
+    if (first.site.file) readable.site.file = file.c_str();
+    checked_parts::text_line text;
+    (text.bytes(bytes()) << " leaked in " << blocks << (blocks == 1 ? " block of " : " blocks of ")).bytes(block_bytes);
+    text << (blocks == 1 ? ": allocated " : ": the first allocated ") << readable;
+    return text.text();
+  }
+};
+
+/// A heap around another one, `Heap`, which must have a pool. Is made as that one is, and has its
+/// members for what the caller's blocks are. Host functions wait for the kernels that they run
+/// themselves, and no others: call them when no kernel uses the heap.
+template <class Heap, checked_config Config = checked_config{}>
+class checked {
+  static constexpr u32 pieces = Heap::memory_pieces;
+  static_assert(pieces != 0, "checked: the toolkit's heap has no pool of its own; compute-sanitizer knows its blocks");
+  using state_type = checked_parts::shared_state<pieces>;
+
+ public:
+  using heap_type = Heap;
+  using ref_type = checked_ref<typename Heap::ref_type, pieces, Config>;
+  static constexpr checked_config config = Config;
+  static constexpr size_t minimum_bytes = Heap::minimum_bytes;
+
+  /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
+  /// records.
+  template <class... Arguments>
+    requires std::constructible_from<Heap, Arguments...>
+  explicit checked(Arguments&&... arguments) : below_(std::forward<Arguments>(arguments)...) {
+    auto const memory = below_.memory();
+    state_type state;
+    u64* words = map_words_.data();
+    for (u32 i = 0; i < pieces; ++i) {
+      u64 const begin = align_down(reinterpret_cast<u64>(memory[i].begin), 16);
+      state.map.ranges[i] = {begin, reinterpret_cast<u64>(memory[i].begin) + memory[i].bytes - begin, words};
+      words += state.map.ranges[i].word_count();
+    }
+    state.held = fresh_quarantine();
+    state.errors = checked_parts::error_table{records_.data(), Config.most_reports};
+    backend::copy_bytes(state_.data(), &state, sizeof state);
+  }
+  checked(checked&&) noexcept = default;
+  checked& operator=(checked&&) noexcept = default;
+  /// Prints what was found if the configuration says so.
+  ~checked() {
+    if constexpr (Config.prints_at_end) {
+      try {
+        if (state_.size() != 0) print();
+      } catch (std::exception const&) {  // the device's context may be lost
+      }
+    }
+  }
+
+  /// What kernels take, by value.
+  ref_type ref() const noexcept { return ref_type{below_.ref(), state_.data()}; }
+
+  /// Frees everything at once, in order on stream `on`, and keeps the reports.
+  void reset(stream_view on = {}) {
+    below_.reset(on);
+    backend::fill_bytes(map_words_.data(), 0, map_words_.size_bytes(), on);
+    backend::fill_bytes(slots_.data(), 0, slots_.size_bytes(), on);
+    launch(on, {1, 1}, checked_parts::forget_held{}, state_.data(), fresh_quarantine());
+  }
+
+  /// The errors found so far: the first `most_reports`, in the order in which they were found.
+  std::vector<error_report> reports() const { return reports_from(0); }
+  /// All errors found so far, of one kind or of any.
+  u64 error_count() const { return state_[0].errors.count(); }
+  u64 error_count(memory_error kind) const { return state_[0].errors.count_of(kind); }
+
+  /// Examines all live blocks and those in quarantine. Returns the errors that this found, as far
+  /// as the table has room for them.
+  std::vector<error_report> check() const {
+    u64 const before = state_[0].errors.kept();
+    checked_parts::survey(checked_parts::check_blocks{}, ref(), map_words_.size());
+    return reports_from(before);
+  }
+
+  /// The live blocks by site and size, those of most bytes first.
+  std::vector<leak_report> leaks() const {
+    std::map<std::tuple<char const*, u32, u64>, leak_report> groups;
+    checked_parts::device_texts texts;
+    for (auto const& block : checked_parts::list_live(ref(), map_words_.size())) {
+      auto const& site = block.allocated.site;
+      texts.want(site);
+      auto& group = groups[{site.file, site.line, block.bytes}];
+      if (group.blocks++ != 0) continue;
+      group.line = site.line;
+      group.block_bytes = block.bytes;
+      group.first = block.allocated;
+    }
+    texts.fetch();
+    std::vector<leak_report> found;
+    for (auto& [key, group] : groups) {
+      group.file = texts.of(group.first.site);
+      found.push_back(std::move(group));
+    }
+    std::sort(found.begin(), found.end(), [](auto const& a, auto const& b) {
+      return a.bytes() != b.bytes() ? a.bytes() > b.bytes() : std::tie(a.file, a.line) < std::tie(b.file, b.line);
+    });
+    return found;
+  }
+
+  /// Prints reports and leaks, a line each.
+  void print(std::FILE* to = stderr) const {
+    auto const all = reports();
+    for (auto const& error : all) std::fprintf(to, "warpheap: %s\n", error.describe().c_str());
+    if (u64 const count = error_count(); count > all.size())
+      std::fprintf(to, "warpheap: %llu more errors\n", count - all.size());
+    for (auto const& leak : leaks()) std::fprintf(to, "warpheap: %s\n", leak.describe().c_str());
+  }
+
+  /// Calls `visit(address, bytes)` for every live block of a quiet heap, in address order.
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    for (auto const& block : checked_parts::list_live(ref(), map_words_.size()))
+      visit(reinterpret_cast<void*>(block.address), static_cast<size_t>(block.bytes));
+  }
+
+  /// Counts of a quiet heap: blocks, bytes and misuse as callers know them, all else of the heap
+  /// below.
+  heap_statistics statistics() const requires Heap::takes_snapshots {
+    heap_statistics counted = below_.statistics();
+    device_buffer<checked_parts::live_counts> const live(1);
+    checked_parts::survey(checked_parts::list_blocks{}, ref(), map_words_.size(), live.data(),
+                          static_cast<checked_parts::live_block*>(nullptr), u64{0});
+    counted.live_blocks = live[0].blocks;
+    counted.live_bytes = live[0].bytes;
+    counted.metadata_bytes = metadata_bytes();
+    counted.double_frees = error_count(memory_error::double_free);
+    counted.foreign_frees = error_count(memory_error::foreign_free) + error_count(memory_error::inner_free);
+    return counted;
+  }
+
+  invariant_report check_invariants() const requires Heap::takes_snapshots { return below_.check_invariants(); }
+  u64 available_slots(size_t bytes) const requires requires(Heap const heap) { heap.available_slots(bytes); }
+  { return below_.available_slots(ref_type::created_bytes(bytes)); }
+  size_t pool_bytes() const { return below_.pool_bytes(); }
+  size_t metadata_bytes() const {
+    return below_.metadata_bytes() + map_words_.size_bytes() + slots_.size_bytes() + records_.size_bytes() +
+           state_.size_bytes();
+  }
+  std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
+  { return "checked" + separator + below_.info(separator); }
+
+  /// The heap around whose blocks ours lie.
+  Heap const& below() const noexcept { return below_; }
+
+ private:
+  static u64 words_for(Heap const& heap) {
+    u64 words = 0;
+    for (auto const& piece : heap.memory()) words += piece.bytes / checked_parts::mapped_range::bytes_a_word + 2;
+    return words;
+  }
+
+  checked_parts::quarantine fresh_quarantine() const {
+    return {slots_.data(), Config.quarantine_blocks, Config.quarantine_bytes};
+  }
+
+  std::vector<error_report> reports_from(u64 first) const {
+    u64 const kept = state_[0].errors.kept();
+    auto const records = records_.to_host();
+    checked_parts::device_texts texts;
+    for (u64 i = first; i < kept; ++i)
+      for (auto const* call : {&records[i].allocated, &records[i].freed, &records[i].found}) texts.want(call->site);
+    texts.fetch();
+    std::vector<error_report> found;
+    for (u64 i = first; i < kept; ++i)
+      found.push_back({records[i], texts.of(records[i].allocated.site), texts.of(records[i].freed.site),
+                       texts.of(records[i].found.site)});
+    return found;
+  }
+
+  Heap below_;
+  device_buffer<u64> map_words_{words_for(below_)};
+  device_buffer<u64> slots_{Config.quarantine_blocks};
+  device_buffer<recorded_error> records_{Config.most_reports};
+  device_buffer<state_type> state_{1};
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#endif

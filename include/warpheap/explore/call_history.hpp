@@ -1,0 +1,183 @@
+// The contract of malloc and free as a checker: what calls returned, held against what calls that
+// run one after the other could have returned.
+//
+//   H1  a block that was served is aligned, lies within the pool, and has at least the bytes asked
+//       for.
+//   H2  it overlaps no block that was served before it and whose free has not begun.
+//   H3  nullptr is returned only if no suitable place stayed free during the whole call. A place is
+//       a run of whole regions with no block in it, or a place for a block in a region of the same
+//       class. A region has a class as long as some block of it lives. A block counts as being
+//       there from the beginning of its malloc to the end of its free. Every other malloc of that
+//       time may have held for itself what it asked for, whatever it got in the end: so that many
+//       places more must have stayed free.
+//
+// Lanes of one OS thread record their calls in the order in which these begin and end, so a count
+// of events is a clock.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../platform/simt.hpp"
+
+namespace warpheap::explore {
+
+/// How an allocator divides its pool, as far as its promise about nullptr says so.
+struct regions {
+  u64 first = 0;  ///< address of the first region
+  u64 bytes = 0;  ///< of a region; 0: nullptr is never a fault
+  u64 count = 0;
+  /// The class of blocks of this many bytes that share a region; -1 if they take whole regions.
+  i64 (*class_of)(u64 bytes) = nullptr;
+  /// Blocks of a class that a region holds.
+  u64 (*capacity)(i64 size_class) = nullptr;
+};
+
+class call_history {
+ public:
+  call_history(u64 pool, u64 pool_bytes, u64 alignment) : pool_{pool}, pool_bytes_{pool_bytes}, alignment_{alignment} {}
+
+  /// A call of malloc begins; returns its number.
+  u64 begin_malloc(u64 lane, u64 bytes) {
+    calls_.push_back({.lane = lane, .bytes = bytes, .begin = ++clock_});
+    return calls_.size() - 1;
+  }
+
+  void end_malloc(u64 call, u64 address, u64 usable) {
+    auto& made = calls_[call];
+    made.end = ++clock_;
+    made.address = address;
+    made.usable = usable;
+    if (address == 0) return;
+    if (address % alignment_ != 0) fault("H1: misaligned", made);
+    if (address < pool_ || address + usable > pool_ + pool_bytes_) fault("H1: not in the pool", made);
+    if (usable < made.bytes) fault("H1: too few bytes", made);
+    auto const after = live_.lower_bound(address);
+    bool const overlaps_next = after != live_.end() && after->first < address + usable;
+    bool const overlaps_last =
+        after != live_.begin() && std::prev(after)->first + calls_[std::prev(after)->second].usable > address;
+    if (overlaps_next) fault("H2: overlaps", made, &calls_[after->second]);
+    if (overlaps_last) fault("H2: overlaps", made, &calls_[std::prev(after)->second]);
+    live_[address] = call;
+  }
+
+  void begin_free(u64 address) {
+    auto const found = live_.find(address);
+    if (found == live_.end()) return;
+    calls_[found->second].free_begin = ++clock_;
+    freeing_[address] = found->second;
+    live_.erase(found);
+  }
+
+  void end_free(u64 address) {
+    auto const found = freeing_.find(address);
+    if (found == freeing_.end()) return;
+    calls_[found->second].free_end = ++clock_;
+    freeing_.erase(found);
+  }
+
+  u64 live() const { return live_.size(); }
+  u64 refused() const {
+    u64 count = 0;
+    for (auto const& each : calls_) count += each.end != 0 && each.address == 0;
+    return count;
+  }
+
+  /// What is wrong with the calls so far, one fault a line. All have ended.
+  std::string faults(regions const& divided) const {
+    auto text = faults_;
+    if (divided.bytes == 0) return text;
+    for (auto const& call : calls_) {
+      if (call.address != 0 || call.bytes == 0 || call.end == 0) continue;
+      auto const place = free_place(divided, call);
+      if (place.empty()) continue;
+      text += described("H3: refused", call) + place + "\n";
+      for (auto const& each : calls_)
+        if (&each != &call && each.begin < call.end && each.last_event() > call.begin)
+          text += described("  beside it", each) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  static constexpr u64 never = ~u64{0};
+
+  struct call {
+    u64 lane;
+    u64 bytes;
+    u64 begin;
+    u64 end = 0;
+    u64 address = 0;
+    u64 usable = 0;
+    u64 free_begin = never;
+    u64 free_end = never;
+
+    u64 last_event() const { return address != 0 ? free_end : end; }
+    bool is_there_during(call const& other) const {
+      return address != 0 && begin < other.end && free_end > other.begin;
+    }
+    bool is_live_throughout(call const& other) const {
+      return address != 0 && end < other.begin && free_begin > other.end;
+    }
+  };
+
+  /// The places that stayed free during `refused`, in words; empty if there are too few.
+  std::string free_place(regions const& divided, call const& refused) const {
+    std::vector<u64> blocks(divided.count);       // in each region
+    std::vector<i64> classes(divided.count, -1);  // of a block that lives throughout
+    u64 held = 0;                                 // regions that others may have held
+    for (auto const& each : calls_) {
+      bool const is_beside = &each != &refused && each.begin < refused.end && each.end > refused.begin;
+      if (is_beside) held += regions_for(divided, each);
+      if (!each.is_there_during(refused)) continue;
+      u64 const first = (each.address - divided.first) / divided.bytes;
+      u64 const last = (each.address + each.usable - 1 - divided.first) / divided.bytes;
+      for (u64 i = first; i <= last; ++i) ++blocks[i];
+      if (each.is_live_throughout(refused)) classes[first] = divided.class_of(each.bytes);
+    }
+    i64 const wanted = divided.class_of(refused.bytes);
+    u64 const run = regions_for(divided, refused);
+    u64 places = 0, free = 0, last = 0;
+    for (u64 i = 0; i < divided.count; ++i) {
+      bool const has_room = wanted >= 0 && classes[i] == wanted && blocks[i] < divided.capacity(wanted);
+      free = blocks[i] == 0 ? free + 1 : 0;
+      if (!has_room && free != run) continue;
+      ++places;
+      last = i;
+      free = 0;
+    }
+    if (places <= held) return {};
+    return host::detail::format_message({", while ", places, " places stayed free, the last of them in region ", last,
+                                         ", and others asked for ", held});
+  }
+
+  static u64 regions_for(regions const& divided, call const& asked) {
+    return divided.class_of(asked.bytes) >= 0 ? 1 : (asked.bytes + divided.bytes - 1) / divided.bytes;
+  }
+
+  void fault(char const* what, call const& made, call const* other = nullptr) {
+    faults_ += described(what, made) + "\n";
+    if (other) faults_ += described("  which is", *other) + "\n";
+  }
+
+  std::string described(char const* what, call const& made) const {
+    using host::detail::format_message;
+    auto text = format_message(
+        {what, ": lane ", made.lane, " asked for ", made.bytes, " bytes in events ", made.begin, " to ", made.end});
+    if (made.address == 0) return text + ", and got nullptr";
+    text += format_message({", and got ", made.usable, " bytes at memory + ", made.address - pool_});
+    if (made.free_begin != never)
+      text += format_message({", freed in events ", made.free_begin, " to ", made.free_end});
+    return text;
+  }
+
+  u64 pool_, pool_bytes_, alignment_;
+  u64 clock_ = 0;
+  std::vector<call> calls_;
+  std::map<u64, u64> live_;     // by address: the call that was served there, until its free begins
+  std::map<u64, u64> freeing_;  // until its free ends
+  std::string faults_;
+};
+
+}  // namespace warpheap::explore

@@ -1,0 +1,215 @@
+// What lanes do to a heap in an exploration: short programs of malloc and free, recorded in a
+// call_history and checked.
+#pragma once
+
+#include <array>
+
+#include "call_history.hpp"
+#include "exploration.hpp"
+
+namespace warpheap::explore {
+
+/// One call. A block that was handed over is freed by the lane that takes it, if it is there by
+/// then; what is left is freed at the end.
+struct heap_call {
+  enum class action : u8 { none, allocate, release, hand_over, take_and_release };
+
+  action what = action::none;
+  u32 place = 0;  ///< of the lane's own blocks, or of the blocks handed over
+  u64 bytes = 0;
+};
+
+/// What one lane calls.
+struct lane_program {
+  static constexpr u32 most_calls = 8;
+  static constexpr u32 places = 4;
+
+  std::array<heap_call, most_calls> calls{};
+  u32 count = 0;
+
+  lane_program& allocate(u64 bytes, u32 place = 0) { return add({heap_call::action::allocate, place, bytes}); }
+  lane_program& release(u32 place = 0) { return add({heap_call::action::release, place, 0}); }
+  lane_program& hand_over(u32 place = 0) { return add({heap_call::action::hand_over, place, 0}); }
+  lane_program& take_and_release(u32 place = 0) { return add({heap_call::action::take_and_release, place, 0}); }
+
+ private:
+  lane_program& add(heap_call made) {
+    calls[count++] = made;
+    return *this;
+  }
+};
+
+/// Programs of all lanes of a grid.
+struct heap_program {
+  launch_shape shape{1, 1};
+  std::vector<lane_program> lanes;
+
+  /// `lanes` programs, drawn by `seed`, of up to `calls` calls for sizes out of `sizes`.
+  static heap_program drawn(launch_shape shape, std::vector<u64> const& sizes, u32 calls, u64 seed) {
+    heap_program made{shape, std::vector<lane_program>(u64{shape.blocks} * shape.threads)};
+    random_sequence random{seed};
+    for (auto& lane : made.lanes) {
+      u32 const count = 1 + random.below(calls);
+      while (lane.count < count) {
+        u32 const place = random.below(2);
+        switch (random.below(8)) {
+          case 0: lane.hand_over(place); break;
+          case 1: lane.take_and_release(place); break;
+          case 2:
+          case 3: lane.release(place); break;
+          default: lane.allocate(sizes[random.below(static_cast<u32>(sizes.size()))], place);
+        }
+      }
+    }
+    return made;
+  }
+};
+
+/// Kernel: each lane runs its program, and then frees what it holds.
+struct run_lane_program {
+  template <class Creation>
+  void operator()(Creation heap, lane_program const* programs, call_history* history, u64* mail) const {
+    u64 const me = global_thread_index();
+    lane_program const& program = programs[me];
+    std::array<u64, lane_program::places> held{};
+    for (u32 i = 0; i < program.count; ++i) {
+      auto const& call = program.calls[i];
+      u64& block = held[call.place];
+      switch (call.what) {
+        case heap_call::action::none: break;
+        case heap_call::action::allocate:
+          release(heap, history, block, me);
+          block = allocate(heap, history, call.bytes, me);
+          break;
+        case heap_call::action::release: release(heap, history, block, me); break;
+        case heap_call::action::hand_over:
+          block = atomic_ref<u64>{mail[call.place]}.exchange(block, order::acq_rel);
+          break;
+        case heap_call::action::take_and_release: {
+          u64 taken = atomic_ref<u64>{mail[call.place]}.exchange(0, order::acq_rel);
+          release(heap, history, taken, me);
+        }
+      }
+    }
+    for (u64& block : held) release(heap, history, block, me);
+  }
+
+  template <class Creation>
+  static u64 allocate(Creation heap, call_history* history, u64 bytes, u64 me) {
+    u64 const call = history->begin_malloc(me, bytes);
+    void* const block = heap.create(bytes);
+    u64 const address = reinterpret_cast<u64>(block);
+    u64 const usable = block ? heap.usable_size(block) : 0;
+    history->end_malloc(call, address, usable);
+    contents::acquire(block, usable);
+    return address;
+  }
+
+  template <class Creation>
+  static void release(Creation heap, call_history* history, u64& block, u64) {
+    if (block == 0) return;
+    history->begin_free(block);
+    contents::release(reinterpret_cast<void*>(block), heap.usable_size(reinterpret_cast<void*>(block)));
+    heap.destroy(reinterpret_cast<void*>(block));
+    history->end_free(block);
+    block = 0;
+  }
+};
+
+/// Kernel: one lane counts the slots of each size.
+struct count_slots_of_sizes {
+  static constexpr u64 sizes[] = {16, 256, 4096, 16384};
+  using counts = std::array<u64, std::size(sizes)>;
+
+  template <class Creation>
+  void operator()(Creation heap, counts* slots) const {
+    for (size_t i = 0; i < std::size(sizes); ++i) (*slots)[i] = heap.available_slots(sizes[i]);
+  }
+};
+
+/// A heap program on heaps of one creation policy, as a body for explore(): a string that says what
+/// is wrong. `Divide` gives the regions of a heap's pool.
+template <class Creation, class Divide>
+class heap_exploration {
+ public:
+  /// `before` runs first, in one way alone. Its lanes may keep what they get only by handing it
+  /// over.
+  heap_exploration(u64 pool_bytes, heap_program program, Divide divide, heap_program before = {})
+      : pool_bytes_{pool_bytes}, program_{std::move(program)}, before_{std::move(before)}, divide_{divide} {}
+
+  std::string operator()() {
+    device_buffer<u8> const memory(Creation::required_bytes(pool_bytes_) + 256);
+    device_buffer<u64> const mail(lane_program::places);
+    auto const heap = Creation::place(memory.data(), pool_bytes_);
+    if (!start_) start_.emplace(started(heap, memory, mail));
+    backend::copy_bytes(memory.data(), start_->memory.data(), start_->memory.size());
+    backend::copy_bytes(mail.data(), start_->mail.data(), start_->mail.size() * sizeof(u64));
+    call_history history = start_->history;
+    run(heap, program_, history, mail.data());
+    heap_program rest{{1, 1}, {lane_program{}}};  // what was handed over and not taken
+    for (u32 i = 0; i < lane_program::places; ++i) rest.lanes[0].take_and_release(i);
+    run(heap, rest, history, mail.data());
+    // With weak memory a lane need not have seen that another one freed a block before.
+    auto const promised = host::current_execution().weak_memory ? regions{} : divide_(heap);
+    return history.faults(promised) + faults_at_rest(heap);
+  }
+
+ private:
+  /// A heap on which `before` has run. Executions have the same addresses, so each starts from a
+  /// copy of these bytes.
+  struct start {
+    count_slots_of_sizes::counts slots;  ///< of the heap that no lane has used
+    call_history history;
+    std::vector<u8> memory;
+    std::vector<u64> mail;
+  };
+
+  start started(Creation heap, device_buffer<u8> const& memory, device_buffer<u64> const& mail) const {
+    unexplored const setup;
+    heap.initialize({});
+    synchronize();
+    start made{count(heap), {reinterpret_cast<u64>(memory.data()), memory.size(), Creation::traits.alignment}, {}, {}};
+    if (!before_.lanes.empty()) run(heap, before_, made.history, mail.data());
+    made.memory = memory.to_host();
+    made.mail = mail.to_host();
+    return made;
+  }
+
+  static void run(Creation heap, heap_program const& program, call_history& history, u64* mail) {
+    device_buffer<lane_program> const lanes{program.lanes};
+    launch(program.shape, run_lane_program{}, heap, static_cast<lane_program const*>(lanes.data()), &history, mail);
+    synchronize();
+  }
+
+  static count_slots_of_sizes::counts count(Creation heap) {
+    device_buffer<count_slots_of_sizes::counts> const slots(1);
+    launch({1, 1}, count_slots_of_sizes{}, heap, slots.data());
+    return slots[0];
+  }
+
+  /// All blocks were freed.
+  std::string faults_at_rest(Creation heap) const {
+    using host::detail::format_message;
+    unexplored const inspection;
+    std::string wrong;
+    auto const snapshot = heap.snapshot();
+    for (auto const& violated : snapshot.check_invariants()) wrong += violated + "\n";
+    auto const counts = snapshot.statistics();
+    if (counts.live_blocks != 0) wrong += format_message({counts.live_blocks, " blocks are left\n"});
+    u64 const ignored = counts.double_frees + counts.foreign_frees;
+    if (ignored != 0) wrong += format_message({ignored, " right frees were ignored\n"});
+    auto const slots = count(heap);
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (slots[i] != start_->slots[i])
+        wrong += format_message(
+            {slots[i], " slots of ", count_slots_of_sizes::sizes[i], " bytes where ", start_->slots[i], " were\n"});
+    return wrong;
+  }
+
+  u64 pool_bytes_;
+  heap_program program_, before_;
+  Divide divide_;
+  std::optional<start> start_;
+};
+
+}  // namespace warpheap::explore
