@@ -75,7 +75,7 @@ class Judge:
             return Verdict(**json.loads(kept.read_text()))
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
             include = pathlib.Path(place) / "include"
-            self._overlay(include, header, text)
+            overlay(self.project.base, include, header, text)
             said = self._compile_and_run(pathlib.Path(place), include, test, original)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(dataclasses.asdict(said)))
@@ -145,20 +145,6 @@ class Judge:
             text = said.read().decode(errors="replace")
         return process.returncode, text, timed_out.is_set(), usage.ru_utime + usage.ru_stime
 
-    def _overlay(self, include, header, text):
-        real = self.project.root / "include"
-        for path in sorted(real.rglob("*")):
-            link = include / path.relative_to(real)
-            if path.is_dir():
-                link.mkdir(parents=True, exist_ok=True)
-            else:
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(path)
-        if header is not None:
-            replaced = include / self.project.library / header
-            replaced.unlink()
-            replaced.write_text(text)
-
     def _precompile(self):
         """The flags that give every test the precompiled header; none where the project has none."""
         if not self.project.precompiled:
@@ -173,6 +159,21 @@ class Judge:
                 made.unlink(missing_ok=True)
                 raise SystemExit(f"mutate: the header that all tests share does not compile: {said[-300:]}")
         return ["-include", str(header)]
+
+
+def overlay(base, include, header, text):
+    """Links for all headers below `base`/.., and a file with `text` in place of `header`, unless that is None."""
+    for path in sorted(base.parent.rglob("*")):
+        link = include / path.relative_to(base.parent)
+        if path.is_dir():
+            link.mkdir(parents=True, exist_ok=True)
+        else:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+    if header is not None:
+        replaced = include / base.name / header
+        replaced.unlink()
+        replaced.write_text(text)
 
 
 def outcome_of_compiler(said):

@@ -1,6 +1,7 @@
 // Searches of schedules as tests. A short one runs in every test run, up to fewer preemptions;
-// WARPHEAP_EXPLORE=1 runs the full one, which `make explore` does. Each prints a row of what it
-// tried, in the columns of docs/design/exploration.md.
+// WARPHEAP_EXPLORE=1 runs the full one, which `make explore` does. WARPHEAP_EXPLORE_SECONDS=S
+// draws programs alone, for S seconds of each allocator. Each prints a row of what it tried, in the
+// columns of docs/design/exploration.md.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,6 +20,20 @@ struct search_bounds {
 };
 
 inline bool explores_fully() { return std::getenv("WARPHEAP_EXPLORE") != nullptr; }
+
+inline bool draws_alone() { return std::getenv("WARPHEAP_EXPLORE_SECONDS") != nullptr; }
+
+/// How far an allocator's drawn programs go, all of them together, and how many schedules each has.
+struct drawn_programs {
+  u64 programs;
+  double seconds;
+  u64 schedules;
+};
+
+inline drawn_programs limit_of_drawn_programs(u64 subjects) {
+  if (draws_alone()) return {~u64{0}, std::atof(std::getenv("WARPHEAP_EXPLORE_SECONDS")), 100};
+  return explores_fully() ? drawn_programs{300 * subjects, 1e9, 300} : drawn_programs{24 * subjects, 1e9, 40};
+}
 
 inline void print_row(std::string const& name, std::string const& bound, explore::exploration_result const& done) {
   std::cout << "| " << name << " | " << bound << " | " << done.schedules << " | " << done.cut << " | " << done.states

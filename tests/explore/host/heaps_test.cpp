@@ -49,29 +49,34 @@ struct subject {
 /// The lanes of a thread block each; on some seeds the lanes of a warp.
 launch_shape shape_of(u64 seed, u32 lanes) { return seed % 3 == 2 ? launch_shape{1, lanes} : launch_shape{lanes, 1}; }
 
-/// Programs drawn by seed, each under some schedules of random priorities, with weak memory for one
-/// in two.
+/// Programs drawn by seed on one of the subjects after the other, each under some schedules of
+/// random priorities, with weak memory for one in two.
 template <class Creation, class Divide>
-void expect_drawn_programs_right(subject const& what, Divide divide) {
+void expect_drawn_programs_right(std::vector<subject> const& subjects, Divide divide) {
   if (host::detail::under_tsan) return;
-  u64 const programs = test::explores_fully() ? 300 : 24;
-  explore::exploration_result sum;
-  for (u64 seed = 0; seed < programs; ++seed) {
+  auto const limit = test::limit_of_drawn_programs(subjects.size());
+  std::vector<explore::exploration_result> sums(subjects.size());
+  double seconds = 0;
+  u64 programs = 0;
+  for (; programs < limit.programs && seconds < limit.seconds; ++programs) {
     constexpr host::mask_policy masks[] = {host::mask_policy::maximal, host::mask_policy::random,
                                            host::mask_policy::singleton};
+    u64 const which = programs % subjects.size(), seed = programs / subjects.size();
+    auto const& what = subjects[which];
     u32 const lanes = 2 + seed % 3;
     explore::heap_exploration<Creation, Divide> body{
         what.pool_bytes, heap_program::drawn(shape_of(seed, lanes), what.sizes, 5, seed), divide};
-    auto const done = explore::explore({.schedules = test::explores_fully() ? u64{300} : 40,
-                                        .seed = seed,
-                                        .masks = masks[seed / 3 % 3],
-                                        .weak_memory = seed % 2 == 1},
-                                       body);
-    ASSERT_FALSE(done.fault) << what.name << ", program " << seed << ": " << done.fault->what;
-    sum.schedules += done.schedules;
-    sum.seconds += done.seconds;
+    auto const done = explore::explore(
+        {.schedules = limit.schedules, .seed = seed, .masks = masks[seed / 3 % 3], .weak_memory = seed % 2 == 1}, body);
+    ASSERT_FALSE(done.fault) << what.name << ", program " << seed << ", after " << seconds
+                             << " s: " << done.fault->what;
+    sums[which].schedules += done.schedules;
+    sums[which].seconds += done.seconds;
+    seconds += done.seconds;
   }
-  test::print_row(what.name + ", " + std::to_string(programs) + " programs", "drawn", sum);
+  for (size_t i = 0; i < subjects.size(); ++i)
+    test::print_row(subjects[i].name + ", " + std::to_string(programs / subjects.size()) + " programs", "drawn",
+                    sums[i]);
 }
 
 /// Each lane asks once for the largest of the sizes, and frees what it got.
@@ -84,15 +89,20 @@ void expect_pairs_right(subject const& what, u32 lanes, test::search_bounds boun
 }
 
 template <class Creation, class Divide = no_regions<Creation>>
-void explore_heap(subject const& what, Divide divide = {}) {
-  expect_pairs_right<Creation>(what, 2, {1, 2}, divide);
-  if (test::explores_fully()) expect_pairs_right<Creation>(what, 3, {1, 1}, divide);
-  expect_drawn_programs_right<Creation>(what, divide);
+void explore_heap(std::vector<subject> const& subjects, Divide divide = {}) {
+  if (!test::draws_alone()) {
+    for (auto const& what : subjects) {
+      expect_pairs_right<Creation>(what, 2, {1, 2}, divide);
+      if (test::explores_fully()) expect_pairs_right<Creation>(what, 3, {1, 1}, divide);
+    }
+  }
+  expect_drawn_programs_right<Creation>(subjects, divide);
 }
 
 TEST(ExploredHeap, SlabBitmap) {
-  explore_heap<slab_bitmap>({"slab_bitmap of 1 slab", slab_bytes, {8192, 16384, 64}}, slabs{});
-  explore_heap<slab_bitmap>({"slab_bitmap of 3 slabs", 3 * slab_bytes, {8192, 64, 20000, 16384}}, slabs{});
+  explore_heap<slab_bitmap>({{"slab_bitmap of 1 slab", slab_bytes, {8192, 16384, 64}},
+                             {"slab_bitmap of 3 slabs", 3 * slab_bytes, {8192, 64, 20000, 16384}}},
+                            slabs{});
 }
 /// A run of two slabs against a small block.
 TEST(ExploredHeap, SlabBitmapWithARunAndASmallBlock) {
@@ -116,26 +126,26 @@ TEST(ExploredHeap, SlabBitmapWithThreeLanesAndThreePreemptions) {
 }
 
 TEST(ExploredHeap, RingBuffer) {
-  explore_heap<creation::ring_buffer<>>({"ring_buffer of 2 frames", 2 * 8192, {64, 8192}});
+  explore_heap<creation::ring_buffer<>>({{"ring_buffer of 2 frames", 2 * 8192, {64, 8192}}});
 }
 TEST(ExploredHeap, RandomWalk) {
-  explore_heap<creation::random_walk<test::tiny_plain>>({"random_walk of 3 pages", 3 * 64, {64}});
-  explore_heap<creation::random_walk<test::tiny_bitmap>>({"random_walk with a bitmap, 6 pages", 6 * 64, {64}});
-  explore_heap<creation::random_walk<test::tiny_shared>>({"random_walk shared, 6 pages", 6 * 64, {64}});
+  explore_heap<creation::random_walk<test::tiny_plain>>({{"random_walk of 3 pages", 3 * 64, {64}}});
+  explore_heap<creation::random_walk<test::tiny_bitmap>>({{"random_walk with a bitmap, 6 pages", 6 * 64, {64}}});
+  explore_heap<creation::random_walk<test::tiny_shared>>({{"random_walk shared, 6 pages", 6 * 64, {64}}});
 }
 TEST(ExploredHeap, RwMalloc) {
-  explore_heap<creation::rw_malloc<test::tiny_units>>({"rw_malloc of 64 units", 64 * 16, {16, 500, 300}});
+  explore_heap<creation::rw_malloc<test::tiny_units>>({{"rw_malloc of 64 units", 64 * 16, {16, 500, 300}}});
 }
-TEST(ExploredHeap, Scatter) { explore_heap<creation::scatter<>>({"scatter of 3 pages", 3 * 4096, {16, 5000, 2048}}); }
+TEST(ExploredHeap, Scatter) { explore_heap<creation::scatter<>>({{"scatter of 3 pages", 3 * 4096, {16, 5000, 2048}}}); }
 TEST(ExploredHeap, Halloc) {
-  explore_heap<test::small_halloc>({"halloc of 3 slabs", 3 * test::halloc_slab_bytes, {16, 1024, 3072}});
+  explore_heap<test::small_halloc>({{"halloc of 3 slabs", 3 * test::halloc_slab_bytes, {16, 1024, 3072}}});
 }
-TEST(ExploredHeap, Tbuddy) { explore_heap<test::small_tbuddy>({"tbuddy of 4 pages", 4 * 64, {64, 128, 256}}); }
+TEST(ExploredHeap, Tbuddy) { explore_heap<test::small_tbuddy>({{"tbuddy of 4 pages", 4 * 64, {64, 128, 256}}}); }
 TEST(ExploredHeap, Ualloc) {
-  explore_heap<creation::ualloc<test::tight>>({"ualloc of 2 chunks", 2 << 15, {1024, 16, 512}});
+  explore_heap<creation::ualloc<test::tight>>({{"ualloc of 2 chunks", 2 << 15, {1024, 16, 512}}});
 }
 TEST(ExploredHeap, Throughput) {
-  explore_heap<creation::throughput<test::tight>>({"throughput of 4 chunks", 4 << 15, {16, 1 << 16, 1024}});
+  explore_heap<creation::throughput<test::tight>>({{"throughput of 4 chunks", 4 << 15, {16, 1 << 16, 1024}}});
 }
 
 }  // namespace explored_heaps_test

@@ -14,7 +14,8 @@ struct use_blocks {
   template <class Ref>
   void operator()(Ref heap, u64 rounds) const {
     for (u64 round = 0; round < rounds; ++round) {
-      size_t const bytes = 1 + (global_thread_index() * 37 + round * 101) % 400;
+      u64 const drawn = global_thread_index() * 37 + round * 101;
+      size_t const bytes = 1 + drawn % (drawn % 8 == 7 ? 60000 : 400);
       void* block = heap.malloc(bytes);
       if (!block) continue;
       std::memset(block, 1, bytes);

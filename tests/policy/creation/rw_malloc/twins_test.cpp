@@ -84,7 +84,7 @@ bool keeps_four_places(u64 seed) {
 /// Whether refusals are true while notes are made and taken back all the time.
 template <class Heap>
 bool finds_one_of_five_places() {
-  return finds_what_stays_free<Heap>(5, 224, {7, 1}, 24);
+  return finds_what_stays_free<Heap>(5, 224, {12, 1}, 24);
 }
 
 #if !defined(__CUDACC__)
@@ -166,7 +166,7 @@ struct overlaps_parts : rw_malloc_parts::no_faults {
 
 template <class Faults>
 std::optional<u64> caught() {
-  return find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_units, Faults>>(); });
+  return find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_units, Faults>>(); }, u64{1} << 22);
 }
 
 TEST(RwMallocTwin, ThatOpensAWordBeforeItPublishesIsCaught) { EXPECT_TRUE(caught<opens_first>()); }
@@ -182,7 +182,7 @@ TEST(RwMallocTwin, ThatForgetsWhatCameFreeInAGroupIsCaught) { EXPECT_TRUE(caught
 TEST(RwMallocTwin, ThatNotesWhatIsNoLongerSoIsCaught) { EXPECT_TRUE(caught<notes_too_late>()); }
 TEST(RwMallocTwin, ThatReadsNotesWithoutWhatCameBeforeIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
-      6000, [] { return finds_one_of_five_places<rw_malloc<tiny_units, reads_notes_carelessly>>(); }));
+      3000, [] { return finds_one_of_five_places<rw_malloc<tiny_units, reads_notes_carelessly>>(); }));
 }
 TEST(RwMallocTwin, ThatPlacesBlocksBehindHalfFreedOnesIsCaught) {
   EXPECT_TRUE(find_failing_schedule(

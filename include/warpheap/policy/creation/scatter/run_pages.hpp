@@ -46,7 +46,7 @@ class run_pages {
     WARPHEAP_NO_UNROLL
     for (u32 region = first / Config.region_pages; region <= (first + length - 1) / Config.region_pages; ++region)
       table_.withdraw_full(region, pages_inside(region, first, first + length));
-    full_fence();  // once for all pages, in place of a release of each
+    release_fence();  // once for all pages, in place of a release of each
     WARPHEAP_NO_UNROLL
     for (u32 page = first; page != first + length; ++page) free_page(page);
     lower_used(table_.pages() - first - length);
@@ -102,8 +102,8 @@ class run_pages {
 
   /// Frees an inner page of ours (S4).
   WARPHEAP_DEVICE void free_page(u32 page) const {
-    // relaxed: after full_fence(), or nothing was written to it.
-    table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::relaxed);
+    // fenced: after release_fence(), or nothing was written to it.
+    table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::fenced);
   }
 
   WARPHEAP_HOST_DEVICE static page_word inner(page_word seen) {

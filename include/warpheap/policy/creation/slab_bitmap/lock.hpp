@@ -85,7 +85,7 @@ class slab_lock {
   WARPHEAP_DEVICE static void unlock(slab_table const& table, u32 slab, slab_kind from, order how) {
     table.index(slab_table::takeable).set(slab);
     table.index(slab_table::free_slabs).toggle(slab);
-    // how: release, or relaxed after full_fence(): the owner is done; pairs with lock().
+    // how: release, or fenced after release_fence(): the owner is done; pairs with lock().
     table.state(slab).fetch_sub(slab_state::of(from, 0).word, how);
   }
 

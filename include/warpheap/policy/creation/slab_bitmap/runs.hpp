@@ -30,9 +30,9 @@ class slab_runs {
     u32 const length = role.length();
     // acq_rel: one thread wins (R1). Acquire: all slabs are run by now; pairs with publish().
     if (!table.role(first).compare_exchange(role.word, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
-    full_fence();  // releases the owner's writes, once for all slabs
+    release_fence();  // the owner's writes, once for all slabs
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < length; ++i) slab_lock::unlock(table, first + i, slab_kind::run, order::relaxed);
+    for (u32 i = 0; i < length; ++i) slab_lock::unlock(table, first + i, slab_kind::run, order::fenced);
     return true;
   }
 
@@ -126,6 +126,7 @@ class slab_runs {
     for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
     // release: all slabs are run before one can be freed (R1); pairs with try_destroy().
     table_.role(first).store(slab_role::of_run(length).word, order::release);
+    release_fence();  // F1: the role is there when a pointer arrives that nothing else orders
   }
 
   slab_table table_;
