@@ -52,9 +52,10 @@ template <class Mutex>
 struct count_with_try_lock {
   WARPHEAP_DEVICE void operator()(protected_state* state, u32 rounds) const {
     Mutex const mutex{state->word};
+    u32 refused = 0;
     for (u32 round = 0; round < rounds;) {
       if (!mutex.try_lock()) {
-        atomic_ref<u32>{state->refused}.fetch_add(1, order::relaxed);
+        ++refused;
         simt::pause(100);
         continue;
       }
@@ -62,6 +63,7 @@ struct count_with_try_lock {
       mutex.unlock();
       ++round;
     }
+    atomic_ref<u32>{state->refused}.fetch_add(refused, order::relaxed);
   }
 };
 

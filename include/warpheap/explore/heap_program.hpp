@@ -44,11 +44,17 @@ struct heap_program {
   launch_shape shape{1, 1};
   std::vector<lane_program> lanes;
 
-  /// `lanes` programs, drawn by `seed`, of up to `calls` calls for sizes out of `sizes`.
+  /// Programs drawn by `seed`, of up to `calls` calls for sizes out of `sizes`. By seed all lanes run
+  /// one program, as those of a warp often do, or each its own.
   static heap_program drawn(launch_shape shape, std::vector<u64> const& sizes, u32 calls, u64 seed) {
     heap_program made{shape, std::vector<lane_program>(u64{shape.blocks} * shape.threads)};
     random_sequence random{seed};
+    bool const are_alike = random.below(2) != 0;
     for (auto& lane : made.lanes) {
+      if (are_alike && &lane != &made.lanes.front()) {
+        lane = made.lanes.front();
+        continue;
+      }
       u32 const count = 1 + random.below(calls);
       while (lane.count < count) {
         u32 const place = random.below(2);

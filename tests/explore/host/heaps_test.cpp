@@ -63,7 +63,7 @@ void expect_drawn_programs_right(std::vector<subject> const& subjects, Divide di
                                            host::mask_policy::singleton};
     u64 const which = programs % subjects.size(), seed = programs / subjects.size();
     auto const& what = subjects[which];
-    u32 const lanes = 2 + seed % 3;
+    u32 const lanes = 2 + seed % 7;
     explore::heap_exploration<Creation, Divide> body{
         what.pool_bytes, heap_program::drawn(shape_of(seed, lanes), what.sizes, 5, seed), divide};
     auto const done = explore::explore(
@@ -92,7 +92,7 @@ template <class Creation, class Divide = no_regions<Creation>>
 void explore_heap(std::vector<subject> const& subjects, Divide divide = {}) {
   if (!test::draws_alone()) {
     for (auto const& what : subjects) {
-      expect_pairs_right<Creation>(what, 2, {1, 2}, divide);
+      expect_pairs_right<Creation>(what, 2, {1, 3}, divide);
       if (test::explores_fully()) expect_pairs_right<Creation>(what, 3, {1, 1}, divide);
     }
   }
@@ -100,8 +100,8 @@ void explore_heap(std::vector<subject> const& subjects, Divide divide = {}) {
 }
 
 TEST(ExploredHeap, SlabBitmap) {
-  explore_heap<slab_bitmap>({{"slab_bitmap of 1 slab", slab_bytes, {8192, 16384, 64}},
-                             {"slab_bitmap of 3 slabs", 3 * slab_bytes, {8192, 64, 20000, 16384}}},
+  explore_heap<slab_bitmap>({{"slab_bitmap of 1 slab", slab_bytes, {4096, 16384, 8192, 64}},
+                             {"slab_bitmap of 3 slabs", 3 * slab_bytes, {4096, 64, 20000, 8192, 16384}}},
                             slabs{});
 }
 /// A run of two slabs against a small block.

@@ -94,7 +94,7 @@ class priority_schedule final : public schedule {
 
  private:
   static constexpr u32 pauses_until_fall = 64;
-  static constexpr u64 most_steps_alone = 1 << 11;
+  static constexpr u64 most_steps_alone = 1 << 14;
   static constexpr u64 high = u64{1} << 63;  // a lane that has not fallen
 
   WARPHEAP_NO_TSAN void fall(lane& running, situation const& now) {
