@@ -44,12 +44,15 @@ struct heap_program {
   launch_shape shape{1, 1};
   std::vector<lane_program> lanes;
 
-  /// Programs drawn by `seed`, of up to `calls` calls for sizes out of `sizes`. By seed all lanes run
-  /// one program, as those of a warp often do, or each its own.
-  static heap_program drawn(launch_shape shape, std::vector<u64> const& sizes, u32 calls, u64 seed) {
+  /// Programs drawn by `seed`, of up to `calls` calls for some of `sizes`, of which the seed draws
+  /// how many there are: few of them meet more often. By seed all lanes run one program, as those
+  /// of a warp often do, or each its own.
+  static heap_program drawn(launch_shape shape, std::vector<u64> sizes, u32 calls, u64 seed) {
     heap_program made{shape, std::vector<lane_program>(u64{shape.blocks} * shape.threads)};
     random_sequence random{seed};
-    bool const are_alike = random.below(2) != 0;
+    bool const are_alike = random.below(4) == 0;
+    for (size_t i = sizes.size(); i > 1; --i) std::swap(sizes[i - 1], sizes[random.below(static_cast<u32>(i))]);
+    sizes.resize(1 + random.below(static_cast<u32>(sizes.size())));
     for (auto& lane : made.lanes) {
       if (are_alike && &lane != &made.lanes.front()) {
         lane = made.lanes.front();
