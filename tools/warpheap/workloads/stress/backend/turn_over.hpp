@@ -3,8 +3,9 @@
 // branches.
 //
 // Slots go to other threads, thread blocks, kernels and streams from round to round. A block that
-// is handed over lies in a mailbox, a relaxed word, until any thread of any kernel puts another
-// block there: that thread frees it.
+// is handed over lies in a mailbox, a word, until any thread of any kernel puts another block
+// there: that thread frees it. The word is relaxed where the allocator promises to know its blocks
+// however their addresses come. Others read what they wrote beside a block.
 #pragma once
 
 #include "bench/blocks.hpp"
@@ -140,7 +141,7 @@ struct turn_over {
                                                stress_step const& step) {
     bool const strays = mine.address && step.misuses && mine.bytes > 1;
     if (mine.address) {
-      heap.free(strays ? inside(memory, mine) : leaving(memory, number, mine, step));
+      heap.free(strays ? inside(memory, mine) : leaving<Heap>(memory, number, mine, step));
       if (!strays) mine.address = 0;
     }
     if (!strays && step.allocates) take(heap, memory, number, mine, step);
@@ -153,6 +154,7 @@ struct turn_over {
   }
 
   /// The block to free in place of the slot's: its own, or the one that it took out of a mailbox.
+  template <class Heap>
   WARPHEAP_DEVICE static void* leaving(stress_memory const& memory, u64 number, stress_slot const& mine,
                                        stress_step const& step) {
     if (!step.hands_over) {
@@ -164,8 +166,9 @@ struct turn_over {
     u64& box = memory.mailboxes[mix(number + mine.generation) & (memory.mailbox_count - 1)];
     // relaxed: nothing orders what the thread that frees the block does after what we did. So an
     // earlier kernel wrote the contents, and the exchange comes after the reads by the branch on
-    // what they saw.
-    u64 const other = atomic_ref<u64>{box}.exchange(mine.address, order::relaxed);
+    // what they saw. acq_rel: pairs with itself.
+    constexpr auto passing = Heap::traits.detects_misuse ? order::relaxed : order::acq_rel;
+    u64 const other = atomic_ref<u64>{box}.exchange(mine.address, passing);
     if (other) bench::count(memory.counts->handed_over);
     return reinterpret_cast<void*>(other);
   }
