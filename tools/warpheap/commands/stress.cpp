@@ -100,8 +100,11 @@ int run_stress(stress_flags const& flags) {
                static_cast<u64>(1000 * std::min(part, 1.0)), 1000);
       return interruption.signal() == 0;
     };
-    for (auto const& allocator : chosen.allocators)
-      if (interruption.signal() == 0) rows.push_back(chosen.on->stress(allocator, asked));
+    for (auto const& allocator : chosen.allocators) {
+      rows.push_back(chosen.on->stress(allocator, asked));
+      // After an error a GPU may run no more kernels.
+      if (interruption.signal() != 0 || rows.back().faults.ended_by_error != 0) break;
+    }
   }
   auto const failed = std::find_if(rows.begin(), rows.end(), [](auto const& row) { return !row.fault.empty(); });
   auto document = new_document(*chosen.on);
