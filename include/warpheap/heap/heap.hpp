@@ -49,12 +49,14 @@ concept named_policy = requires {
 namespace detail {
 
 /// A policy's name, with its configuration if `describe(config)` is declared beside the
-/// configuration's type. An alignment policy's configuration is its bytes.
+/// configuration's type. An alignment policy's configuration is its bytes. A policy around another
+/// one is told with it.
 template <named_policy P>
 std::string name_of_policy() {
   std::string text = P::name;
   if constexpr (requires { describe(P::config); }) text += "<" + describe(P::config) + ">";
   else if constexpr (alignment_policy<P>) text += "<" + std::to_string(P::bytes) + ">";
+  if constexpr (requires { typename P::below_type; }) text += " over " + name_of_policy<typename P::below_type>();
   return text;
 }
 

@@ -15,13 +15,15 @@ using testing::HasSubstr;
 using testing::Not;
 using ProgramParser = program_test;
 
-char const* const every_command[] = {"info", "graph", "bench", "verify", "explore", "pic", "join"};
+char const* const every_command[] = {"info", "graph", "bench", "verify", "stress", "explore", "pic", "join"};
 
 TEST_F(ProgramParser, SaysWhatWasWrongInASentence) {
-  expect_refusal("", "warpheap: a command is missing; there are: info, graph, bench, verify, explore, pic, join; ");
+  expect_refusal("",
+                 "warpheap: a command is missing; there are: info, graph, bench, verify, stress, explore, pic, join; ");
   expect_refusal("-x", "warpheap: there is no option '-x' before the command; 'warpheap --help' lists");
-  expect_refusal("fly",
-                 "warpheap: there is no command 'fly'; there are: info, graph, bench, verify, explore, pic, join\n");
+  expect_refusal(
+      "fly",
+      "warpheap: there is no command 'fly'; there are: info, graph, bench, verify, stress, explore, pic, join\n");
   expect_refusal("--json x graph", "warpheap: there is no option '--json' before the command");
   expect_refusal("graph --wings 2", "warpheap graph: there is no option '--wings'; 'warpheap graph --help' lists");
   expect_refusal("graph --wings=2", "warpheap graph: there is no option '--wings'; ");
@@ -70,7 +72,7 @@ TEST_F(ProgramParser, SaysValueAndLimitOfANumberOutOfRange) {
 }
 
 TEST_F(ProgramParser, HelpFitsATerminalAndNamesTheCommand) {
-  for (std::string const command : {"", "info", "graph", "bench", "verify", "explore", "pic", "join"}) {
+  for (std::string const command : {"", "info", "graph", "bench", "verify", "stress", "explore", "pic", "join"}) {
     auto const made = run(command + " --help");
     EXPECT_EQ(made.status, 0) << command;
     EXPECT_THAT(made.out, HasSubstr("Usage: warpheap" + (command.empty() ? "" : " " + command)));

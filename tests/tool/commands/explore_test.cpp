@@ -48,6 +48,12 @@ TEST_F(ProgramExplore, ExecutesOneScheduleAgain) {
   EXPECT_EQ(again["results"][0]["fault"], nullptr);
 }
 
+TEST_F(ProgramExplore, PrintsItsTableWhenItIsInterrupted) {
+  auto const made = run_shell("timeout --preserve-status -s INT 0.3 '" + program + "' explore --minutes 10");
+  EXPECT_EQ(made.status, 130);
+  EXPECT_THAT(made.out, HasSubstr("slab_bitmap"));
+}
+
 TEST_F(ProgramExplore, RefusesWhatItCannotDo) {
   expect_refusal("explore --preemptions 1 --schedules 4", "--preemptions searches every schedule");
   expect_refusal("explore --preemptions 1 --weak-memory", "searches schedules without");

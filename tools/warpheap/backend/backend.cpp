@@ -48,6 +48,10 @@ class common_backend : public backend {
     return run_verify(allocator, asked);
   }
 
+  stress_row stress(std::string const& allocator, stress_request const& asked) const override {
+    return run_stress(allocator, asked);
+  }
+
   exploration_row explore(std::string const& allocator, exploration_request const& asked) const override {
     return run_exploration(allocator, asked);
   }

@@ -13,6 +13,7 @@
 #include "workloads/graph/dynamic_graph.hpp"
 #include "workloads/join/settings.hpp"
 #include "workloads/pic/settings.hpp"
+#include "workloads/stress/settings.hpp"
 #include "workloads/verify/verification.hpp"
 
 namespace warpheap::tool {
@@ -56,6 +57,8 @@ class backend {
   /// The scenario's rows without an allocator, if it has any: a floor, or primitives.
   virtual std::vector<bench::result> bench_floor(std::string const& scenario, bench::request const& asked) const = 0;
   virtual std::vector<verification> verify(std::string const& allocator, bench::request const& asked) const = 0;
+  /// Rounds of random calls on one heap, and what was wrong with their results.
+  virtual stress_row stress(std::string const& allocator, stress_request const& asked) const = 0;
   /// Tries schedules. Throws usage_error on a backend that cannot choose them.
   virtual exploration_row explore(std::string const& allocator, exploration_request const& asked) const = 0;
   virtual std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,

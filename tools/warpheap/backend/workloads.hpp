@@ -8,6 +8,7 @@ namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
 
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);
+stress_row run_stress(std::string const& allocator, stress_request const& asked);
 exploration_row run_exploration(std::string const& allocator, exploration_request const& asked);
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings);
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings);

@@ -13,6 +13,7 @@ void add_info(CLI::App& program, int& status);
 void add_graph(CLI::App& program, int& status);
 void add_bench(CLI::App& program, int& status);
 void add_verify(CLI::App& program, int& status);
+void add_stress(CLI::App& program, int& status);
 void add_explore(CLI::App& program, int& status);
 void add_pic(CLI::App& program, int& status);
 void add_join(CLI::App& program, int& status);

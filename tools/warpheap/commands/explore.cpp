@@ -150,7 +150,10 @@ int run_explore(explore_flags const& flags) {
   }
   if (!output.owns_standard_output()) print_output("{}", table.text("explore"));
   output.write(document);
-  if (int const signal = interruption.signal()) die_of(signal);
+  if (int const signal = interruption.signal()) {
+    if (auto const fault = output_fault(); !fault.empty()) complain("explore", fault);
+    die_of(signal);
+  }
   if (rows.back().fault.empty()) return 0;
   complain("explore", fmt::format("{} fails: {}", rows.back().allocator, replay_line(rows.back(), flags)));
   return 1;

@@ -1,0 +1,6 @@
+// refused: refuse_some: calls are counted beside a pool
+#include <warpheap/policy/creation/refuse_some.hpp>
+#include <warpheap/warpheap.hpp>
+
+using namespace warpheap;
+creation::refuse_some<creation::toolkit> never;
