@@ -55,5 +55,27 @@ TEST(SlabBitmapLimits, APoolHasAsManyRowsOfHintsAsLeaveEightSlabsEachAndAMultipr
     }
 }
 
+/// Asks for blocks until one is refused. One lane.
+struct ask_until_refused {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap, u64 bytes, u64* got) const {
+    while (heap.create(bytes)) ++*got;
+  }
+};
+
+// Of a pool with more slabs than are searched from the lowest on, one lane got 3,129 runs of 3,276.
+TEST(SlabBitmapLimits, EqualRunsLeaveNoGapsInALargePool) {
+  using allocator = creation::slab_bitmap<{.max_slab_log2 = 14}>;
+  for (u32 const length : {3u, 5u, 77u}) {
+    quiet_pool<allocator> const pool{u64{6000} << 14};
+    auto const geometry = pool.allocator().geometry();
+    ASSERT_EQ(geometry.slab_log2(), 14u);
+    device_buffer<u64> const got(1);
+    launch({1, 1}, ask_until_refused{}, pool.allocator(), length * geometry.slab_bytes(), got.data());
+    synchronize();
+    EXPECT_EQ(got[0], geometry.slabs() / length) << "runs of " << length << " slabs";
+  }
+}
+
 }  // namespace
 }  // namespace warpheap::test
