@@ -99,7 +99,9 @@ exploration_row explore_programs(std::string const& name, exploration_request co
     auto const done = explore::explore(how, make_body(asked, seed));
     add(done);
     row.ended = row.ended && done.ended;
-    goes_on = goes_on && row.seconds < asked.seconds && (asked.preemptions || row.schedules < asked.schedules);
+    // A program may be too short for a report of its own.
+    goes_on = goes_on && asked.proceed(row) && row.seconds < asked.seconds &&
+              (asked.preemptions || row.schedules < asked.schedules);
     if (!done.fault) continue;
     row.fault = done.fault->what;
     row.seed = seed;
