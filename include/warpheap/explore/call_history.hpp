@@ -36,6 +36,8 @@ struct regions {
 
 class call_history {
  public:
+  static constexpr u64 no_call = ~u64{0};
+
   call_history(u64 pool, u64 pool_bytes, u64 alignment) : pool_{pool}, pool_bytes_{pool_bytes}, alignment_{alignment} {}
 
   /// A call of malloc begins; returns its number.
@@ -62,19 +64,20 @@ class call_history {
     live_[address] = call;
   }
 
-  void begin_free(u64 address) {
+  /// A call of free begins; returns the number of the malloc that it ends. A block that nobody has
+  /// gives no_call.
+  u64 begin_free(u64 address) {
     auto const found = live_.find(address);
-    if (found == live_.end()) return;
-    calls_[found->second].free_begin = ++clock_;
-    freeing_[address] = found->second;
+    if (found == live_.end()) return no_call;
+    u64 const call = found->second;
+    calls_[call].free_begin = ++clock_;
     live_.erase(found);
+    return call;
   }
 
-  void end_free(u64 address) {
-    auto const found = freeing_.find(address);
-    if (found == freeing_.end()) return;
-    calls_[found->second].free_end = ++clock_;
-    freeing_.erase(found);
+  /// `call`: what begin_free() returned. By now another call may own the address.
+  void end_free(u64 call) {
+    if (call != no_call) calls_[call].free_end = ++clock_;
   }
 
   u64 live() const { return live_.size(); }
@@ -175,8 +178,7 @@ class call_history {
   u64 pool_, pool_bytes_, alignment_;
   u64 clock_ = 0;
   std::vector<call> calls_;
-  std::map<u64, u64> live_;     // by address: the call that was served there, until its free begins
-  std::map<u64, u64> freeing_;  // until its free ends
+  std::map<u64, u64> live_;  // by address: the call that was served there, until its free begins
   std::string faults_;
 };
 

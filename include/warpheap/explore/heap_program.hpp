@@ -117,10 +117,10 @@ struct run_lane_program {
   template <class Creation>
   static void release(Creation heap, call_history* history, u64& block, u64) {
     if (block == 0) return;
-    history->begin_free(block);
+    u64 const call = history->begin_free(block);
     contents::release(reinterpret_cast<void*>(block), heap.usable_size(reinterpret_cast<void*>(block)));
     heap.destroy(reinterpret_cast<void*>(block));
-    history->end_free(block);
+    history->end_free(call);
     block = 0;
   }
 };

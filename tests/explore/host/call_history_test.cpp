@@ -40,10 +40,7 @@ class History : public testing::Test {
     u64 const call = history.begin_malloc(0, bytes);
     history.end_malloc(call, at == refused ? 0 : pool + at, usable ? usable : bytes);
   }
-  void release(u64 at) {
-    history.begin_free(pool + at);
-    history.end_free(pool + at);
-  }
+  void release(u64 at) { history.end_free(history.begin_free(pool + at)); }
   std::string faults() const { return history.faults(four_regions()); }
 
   call_history history{pool, 4 * region, 16};
@@ -81,9 +78,9 @@ TEST_F(History, H2AsksForBlocksThatDoNotOverlap) {
 
 TEST_F(History, H2EndsWhenTheFreeBegins) {
   serve(512, 0);
-  history.begin_free(pool);
+  u64 const freed = history.begin_free(pool);
   serve(512, 0);
-  history.end_free(pool);
+  history.end_free(freed);
   EXPECT_EQ(faults(), "");
   EXPECT_EQ(history.live(), 1u);
 }
@@ -92,6 +89,20 @@ TEST_F(History, H3AsksForAPlaceInARegionOfTheClass) {
   serve(512, 0);
   for (u64 const at : {1024u, 2048u, 3072u}) serve(1024, at);
   serve(512, refused);
+  EXPECT_THAT(faults(), HasSubstr("H3: refused"));
+}
+
+// The first free goes on while another thread is handed the block and frees it too.
+TEST_F(History, H3KnowsTwoFreesOfOneAddressApart) {
+  for (u64 const at : {0u, 1024u, 2048u, 3072u}) serve(1024, at);
+  u64 const first = history.begin_free(pool);
+  serve(1024, 0);
+  u64 const second = history.begin_free(pool);
+  history.end_free(first);
+  serve(1024, refused);
+  history.end_free(second);
+  EXPECT_EQ(faults(), "");
+  serve(1024, refused);
   EXPECT_THAT(faults(), HasSubstr("H3: refused"));
 }
 

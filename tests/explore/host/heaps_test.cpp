@@ -63,7 +63,7 @@ void expect_drawn_programs_right(std::vector<subject> const& subjects, Divide di
                                            host::mask_policy::singleton};
     u64 const which = programs % subjects.size(), seed = programs / subjects.size();
     auto const& what = subjects[which];
-    u32 const lanes = 2 + seed / 2 % (seed % 8 < 4 ? 3 : 7);
+    u32 const lanes = seed % 8 < 4 ? 2 + seed / 2 % 3 : 5 + seed / 2 % 4;
     explore::heap_exploration<Creation, Divide> body{
         what.pool_bytes, heap_program::drawn(shape_of(seed, lanes), what.sizes, 5, seed), divide};
     auto const done = explore::explore(
