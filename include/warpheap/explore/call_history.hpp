@@ -26,12 +26,15 @@ namespace warpheap::explore {
 /// How an allocator divides its pool, as far as its promise about nullptr says so.
 struct regions {
   u64 first = 0;  ///< address of the first region
-  u64 bytes = 0;  ///< of a region; 0: nullptr is never a fault
+  u64 bytes = 0;  ///< of a region; 0: there are none
   u64 count = 0;
   /// The class of blocks of this many bytes that share a region; -1 if they take whole regions.
   i64 (*class_of)(u64 bytes) = nullptr;
   /// Blocks of a class that a region holds.
   u64 (*capacity)(i64 size_class) = nullptr;
+  /// Where there are no regions, and all calls are for one size: how many blocks the pool holds.
+  /// 0: nullptr is never a fault.
+  u64 places = 0;
 };
 
 class call_history {
@@ -90,10 +93,10 @@ class call_history {
   /// What is wrong with the calls so far, one fault a line. All have ended.
   std::string faults(regions const& divided) const {
     auto text = faults_;
-    if (divided.bytes == 0) return text;
+    if (divided.bytes == 0 && divided.places == 0) return text;
     for (auto const& call : calls_) {
       if (call.address != 0 || call.bytes == 0 || call.end == 0) continue;
-      auto const place = free_place(divided, call);
+      auto const place = divided.bytes != 0 ? free_place(divided, call) : place_of_one_size(divided.places, call);
       if (place.empty()) continue;
       text += described("H3: refused", call) + place + "\n";
       for (auto const& each : calls_)
@@ -153,6 +156,18 @@ class call_history {
     if (places <= held) return {};
     return host::detail::format_message({", while ", places, " places stayed free, the last of them in region ", last,
                                          ", and others asked for ", held});
+  }
+
+  /// As free_place(), of a pool of `places` equal places: no more than one each can have been taken
+  /// by the blocks that were there, and by the other calls of that time.
+  std::string place_of_one_size(u64 places, call const& refused) const {
+    u64 taken = 0;
+    for (auto const& each : calls_) {
+      bool const is_beside = each.begin < refused.end && each.end > refused.begin;
+      taken += &each != &refused && (is_beside || each.is_there_during(refused));
+    }
+    if (taken >= places) return {};
+    return host::detail::format_message({", while of ", places, " places at most ", taken, " were taken"});
   }
 
   static u64 regions_for(regions const& divided, call const& asked) {

@@ -136,6 +136,14 @@ struct count_slots_of_sizes {
   }
 };
 
+/// Kernel: one lane counts the slots of one size.
+struct count_slots {
+  template <class Creation>
+  void operator()(Creation heap, u64 bytes, u64* slots) const {
+    *slots = heap.available_slots(bytes);
+  }
+};
+
 /// A heap program on heaps of one creation policy, as a body for explore(): a string that says what
 /// is wrong. `Divide` gives the regions of a heap's pool.
 template <class Creation, class Divide>
@@ -158,9 +166,7 @@ class heap_exploration {
     heap_program rest{{1, 1}, {lane_program{}}};  // what was handed over and not taken
     for (u32 i = 0; i < lane_program::places; ++i) rest.lanes[0].take_and_release(i);
     run(heap, rest, history, mail.data());
-    // With weak memory a lane need not have seen that another one freed a block before.
-    auto const promised = host::current_execution().weak_memory ? regions{} : divide_(heap);
-    return history.faults(promised) + faults_at_rest(heap);
+    return history.faults(promised(heap)) + faults_at_rest(heap);
   }
 
  private:
@@ -168,6 +174,7 @@ class heap_exploration {
   /// copy of these bytes.
   struct start {
     count_slots_of_sizes::counts slots;  ///< of the heap that no lane has used
+    u64 places;                          ///< of it, for the one size that is asked for; 0: there are several
     call_history history;
     std::vector<u8> memory;
     std::vector<u64> mail;
@@ -177,7 +184,9 @@ class heap_exploration {
     unexplored const setup;
     heap.initialize({});
     synchronize();
-    start made{count(heap), {reinterpret_cast<u64>(memory.data()), memory.size(), Creation::traits.alignment}, {}, {}};
+    start made{
+        count(heap), 0, {reinterpret_cast<u64>(memory.data()), memory.size(), Creation::traits.alignment}, {}, {}};
+    if (u64 const bytes = only_size()) made.places = count(heap, bytes);
     if (!before_.lanes.empty()) run(heap, before_, made.history, mail.data());
     made.memory = memory.to_host();
     made.mail = mail.to_host();
@@ -194,6 +203,33 @@ class heap_exploration {
     device_buffer<count_slots_of_sizes::counts> const slots(1);
     launch({1, 1}, count_slots_of_sizes{}, heap, slots.data());
     return slots[0];
+  }
+  static u64 count(Creation heap, u64 bytes) {
+    device_buffer<u64> const slots(1);
+    launch({1, 1}, count_slots{}, heap, bytes, slots.data());
+    return slots[0];
+  }
+
+  /// The size that all lanes ask for; 0 if there are several.
+  u64 only_size() const {
+    u64 size = 0;
+    for (auto const* program : {&program_, &before_})
+      for (auto const& lane : program->lanes)
+        for (auto const& call : lane.calls) {
+          if (call.what != heap_call::action::allocate) continue;
+          if (size != 0 && call.bytes != size) return 0;
+          size = call.bytes;
+        }
+    return size;
+  }
+
+  /// What nullptr means, as far as it is known. With weak memory a lane need not have seen that
+  /// another one freed a block before.
+  regions promised(Creation heap) const {
+    if (host::current_execution().weak_memory) return {};
+    auto divided = divide_(heap);
+    if (Creation::traits.exact_out_of_memory) divided.places = start_->places;
+    return divided;
   }
 
   /// All blocks were freed.
