@@ -170,6 +170,12 @@ TEST(CountingSemaphore, HandsOutNoMoreThanThereIs) {
   }
 }
 
+// A lane that loses the exchange to another one tries again.
+TEST(CountingSemaphore, ATryFailsOnlyIfUnitsAreMissing) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {3, 2}, {1, 33}})
+    for_each_schedule(20, [&] { EXPECT_TRUE(test::serves_all_that_try<counting_semaphore>(shape, 3)); });
+}
+
 #if !defined(__CUDACC__)
 
 using test::find_failing_schedule;

@@ -82,4 +82,24 @@ traded trade_batches(u32 supply) {
   return {word[0], left[0], total[0]};
 }
 
+/// Kernel: every lane takes `n` units without waiting.
+template <class Semaphore>
+struct try_once {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 n, tally* total) const {
+    Semaphore semaphore{*word};
+    count(semaphore.try_wait(n) ? total->acquired : total->refused, 1);
+  }
+};
+
+/// Whether lanes that try for `n` units each, as many as there are together, are all served.
+template <class Semaphore>
+bool serves_all_that_try(launch_shape shape, u32 n) {
+  u32 const lanes = shape.blocks * shape.threads;
+  device_buffer<u64> word(std::vector<u64>{u64{lanes} * n});
+  device_buffer<tally> total(1);
+  launch(shape, try_once<Semaphore>{}, word.data(), n, total.data());
+  synchronize();
+  return total[0].acquired == lanes && total[0].refused == 0 && word[0] == 0;
+}
+
 }  // namespace warpheap::test
