@@ -87,7 +87,8 @@ TEST(SlabSet, AddsARunByOneOperation) {
 struct find_from_everywhere {
   WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* found) const {
     slab_set const set{words, slabs};
-    for (u64 start = global_thread_index(); start < slabs; start += 64) found[start] = set.find(static_cast<u32>(start));
+    for (u64 start = global_thread_index(); start < slabs; start += 64)
+      found[start] = set.find(static_cast<u32>(start));
   }
 };
 

@@ -344,8 +344,8 @@ TEST(BulkSemaphore, ATryFailsOnlyIfUnitsAreMissing) {
 /// What two lanes saw that each left a note for the other, and then met at a semaphore.
 struct meeting {
   u32 note_of_looker, note_of_signaller;
-  u64 available;     ///< to the looker
-  bool seen[2];      ///< whether the looker saw the signaller's note, and the other way round
+  u64 available;  ///< to the looker
+  bool seen[2];   ///< whether the looker saw the signaller's note, and the other way round
 };
 
 /// One lane looks how many units there are, another one adds a unit.

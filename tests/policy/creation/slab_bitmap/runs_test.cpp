@@ -1,0 +1,96 @@
+// Runs of slabs in pools of thousands of slabs, where a search that meets another one goes on from
+// a random place: the one free run is found wherever it lies, and none that is too short.
+#include <vector>
+
+#include "pool_fixture.hpp"
+#include "support/refusals.hpp"
+
+namespace slab_bitmap_runs_test {
+
+using namespace warpheap;
+using test::tiny_pool;
+
+constexpr u64 slab_bytes = tiny_pool::slab_bytes;
+constexpr u32 many_slabs = 4096 + 300;
+
+/// Slabs of 16 KiB, however many there are.
+constexpr creation::slab_bitmap_config small_slabs{.max_slab_log2 = 14};
+using large_pool = test::quiet_pool<creation::slab_bitmap<small_slabs>>;
+
+/// One lane asks for blocks of these many slabs, one after the other.
+std::vector<u64> ask_for_slabs(large_pool const& pool, std::vector<u64> const& slabs) {
+  std::vector<u64> bytes, addresses;
+  for (u64 const length : slabs) bytes.push_back(length * slab_bytes);
+  for (auto const& block : test::ask(pool, bytes)) addresses.push_back(block.address);
+  return addresses;
+}
+
+TEST(SlabBitmapRuns, TheOnlyFreeRunIsFoundInAPoolOfThousandsOfSlabs) {
+  large_pool const pool{many_slabs * slab_bytes};
+  u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool());
+  ask_for_slabs(pool, std::vector<u64>(many_slabs, 1));
+  pool.expect_quiet(many_slabs);
+  for (u64 const length : {2u, 3u, 70u})
+    for (u64 const first : {u64{0}, u64{1}, u64{62}, u64{4000}, 4096 - length, 4097 - length, u64{4095}, u64{4096},
+                            u64{4100}, many_slabs - length}) {
+      SCOPED_TRACE(testing::Message() << length << " slabs from slab " << first);
+      u64 const run = begin + first * slab_bytes;
+      std::vector<u64> freed;
+      for (u64 slab = 0; slab < length; ++slab) freed.push_back(run + slab * slab_bytes);
+      test::free_addresses(pool, freed);
+      // Searches go on from random places.
+      for (u32 turn = 0; turn < 4; ++turn) {
+        ASSERT_EQ(ask_for_slabs(pool, {length + 1, length, 1, 2}), (std::vector<u64>{0, run, 0, 0}));
+        test::free_addresses(pool, {run});
+      }
+      ask_for_slabs(pool, std::vector<u64>(length, 1));
+      pool.expect_quiet(many_slabs);
+    }
+}
+
+// A search that meets a run in the making, or one that is being freed, waits or gives back what it
+// has locked. It passes over nothing that stays free.
+TEST(SlabBitmapRuns, ARunThatStaysFreeIsNotRefused) {
+  u64 served = 0;
+  for (u32 const slabs : {3u, 5u, 8u})
+    for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}, {2, 3}})
+      test::for_each_schedule(60, [&] {
+        tiny_pool const pool{slabs};
+        std::vector<u64> places;
+        for (u64 slab = 0; slab + 2 <= slabs; ++slab)
+          places.push_back(reinterpret_cast<u64>(pool.allocator().table().pool()) + slab * slab_bytes);
+        auto const seen =
+            test::refusals_of(pool.allocator(), shape, places, 2 * slab_bytes, 6, test::schedule_seed() + 1);
+        EXPECT_EQ(seen.unfounded, 0u) << slabs << " slabs";
+        served += seen.served;
+        pool.expect_empty();
+      });
+  EXPECT_GT(served, 0u);
+}
+
+/// Each lane takes and frees a run again and again.
+struct take_runs {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, u32 rounds, u32* refused) const {
+    for (u32 round = 0; round < rounds; ++round) {
+      void* const run = heap.create(bytes);
+      if (!run) atomic_ref<u32>{*refused}.fetch_add(1, order::relaxed);
+      heap.destroy(run);
+    }
+  }
+};
+
+// The lanes meet at the first slabs, and go on from random places. Most slabs are touched by none.
+TEST(SlabBitmapRuns, ALaneThatMeetsAnotherOneInALargePoolIsServed) {
+  large_pool const pool{many_slabs * slab_bytes};
+  for (u64 const slabs : {2u, 60u})
+    test::for_each_schedule(40, [&] {
+      device_buffer<u32> const refused(1);
+      launch({4, 2}, take_runs{}, pool.allocator(), slabs * slab_bytes, 3u, refused.data());
+      synchronize();
+      EXPECT_EQ(refused[0], 0u);
+      pool.expect_quiet(0);
+    });
+}
+
+}  // namespace slab_bitmap_runs_test
