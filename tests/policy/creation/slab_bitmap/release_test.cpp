@@ -53,9 +53,9 @@ struct test_case {
 };
 
 void expect_frees_what_is_named(test_case const& with) {
-  tiny_pool const pool{12};
+  tiny_pool const pool{14};
   u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool());
-  std::vector<u64> sizes{16, 48, 64, 1000, 4096, slab_bytes};
+  std::vector<u64> sizes{16, 48, 64, 80, 112, 1000, 4096, slab_bytes};
   if (with.with_runs) sizes.push_back(2 * slab_bytes);
   auto live = fill_in_part(pool, sizes);
   auto const before = pool.allocator().snapshot().statistics();
@@ -70,7 +70,7 @@ void expect_frees_what_is_named(test_case const& with) {
     switch (random.below(8)) {
       case 0: named.push_back(0); break;
       case 1: named.push_back(begin - 16 * (1 + random.below(4))); break;
-      case 2: named.push_back(begin + 12 * slab_bytes + 16 * random.below(4)); break;
+      case 2: named.push_back(begin + 14 * slab_bytes + 16 * random.below(4)); break;
       case 3: named.push_back(block + 16 * random.below(8)); break;
       case 4: named.push_back(block + 8); break;
       case 5: at = random.below(static_cast<u32>(starts.size())); [[fallthrough]];
@@ -80,7 +80,7 @@ void expect_frees_what_is_named(test_case const& with) {
   auto left = live;
   for (u64 const address : named) {
     if (address == 0 || left.erase(address) != 0) continue;
-    u64 const size = address - begin < 12 * slab_bytes ? size_around(live, begin, address) : 0;
+    u64 const size = address - begin < 14 * slab_bytes ? size_around(live, begin, address) : 0;
     bool const starts_block = size != 0 && (address - begin) % slab_bytes % size == 0;
     ++(starts_block || live.count(address) != 0 ? expected.twice : expected.foreign);
   }
@@ -109,18 +109,52 @@ struct ask_sizes {
 };
 
 TEST(SlabBitmapRelease, KnowsTheBytesOfEachLiveBlockAndOfNothingElse) {
-  tiny_pool const pool{12};
-  u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool()), step = 8;
-  auto live = fill_in_part(pool, {16, 48, 64, 1000, 4096, slab_bytes, 2 * slab_bytes});
-  u64 const count = 12 * slab_bytes / step + 2;
-  device_buffer<u32> const sizes(count);
-  launch({2, 32}, ask_sizes{}, pool.allocator(), step, count, sizes.data());
-  synchronize();
-  auto const found = sizes.to_host();
-  for (u64 i = 0; i < count; ++i) {
-    auto const block = live.find(begin + i * step - step);
-    ASSERT_EQ(found[i], block == live.end() ? 0 : block->second) << i * step << " bytes into the pool";
+  test::for_each_schedule(6, [] {
+    tiny_pool const pool{14};
+    u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool()), step = 8;
+    auto live = fill_in_part(pool, {16, 48, 64, 80, 112, 1000, 4096, slab_bytes, 2 * slab_bytes});
+    u64 const count = 14 * slab_bytes / step + 2;
+    device_buffer<u32> const sizes(count);
+    launch({2, 32}, ask_sizes{}, pool.allocator(), step, count, sizes.data());
+    synchronize();
+    auto const found = sizes.to_host();
+    for (u64 i = 0; i < count; ++i) {
+      auto const block = live.find(begin + i * step - step);
+      ASSERT_EQ(found[i], block == live.end() ? 0 : block->second) << i * step << " bytes into the pool";
+    }
+  });
+}
+
+/// The lanes of a warp hold all blocks, and are refused another one. They free theirs together, and
+/// each asks again at once.
+struct free_together_and_ask {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, u32 rounds, u32* refused) const {
+    u32 const all = low_mask32(simt::block_dim());
+    void* block = heap.create(bytes);
+    for (u32 round = 0; round < rounds; ++round) {
+      bool const full = simt::ballot(all, block != nullptr) == all;
+      if (full && heap.create(bytes)) simt::trap("more blocks than there are");
+      simt::ballot(all, true);
+      heap.destroy(block);
+      block = heap.create(bytes);
+      if (!block) atomic_ref<u32>{*refused}.fetch_add(1, order::relaxed);
+    }
+    heap.destroy(block);
   }
+};
+
+// A lane whose free has returned finds a block, since the others hold one each at most: no lane
+// returns before the lane that frees for all has put the slab back where searches look.
+TEST(SlabBitmapRelease, ALaneThatHasFreedItsBlockFindsOne) {
+  for (u32 const lanes : {2u, 4u, 32u})
+    test::for_each_schedule(lanes == 32 ? 40 : 150, [&] {
+      tiny_pool const pool{1};
+      device_buffer<u32> const refused(1);
+      launch({1, lanes}, free_together_and_ask{}, pool.allocator(), slab_bytes / lanes, 6u, refused.data());
+      synchronize();
+      EXPECT_EQ(refused[0], 0u) << lanes << " lanes";
+      pool.expect_empty();
+    });
 }
 
 }  // namespace slab_bitmap_release_test
