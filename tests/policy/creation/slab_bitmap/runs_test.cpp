@@ -4,6 +4,7 @@
 
 #include "pool_fixture.hpp"
 #include "support/refusals.hpp"
+#include "warpheap/util/random.hpp"
 
 namespace slab_bitmap_runs_test {
 
@@ -46,6 +47,52 @@ TEST(SlabBitmapRuns, TheOnlyFreeRunIsFoundInAPoolOfThousandsOfSlabs) {
       ask_for_slabs(pool, std::vector<u64>(length, 1));
       pool.expect_quiet(many_slabs);
     }
+}
+
+/// Puts slabs into the index of takeable slabs.
+struct name_in_vain {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 const* slabs, u32 count) const {
+    for (u32 i = 0; i < count; ++i)
+      heap.table().index(slab_bitmap_parts::slab_table::takeable).set(static_cast<u32>(slabs[i]));
+  }
+};
+
+/// The first of `length` free slabs in a row; `slabs` if there is none.
+u64 lowest_run(std::vector<bool> const& is_free, u64 length) {
+  u64 row = 0;
+  for (u64 slab = 0; slab < is_free.size(); ++slab) {
+    row = is_free[slab] ? row + 1 : 0;
+    if (row == length) return slab + 1 - length;
+  }
+  return is_free.size();
+}
+
+// The index may name slabs that are in use: a search that has locked some slabs before such a one
+// gives them back, and goes on right behind it.
+TEST(SlabBitmapRuns, TheLowestRunIsFoundAmongSlabsThatAreNamedInVain) {
+  constexpr u32 slabs = 200;
+  for (u32 seed = 0; seed < 40; ++seed) {
+    tiny_pool const pool{slabs};
+    u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool());
+    test::ask(pool, std::vector<u64>(slabs, slab_bytes));
+    random_sequence random{seed};
+    std::vector<bool> is_free(slabs);
+    std::vector<u64> freed, in_vain;
+    for (u64 slab = 0; slab < slabs; ++slab) {
+      if (random.below(8) != 0) is_free[slab] = true, freed.push_back(begin + slab * slab_bytes);
+      else if (random.below(4) != 0) in_vain.push_back(slab);
+    }
+    test::free_addresses(pool, freed);
+    device_buffer<u64> const list{in_vain.empty() ? std::vector<u64>{0} : in_vain};
+    launch({1, 1}, name_in_vain{}, pool.allocator(), static_cast<u64 const*>(list.data()),
+           static_cast<u32>(in_vain.size()));
+    for (u64 length = 40; length >= 2; --length) {
+      u64 const first = lowest_run(is_free, length);
+      u64 const got = test::ask(pool, {length * slab_bytes})[0].address;
+      ASSERT_EQ(got, first == slabs ? 0 : begin + first * slab_bytes) << length << " slabs, seed " << seed;
+      for (u64 slab = first; got != 0 && slab < first + length; ++slab) is_free[slab] = false;
+    }
+  }
 }
 
 // A search that meets a run in the making, or one that is being freed, waits or gives back what it
