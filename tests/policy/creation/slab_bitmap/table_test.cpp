@@ -260,6 +260,17 @@ TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
   }
 }
 
+/// A slab of class `is` that the index of class `named` names too.
+struct forget_another_class {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 is, u32 named, u32* bits) const {
+    table.state(0).store(slab_state::of(slab_kind::live, is).word + 2, order::relaxed);
+    for (u32 const each : {is, named}) table.index(slab_table::open(each)).set(0);
+    table.forget(slab_table::open(named), 0, named);
+    bits[0] = table.index(slab_table::open(is)).load(0) & 1;
+    bits[1] = table.index(slab_table::open(named)).load(0) & 1;
+  }
+};
+
 TEST(SlabBitmapTable, ASearchForgetsWhatAnIndexNamesInVain) {
   u32 const size_class = 20, other = 21;
   // In open(other) by mistake, and rightly in open(size_class).
@@ -276,16 +287,7 @@ TEST(SlabBitmapTable, ASearchForgetsWhatAnIndexNamesInVain) {
                 [&](situation const&, situation const& after, outcome const&) { EXPECT_EQ(after, used); });
   tiny_pool const pool{2};
   device_buffer<u32> const left(2);
-  launch(
-      {1, 1},
-      [](slab_table table, u32 is, u32 named, u32* bits) {
-        table.state(0).store(slab_state::of(slab_kind::live, is).word + 2, order::relaxed);
-        for (u32 const each : {is, named}) table.index(slab_table::open(each)).set(0);
-        table.forget(slab_table::open(named), 0, named);
-        bits[0] = table.index(slab_table::open(is)).load(0) & 1;
-        bits[1] = table.index(slab_table::open(named)).load(0) & 1;
-      },
-      pool.allocator().table(), size_class, other, left.data());
+  launch({1, 1}, forget_another_class{}, pool.allocator().table(), size_class, other, left.data());
   synchronize();
   EXPECT_EQ(left.to_host(), (std::vector<u32>{1, 0}));
 }
