@@ -22,15 +22,16 @@ std::map<u64, u64> live_blocks(tiny_pool const& pool) {
   return live;
 }
 
-/// Blocks of each of these sizes, 12 of those of which a slab has as many; a third are free again.
-/// So slabs are part full, some of them with free blocks before their last one, one is empty.
+/// Up to 12 blocks of each of these sizes, and at least 2; a third of each are free again. So slabs
+/// have free blocks before their last one, and one is empty.
 std::map<u64, u64> fill_in_part(tiny_pool const& pool, std::vector<u64> const& sizes) {
   for (u64 const bytes : sizes) {
-    auto blocks = test::allocate(pool, {1, 12}, bytes);
-    blocks.resize(static_cast<size_t>(std::min<u64>(12, std::max<u64>(1, slab_bytes / bytes))));
-    std::vector<u64> freed;
-    for (size_t i = 0; i < blocks.size(); i += 3) freed.push_back(reinterpret_cast<u64>(blocks[i]));
-    if (blocks.size() > 1) test::free_addresses(pool, freed);
+    u32 const count = static_cast<u32>(std::clamp<u64>(slab_bytes / bytes, 2, 12));
+    auto const blocks = test::allocate(pool, {1, count}, bytes);
+    EXPECT_EQ(std::count(blocks.begin(), blocks.end(), nullptr), 0) << bytes << " bytes";
+    std::vector<void*> freed;
+    for (u32 i = 0; i < count; i += 3) freed.push_back(blocks[i]);
+    test::release(pool, freed);
   }
   return live_blocks(pool);
 }
@@ -56,7 +57,7 @@ void expect_frees_what_is_named(test_case const& with) {
   tiny_pool const pool{14};
   u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool());
   std::vector<u64> sizes{16, 48, 64, 80, 112, 1000, 4096, slab_bytes};
-  if (with.with_runs) sizes.push_back(2 * slab_bytes);
+  if (with.with_runs) sizes.insert(sizes.begin(), 2 * slab_bytes);
   auto live = fill_in_part(pool, sizes);
   auto const before = pool.allocator().snapshot().statistics();
   random_sequence random{test::schedule_seed() + 1};
@@ -112,7 +113,7 @@ TEST(SlabBitmapRelease, KnowsTheBytesOfEachLiveBlockAndOfNothingElse) {
   test::for_each_schedule(6, [] {
     tiny_pool const pool{14};
     u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool()), step = 8;
-    auto live = fill_in_part(pool, {16, 48, 64, 80, 112, 1000, 4096, slab_bytes, 2 * slab_bytes});
+    auto live = fill_in_part(pool, {2 * slab_bytes, 16, 48, 64, 80, 112, 1000, 4096, slab_bytes});
     u64 const count = 14 * slab_bytes / step + 2;
     device_buffer<u32> const sizes(count);
     launch({2, 32}, ask_sizes{}, pool.allocator(), step, count, sizes.data());
