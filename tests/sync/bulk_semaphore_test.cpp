@@ -335,6 +335,16 @@ TEST(BulkSemaphore, APromiseIsWaitedForAndABrokenOneIsNot) {
   }
 }
 
+struct add_units {
+  WARPHEAP_DEVICE void operator()(bulk_semaphore& semaphore, u32 units) const { semaphore.signal(units, 0); }
+};
+
+TEST(BulkSemaphore, WhatWasWrittenBeforeUnitsWereAddedIsThereForALaneThatTries) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {4, 1}, {2, 3}})
+    for_each_schedule(60,
+                      [&] { EXPECT_TRUE((test::shows_contents_to_lanes_that_try<bulk_semaphore, add_units>(shape))); });
+}
+
 // A lane that loses the exchange to another one tries again.
 TEST(BulkSemaphore, ATryFailsOnlyIfUnitsAreMissing) {
   for (launch_shape const shape : {launch_shape{2, 1}, {3, 2}, {1, 33}})
