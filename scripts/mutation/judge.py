@@ -19,6 +19,7 @@ import threading
 from .project import digest
 
 FAILED = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.MULTILINE)
+FAILED_ASSERTION = re.compile(r"error: (static assertion failed|non-constant condition for static assertion)")
 BEGUN = re.compile(r"^\[ RUN      \] ([\w/.]+)", re.MULTILINE)
 STEP_CAP = "step cap: the run has taken"
 LIMITS = "ulimit -c 0 -f 131072 -v 16777216 -t {seconds}; exec \"$@\""
@@ -177,9 +178,10 @@ def overlay(base, include, header, text):
 
 
 def outcome_of_compiler(said):
-    """(killed or invalid, the first error): a static assertion is a test, and any other error says that it is no C++."""
+    """(killed or invalid, the first error): a static assertion is a test, and any other error says that it is no C++. One that is
+    not constant any more does not end."""
     error = ([line for line in said.splitlines() if "error:" in line] or [said[-200:]])[0][:300]
-    return "killed" if "error: static assertion failed" in error else "invalid", error
+    return "killed" if FAILED_ASSERTION.search(error) else "invalid", error
 
 
 def outcome_of_run(code, said, timed_out):

@@ -94,7 +94,31 @@ TEST(HashProbe, UnfitParametersAreNoticed) {
   EXPECT_GT(*std::max_element(hits.begin(), hits.end()), 1u) << "T divides N/K";
 }
 
+TEST(HashProbe, KnowsPrimes) {
+  std::vector<bool> composite(5000);
+  for (u32 number = 2; number < composite.size(); ++number) {
+    EXPECT_EQ(hash_probe::is_prime(number), !composite[number]) << number;
+    for (u32 multiple = 2 * number; multiple < composite.size(); multiple += number) composite[multiple] = true;
+  }
+  EXPECT_FALSE(hash_probe::is_prime(0) || hash_probe::is_prime(1));
+}
+
 TEST(HashProbe, TakesTheNearestParametersThatFit) {
+  // Nearest: the first prime from the wished one on, where several do not fit.
+  auto const first_fit = [](u32 from, auto fits) {
+    while (!hash_probe::is_prime(from) || !fits(from)) ++from;
+    return from;
+  };
+  for (u32 const factors : {1u, 11u, 17u, 11u * 13, 17u * 19, 17u * 19 * 23, 11u * 13 * 17 * 19})
+    for (u32 const step : {5u, 17u * 3, 17u * 19, 19u * 23})
+      for (u32 const run : {1u, 8u}) {
+        u32 const places = 8 * factors;
+        auto const probe = hash_probe::over(places, {.run = run, .step = step}, 32);
+        EXPECT_EQ(1u << probe.run_log2, run);
+        EXPECT_EQ(probe.multiplier, first_fit(11, [&](u32 t) { return places / run % t != 0; })) << places;
+        EXPECT_EQ(probe.step_modulus & 0xffff, first_fit(17, [&](u32 s) { return places % s != 0 && step % s != 0; }))
+            << places << " places, step " << step;
+      }
   auto const probe = hash_probe::over(11 * 17 * 8, {}, 8);
   EXPECT_EQ(probe.multiplier, 13u);
   EXPECT_EQ(probe.step_modulus & 0xffff, 19u);

@@ -84,6 +84,76 @@ TEST(SlabSet, AddsARunByOneOperation) {
   EXPECT_TRUE(std::all_of(left.begin(), left.end(), [](u64 word) { return word == 0; }));
 }
 
+struct find_from_everywhere {
+  WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* found) const {
+    slab_set const set{words, slabs};
+    for (u64 start = global_thread_index(); start < slabs; start += 64)
+      found[start] = set.find(static_cast<u32>(start));
+  }
+};
+
+/// The first slab of the start's word from `start` on; else the first one of a later word, around
+/// to the start's own.
+u32 next_around(std::vector<u64> const& words, u32 low_words, u32 start) {
+  if (u64 const near = words[start / 64] & ~low_mask(start % 64)) return start / 64 * 64 + lowest_bit(near);
+  for (u32 turn = 1; turn <= low_words; ++turn) {
+    u32 const at = (start / 64 + turn) % low_words;
+    if (words[at] != 0) return 64 * at + lowest_bit(words[at]);
+  }
+  return slab_set::none;
+}
+
+// A summary bit may name a word that is empty by now.
+TEST(SlabSet, LooksOnBehindSummaryBitsOfEmptyWords) {
+  random_sequence random{17};
+  for (u32 const slabs : {64u, 200u, 4096u, 4097u, 9000u})
+    for (u32 const count : {0u, 1u, 3u}) {
+      u32 const low_words = slab_set::low_words(slabs);
+      std::vector<u64> words(slab_set::words_for(slabs));
+      auto const name = [&](u32 at) { words[low_words + at / 64] |= u64{1} << (at % 64); };
+      for (u32 i = 0; i < low_words; i += 1 + random.below(3)) name(i);
+      for (u32 i = 0; i < count; ++i) {
+        u32 const slab = random.below(slabs);
+        words[slab / 64] |= u64{1} << (slab % 64);
+        name(slab / 64);
+      }
+      device_buffer<u64> const set{words};
+      device_buffer<u32> const found(slabs);
+      launch({1, 64}, find_from_everywhere{}, set.data(), slabs, found.data());
+      synchronize();
+      auto const answers = found.to_host();
+      for (u32 start = 0; start < slabs; ++start)
+        ASSERT_EQ(answers[start], next_around(words, low_words, start)) << slabs << " slabs from " << start;
+    }
+}
+
+/// Each lane puts slabs of its own into words that it shares with the other lanes, and takes some
+/// out again.
+struct share_words {
+  WARPHEAP_DEVICE void operator()(u64* words, u32 slabs) const {
+    slab_set const set{words, slabs};
+    u32 const me = static_cast<u32>(global_thread_index());
+    for (u32 slab = me; slab < slabs; slab += 64) {
+      set.add(slab);
+      set.remove(slab);
+      if (me != 0) continue;
+      set.add_all(slab / 64, 1);
+    }
+  }
+};
+
+// S3: a remove that makes a word empty, beside an add that fills it again.
+TEST(SlabSet, AWordThatIsNotEmptyIsNamed) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}})
+    test::for_each_schedule(200, [&] {
+      constexpr u32 slabs = 16 * 64;
+      device_buffer<u64> const words(slab_set::words_for(slabs));
+      launch(shape, share_words{}, words.data(), slabs);
+      synchronize();
+      EXPECT_TRUE(slab_set::is_upper_bound(words.to_host().data(), slabs));
+    });
+}
+
 /// Every lane takes a slab out, holds it alone for a moment, and puts it back.
 struct take_and_put {
   WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32 rounds, u32* owners, u32* counts) const {
@@ -92,12 +162,13 @@ struct take_and_put {
     for (u32 round = 0; round < rounds; ++round) {
       u32 const slab = set.find(random.below(slabs));
       if (slab == slab_set::none || !set.remove(slab)) continue;
-      // relaxed exchange would do for ownership; the plain increment rests on the set's release and
-      // acquire.
-      owners[slab] += 1;
+      // relaxed, in two steps: the set's release and acquire make it one.
+      atomic_ref<u32> const times{owners[slab]};
+      times.store(times.load(order::relaxed) + 1, order::relaxed);
       atomic_ref<u32>{counts[0]}.fetch_add(1, order::relaxed);
       simt::pause(1);
-      set.add(slab);
+      if (round % 2 == 0) set.add(slab);
+      else set.add_all(slab / 64, u64{1} << (slab % 64));
     }
   }
 };

@@ -335,6 +335,56 @@ TEST(BulkSemaphore, APromiseIsWaitedForAndABrokenOneIsNot) {
   }
 }
 
+struct add_units {
+  WARPHEAP_DEVICE void operator()(bulk_semaphore& semaphore, u32 units) const { semaphore.signal(units, 0); }
+};
+
+TEST(BulkSemaphore, WhatWasWrittenBeforeUnitsWereAddedIsThereForALaneThatTries) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {4, 1}, {2, 3}})
+    for_each_schedule(60,
+                      [&] { EXPECT_TRUE((test::shows_contents_to_lanes_that_try<bulk_semaphore, add_units>(shape))); });
+}
+
+// A lane that loses the exchange to another one tries again.
+TEST(BulkSemaphore, ATryFailsOnlyIfUnitsAreMissing) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {3, 2}, {1, 33}})
+    for_each_schedule(20, [&] { EXPECT_TRUE(test::serves_all_that_try<bulk_semaphore>(shape, 3)); });
+}
+
+/// What two lanes saw that each left a note for the other, and then met at a semaphore.
+struct meeting {
+  u32 note_of_looker, note_of_signaller;
+  u64 available;  ///< to the looker
+  bool seen[2];   ///< whether the looker saw the signaller's note, and the other way round
+};
+
+/// One lane looks how many units there are, another one adds a unit.
+struct look_beside_a_signal {
+  WARPHEAP_DEVICE void operator()(u64* word, meeting* met) const {
+    bulk_semaphore semaphore{*word};
+    atomic_ref<u32> const looker{met->note_of_looker}, signaller{met->note_of_signaller};
+    if (simt::block_index() == 0) {
+      looker.store(1, order::relaxed);
+      met->available = semaphore.available_newest();
+      met->seen[0] = signaller.load(order::relaxed) != 0;
+    } else {
+      signaller.store(1, order::relaxed);
+      semaphore.signal(1, 0);
+      met->seen[1] = looker.load(order::relaxed) != 0;
+    }
+  }
+};
+
+TEST(BulkSemaphore, ALookThatSeesAUnitIsAfterItsSignalAndAnyOtherIsBefore) {
+  for_each_schedule(200, [] {
+    device_buffer<u64> word(1);
+    device_buffer<meeting> met(1);
+    launch({2, 1}, look_beside_a_signal{}, word.data(), met.data());
+    synchronize();
+    EXPECT_TRUE(met[0].seen[met[0].available == 0 ? 1 : 0]);
+  });
+}
+
 #if !defined(__CUDACC__)
 
 using test::find_failing_schedule;

@@ -170,6 +170,22 @@ TEST(CountingSemaphore, HandsOutNoMoreThanThereIs) {
   }
 }
 
+struct add_units {
+  WARPHEAP_DEVICE void operator()(counting_semaphore& semaphore, u32 units) const { semaphore.signal(units); }
+};
+
+TEST(CountingSemaphore, WhatWasWrittenBeforeUnitsWereAddedIsThereForALaneThatTries) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {4, 1}, {2, 3}})
+    for_each_schedule(
+        60, [&] { EXPECT_TRUE((test::shows_contents_to_lanes_that_try<counting_semaphore, add_units>(shape))); });
+}
+
+// A lane that loses the exchange to another one tries again.
+TEST(CountingSemaphore, ATryFailsOnlyIfUnitsAreMissing) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {3, 2}, {1, 33}})
+    for_each_schedule(20, [&] { EXPECT_TRUE(test::serves_all_that_try<counting_semaphore>(shape, 3)); });
+}
+
 #if !defined(__CUDACC__)
 
 using test::find_failing_schedule;

@@ -82,4 +82,52 @@ traded trade_batches(u32 supply) {
   return {word[0], left[0], total[0]};
 }
 
+/// Kernel: every lane takes `n` units without waiting.
+template <class Semaphore>
+struct try_once {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 n, tally* total) const {
+    Semaphore semaphore{*word};
+    count(semaphore.try_wait(n) ? total->acquired : total->refused, 1);
+  }
+};
+
+/// Whether lanes that try for `n` units each, as many as there are together, are all served.
+template <class Semaphore>
+bool serves_all_that_try(launch_shape shape, u32 n) {
+  u32 const lanes = shape.blocks * shape.threads;
+  device_buffer<u64> word(std::vector<u64>{u64{lanes} * n});
+  device_buffer<tally> total(1);
+  launch(shape, try_once<Semaphore>{}, word.data(), n, total.data());
+  synchronize();
+  return total[0].acquired == lanes && total[0].refused == 0 && word[0] == 0;
+}
+
+/// Kernel: the first lane writes and adds a unit for each of the others, which try until they have
+/// one and then look.
+template <class Semaphore, class Signal>
+struct try_until_served {
+  WARPHEAP_DEVICE void operator()(u64* word, u32* contents, tally* total) const {
+    Semaphore semaphore{*word};
+    u32 const others = simt::grid_dim() * simt::block_dim() - 1;
+    if (global_thread_index() == 0) {
+      atomic_ref<u32>{*contents}.store(1, order::relaxed);
+      Signal{}(semaphore, others);
+      return;
+    }
+    while (!semaphore.try_wait(1)) simt::pause(1);
+    count(atomic_ref<u32>{*contents}.load(order::relaxed) == 0 ? total->blind : total->acquired, 1);
+  }
+};
+
+/// Whether each lane that got a unit by trying sees what was written before it was added.
+template <class Semaphore, class Signal>
+bool shows_contents_to_lanes_that_try(launch_shape shape) {
+  device_buffer<u64> word(1);
+  device_buffer<u32> contents(1);
+  device_buffer<tally> total(1);
+  launch(shape, try_until_served<Semaphore, Signal>{}, word.data(), contents.data(), total.data());
+  synchronize();
+  return total[0].blind == 0 && total[0].acquired == shape.blocks * shape.threads - 1;
+}
+
 }  // namespace warpheap::test

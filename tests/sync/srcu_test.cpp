@@ -153,6 +153,43 @@ TEST(Srcu, ReclaimsEachRetiredRecordOnceAndNoneUnderAReader) {
   }
 }
 
+/// Lane 0 reads for a while; the others call a barrier once its section has begun. Nothing was
+/// retired, and a conditional barrier need not wait then.
+struct wait_for_a_reader {
+  WARPHEAP_DEVICE void operator()(srcu_state* state, u32* steps, tally* total) const {
+    srcu const guard{*state};
+    atomic_ref<u32> const begun{steps[0]}, written{steps[1]};
+    if (global_thread_index() == 0) {
+      u32 const section = guard.read_lock();
+      // release: the section has begun before; pairs with the acquire below.
+      begun.store(1, order::release);
+      simt::pause(200);
+      // relaxed: SRCU orders it before what comes after a barrier.
+      written.store(1, order::relaxed);
+      guard.read_unlock(section);
+      return;
+    }
+    while (begun.load(order::acquire) == 0) simt::pause(10);
+    guard.barrier(reclaim_record{total});
+    if (written.load(order::relaxed) == 0) count(total->late);
+    count(total->kept);
+  }
+};
+
+TEST(Srcu, ABarrierWaitsForReadersThoughNothingWasRetired) {
+  for (launch_shape const shape : {launch_shape{2, 1}, {4, 1}, {2, 3}})
+    for_each_schedule(60, [&] {
+      device_buffer<srcu_state> const state(1);
+      device_buffer<u32> const steps(2);
+      device_buffer<tally> const total(1);
+      launch(shape, wait_for_a_reader{}, state.data(), steps.data(), total.data());
+      synchronize();
+      EXPECT_EQ(total[0].kept, shape.blocks * shape.threads - 1);
+      EXPECT_EQ(total[0].late, 0u);
+      EXPECT_TRUE(srcu_word::check_at_rest(state[0]));
+    });
+}
+
 /// One lane reads twice at a time, in sections of different epochs.
 struct read_in_layers {
   WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, tally* total) const {

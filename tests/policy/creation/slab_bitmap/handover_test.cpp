@@ -99,6 +99,44 @@ TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
   }
 }
 
+/// Every lane takes blocks of drawn sizes one after the other, and says when one is its own.
+struct own_in_turn {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 const* sizes, u32 count, u32 rounds, u64 seed,
+                                  u32* served) const {
+    random_sequence random{seed * 1000 + global_thread_index()};
+    for (u32 round = 0; round < rounds; ++round) {
+      u64 const bytes = sizes[random.below(count)];
+      void* const block = heap.create(bytes);
+      if (!block) continue;
+      contents::acquire(block, bytes);
+      atomic_ref<u32>{*served}.fetch_add(1, order::relaxed);
+      test::pause_for(random.below(3));
+      contents::release(block, bytes);
+      heap.destroy(block);
+    }
+  }
+};
+
+// What an owner did to its block happens before the next owner of any part of it has it.
+TEST(SlabBitmapHandover, WhatAnOwnerDidIsThereForTheNextOne) {
+  std::vector<std::vector<u64>> const mixes{
+      {8192}, {16384}, {32768}, {64, 16384}, {1024, 40000}, {16384, 32768}, {48, 3000, 8192, 20000}};
+  u32 served = 0;
+  for (auto const& sizes : mixes)
+    for (launch_shape const shape : {launch_shape{3, 1}, {2, 3}})
+      test::for_each_schedule(60, [&] {
+        tiny_pool const pool{3};
+        device_buffer<u64> const list{sizes};
+        device_buffer<u32> const count(1);
+        launch(shape, own_in_turn{}, pool.allocator(), static_cast<u64 const*>(list.data()),
+               static_cast<u32>(sizes.size()), 8u, test::schedule_seed(), count.data());
+        synchronize();
+        served += count[0];
+        pool.expect_empty();
+      });
+  EXPECT_GT(served, 0u);
+}
+
 /// Every lane asks for a small block or a run, and frees what its neighbour asked for, all at once.
 struct by_neighbours {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed) const {

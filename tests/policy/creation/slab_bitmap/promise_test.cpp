@@ -162,6 +162,24 @@ TEST(SlabBitmapPromise, AGroupFindsBlocksThatLieInManyWordsOfTheIndex) {
   }
 }
 
+// A slab that is empty, of another class, is in no list either. It serves four lanes of the group.
+TEST(SlabBitmapPromise, AGroupFindsSlabsThatLieInManyWordsOfTheIndex) {
+  constexpr u32 slabs = 640, blocks_a_slab = 4;
+  for (u32 const found : {1u, 2u, 3u, 8u}) {
+    test::for_each_schedule(8, [&] {
+      test::tiny_pool const pool{slabs};
+      auto blocks = take_all(pool, slab_bytes, slabs);
+      std::sort(blocks.begin(), blocks.end());
+      std::vector<void*> freed;
+      for (u32 i = 0; i < found; ++i) freed.push_back(blocks[(test::schedule_seed() * 77 + i * 119) % slabs]);
+      test::release(pool, freed);
+      auto const got = test::allocate(pool, {1, blocks_a_slab * found}, slab_bytes / blocks_a_slab);
+      EXPECT_EQ(std::count(got.begin(), got.end(), nullptr), 0) << found << " slabs";
+      pool.expect_quiet(slabs - found + blocks_a_slab * found);
+    });
+  }
+}
+
 /// Lane 0 takes and frees the one block of a slab again and again; the others ask for a slab, and
 /// give it back.
 struct empty_a_slab_beside_searches {

@@ -1,0 +1,79 @@
+// Slabs that change their kind, one call at a time: which are taken, what they become, and in which
+// indexes they are then.
+#include "transitions_fixture.hpp"
+
+namespace slab_bitmap_lock_test {
+
+using namespace warpheap;
+using namespace warpheap::slab_bitmap_parts;
+using test::capacity_of;
+using test::classes_tried;
+using test::for_each_call;
+using test::live;
+using test::of_kind;
+using test::slab_call;
+using test::slab_outcome;
+using test::slab_situation;
+
+TEST(SlabBitmapLock, OnlyFreeAndEmptySlabsAreTaken) {
+  u32 const size_class = 20;
+  auto clearing = live(size_class, 0, 3);
+  clearing.word |= slab_state::clearing_bit;
+  for_each_call({slab_call::take, size_class},
+                {of_kind(slab_kind::locked), of_kind(slab_kind::run), live(size_class, 1, 1),
+                 live(size_class, 15, 15, true), clearing},
+                [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
+                  EXPECT_FALSE(got.done);
+                  EXPECT_EQ(after, before);
+                });
+  // Off its indexes, but in takeable until it is published.
+  for_each_call({slab_call::take, size_class},
+                {of_kind(slab_kind::free), live(size_class, 0, 9), of_kind(slab_kind::free, 2)},
+                [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
+                  EXPECT_TRUE(got.done);
+                  u32 const used = before.state().used();
+                  u64 const life = (before.word & ~(slab_state::life_unit - 1)) + slab_state::life_unit;
+                  u64 const locked = slab_state::of(slab_kind::locked, 0).word + slab_state::promise(used) + life;
+                  EXPECT_EQ(after, (slab_situation{locked, false, false, true, false}));
+                });
+  // Where 3 slabs are free, one may be taken that leaves 2 of them.
+  for (u32 const spare : {0u, 2u, 3u, 64u})
+    for_each_call({slab_call::take_free, size_class, 0, false, spare},
+                  {of_kind(slab_kind::free), live(size_class, 0, 3), of_kind(slab_kind::locked)},
+                  [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
+                    bool const is_free = before.is_free;
+                    EXPECT_EQ(got.done, is_free && spare < 3);
+                    if (!is_free) EXPECT_EQ(after, before);
+                    else EXPECT_EQ(after.is_free, !got.done);
+                    EXPECT_EQ(after.takeable, before.takeable);
+                  });
+}
+
+TEST(SlabBitmapLock, ALockedSlabBecomesOneOfTheClass) {
+  for (u32 const size_class : classes_tried) {
+    slab_limits const limits{capacity_of(size_class)};
+    for (u32 const wanted : {0u, 1u, 2u, 14u, 15u, 32u}) {
+      auto locked = of_kind(slab_kind::locked), crowded = of_kind(slab_kind::locked, 2);
+      locked.takeable = crowded.takeable = true;
+      for_each_call({slab_call::publish, size_class, wanted}, {locked, crowded},
+                    [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
+                      u32 const promised = std::min(wanted, limits.capacity);
+                      bool const soft = promised >= limits.soft;
+                      slab_state const now = after.state();
+                      EXPECT_TRUE(now.serves(size_class));
+                      EXPECT_EQ(now.used(), before.state().used() + promised);
+                      EXPECT_EQ(now.ever(), before.state().ever() + promised);
+                      EXPECT_EQ(now.is_unlisted(), soft);
+                      EXPECT_EQ(after.listed, !soft);
+                      EXPECT_TRUE(after.open);
+                      EXPECT_EQ(after.takeable, promised == 0);
+                      EXPECT_EQ(got.blocks, promised);
+                      EXPECT_EQ(got.place, 0u);
+                      EXPECT_EQ(got.is_new, before.state().ever() == 0);
+                      EXPECT_EQ(got.reaches_soft, soft);
+                    });
+    }
+  }
+}
+
+}  // namespace slab_bitmap_lock_test

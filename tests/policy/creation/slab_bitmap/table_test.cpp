@@ -1,0 +1,232 @@
+// The transitions of a live slab, one call at a time: from every state that matters a call leaves
+// the descriptor, the indexes and the answer that the picture of the descriptor says.
+#include <set>
+
+#include "transitions_fixture.hpp"
+
+namespace slab_bitmap_table_test {
+
+using namespace warpheap;
+using namespace warpheap::slab_bitmap_parts;
+using test::capacity_of;
+using test::classes_tried;
+using test::for_each_call;
+using test::live;
+using test::of_kind;
+using test::slab_call;
+using test::slab_outcome;
+using test::slab_situation;
+using test::tiny_pool;
+
+/// Live slabs of a class around all their limits.
+std::vector<slab_situation> live_slabs(u32 size_class, bool full = false) {
+  slab_limits const limits{capacity_of(size_class)};
+  std::set<u32> edges;
+  for (u32 const limit : {0u, limits.roomy, limits.relist, limits.soft, limits.capacity})
+    for (u32 const off : {0u, 1u, 2u, 3u}) edges.insert({limit + off, limit > off ? limit - off : 0});
+  std::vector<slab_situation> all;
+  for (u32 const used : edges)
+    for (u32 const ever : {used, limits.capacity - 1, limits.capacity, 2 * limits.capacity})
+      for (bool const unlisted : {false, true})
+        if (ever >= used && (!unlisted || used > limits.relist))
+          all.push_back(live(size_class, used, ever, unlisted, full));
+  return all;
+}
+
+// What a slab that does not serve the class grants, whatever it is.
+TEST(SlabBitmapTable, APromiseOfAnotherKindOrClassIsGivenBack) {
+  for (u32 const size_class : classes_tried)
+    for (bool const by_bits : {false, true}) {
+      std::vector<slab_situation> others{of_kind(slab_kind::free),   of_kind(slab_kind::locked),
+                                         of_kind(slab_kind::run),    of_kind(slab_kind::locked, 2),
+                                         live(size_class + 1, 1, 1), live(size_class == 35 ? 3 : size_class + 5, 0, 7)};
+      for_each_call({slab_call::keep, size_class, 3, by_bits}, others,
+                    [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
+                      EXPECT_EQ(after, before);
+                      EXPECT_EQ(got.blocks, 0u);
+                    });
+    }
+}
+
+TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) {
+  for (u32 const size_class : classes_tried) {
+    slab_limits const limits{capacity_of(size_class)};
+    for (u32 const wanted : {1u, 2u, 5u, 32u})
+      for (bool const by_bits : {false, true})
+        for (bool const full : {false, true})
+          for_each_call({slab_call::keep, size_class, wanted, by_bits}, live_slabs(size_class, full),
+                        [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
+                          u32 const used = before.state().used(), ever = before.state().ever();
+                          u32 const room = used < limits.capacity ? limits.capacity - used : 0;
+                          u32 const kept = by_bits ? wanted : std::min(wanted, room);
+                          EXPECT_EQ(got.blocks, kept);
+                          slab_situation expected = before;
+                          expected.word += slab_state::promise(kept);
+                          bool const crosses = kept != 0 && used + kept >= limits.soft;
+                          if (crosses && !before.state().is_unlisted()) {
+                            expected.word |= slab_state::unlisted_bit;
+                            expected.listed = false;
+                          }
+                          EXPECT_EQ(after, expected);
+                          if (kept == 0) return;
+                          EXPECT_EQ(got.place, ever);
+                          EXPECT_EQ(got.is_new, ever < limits.capacity);
+                          EXPECT_EQ(got.is_roomy, used < limits.roomy);
+                          EXPECT_EQ(got.reaches_soft, crosses && used < limits.soft);
+                        });
+  }
+}
+
+/// What a slab becomes when `gone` of its blocks are: with room it is listed again.
+slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
+  slab_limits const limits{capacity_of(before.state().size_class())};
+  slab_situation after = before;
+  // A free changes the count alone, and what is given back was never promised.
+  after.word -= frees ? gone : slab_state::promise(gone);
+  if (before.state().is_unlisted() && after.state().used() <= limits.relist) {
+    after.word &= ~slab_state::unlisted_bit;
+    after.listed = true;
+  }
+  if (after.state().used() == 0) after.takeable = true;
+  return after;
+}
+
+TEST(SlabBitmapTable, AFreeListsASlabWithRoomAndLiftsItsMark) {
+  for (u32 const size_class : classes_tried)
+    for (bool const full : {false, true})
+      for (u32 const freed : {1u, 2u, 7u}) {
+        std::vector<slab_situation> from;
+        for (auto const& each : live_slabs(size_class, full))
+          if (each.state().used() >= freed) from.push_back(each);
+        if (from.empty()) continue;
+        for_each_call({slab_call::settle, size_class, freed}, from,
+                      [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
+                        slab_situation expected = with_fewer(before, freed, true);
+                        expected.word &= ~slab_state::full_bit;
+                        expected.open = true;
+                        // An empty slab begins anew once more than a quarter of it was promised, if nothing
+                        // else had to be settled.
+                        bool const is_used_up = before.state().ever() > capacity_of(size_class) / 4;
+                        bool const else_settled = full || before.state().is_unlisted();
+                        if (expected.state().used() == 0 && is_used_up && !else_settled)
+                          expected.word = slab_state{expected.word}.reborn();
+                        EXPECT_EQ(after, expected);
+                      });
+      }
+}
+
+TEST(SlabBitmapTable, WhatIsGivenBackListsASlabWithRoomAndLeavesItsMark) {
+  for (u32 const size_class : classes_tried)
+    for (bool const full : {false, true})
+      for (u32 const blocks : {1u, 2u, 7u}) {
+        std::vector<slab_situation> from;
+        for (auto const& each : live_slabs(size_class, full))
+          if (each.state().used() >= blocks && each.state().ever() >= blocks) from.push_back(each);
+        if (from.empty()) continue;
+        for_each_call({slab_call::give_back, size_class, blocks}, from,
+                      [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
+                        EXPECT_EQ(after, with_fewer(before, blocks, false));
+                      });
+      }
+}
+
+// D5, and the bit in open(c) goes. Marked again, the word is another one.
+TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
+  for (u32 const size_class : classes_tried) {
+    u32 const capacity = capacity_of(size_class);
+    for_each_call({slab_call::mark_full, size_class, 0}, {live(size_class, capacity, capacity, true)},
+                  [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
+                    slab_situation expected = before;
+                    expected.word += slab_state::life_unit + slab_state::full_bit;
+                    expected.open = false;
+                    EXPECT_EQ(after, expected);
+                  });
+  }
+}
+
+/// A slab of class `is` that the index of class `named` names too.
+struct forget_another_class {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 is, u32 named, u32* bits) const {
+    table.state(0).store(slab_state::of(slab_kind::live, is).word + 2, order::relaxed);
+    for (u32 const each : {is, named}) table.index(slab_table::open(each)).set(0);
+    table.forget(slab_table::open(named), 0, named);
+    bits[0] = table.index(slab_table::open(is)).load(0) & 1;
+    bits[1] = table.index(slab_table::open(named)).load(0) & 1;
+  }
+};
+
+TEST(SlabBitmapTable, ASearchForgetsWhatAnIndexNamesInVain) {
+  u32 const size_class = 20, other = 21;
+  // In open(other) by mistake, and rightly in open(size_class).
+  auto const is_kept = [](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
+    EXPECT_EQ(after, before);
+  };
+  auto used = live(size_class, 3, 3), empty = live(size_class, 0, 3), stale = used;
+  stale.takeable = true;
+  for_each_call({slab_call::forget_open, size_class}, {used, empty, of_kind(slab_kind::free), of_kind(slab_kind::run)},
+                is_kept);
+  for_each_call({slab_call::forget_takeable, size_class}, {empty, of_kind(slab_kind::free), of_kind(slab_kind::locked)},
+                is_kept);
+  for_each_call(
+      {slab_call::forget_takeable, size_class}, {stale, used},
+      [&](slab_situation const&, slab_situation const& after, slab_outcome const&) { EXPECT_EQ(after, used); });
+  tiny_pool const pool{2};
+  device_buffer<u32> const left(2);
+  launch({1, 1}, forget_another_class{}, pool.allocator().table(), size_class, other, left.data());
+  synchronize();
+  EXPECT_EQ(left.to_host(), (std::vector<u32>{1, 0}));
+}
+
+struct read_limits {
+  WARPHEAP_DEVICE void operator()(slab_table table, u64* limits, u64* hints, u32 entries) const {
+    for (u32 entry = 0; entry < entries; ++entry) {
+      limits[entry] = table.hint_limits(entry);
+      hints[entry] = table.hint(entry).load(order::relaxed);
+    }
+  }
+};
+
+TEST(SlabBitmapTable, EveryHintOfANewHeapHasTheLimitsOfItsClassAndNoSlab) {
+  for (u32 const slabs : {1u, 100u, 1500u}) {
+    tiny_pool const pool{slabs};
+    auto const geometry = pool.allocator().geometry();
+    u32 const entries = geometry.rows() * geometry.classes();
+    device_buffer<u64> const limits(entries), hints(entries);
+    launch({1, 1}, read_limits{}, pool.allocator().table(), limits.data(), hints.data(), entries);
+    synchronize();
+    auto const read = limits.to_host();
+    for (u32 entry = 0; entry < entries; ++entry) {
+      slab_limits const expected{geometry.capacity(entry % geometry.classes())};
+      ASSERT_EQ(read[entry] >> 32, expected.capacity) << entry;
+      ASSERT_EQ(read[entry] & 0xffff'ffff, expected.soft) << entry;
+    }
+    EXPECT_EQ(hints.to_host(), std::vector<u64>(entries));
+  }
+}
+
+struct draw_entries {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 salts, u32* entries, u32* first_row) const {
+    for (u32 salt = 0; salt < salts; ++salt) entries[salt] = table.hint_entry(size_class, salt);
+    *first_row = simt::sm_id() << table.geometry().rows_used_log2(size_class);
+  }
+};
+
+TEST(SlabBitmapTable, AMultiprocessorUsesTheRowsOfItsOwn) {
+  constexpr u32 salts = 64;
+  for (u32 const slabs : {1u, 100u, 1500u}) {
+    tiny_pool const pool{slabs};
+    auto const geometry = pool.allocator().geometry();
+    device_buffer<u32> const entries(salts), first_row(1);
+    for (u32 size_class = 0; size_class < geometry.classes(); ++size_class) {
+      launch({1, 1}, draw_entries{}, pool.allocator().table(), size_class, salts, entries.data(), first_row.data());
+      synchronize();
+      std::set<u32> expected, drawn;
+      for (u32 const entry : entries.to_host()) drawn.insert(entry);
+      for (u32 row = 0; row < 1u << geometry.rows_used_log2(size_class); ++row)
+        expected.insert((first_row[0] + row) % geometry.rows() * geometry.classes() + size_class);
+      ASSERT_EQ(drawn, expected) << slabs << " slabs, class " << size_class;
+    }
+  }
+}
+
+}  // namespace slab_bitmap_table_test

@@ -1,0 +1,154 @@
+// The packed words: each field reads back what was put in and leaves the others alone, and
+// questions about a word depend on the fields that they name alone.
+#include "warpheap/policy/creation/slab_bitmap/words.hpp"
+
+#include <gtest/gtest.h>
+
+#include "warpheap/util/random.hpp"
+
+namespace slab_bitmap_words_test {
+
+using namespace warpheap;
+using namespace slab_bitmap_parts;
+
+/// A descriptor, field by field.
+struct fields {
+  u32 used, size_class, kind;
+  bool clears, is_unlisted, is_full;
+  u32 ever, life;
+
+  slab_state word() const {
+    return {u64{used} | u64{size_class} << 20 | u64{clears} << 27 | u64{kind} << 28 | u64{is_unlisted} << 30 |
+            u64{is_full} << 31 | u64{ever} << 32 | u64{life} << 52};
+  }
+};
+
+/// Calls visit(fields) for words with every field at its ends and in between.
+template <class Visitor>
+void for_each_word(Visitor visit) {
+  for (u32 const used : {0u, 1u, 5u, (1u << 20) - 1})
+    for (u32 const size_class : {0u, 1u, 62u, 63u, 127u})
+      for (u32 kind = 0; kind < 4; ++kind)
+        for (u32 flags = 0; flags < 8; ++flags)
+          for (u32 const ever : {0u, 1u, (1u << 20) - 1})
+            for (u32 const life : {0u, 1u, 4095u})
+              visit(fields{used, size_class, kind, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, ever, life});
+}
+
+TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
+  for_each_word([](fields const& are) {
+    slab_state const word = are.word();
+    ASSERT_EQ(word.used(), are.used);
+    ASSERT_EQ(word.size_class(), are.size_class);
+    ASSERT_EQ(static_cast<u32>(word.kind()), are.kind);
+    ASSERT_EQ(word.is_clearing(), are.clears);
+    ASSERT_EQ(word.is_unlisted(), are.is_unlisted);
+    ASSERT_EQ(word.is_full(), are.is_full);
+    ASSERT_EQ(word.ever(), are.ever);
+  });
+}
+
+TEST(SlabBitmapWords, QuestionsAboutADescriptorTakeEachFieldIntoAccount) {
+  for_each_word([](fields const& are) {
+    slab_state const word = are.word();
+    bool const is_live = are.kind == 2, has_flags = are.clears || are.is_unlisted || are.is_full;
+    ASSERT_EQ(word.is_live(), is_live);
+    ASSERT_EQ(word.is_takeable(), are.kind == 0 || (is_live && are.used == 0));
+    for (u32 const size_class : {0u, 1u, 62u, 63u}) {
+      ASSERT_EQ(word.serves(size_class), is_live && size_class == are.size_class);
+      ASSERT_EQ(word.is_settled(size_class), is_live && size_class == are.size_class && are.used != 0 && !has_flags);
+    }
+  });
+}
+
+TEST(SlabBitmapWords, ChangesOfADescriptorLeaveOtherFieldsAlone) {
+  for_each_word([](fields const& are) {
+    fields next = are;
+    next.is_full = false;
+    ASSERT_EQ(are.word().without_full().word, next.word().word);
+    next = are;
+    next.ever = 0;
+    next.life = (are.life + 1) % 4096;
+    ASSERT_EQ(are.word().reborn(), next.word().word);
+    next = are;
+    if (are.used + 3 < 1u << 20 && are.ever + 3 < 1u << 20) {
+      next.used += 3;
+      next.ever += 3;
+      ASSERT_EQ(are.word().word + slab_state::promise(3), next.word().word);
+    }
+  });
+  for (u32 kind = 0; kind < 4; ++kind)
+    for (u32 const size_class : {0u, 5u, 63u})
+      EXPECT_EQ(slab_state::of(static_cast<slab_kind>(kind), size_class).word,
+                (fields{0, size_class, kind, false, false, false, 0, 0}.word().word));
+}
+
+TEST(SlabBitmapWords, TheLimitsOfASlabLeaveAGap) {
+  for (u32 capacity = 1; capacity <= 1u << 17; capacity += 1 + capacity / 16) {
+    slab_limits const limits{capacity};
+    // A quarter of the blocks is left where a slab is roomy, a sixteenth where it leaves the index,
+    // and more than an eighth where it comes back.
+    ASSERT_EQ(limits.capacity, capacity);
+    ASSERT_EQ(capacity - limits.roomy, capacity / 4);
+    ASSERT_EQ(capacity - limits.soft, capacity / 16);
+    ASSERT_EQ(capacity - limits.relist, capacity / 8 + 1);
+    ASSERT_LT(limits.relist, limits.soft);
+  }
+}
+
+TEST(SlabBitmapWords, ARoleKnowsWhichBlockStartsAtEachOffset) {
+  for (u32 size_class = 0; size_class < size_class_count; ++size_class) {
+    slab_role const role = slab_role::of_class(size_class);
+    ASSERT_FALSE(role.is_none() || role.is_run());
+    ASSERT_EQ(role.size_class(), size_class);
+    for (u32 other = 0; other < size_class_count; ++other) ASSERT_EQ(role.is_of(other), other == size_class);
+    u32 const bytes = class_bytes(size_class);
+    // The largest slab has 2 MiB. Every offset of a small one, and those around all its blocks.
+    for (u32 offset = 0; offset < 1u << 14; ++offset)
+      ASSERT_EQ(role.index_at(offset), offset % bytes == 0 ? offset / bytes : slab_role::no_block);
+    for (u32 index = 1; u64{index} * bytes < 2u << 20; ++index) {
+      ASSERT_EQ(role.index_at(index * bytes), index);
+      ASSERT_EQ(role.index_at(index * bytes - 1), slab_role::no_block);
+      ASSERT_TRUE(bytes == 16 || role.index_at(index * bytes - 16) == slab_role::no_block);
+    }
+  }
+}
+
+TEST(SlabBitmapWords, ARoleOfARunKnowsItsLength) {
+  EXPECT_TRUE(slab_role{}.is_none());
+  for (u32 const slabs : {1u, 2u, 64u, (1u << 24) - 1}) {
+    slab_role const role = slab_role::of_run(slabs);
+    EXPECT_TRUE(role.is_run() && !role.is_none());
+    EXPECT_EQ(role.length(), slabs);
+    for (u32 size_class = 0; size_class < size_class_count; ++size_class) EXPECT_FALSE(role.is_of(size_class));
+  }
+}
+
+TEST(SlabBitmapWords, AHintKeepsItsSlabAndTheDemand) {
+  EXPECT_EQ(slab_hint{}.current(), 0u);
+  for (u32 const slab : {0u, 1u, (1u << 24) - 1})
+    for (u32 const demand : {0u, 1u, ~0u}) {
+      slab_hint const hint{slab_hint::of(slab).word + slab_hint::demand_of(demand)};
+      EXPECT_EQ(hint.current(), slab + 1);
+      EXPECT_EQ(hint.demand(), demand);
+    }
+}
+
+TEST(SlabBitmapWords, AReservationReadsBackEachField) {
+  for (u32 const slab : {0u, 1u, (1u << 24) - 1})
+    for (u32 const blocks : {0u, 1u, 32u})
+      for (u32 const place : {0u, 1u, 64u, (1u << 20) - 1, slab_reservation::nowhere})
+        for (u32 flags = 0; flags < 8; ++flags) {
+          bool const is_new = (flags & 1) != 0, reaches_soft = (flags & 2) != 0, is_roomy = (flags & 4) != 0;
+          auto const made = slab_reservation{slab, blocks, place}.with({is_new, reaches_soft, is_roomy});
+          ASSERT_EQ(made.slab(), slab);
+          ASSERT_EQ(made.blocks(), blocks);
+          ASSERT_EQ(made.place(), place);
+          ASSERT_EQ(made.is_new(), is_new);
+          ASSERT_EQ(made.reaches_soft(), reaches_soft);
+          ASSERT_EQ(made.is_roomy(), is_roomy);
+        }
+  EXPECT_EQ(slab_reservation{}.blocks(), 0u);
+}
+
+}  // namespace slab_bitmap_words_test
