@@ -174,7 +174,7 @@ class heap_exploration {
   /// copy of these bytes.
   struct start {
     count_slots_of_sizes::counts slots;  ///< of the heap that no lane has used
-    u64 places;                          ///< of it, for the one size that is asked for; 0: there are several
+    u64 places;                          ///< of it, for the one size that is asked for; 0: several
     call_history history;
     std::vector<u8> memory;
     std::vector<u64> mail;

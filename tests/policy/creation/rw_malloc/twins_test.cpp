@@ -166,7 +166,8 @@ struct overlaps_parts : rw_malloc_parts::no_faults {
 
 template <class Faults>
 std::optional<u64> caught() {
-  return find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_units, Faults>>(); }, u64{1} << 22);
+  return find_failing_schedule(
+      800, [] { return all_hold<rw_malloc<tiny_units, Faults>>(); }, u64{1} << 22);
 }
 
 TEST(RwMallocTwin, ThatOpensAWordBeforeItPublishesIsCaught) { EXPECT_TRUE(caught<opens_first>()); }

@@ -104,8 +104,8 @@ TEST(SlabBitmapTable, AFreeListsASlabWithRoomAndLiftsItsMark) {
                         slab_situation expected = with_fewer(before, freed, true);
                         expected.word &= ~slab_state::full_bit;
                         expected.open = true;
-                        // An empty slab begins anew once more than a quarter of it was promised, if nothing
-                        // else had to be settled.
+                        // An empty slab begins anew once more than a quarter of it was
+                        // promised, if nothing else had to be settled.
                         bool const is_used_up = before.state().ever() > capacity_of(size_class) / 4;
                         bool const else_settled = full || before.state().is_unlisted();
                         if (expected.state().used() == 0 && is_used_up && !else_settled)

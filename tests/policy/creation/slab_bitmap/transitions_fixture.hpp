@@ -119,7 +119,8 @@ void for_each_call(slab_call what, std::vector<slab_situation> const& from, Visi
   }
 }
 
-inline constexpr u32 classes_tried[] = {0, 20, 29, 35};  // 1024, 16 or so, a few, and one block in a slab
+/// 1024, 16 or so, a few, and one block in a slab.
+inline constexpr u32 classes_tried[] = {0, 20, 29, 35};
 
 inline u32 capacity_of(u32 size_class) { return block_count(size_class, 14); }
 

@@ -45,8 +45,8 @@ class slab_runs {
     u32 const slabs = table_.geometry().slabs();
     if (length > slabs) return nullptr;
     u32 const run = static_cast<u32>(length);
-    // The lowest run, which leaves the others whole. In a large pool a thread that meets another, or
-    // finds none, goes on from a random place, then ahead of it, or all would fight for one run
+    // The lowest run, which leaves the others whole. In a large pool a thread that meets another,
+    // or finds none, goes on from a random place, then ahead of it, or all would fight for one run
     // after another. Multiples of the length, so that equal runs leave no gaps.
     bool ends_where_it_meets = slabs > low_end;
     u32 begin = 0, end = ends_where_it_meets ? low_end : slabs;
