@@ -112,6 +112,8 @@ join_table few_keys(u64 tuples, u64 seed) {
 }
 
 /// A warp whose page is refused ends; what it wrote before is there, and right.
+constexpr creation::refuse_some_config one_in_sixteen{.seed = 4, .one_in = 16};
+
 template <class Writer>
 void expect_a_part_of_the_join() {
   auto const build = few_keys(120, 1), probe = few_keys(300, 2);
@@ -123,7 +125,7 @@ void expect_a_part_of_the_join() {
   u64 found_in_all = 0;
   test::for_each_schedule(12, [&] {
     constexpr u64 page_bytes = 80;
-    join::heap_pages<plain_allocator<refusing_slabs<{.seed = 4, .one_in = 16}>>> pages{2 * mebibyte, page_bytes};
+    join::heap_pages<plain_allocator<refusing_slabs<one_in_sixteen>>> pages{2 * mebibyte, page_bytes};
     join::partitioned_table first{build, 1}, second{probe, 1};
     join::hash_table table{first};
     device_buffer<join::chain> const chains((probe.tuples() + Writer::lanes_a_chain - 1) / Writer::lanes_a_chain);

@@ -86,6 +86,7 @@ void expect_frees_what_is_named(test_case const& with) {
     ++(starts_block || live.count(address) != 0 ? expected.twice : expected.foreign);
   }
   std::vector<void*> list;
+  list.reserve(named.size());
   for (u64 const address : named) list.push_back(reinterpret_cast<void*>(address));
   test::release(pool, list, with.shape);
   for (auto const& line : pool.allocator().snapshot().check_invariants()) ADD_FAILURE() << line;
