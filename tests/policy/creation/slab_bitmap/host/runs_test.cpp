@@ -2,7 +2,7 @@
 // a random place: the one free run is found wherever it lies, and none that is too short.
 #include <vector>
 
-#include "pool_fixture.hpp"
+#include "policy/creation/slab_bitmap/pool_fixture.hpp"
 #include "support/refusals.hpp"
 #include "warpheap/util/random.hpp"
 

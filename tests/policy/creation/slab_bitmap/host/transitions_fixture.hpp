@@ -6,7 +6,7 @@
 #include <ostream>
 #include <vector>
 
-#include "pool_fixture.hpp"
+#include "policy/creation/slab_bitmap/pool_fixture.hpp"
 
 namespace warpheap::test {
 

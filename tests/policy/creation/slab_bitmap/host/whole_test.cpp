@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "slab_bitmap/pool_fixture.hpp"
+#include "policy/creation/slab_bitmap/pool_fixture.hpp"
 #include "warpheap/util/random.hpp"
 
 namespace slab_bitmap_test {
