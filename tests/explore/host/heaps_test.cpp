@@ -144,7 +144,9 @@ TEST(ExploredHeap, Halloc) {
 }
 TEST(ExploredHeap, Tbuddy) { explore_heap<test::small_tbuddy>({{"tbuddy of 4 pages", 4 * 64, {64, 128, 256}}}); }
 TEST(ExploredHeap, Ualloc) {
-  explore_heap<creation::ualloc<test::tight>>({{"ualloc of 2 chunks", 2 << 15, {1024, 16, 512}}});
+  // One arena, and two, between which chunks change hands.
+  explore_heap<creation::ualloc<test::tight>>(
+      {{"ualloc of 2 chunks", 2 << 15, {1024, 16, 512}}, {"ualloc of 4 chunks", 4 << 15, {1024, 16, 512}}});
 }
 TEST(ExploredHeap, Throughput) {
   explore_heap<creation::throughput<test::tight>>({{"throughput of 4 chunks", 4 << 15, {16, 1 << 16, 1024}, 4}});
