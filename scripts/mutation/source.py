@@ -1,7 +1,7 @@
 """A header as the operators see it: the bodies of its device functions, and the statements, conditions and operands in them.
 
-Device functions are those that WARPHEAP_DEVICE, WARPHEAP_HOST_DEVICE or WARPHEAP_COLD marks. Assertions, constants and checks of
-a quiet heap are left out: no thread runs another step because of them.
+Device functions are those that WARPHEAP_DEVICE, WARPHEAP_HOST_DEVICE or WARPHEAP_COLD marks. Assertions, constants, named points of
+schedules and checks of a quiet heap are left out: no thread runs another step because of them.
 """
 
 import bisect
@@ -11,7 +11,7 @@ from .lexer import CLOSING, OPENING, pair_brackets, tokens_of
 
 MARKS = {"WARPHEAP_DEVICE", "WARPHEAP_HOST_DEVICE", "WARPHEAP_COLD"}
 NO_CALL = {"return", "if", "for", "while", "do", "switch", "case", "break", "continue", "using", "static_cast", "else", "goto"}
-ASSERTIONS = {"WARPHEAP_ASSERT", "static_assert"}
+ASSERTIONS = {"WARPHEAP_ASSERT", "WARPHEAP_POINT", "static_assert"}
 INSPECTIONS = "check_"  # how the names of functions begin that look at a quiet structure
 # How tightly binary operators bind; those of one level are taken from left to right.
 LEVEL = {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "call_history.hpp"
 #include "exploration.hpp"
@@ -43,10 +44,12 @@ struct lane_program {
 struct heap_program {
   launch_shape shape{1, 1};
   std::vector<lane_program> lanes;
+  /// Where all lanes ask for one size: places for it that are free when they begin; else all are.
+  std::optional<u32> left_free = std::nullopt;
 
   /// Programs drawn by `seed`, of up to `calls` calls for some of `sizes`, of which the seed draws
   /// how many there are: few of them meet more often. By seed all lanes run one program, as those
-  /// of a warp often do, or each its own.
+  /// of a warp often do, or each its own; and they begin on an empty heap, or on one nearly full.
   static heap_program drawn(launch_shape shape, std::vector<u64> sizes, u32 calls, u64 seed) {
     heap_program made{shape, std::vector<lane_program>(u64{shape.blocks} * shape.threads)};
     random_sequence random{seed};
@@ -70,6 +73,7 @@ struct heap_program {
         }
       }
     }
+    if (random.below(2) == 0) made.left_free = 1 + random.below(static_cast<u32>(made.lanes.size()));
     return made;
   }
 };
@@ -125,6 +129,31 @@ struct run_lane_program {
   }
 };
 
+/// Kernel: one lane takes `count` blocks, and writes nothing there.
+struct take_blocks {
+  template <class Creation>
+  void operator()(Creation heap, u64 bytes, u64 count, call_history* history, u64* blocks) const {
+    for (u64 i = 0; i < count; ++i) {
+      u64 const call = history->begin_malloc(0, bytes);
+      void* const block = heap.create(bytes);
+      blocks[i] = reinterpret_cast<u64>(block);
+      history->end_malloc(call, blocks[i], block ? heap.usable_size(block) : 0);
+    }
+  }
+};
+
+/// Kernel: one lane frees them.
+struct give_blocks_back {
+  template <class Creation>
+  void operator()(Creation heap, u64 count, call_history* history, u64 const* blocks) const {
+    for (u64 i = 0; i < count; ++i) {
+      u64 const call = history->begin_free(blocks[i]);
+      heap.destroy(reinterpret_cast<void*>(blocks[i]));
+      history->end_free(call);
+    }
+  }
+};
+
 /// Kernel: one lane counts the slots of each size.
 struct count_slots_of_sizes {
   static constexpr u64 sizes[] = {16, 256, 4096, 16384};
@@ -166,6 +195,7 @@ class heap_exploration {
     heap_program rest{{1, 1}, {lane_program{}}};  // what was handed over and not taken
     for (u32 i = 0; i < lane_program::places; ++i) rest.lanes[0].take_and_release(i);
     run(heap, rest, history, mail.data());
+    give_back(heap, history);
     return history.faults(promised(heap)) + faults_at_rest(heap);
   }
 
@@ -175,18 +205,26 @@ class heap_exploration {
   struct start {
     count_slots_of_sizes::counts slots;  ///< of the heap that no lane has used
     u64 places;                          ///< of it, for the one size that is asked for; 0: several
+    std::vector<u64> kept;               ///< blocks that were taken before the lanes begin
     call_history history;
     std::vector<u8> memory;
     std::vector<u64> mail;
   };
 
+  /// Pools of more places than this are not filled: each execution checks every block's history.
+  static constexpr u64 most_kept = 128;
+
   start started(Creation heap, device_buffer<u8> const& memory, device_buffer<u64> const& mail) const {
     unexplored const setup;
     heap.initialize({});
     synchronize();
-    start made{
-        count(heap), 0, {reinterpret_cast<u64>(memory.data()), memory.size(), Creation::traits.alignment}, {}, {}};
-    if (u64 const bytes = only_size()) made.places = count(heap, bytes);
+    start made{count(heap), 0, {}, {reinterpret_cast<u64>(memory.data()), memory.size(), Creation::traits.alignment},
+               {},          {}};
+    if (u64 const bytes = only_size()) {
+      made.places = count(heap, bytes);
+      if (auto const left = program_.left_free; left && *left < made.places && made.places <= most_kept)
+        made.kept = taken(heap, made.places - *left, bytes, made.history);
+    }
     if (!before_.lanes.empty()) run(heap, before_, made.history, mail.data());
     made.memory = memory.to_host();
     made.mail = mail.to_host();
@@ -196,6 +234,21 @@ class heap_exploration {
   static void run(Creation heap, heap_program const& program, call_history& history, u64* mail) {
     device_buffer<lane_program> const lanes{program.lanes};
     launch(program.shape, run_lane_program{}, heap, static_cast<lane_program const*>(lanes.data()), &history, mail);
+    synchronize();
+  }
+
+  static std::vector<u64> taken(Creation heap, u64 count, u64 bytes, call_history& history) {
+    device_buffer<u64> const blocks(count);
+    launch({1, 1}, take_blocks{}, heap, bytes, count, &history, blocks.data());
+    return blocks.to_host();
+  }
+
+  void give_back(Creation heap, call_history& history) const {
+    if (start_->kept.empty()) return;
+    unexplored const cleanup;
+    device_buffer<u64> const blocks{start_->kept};
+    launch({1, 1}, give_blocks_back{}, heap, u64{start_->kept.size()}, &history,
+           static_cast<u64 const*>(blocks.data()));
     synchronize();
   }
 

@@ -26,6 +26,13 @@ class bump {
   u64* next_;
 };
 
+/// Says that every pointer is a block of its own.
+class owner_of_all : public bump {
+ public:
+  owner_of_all() : bump{nullptr} {}
+  bool owns(void const*) const { return true; }
+};
+
 using bump_heap = bound_heap<plain_allocator<bump>>;
 
 TEST(BoundHeap, AlignsAsFarAsAnAllocatorWithoutAlignedAllocDoes) {
@@ -51,6 +58,21 @@ TEST(BoundHeap, EndsTheKernelThatReallocatesWhatHasNoSize) {
   EXPECT_THROW(launch(
                    {1, 1}, [](bump_heap on) { on.realloc(nullptr, 10); }, heap),
                host::trap_error);
+}
+
+TEST(BoundHeap, OwnsNothingBeforeItIsBound) {
+  // A null pointer is a block of this one, so that only the guard says no.
+  bound_heap<plain_allocator<owner_of_all>> const unbound{}, bound{plain_allocator<owner_of_all>{}};
+  device_buffer<u32> const answers(2);
+  launch(
+      {1, 1},
+      [](auto no, auto yes, u32* to) {
+        to[0] = no.owns(nullptr);
+        to[1] = yes.owns(nullptr);
+      },
+      unbound, bound, answers.data());
+  EXPECT_EQ(answers[0], 0u);
+  EXPECT_EQ(answers[1], 1u);
 }
 
 }  // namespace bound_heap_test

@@ -137,6 +137,45 @@ TEST(SlabBitmapHandover, WhatAnOwnerDidIsThereForTheNextOne) {
   EXPECT_GT(served, 0u);
 }
 
+/// One lane frees a run of two slabs, and asks for one of three, which is at the same place.
+/// Another has looked at the first, and frees the second.
+struct run_by_mailbox {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64* mail) const {
+    if (simt::lane_id() == 0) {
+      void* const first = heap.create(2 * tiny_pool::slab_bytes);
+      put(mail[0], first);
+      take(mail[1]);
+      heap.destroy(first);
+      put(mail[2], heap.create(3 * tiny_pool::slab_bytes));
+    } else {
+      void* const first = take(mail[0]);
+      if (heap.usable_size(first) == 2 * tiny_pool::slab_bytes) put(mail[1], first);
+      heap.destroy(take(mail[2]));
+    }
+  }
+
+ private:
+  WARPHEAP_DEVICE static void put(u64& box, void* block) {
+    atomic_ref<u64>{box}.store(reinterpret_cast<u64>(block), order::relaxed);
+  }
+  WARPHEAP_DEVICE static void* take(u64& box) {
+    u64 taken = 0;
+    while ((taken = atomic_ref<u64>{box}.load(order::relaxed)) == 0) simt::pause(1);
+    return reinterpret_cast<void*>(taken);
+  }
+};
+
+// F1: a run is freed by its newest length, whatever the freeing lane saw there before.
+TEST(SlabBitmapHandover, FreesARunOfAnotherLengthThanTheLastOneThere) {
+  test::for_each_schedule(2000, [] {
+    tiny_pool const pool{3};
+    device_buffer<u64> const mail(3);
+    launch({1, 2}, run_by_mailbox{}, pool.allocator(), mail.data());
+    synchronize();
+    pool.expect_empty();
+  });
+}
+
 /// Every lane asks for a small block or a run, and frees what its neighbour asked for, all at once.
 struct by_neighbours {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed) const {

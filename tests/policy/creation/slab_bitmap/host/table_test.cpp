@@ -204,6 +204,18 @@ TEST(SlabBitmapTable, EveryHintOfANewHeapHasTheLimitsOfItsClassAndNoSlab) {
   }
 }
 
+TEST(SlabBitmapTable, OneLaneFillsTheMetadataAsManyDo) {
+  for (u32 const slabs : {1u, 100u, 1500u}) {
+    tiny_pool const pool{slabs};
+    auto const table = pool.allocator().table();
+    std::vector<u8> const of_many(table.metadata(), table.metadata() + table.geometry().metadata_bytes());
+    backend::fill_bytes(table.metadata(), 0, of_many.size(), {});
+    launch({1, 1}, fill_metadata{}, table);
+    synchronize();
+    EXPECT_TRUE(std::equal(of_many.begin(), of_many.end(), table.metadata())) << slabs;
+  }
+}
+
 struct draw_entries {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 salts, u32* entries, u32* first_row) const {
     for (u32 salt = 0; salt < salts; ++salt) entries[salt] = table.hint_entry(size_class, salt);
