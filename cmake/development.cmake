@@ -27,7 +27,7 @@ add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>" "$<$<COMPILE_LANG
 # Gives every test and example its assertions, and takes the time of -O2 off the compiler.
 add_library(warpheap_checked INTERFACE)
 target_compile_options(
-  warpheap_checked INTERFACE -UNDEBUG "$<$<COMPILE_LANGUAGE:CXX>:-O1;-g1>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O1>")
+  warpheap_checked INTERFACE -UNDEBUG "$<$<COMPILE_LANGUAGE:CXX>:-O1>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O1>")
 target_link_libraries(warpheap_checked INTERFACE warpheap::warpheap)
 
 # Compiles the given sources as CUDA where WARPHEAP_CUDA is on. For the calling directory, as properties of sources are.
