@@ -5,21 +5,7 @@ import pytest
 
 import warpheap
 from warpheap import compiler
-
-# A kernel that places a heap: the code of basic_heap's set-up must compile without a C++ compiler.
-PLACES = """
-#include <warpheap/warpheap.hpp>
-using allocator = {};
-using creation = allocator::creation_type;
-extern "C" __global__ void place(void* memory, warpheap::u64 bytes, allocator* made, warpheap::cuda::setup* record) {{
-  warpheap::cuda::current_setup = record;
-  if (creation::required_bytes(bytes) == 0) return;
-  creation const placed = creation::place(memory, bytes);
-  placed.initialize({{}});
-  *made = allocator{{placed}};
-}}
-"""
-
+from warpheap.heap import setup_source
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
@@ -36,8 +22,9 @@ def test_functions_of_every_allocator_compile(name):
 
 @pytest.mark.parametrize("name", warpheap.allocators)
 def test_every_allocator_is_placed_by_a_kernel(name):
-    source = PLACES.format(compiler.type_of(name))
-    assert b".entry place" in warpheap.compile(source, "sm_80", "ptx")
+    kernels = warpheap.compile(setup_source(name), "sm_80", "ptx", ["-rdc=false"]).decode()
+    for kernel in ("plan", "place", "initialize", "count"):
+        assert f".entry warpheap_{kernel}" in kernels
 
 
 def test_the_functions_are_linked_by_the_names_of_the_c_interface():

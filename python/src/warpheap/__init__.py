@@ -1,10 +1,23 @@
-"""Warpheap from Python: the headers of device-side malloc, compiled for kernels that other packages build."""
+"""Warpheap from Python: heaps in device memory, and malloc for kernels that other packages build."""
 
 from importlib.metadata import PackageNotFoundError, version
 
 from .allocators import NAMES as allocators
 from .compiler import compile, compile_functions, get_include, headers_digest
-from .errors import CompileError, CompilerTooOldError, NoCompilerError, UnknownAllocatorError, WarpheapError
+from .errors import (
+    ClosedHeapError,
+    CompileError,
+    CompilerTooOldError,
+    CudaError,
+    HeapSizeError,
+    MemoryArgumentError,
+    NoCompilerError,
+    NoDeviceError,
+    OutOfMemoryError,
+    UnknownAllocatorError,
+    WarpheapError,
+)
+from .heap import Heap
 
 try:
     __version__ = version("warpheap")
@@ -12,9 +25,16 @@ except PackageNotFoundError:
     __version__ = "unknown"
 
 __all__ = [
+    "ClosedHeapError",
     "CompileError",
     "CompilerTooOldError",
+    "CudaError",
+    "Heap",
+    "HeapSizeError",
+    "MemoryArgumentError",
     "NoCompilerError",
+    "NoDeviceError",
+    "OutOfMemoryError",
     "UnknownAllocatorError",
     "WarpheapError",
     "allocators",

@@ -77,7 +77,8 @@ def compile(source: str, arch: str, format: str = "ltoir", options: Sequence[str
     if not re.fullmatch(r"sm_\d+[af]?", arch):
         raise ValueError(f"{arch!r} is no architecture such as 'sm_90'")
     flag, getter = _FORMATS[format]
-    words = ["--std=c++20", "-rdc=true", f"-arch={arch}", *([flag] if flag else []), *options]
+    linked = not any(word.startswith("-rdc=") for word in options)
+    words = ["--std=c++20", *(["-rdc=true"] if linked else []), f"-arch={arch}", *([flag] if flag else []), *options]
     nvrtc, version = _nvrtc()
     key = hashlib.sha256("\0".join([headers_digest(), str(version), *words, format, source]).encode()).hexdigest()
     kept = cache_folder() / f"{key}.{format}"

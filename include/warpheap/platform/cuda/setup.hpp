@@ -25,14 +25,18 @@ struct setup {
   fill fill_of[most_fills] = {};
 };
 
-/// Of the kernel that runs; there is one at a time.
-static __device__ setup* current_setup;
+/// Of the thread block that sets a heap up; its first thread writes it.
+static __shared__ setup* current_setup;
 
 WARPHEAP_HOST inline u32 multiprocessors() { return static_cast<u32>(current_setup->multiprocessors); }
 
 WARPHEAP_HOST inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view = {}) {
   setup& record = *current_setup;
-  if (record.runs_functors || record.fills == setup::most_fills) return;
+  if (record.runs_functors) return;
+  if (record.fills == setup::most_fills) {
+    record.refused = 1;
+    return;
+  }
   record.fill_of[record.fills++] = {reinterpret_cast<u64>(memory), bytes, value};
 }
 
