@@ -17,6 +17,7 @@
 #include "../policy/creation/report.hpp"
 #include "../policy/creation/slot_survey.hpp"
 #include "../policy/reserve_pool/device_memory.hpp"
+#include "placement.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
@@ -92,7 +93,7 @@ class basic_heap {
       (requires { creation_type::uses_toolkit_heap; } ? 0 : 1) + second_heap_type::memory_pieces;
 
   /// The smallest pool there is.
-  static constexpr size_t minimum_bytes = size_t{1} << 20;
+  static constexpr size_t minimum_bytes = detail::placement<Allocator>::minimum_bytes;
 
   /// A heap whose blocks come from `bytes` bytes, rounded down to whole slabs; metadata comes on
   /// top (info() says how much). With a second heap behind it, `bytes` counts both. Throws
@@ -229,6 +230,7 @@ class basic_heap {
   }
 
  private:
+  using placement = detail::placement<Allocator>;
   struct unchecked {};
 
   /// A heap of `bytes` bytes, which both heaps share if there are two, without a minimum.
@@ -249,47 +251,30 @@ class basic_heap {
     else return {};
   }
 
-  /// What lies after the creation policy's part: the out-of-memory policy's state, and a copy of
-  /// ref().
-  static constexpr size_t state_bytes() {
-    if constexpr (overflows) return oom_type::state_bytes;
-    else return 0;
-  }
-  static constexpr size_t tail_alignment = 128;
-  static constexpr size_t tail_bytes = state_bytes() + sizeof(ref_type);
-
-  /// Bytes that a pool of `bytes` takes from an aligned start, with everything that belongs to it.
-  static size_t whole_bytes(size_t bytes) { return creation_type::required_bytes(bytes) + tail_alignment + tail_bytes; }
-
   void build(size_t bytes) {
-    size_t const whole = whole_bytes(bytes) + alignment_type::bytes;
+    size_t const whole = placement::whole_bytes(bytes) + alignment_type::bytes;
     memory_range const memory{reserve_.acquire(whole), whole};
     place(memory.begin ? alignment_type::align_pool(memory).begin : nullptr, bytes);
   }
 
   void build_in(memory_range given) {
     memory_range const memory = alignment_type::align_pool(given);
-    if (memory.bytes < whole_bytes(minimum_bytes))
+    if (memory.bytes < placement::whole_bytes(minimum_bytes))
       throw std::invalid_argument{"heap in " + std::to_string(given.bytes) + " bytes of memory: the least is " +
-                                  std::to_string(whole_bytes(minimum_bytes) + alignment_type::bytes)};
-    size_t fits = minimum_bytes, too_large = memory.bytes;
-    while (too_large - fits > 1) {
-      size_t const between = fits + (too_large - fits) / 2;
-      (whole_bytes(between) <= memory.bytes ? fits : too_large) = between;
-    }
-    place(memory.begin, fits);
+                                  std::to_string(placement::whole_bytes(minimum_bytes) + alignment_type::bytes)};
+    place(memory.begin, placement::pool_that_fits(memory.bytes));
   }
 
   /// Makes the heap at `memory`, which is nullptr if the blocks lie in no pool.
   void place(void* memory, size_t bytes) {
     size_t const required = creation_type::required_bytes(bytes);
     auto const creation = creation_type::place(memory, bytes);
-    u64 const end =
-        reinterpret_cast<u64>(memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * tail_alignment));
-    auto* const tail = reinterpret_cast<u8*>((end + tail_alignment - 1) / tail_alignment * tail_alignment);
+    void* const end =
+        memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * placement::tail_alignment);
+    u8* const tail = placement::tail_after(reinterpret_cast<u64>(end));
     if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
     else ref_ = ref_type{creation};
-    handle_ = tail + state_bytes();
+    handle_ = tail + placement::state_bytes();
     memory_ = {memory, memory ? required : 0};
     backend::copy_bytes(handle_, &ref_, sizeof ref_);
     initialize({});

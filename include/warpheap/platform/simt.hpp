@@ -9,7 +9,9 @@
 #include "cuda/atomic.hpp"
 #include "cuda/contents.hpp"
 #include "cuda/simt.hpp"
-#if !defined(__CUDACC_RTC__)
+#if defined(__CUDACC_RTC__)
+#include "cuda/setup.hpp"
+#else
 #include "cuda/launch.hpp"
 #include "cuda/memory.hpp"
 #endif
@@ -43,11 +45,11 @@ using backend::contents;
 using backend::full_fence;
 using backend::release_fence;
 
-#if !defined(__CUDACC_RTC__)
 using backend::launch;
+using backend::stream_view;
+#if !defined(__CUDACC_RTC__)
 using backend::set_device_variable;
 using backend::stream;
-using backend::stream_view;
 using backend::synchronize;
 #endif
 

@@ -46,6 +46,14 @@
 #define WARPHEAP_BACKEND on_host
 #endif
 
+/// A host function that places or initialises heaps. NVRTC has no host code: there it is a device
+/// function, for the kernels that do this in programs without a C++ compiler (cuda/setup.hpp).
+#if defined(__CUDACC_RTC__)
+#define WARPHEAP_HOST __device__
+#else
+#define WARPHEAP_HOST
+#endif
+
 namespace warpheap {
 
 using u8 = unsigned char;

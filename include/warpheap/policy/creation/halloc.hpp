@@ -132,17 +132,16 @@ class halloc {
     return halloc_parts::count_blocks(table_, halloc_parts::size_for(static_cast<u32>(bytes)), share);
   }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: its memory, its metadata, and room to align them.
   /// Throws std::invalid_argument as plan_for() does.
-  static size_t required_bytes(size_t pool_bytes) {
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
     auto const planned = halloc_parts::plan_for(pool_bytes, Config, backend::multiprocessors());
     return planned.total_bytes();
   }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static halloc place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static halloc place(void* memory, size_t pool_bytes) {
     auto const planned = halloc_parts::plan_for(pool_bytes, Config, backend::multiprocessors());
     halloc made;
     auto const large = large_type::place(memory, planned.large_bytes);
@@ -152,24 +151,30 @@ class halloc {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const {
+  WARPHEAP_HOST void initialize(stream_view on) const {
     table_.large().initialize(on);
     backend::fill_bytes(table_.metadata(), 0, table_.geometry().metadata_bytes(), on);
     launch(on, {1, 256}, halloc_parts::fill_rows{}, table_);
   }
 
-  size_t pool_bytes() const {
+  WARPHEAP_HOST size_t pool_bytes() const {
     u64 const slabs = u64{table_.slabs()} << table_.geometry().slab_log2();
     return table_.large().pool_bytes() + (Config.split_percent != 0 ? slabs : 0);
   }
-  size_t metadata_bytes() const { return table_.large().metadata_bytes() + table_.geometry().metadata_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const {
+    return table_.large().metadata_bytes() + table_.geometry().metadata_bytes();
+  }
 
+  /// The pool, of which the policy reads and writes no byte, where it is in one piece.
+  WARPHEAP_HOST memory_range untouched_pool() const requires(Config.split_percent == 0) {
+    return table_.large().untouched_pool();
+  }
+
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   halloc_parts::snapshot<table_type> snapshot() const {
     return halloc_parts::snapshot<table_type>{table_, pool_bytes(), metadata_bytes()};
   }
-  /// The pool, of which the policy reads and writes no byte, where it is in one piece.
-  memory_range untouched_pool() const requires(Config.split_percent == 0) { return table_.large().untouched_pool(); }
   /// What the heap has done, if its configuration says counts_work.
   halloc_work work() const { return halloc_parts::work_counts{table_}.read(); }
   /// Sets these counts to 0, in order on stream `on`; does not wait.

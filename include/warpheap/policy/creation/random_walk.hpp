@@ -18,13 +18,9 @@
 #include "random_walk/snapshot.hpp"
 #include "random_walk/walk.hpp"
 #include "report.hpp"
+#include "shared/pool_units.hpp"
 #include "shared/step_count.hpp"
 #include "slot_survey.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#include <string>
-#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -120,27 +116,29 @@ class random_walk {
     return part;
   }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
   /// them. Throws std::invalid_argument for less than a page, and for more pages than allowed.
-  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(pages_in(pool_bytes)); }
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
+    return table_type::reserved_bytes(pages_in(pool_bytes));
+  }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static random_walk place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static random_walk place(void* memory, size_t pool_bytes) {
     random_walk made;
     made.table_ = table_type::place(memory, pages_in(pool_bytes));
     return made;
   }
 
   /// Makes every page free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { table_.initialize(on); }
+  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
 
-  size_t pool_bytes() const { return table_.pool_bytes(); }
-  size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   random_walk_parts::snapshot<Config> snapshot() const { return random_walk_parts::snapshot<Config>{table_}; }
 
@@ -151,16 +149,9 @@ class random_walk {
 #endif
 
  private:
-#if !defined(__CUDACC_RTC__)
-  static u32 pages_in(size_t pool_bytes) {
-    size_t const pages = pool_bytes / page_bytes;
-    if (pages == 0 || pages > table_type::max_pages)
-      throw std::invalid_argument{"random_walk: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(pages) +
-                                  " pages of " + std::to_string(page_bytes) + "; there may be 1 to " +
-                                  std::to_string(table_type::max_pages)};
-    return static_cast<u32>(pages);
+  WARPHEAP_HOST static u32 pages_in(size_t pool_bytes) {
+    return static_cast<u32>(count_units("random_walk", "pages", pool_bytes, page_bytes, table_type::max_pages));
   }
-#endif
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
   WARPHEAP_DEVICE u32 lanes_with_this_heap(u32 mask) const {

@@ -17,11 +17,8 @@
 #include "ring_buffer/config.hpp"
 #include "ring_buffer/snapshot.hpp"
 #include "ring_buffer/table.hpp"
+#include "shared/pool_units.hpp"
 #include "slot_survey.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -99,42 +96,37 @@ class ring_buffer {
     return {.slots = share.part == 0 ? available_slots(bytes) : 0};
   }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align
   /// them. Throws std::invalid_argument for less than a frame, and for more than the ring takes.
-  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(frames_in(pool_bytes)); }
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
+    return table_type::reserved_bytes(frames_in(pool_bytes));
+  }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static ring_buffer place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static ring_buffer place(void* memory, size_t pool_bytes) {
     ring_buffer made;
     made.table_ = table_type::place(memory, frames_in(pool_bytes));
     return made;
   }
 
   /// Makes every frame free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { table_.initialize(on); }
+  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
 
-  size_t pool_bytes() const { return table_.pool_bytes(); }
-  size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   ring_buffer_parts::snapshot<frame_bytes> snapshot() const { return ring_buffer_parts::snapshot<frame_bytes>{table_}; }
 #endif
 
  private:
-#if !defined(__CUDACC_RTC__)
-  static u32 frames_in(size_t pool_bytes) {
-    size_t const frames = pool_bytes / frame_bytes;
-    if (frames == 0 || frames > ring_queue::max_items)
-      throw std::invalid_argument{"ring_buffer: " + std::to_string(pool_bytes) + " bytes are " +
-                                  std::to_string(frames) + " frames of " + std::to_string(frame_bytes) +
-                                  "; there may be 1 to " + std::to_string(ring_queue::max_items)};
-    return static_cast<u32>(frames);
+  WARPHEAP_HOST static u32 frames_in(size_t pool_bytes) {
+    return static_cast<u32>(count_units("ring_buffer", "frames", pool_bytes, frame_bytes, ring_queue::max_items));
   }
-#endif
 
   /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
   WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask) const {

@@ -20,13 +20,9 @@
 #include "rw_malloc/slots.hpp"
 #include "rw_malloc/snapshot.hpp"
 #include "rw_malloc/walk.hpp"
+#include "shared/pool_units.hpp"
 #include "shared/step_count.hpp"
 #include "slot_survey.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#include <string>
-#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -131,27 +127,29 @@ class rw_malloc {
     return run_slots{units_for(bytes)}(first, length);
   }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the units, their metadata, and room to align
   /// them. Throws std::invalid_argument for less than a unit, and for more units than allowed.
-  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(units_in(pool_bytes)); }
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
+    return table_type::reserved_bytes(units_in(pool_bytes));
+  }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static rw_malloc place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static rw_malloc place(void* memory, size_t pool_bytes) {
     rw_malloc made;
     made.table_ = table_type::place(memory, units_in(pool_bytes));
     return made;
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { table_.initialize(on); }
+  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
 
-  size_t pool_bytes() const { return table_.pool_bytes(); }
-  size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   rw_malloc_parts::snapshot<Config> snapshot() const { return rw_malloc_parts::snapshot<Config>{table_}; }
 
@@ -164,16 +162,9 @@ class rw_malloc {
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
 
  private:
-#if !defined(__CUDACC_RTC__)
-  static u64 units_in(size_t pool_bytes) {
-    size_t const units = pool_bytes / unit_bytes;
-    if (units == 0 || units > table_type::max_units)
-      throw std::invalid_argument{"rw_malloc: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(units) +
-                                  " units of " + std::to_string(unit_bytes) + "; there may be 1 to " +
-                                  std::to_string(table_type::max_units)};
-    return units;
+  WARPHEAP_HOST static u64 units_in(size_t pool_bytes) {
+    return count_units("rw_malloc", "units", pool_bytes, unit_bytes, table_type::max_units);
   }
-#endif
 
   WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }
 

@@ -127,16 +127,15 @@ class scatter {
   }
   WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const { return length / pages_for(bytes); }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
-  static size_t required_bytes(size_t pool_bytes) {
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
     table_type const planned{nullptr, pages_in(pool_bytes)};
     return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
   }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static scatter place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static scatter place(void* memory, size_t pool_bytes) {
     u32 const pages = pages_in(pool_bytes);
     u64 const start = align_up(reinterpret_cast<u64>(memory), table_type::alignment());
     scatter made;
@@ -145,13 +144,16 @@ class scatter {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { backend::fill_bytes(table_.metadata(), 0, table_.metadata_bytes(), on); }
+  WARPHEAP_HOST void initialize(stream_view on) const {
+    backend::fill_bytes(table_.metadata(), 0, table_.metadata_bytes(), on);
+  }
 
-  size_t pool_bytes() const { return table_.pool_bytes(); }
-  size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  memory_range untouched_pool() const { return {table_.data(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.data(0), pool_bytes()}; }
 
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   scatter_parts::snapshot<Config> snapshot() const { return scatter_parts::snapshot<Config>{table_}; }
 #endif
@@ -168,9 +170,7 @@ class scatter {
     static constexpr u32 run = 1u << 16, nothing_there = run + 1, no_start = run + 2;
   };
 
-#if !defined(__CUDACC_RTC__)
-  static u32 pages_in(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
-#endif
+  WARPHEAP_HOST static u32 pages_in(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
 
   /// The key by which lanes find those to act with as one: equal for the same heap, the same
   /// `units` and the same `what`, which is less than the metadata's bytes. Lanes of a warp may call

@@ -94,15 +94,14 @@ class slab_bitmap {
   }
   WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const { return length / slabs_for(bytes); }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
-  static size_t required_bytes(size_t pool_bytes) {
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
     slab_geometry const planned = plan(pool_bytes);
     return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
   }
 
   /// The heap in required_bytes(pool_bytes) bytes at any address. initialize() must follow.
-  static slab_bitmap place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static slab_bitmap place(void* memory, size_t pool_bytes) {
     slab_geometry const planned = plan(pool_bytes);
     u64 const start = align_up(reinterpret_cast<u64>(memory), planned.alignment());
     slab_bitmap made;
@@ -111,12 +110,13 @@ class slab_bitmap {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { initialize_table(table_, on); }
+  WARPHEAP_HOST void initialize(stream_view on) const { initialize_table(table_, on); }
 
-  size_t pool_bytes() const { return geometry().pool_bytes(); }
-  size_t metadata_bytes() const { return geometry().metadata_bytes(); }
+  WARPHEAP_HOST size_t pool_bytes() const { return geometry().pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const { return geometry().metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  memory_range untouched_pool() const { return {table_.pool(), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), pool_bytes()}; }
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   slab_bitmap_parts::snapshot snapshot() const { return slab_bitmap_parts::snapshot{table_}; }
 #endif
@@ -125,11 +125,9 @@ class slab_bitmap {
   WARPHEAP_HOST_DEVICE slab_table const& table() const { return table_; }
 
  private:
-#if !defined(__CUDACC_RTC__)
-  static slab_geometry plan(size_t pool_bytes) {
+  WARPHEAP_HOST static slab_geometry plan(size_t pool_bytes) {
     return slab_bitmap_parts::slab_geometry_for(pool_bytes, backend::multiprocessors(), Config.max_slab_log2);
   }
-#endif
 
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
   /// `bytes` is not 0.

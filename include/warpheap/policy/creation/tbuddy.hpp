@@ -19,14 +19,11 @@
 #include "../../sync/warp_aggregate.hpp"
 #include "../memory_range.hpp"
 #include "report.hpp"
+#include "shared/pool_units.hpp"
 #include "slot_survey.hpp"
 #include "tbuddy/config.hpp"
 #include "tbuddy/snapshot.hpp"
 #include "tbuddy/supply.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -165,28 +162,30 @@ class tbuddy {
     return part;
   }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
   /// them. Throws std::invalid_argument if that is less than a page, or more pages than
   /// buddy_tree::max_pages.
-  static size_t required_bytes(size_t pool_bytes) { return table_type::reserved_bytes(pages_in(pool_bytes)); }
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
+    return table_type::reserved_bytes(pages_in(pool_bytes));
+  }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static tbuddy place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static tbuddy place(void* memory, size_t pool_bytes) {
     tbuddy made;
     made.table_ = table_type::place(memory, pages_in(pool_bytes));
     return made;
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const { table_.initialize(on); }
+  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
 
-  size_t pool_bytes() const { return table_.pool_bytes(); }
-  size_t metadata_bytes() const { return table_.metadata_bytes(); }
+  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
 
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   tbuddy_parts::snapshot<page_bytes> snapshot() const { return tbuddy_parts::snapshot<page_bytes>{table_}; }
 #endif
@@ -194,16 +193,9 @@ class tbuddy {
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
 
  private:
-#if !defined(__CUDACC_RTC__)
-  static u32 pages_in(size_t pool_bytes) {
-    size_t const pages = pool_bytes / page_bytes;
-    if (pages == 0 || pages > buddy_tree::max_pages)
-      throw std::invalid_argument{"tbuddy: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(pages) +
-                                  " pages of " + std::to_string(page_bytes) + "; there may be 1 to " +
-                                  std::to_string(buddy_tree::max_pages)};
-    return static_cast<u32>(pages);
+  WARPHEAP_HOST static u32 pages_in(size_t pool_bytes) {
+    return static_cast<u32>(count_units("tbuddy", "pages", pool_bytes, page_bytes, buddy_tree::max_pages));
   }
-#endif
 
   /// The lanes of `mask` that call with this heap and `order`. Lanes of a warp may call at one
   /// place with different heaps.

@@ -16,15 +16,11 @@
 #include "shared/bins/allocator.hpp"
 #include "shared/bins/plan.hpp"
 #include "shared/bins/slots.hpp"
+#include "shared/pool_units.hpp"
 #include "slot_survey.hpp"
 #include "tbuddy.hpp"
 #include "throughput/snapshot.hpp"
 #include "throughput/supply.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#include <string>
-#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -117,17 +113,16 @@ class throughput {
     return slots_type{table_}.count(layout::class_of(static_cast<u32>(bytes)), share);
   }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: its pages, their metadata, and room to align
   /// them. Throws std::invalid_argument if that is less than one chunk.
-  static size_t required_bytes(size_t pool_bytes) {
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     return large_type::required_bytes(pool_bytes) + table_type::words_bytes(planned.chunks, planned.arenas) + alignment;
   }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static throughput place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static throughput place(void* memory, size_t pool_bytes) {
     throughput made;
     made.large_ = large_type::place(memory, pool_bytes);
     u64 const words = align_up(reinterpret_cast<u64>(memory) + large_type::required_bytes(pool_bytes), alignment);
@@ -136,7 +131,7 @@ class throughput {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const {
+  WARPHEAP_HOST void initialize(stream_view on) const {
     large_.initialize(on);
     backend::fill_bytes(table_.words(), 0, table_.words_bytes(), on);
     supply_type const supply{table_.far()};
@@ -144,9 +139,10 @@ class throughput {
     launch(on, {1, 1}, throughput_parts::keep_buddy{}, supply, large_);
   }
 
-  size_t pool_bytes() const { return large_.pool_bytes(); }
-  size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
+  WARPHEAP_HOST size_t pool_bytes() const { return large_.pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
 
+#if !defined(__CUDACC_RTC__)
   using snapshot_type = throughput_parts::snapshot<layout, large_type>;
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   snapshot_type snapshot() const { return {table_, large_}; }
@@ -156,16 +152,13 @@ class throughput {
   WARPHEAP_HOST_DEVICE large_type const& large() const { return large_; }
 
  private:
-#if !defined(__CUDACC_RTC__)
   static constexpr u64 alignment = 128;
 
-  static bins::pool_plan plan(size_t pool_bytes) {
+  WARPHEAP_HOST static bins::pool_plan plan(size_t pool_bytes) {
     auto const planned = bins::plan_pool(pool_bytes, Config, backend::multiprocessors());
-    if (planned.chunks != 0) return planned;
-    throw std::invalid_argument{"throughput: " + std::to_string(pool_bytes) +
-                                " bytes are less than the smallest chunk"};
+    if (planned.chunks == 0) refuse_pool("throughput", pool_bytes, "less than the smallest chunk");
+    return planned;
   }
-#endif
 
   WARPHEAP_DEVICE small_type small() const { return small_type{table_}; }
 

@@ -16,14 +16,10 @@
 #include "shared/bins/allocator.hpp"
 #include "shared/bins/plan.hpp"
 #include "shared/bins/slots.hpp"
+#include "shared/pool_units.hpp"
 #include "slot_survey.hpp"
 #include "ualloc/chunk_set.hpp"
 #include "ualloc/snapshot.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include <stdexcept>
-#include <string>
-#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
@@ -109,17 +105,16 @@ class ualloc {
     return slots_type{table_}.count(Layout::class_of(static_cast<u32>(bytes)), share);
   }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes to reserve for a pool of `pool_bytes`: its chunks, their metadata, and room to align
   /// them. Throws std::invalid_argument if that is less than one chunk.
-  static size_t required_bytes(size_t pool_bytes) {
+  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     return planned.pool_bytes() + metadata_bytes(planned) + bins::page_bytes;
   }
 
   /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
   /// must follow.
-  static ualloc place(void* memory, size_t pool_bytes) {
+  WARPHEAP_HOST static ualloc place(void* memory, size_t pool_bytes) {
     auto const planned = plan(pool_bytes);
     auto* const pool = reinterpret_cast<u8*>(align_up(reinterpret_cast<u64>(memory), bins::page_bytes));
     ualloc made;
@@ -128,14 +123,17 @@ class ualloc {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait.
-  void initialize(stream_view on) const {
+  WARPHEAP_HOST void initialize(stream_view on) const {
     backend::fill_bytes(table_.words(), 0, table_.words_bytes() + supply_type::words_bytes(table_.chunks()), on);
     launch(on, {1, 1}, bins::write_place{}, table_, supply_type{table_.far()});
   }
 
-  size_t pool_bytes() const { return table_.pool_bytes(); }
-  size_t metadata_bytes() const { return table_.words_bytes() + supply_type::words_bytes(table_.chunks()); }
+  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
+  WARPHEAP_HOST size_t metadata_bytes() const {
+    return table_.words_bytes() + supply_type::words_bytes(table_.chunks());
+  }
 
+#if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   ualloc_parts::snapshot<Layout> snapshot() const { return ualloc_parts::snapshot<Layout>{table_}; }
 #endif
@@ -143,16 +141,14 @@ class ualloc {
   WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
 
  private:
-#if !defined(__CUDACC_RTC__)
-  static bins::pool_plan plan(size_t pool_bytes) {
+  WARPHEAP_HOST static bins::pool_plan plan(size_t pool_bytes) {
     auto const planned = bins::plan_pool(pool_bytes, Config, backend::multiprocessors());
-    if (planned.chunks != 0) return planned;
-    throw std::invalid_argument{"ualloc: " + std::to_string(pool_bytes) + " bytes are less than the smallest chunk"};
+    if (planned.chunks == 0) refuse_pool("ualloc", pool_bytes, "less than the smallest chunk");
+    return planned;
   }
-  static size_t metadata_bytes(bins::pool_plan const& planned) {
+  WARPHEAP_HOST static size_t metadata_bytes(bins::pool_plan const& planned) {
     return table_type::words_bytes(planned.chunks, planned.arenas) + supply_type::words_bytes(planned.chunks);
   }
-#endif
 
   WARPHEAP_DEVICE allocator_type allocator() const { return allocator_type{table_}; }
 

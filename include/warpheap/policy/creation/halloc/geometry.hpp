@@ -3,15 +3,10 @@
 #pragma once
 
 #include "../../../sync/shared_pass.hpp"
+#include "../shared/pool_units.hpp"
 #include "../tbuddy.hpp"
 #include "config.hpp"
 #include "words.hpp"
-
-#if !defined(__CUDACC_RTC__)
-#include <algorithm>
-#include <stdexcept>
-#include <string>
-#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
 
@@ -78,24 +73,22 @@ struct slab_geometry {
   }
 };
 
-#if !defined(__CUDACC_RTC__)
-
 /// Where the parts of a heap lie in its memory.
 struct plan {
   slab_geometry geometry;
   size_t large_bytes;  ///< TBuddy's
   bool split;
 
-  size_t slab_bytes() const { return split ? size_t{geometry.slabs()} << geometry.slab_log2() : 0; }
-  size_t total_bytes() const {
+  WARPHEAP_HOST size_t slab_bytes() const { return split ? size_t{geometry.slabs()} << geometry.slab_log2() : 0; }
+  WARPHEAP_HOST size_t total_bytes() const {
     return large_heap::required_bytes(large_bytes) + (split ? start_alignment + slab_bytes() : 0) +
            slab_geometry::spacing + geometry.metadata_bytes();
   }
-  u8* slabs_at(void* memory) const {
+  WARPHEAP_HOST u8* slabs_at(void* memory) const {
     return reinterpret_cast<u8*>(
         align_up(reinterpret_cast<u64>(memory) + large_heap::required_bytes(large_bytes), start_alignment));
   }
-  u8* metadata_at(void* memory) const {
+  WARPHEAP_HOST u8* metadata_at(void* memory) const {
     u64 const end = split ? reinterpret_cast<u64>(slabs_at(memory)) + slab_bytes()
                           : reinterpret_cast<u64>(memory) + large_heap::required_bytes(large_bytes);
     return reinterpret_cast<u8*>(align_up(end, slab_geometry::spacing));
@@ -105,24 +98,24 @@ struct plan {
   static constexpr size_t start_alignment = size_t{1} << 20;
 };
 
+WARPHEAP_HOST inline constexpr u32 least_of(u32 a, u32 b) { return a < b ? a : b; }
+
 /// The plan of a heap of `pool_bytes` on a device of `multiprocessors`. Throws
 /// std::invalid_argument unless it has 1 to max_slabs slabs and memory for large blocks.
-inline plan plan_for(size_t pool_bytes, creation::halloc_config const& config, u32 multiprocessors) {
+WARPHEAP_HOST inline plan plan_for(size_t pool_bytes, creation::halloc_config const& config, u32 multiprocessors) {
   u32 slab_log2 = pool_bytes >> 20 != 0 ? log2_floor(pool_bytes / 64) : 14;
-  slab_log2 = std::clamp(slab_log2, 14u, log2_floor(config.slab_bytes));
+  slab_log2 = least_of(slab_log2 < 14 ? 14 : slab_log2, log2_floor(config.slab_bytes));
   bool const split = config.split_percent != 0;
   size_t const pages = pool_bytes / 4096, for_slabs = split ? pages * config.split_percent / 100 : pages;
   size_t const slabs = for_slabs * 4096 >> slab_log2;
   size_t const large = split ? pages * 4096 - (slabs << slab_log2) : pages * 4096;
   if (slabs == 0 || slabs > slab_geometry::max_slabs || large == 0)
-    throw std::invalid_argument{"halloc: " + std::to_string(pool_bytes) + " bytes are " + std::to_string(slabs) +
-                                " slabs of " + std::to_string(size_t{1} << slab_log2) + "; there may be 1 to " +
-                                std::to_string(slab_geometry::max_slabs)};
-  u32 const wished = static_cast<u32>(std::max<size_t>(slabs / config.slabs_per_row, 1));
-  u32 const rows_log2 = std::min({log2_floor(wished), log2_floor(config.most_rows), log2_ceil(multiprocessors)});
+    creation::refuse_units("halloc", "slabs", pool_bytes, u64{1} << slab_log2, slabs, slab_geometry::max_slabs);
+  u64 const shares = slabs / config.slabs_per_row;
+  u32 const wished = shares != 0 ? static_cast<u32>(shares) : 1;
+  u32 const rows_log2 =
+      least_of(least_of(log2_floor(wished), log2_floor(config.most_rows)), log2_ceil(multiprocessors));
   return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2), large, split};
 }
-
-#endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts

@@ -103,20 +103,18 @@ class table {
   static constexpr u64 words_offset = pass_offset + pass_type::bytes;
   static_assert(words_offset % 128 == 0);
 
-#if !defined(__CUDACC_RTC__)
   /// Memory for `pages` pages with their metadata, wherever it starts.
-  static u64 reserved_bytes(u32 pages) {
+  WARPHEAP_HOST static u64 reserved_bytes(u32 pages) {
     return padded_pool_bytes(pages) + table{nullptr, pages}.metadata_bytes() + pool_alignment;
   }
 
-  static table place(void* memory, u32 pages) {
+  WARPHEAP_HOST static table place(void* memory, u32 pages) {
     u64 const start = align_up(reinterpret_cast<u64>(memory), pool_alignment);
     return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
   }
 
   /// Makes every page free, in order on stream `on`.
-  void initialize(stream_view on) const;
-#endif
+  WARPHEAP_HOST void initialize(stream_view on) const;
 
  private:
   /// So that the metadata starts at a multiple of 128.
@@ -127,8 +125,6 @@ class table {
   u8* base_ = nullptr;
   u32 pages_ = 0;
 };
-
-#if !defined(__CUDACC_RTC__)
 
 /// Kernel: sets the bits of pages that do not exist (walk_word K3).
 struct close_last_word {
@@ -141,11 +137,9 @@ struct close_last_word {
 };
 
 template <creation::random_walk_config Config>
-void table<Config>::initialize(stream_view on) const {
+WARPHEAP_HOST void table<Config>::initialize(stream_view on) const {
   backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
   launch(on, {1, 1}, close_last_word{}, *this);
 }
-
-#endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts

@@ -86,20 +86,18 @@ class table {
   }
   WARPHEAP_HOST_DEVICE u64 owned_words() const { return (u64{frames_} + 31) / 32; }
 
-#if !defined(__CUDACC_RTC__)
   /// Memory for `frames` frames with their metadata, wherever it starts.
-  static u64 reserved_bytes(u32 frames) {
+  WARPHEAP_HOST static u64 reserved_bytes(u32 frames) {
     return padded_pool_bytes(frames) + table{nullptr, frames}.metadata_bytes() + pool_alignment;
   }
 
-  static table place(void* memory, u32 frames) {
+  WARPHEAP_HOST static table place(void* memory, u32 frames) {
     u64 const start = align_up(reinterpret_cast<u64>(memory), pool_alignment);
     return {reinterpret_cast<u8*>(start) + padded_pool_bytes(frames), frames};
   }
 
   /// Makes every frame free, in order on stream `on`.
-  void initialize(stream_view on) const;
-#endif
+  WARPHEAP_HOST void initialize(stream_view on) const;
 
  private:
   /// So that the metadata starts at a multiple of 128.
@@ -115,8 +113,6 @@ class table {
   u32 frames_ = 0;
 };
 
-#if !defined(__CUDACC_RTC__)
-
 /// Kernel: writes the ring of a heap whose frames are all free.
 struct fill_ring {
   WARPHEAP_DEVICE void operator()(ring_queue ring, u32 start) const {
@@ -125,13 +121,11 @@ struct fill_ring {
 };
 
 template <size_t FrameBytes>
-void table<FrameBytes>::initialize(stream_view on) const {
+WARPHEAP_HOST void table<FrameBytes>::initialize(stream_view on) const {
   u64 const ring_bytes = 4 * ring_queue::words_for(frames_);
   backend::fill_bytes(metadata(), 0, count_bytes, on);
   backend::fill_bytes(metadata() + count_bytes + ring_bytes, 0, 4 * owned_words(), on);
   launch(on, {frames_ < 4096 ? 1u : 256u, 256}, fill_ring{}, ring(), 0u);
 }
-
-#endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::ring_buffer_parts

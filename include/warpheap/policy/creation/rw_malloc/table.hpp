@@ -151,20 +151,18 @@ class table {
   static constexpr u64 words_offset = pass_offset + pass_type::bytes;
   static_assert(words_offset % 128 == 0);
 
-#if !defined(__CUDACC_RTC__)
   /// Memory for `units` units with their metadata, wherever it starts.
-  static u64 reserved_bytes(u64 units) {
+  WARPHEAP_HOST static u64 reserved_bytes(u64 units) {
     return padded_pool_bytes(units) + table{nullptr, units}.metadata_bytes() + pool_alignment;
   }
 
-  static table place(void* memory, u64 units) {
+  WARPHEAP_HOST static table place(void* memory, u64 units) {
     u64 const start = align_up(reinterpret_cast<u64>(memory), pool_alignment);
     return table{reinterpret_cast<u8*>(start) + padded_pool_bytes(units), units};
   }
 
   /// Makes every unit free, in order on stream `on`.
-  void initialize(stream_view on) const;
-#endif
+  WARPHEAP_HOST void initialize(stream_view on) const;
 
  private:
   /// So that the metadata starts at a multiple of 128.
@@ -174,8 +172,6 @@ class table {
   u8* base_ = nullptr;
   u64 units_ = 0;
 };
-
-#if !defined(__CUDACC_RTC__)
 
 /// Kernel: sets the bits of units that do not exist (walk_word K3).
 struct close_last_word {
@@ -188,11 +184,9 @@ struct close_last_word {
 };
 
 template <creation::rw_malloc_config Config>
-void table<Config>::initialize(stream_view on) const {
+WARPHEAP_HOST void table<Config>::initialize(stream_view on) const {
   backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
   launch(on, {1, 1}, close_last_word{}, *this);
 }
-
-#endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts

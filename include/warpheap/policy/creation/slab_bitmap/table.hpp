@@ -267,13 +267,11 @@ struct fill_metadata {
   }
 };
 
-#if !defined(__CUDACC_RTC__)
 /// Makes every slab free and forgets everything else, in order on stream `on`.
-inline void initialize_table(slab_table const& table, stream_view on) {
+WARPHEAP_HOST inline void initialize_table(slab_table const& table, stream_view on) {
   auto const geometry = table.geometry();
   backend::fill_bytes(table.metadata(), 0, geometry.metadata_bytes(), on);
   launch(on, {geometry.slabs() < 1024 ? 1u : 64u, 256}, fill_metadata{}, table);
 }
-#endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

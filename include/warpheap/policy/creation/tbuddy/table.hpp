@@ -135,20 +135,18 @@ class table {
   static constexpr u64 order_bytes_offset = exhaustion_offset + 256;
   WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(2 * u64{pages_}, spacing); }
 
-#if !defined(__CUDACC_RTC__)
   /// Bytes for `pages` pages and their metadata, wherever the memory starts.
-  static u64 reserved_bytes(u32 pages) {
+  WARPHEAP_HOST static u64 reserved_bytes(u32 pages) {
     return padded_pool_bytes(pages) + table{nullptr, pages}.metadata_bytes() + start_alignment;
   }
 
-  static table place(void* memory, u32 pages) {
+  WARPHEAP_HOST static table place(void* memory, u32 pages) {
     u64 const start = align_up(reinterpret_cast<u64>(memory), start_alignment);
     return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
   }
 
   /// Makes every page free, in order on stream `on`.
-  void initialize(stream_view on) const;
-#endif
+  WARPHEAP_HOST void initialize(stream_view on) const;
 
  private:
   WARPHEAP_HOST_DEVICE u32 epoch_counters() const { return pages_ < u32{1} << 16 ? 1 : max_epoch_counters; }
@@ -171,8 +169,6 @@ class table {
   u32 pages_ = 0;
 };
 
-#if !defined(__CUDACC_RTC__)
-
 /// Kernel of one thread block: the tree and the semaphores of a heap whose pages are all free.
 struct fill_free_pages {
   template <class Table>
@@ -186,11 +182,9 @@ struct fill_free_pages {
 };
 
 template <size_t PageBytes>
-void table<PageBytes>::initialize(stream_view on) const {
+WARPHEAP_HOST void table<PageBytes>::initialize(stream_view on) const {
   backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
   launch(on, {1, 32}, fill_free_pages{}, *this);
 }
-
-#endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts

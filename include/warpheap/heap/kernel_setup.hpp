@@ -1,0 +1,88 @@
+// A heap made by kernels, for a program without a C++ compiler. WARPHEAP_SETUP_KERNELS(allocator)
+// defines the kernels; the program keeps a heap_record in device memory for each heap, and launches:
+//
+//   warpheap_plan        <<<1, 1>>>    how many bytes to allocate for a pool
+//   warpheap_place       <<<1, 1>>>    writes the reference, and the fills for the program to do
+//   warpheap_initialize  <<<1, 256>>>  after the fills; fills and this kernel again reset the heap
+//   warpheap_count       <<<1, 32>>>   available_slots() of a quiet heap
+//
+// For NVRTC only: nvcc compiles basic_heap.
+#pragma once
+
+#include "placement.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// What set-up tells the program. All members are 64 bits, so that any language can read it.
+struct heap_record {
+  backend::setup steps;
+  u64 whole_bytes = 0;     ///< to allocate, from an address of any alignment
+  u64 least_bytes = 0;     ///< of memory that holds the smallest pool
+  u64 pool_bytes = 0;
+  u64 metadata_bytes = 0;
+  u64 handle = 0;
+  u64 slots = 0;
+};
+
+template <class Allocator>
+struct kernel_setup {
+  using creation_type = typename Allocator::creation_type;
+  using placement = detail::placement<Allocator>;
+  static constexpr u64 alignment = Allocator::alignment_type::bytes;
+
+  /// Sizes for a pool of `bytes` bytes, which is at least the smallest pool.
+  static WARPHEAP_DEVICE void plan(heap_record* record, u64 bytes) {
+    backend::current_setup = &record->steps;
+    record->least_bytes = placement::whole_bytes(placement::minimum_bytes) + alignment;
+    record->whole_bytes = placement::whole_bytes(bytes) + alignment;
+  }
+
+  /// The heap in `bytes` bytes at `memory`, with a pool of `pool` bytes; 0 for the largest that
+  /// fits. plan() came first, and `bytes` is not below what it wrote.
+  static WARPHEAP_DEVICE void place(heap_record* record, void* memory, u64 bytes, u64 pool) {
+    backend::current_setup = &record->steps;
+    memory_range const range = Allocator::alignment_type::align_pool({memory, bytes});
+    if (pool == 0) pool = placement::pool_that_fits(range.bytes);
+    auto const creation = creation_type::place(range.begin, pool);
+    u8* const tail =
+        placement::tail_after(reinterpret_cast<u64>(range.begin) + creation_type::required_bytes(pool));
+    new (tail) Allocator{creation};
+    record->handle = reinterpret_cast<u64>(tail);
+    record->pool_bytes = creation.pool_bytes();
+    record->metadata_bytes = creation.metadata_bytes();
+    record->steps.runs_functors = 0;
+    creation.initialize({});
+  }
+
+  /// All threads of one thread block call.
+  static WARPHEAP_DEVICE void initialize(heap_record* record) {
+    if (threadIdx.x == 0) backend::current_setup = &record->steps;
+    __syncthreads();
+    reinterpret_cast<Allocator const*>(record->handle)->creation().initialize({});
+  }
+
+  /// All lanes of one warp call.
+  static WARPHEAP_DEVICE void count(heap_record* record, u64 bytes) {
+    Allocator const heap = *reinterpret_cast<Allocator const*>(record->handle);
+    u64 const slots = heap.available_slots_warp(0xffffffffu, bytes);
+    if (threadIdx.x == 0) record->slots = slots;
+  }
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#define WARPHEAP_SETUP_KERNELS(...)                                                                          \
+  extern "C" __global__ void warpheap_plan(warpheap::heap_record* record, unsigned long long bytes) {        \
+    record->steps.runs_functors = 0;                                                                         \
+    warpheap::kernel_setup<__VA_ARGS__>::plan(record, bytes);                                                \
+  }                                                                                                          \
+  extern "C" __global__ void warpheap_place(warpheap::heap_record* record, void* memory,                     \
+                                            unsigned long long bytes, unsigned long long pool) {             \
+    warpheap::kernel_setup<__VA_ARGS__>::place(record, memory, bytes, pool);                                 \
+  }                                                                                                          \
+  extern "C" __global__ void warpheap_initialize(warpheap::heap_record* record) {                            \
+    warpheap::kernel_setup<__VA_ARGS__>::initialize(record);                                                 \
+  }                                                                                                          \
+  extern "C" __global__ void warpheap_count(warpheap::heap_record* record, unsigned long long bytes) {       \
+    warpheap::kernel_setup<__VA_ARGS__>::count(record, bytes);                                               \
+  }

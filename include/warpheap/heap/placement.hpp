@@ -1,0 +1,46 @@
+// Where the parts of a heap lie in its memory: the creation policy's part, then the state of the
+// out-of-memory policy, then a copy of the reference that kernels take, whose address is the handle.
+// The owner in C++ and the set-up kernels of other languages share this.
+#pragma once
+
+#include "allocator.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::detail {
+
+template <class Allocator>
+struct placement {
+  using creation_type = typename Allocator::creation_type;
+
+  /// The smallest pool there is.
+  static constexpr size_t minimum_bytes = size_t{1} << 20;
+
+  WARPHEAP_HOST static constexpr size_t state_bytes() {
+    if constexpr (overflow_policy<typename Allocator::oom_type>) return Allocator::oom_type::state_bytes;
+    else return 0;
+  }
+  static constexpr size_t tail_alignment = 128;
+  static constexpr size_t tail_bytes = state_bytes() + sizeof(Allocator);
+
+  /// Bytes that a pool of `bytes` takes from an aligned start, with everything that belongs to it.
+  WARPHEAP_HOST static size_t whole_bytes(size_t bytes) {
+    return creation_type::required_bytes(bytes) + tail_alignment + tail_bytes;
+  }
+
+  /// The largest pool of which whole_bytes() is at most `memory_bytes`, which is enough for the
+  /// smallest pool.
+  WARPHEAP_HOST static size_t pool_that_fits(size_t memory_bytes) {
+    size_t fits = minimum_bytes, too_large = memory_bytes;
+    while (too_large - fits > 1) {
+      size_t const between = fits + (too_large - fits) / 2;
+      (whole_bytes(between) <= memory_bytes ? fits : too_large) = between;
+    }
+    return fits;
+  }
+
+  /// Start of what follows the creation policy's part, which ends at `end`.
+  WARPHEAP_HOST static u8* tail_after(u64 end) {
+    return reinterpret_cast<u8*>((end + tail_alignment - 1) / tail_alignment * tail_alignment);
+  }
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
