@@ -9,7 +9,7 @@ import tempfile
 import compilers
 
 PACKAGE = compilers.ROOT / "python"
-NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "pytest"]
+NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "numba-cuda[cu13]==0.30.*", "numpy", "pytest"]
 PLANTED = "def test_planted():\n    import warpheap\n\n    assert not warpheap.allocators\n"
 
 

@@ -269,8 +269,7 @@ class basic_heap {
   void place(void* memory, size_t bytes) {
     size_t const required = creation_type::required_bytes(bytes);
     auto const creation = creation_type::place(memory, bytes);
-    void* const end =
-        memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * placement::tail_alignment);
+    void* const end = memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * placement::tail_alignment);
     u8* const tail = placement::tail_after(reinterpret_cast<u64>(end));
     if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
     else ref_ = ref_type{creation};

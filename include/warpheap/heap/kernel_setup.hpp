@@ -1,5 +1,5 @@
 // A heap made by kernels, for a program without a C++ compiler. WARPHEAP_SETUP_KERNELS(allocator)
-// defines the kernels; the program keeps a heap_record in device memory for each heap, and launches:
+// defines the kernels. The program keeps a heap_record in device memory for each heap. It launches:
 //
 //   warpheap_plan        <<<1, 1>>>    how many bytes to allocate for a pool
 //   warpheap_place       <<<1, 1>>>    writes the reference, and the fills for the program to do
@@ -11,13 +11,15 @@
 
 #include "placement.hpp"
 
+#if defined(__CUDACC_RTC__)
+
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// What set-up tells the program. All members are 64 bits, so that any language can read it.
 struct heap_record {
   backend::setup steps;
-  u64 whole_bytes = 0;     ///< to allocate, from an address of any alignment
-  u64 least_bytes = 0;     ///< of memory that holds the smallest pool
+  u64 whole_bytes = 0;  ///< to allocate, from an address of any alignment
+  u64 least_bytes = 0;  ///< of memory that holds the smallest pool
   u64 pool_bytes = 0;
   u64 metadata_bytes = 0;
   u64 handle = 0;
@@ -44,8 +46,7 @@ struct kernel_setup {
     memory_range const range = Allocator::alignment_type::align_pool({memory, bytes});
     if (pool == 0) pool = placement::pool_that_fits(range.bytes);
     auto const creation = creation_type::place(range.begin, pool);
-    u8* const tail =
-        placement::tail_after(reinterpret_cast<u64>(range.begin) + creation_type::required_bytes(pool));
+    u8* const tail = placement::tail_after(reinterpret_cast<u64>(range.begin) + creation_type::required_bytes(pool));
     new (tail) Allocator{creation};
     record->handle = reinterpret_cast<u64>(tail);
     record->pool_bytes = creation.pool_bytes();
@@ -71,18 +72,20 @@ struct kernel_setup {
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 
-#define WARPHEAP_SETUP_KERNELS(...)                                                                          \
-  extern "C" __global__ void warpheap_plan(warpheap::heap_record* record, unsigned long long bytes) {        \
-    record->steps.runs_functors = 0;                                                                         \
-    warpheap::kernel_setup<__VA_ARGS__>::plan(record, bytes);                                                \
-  }                                                                                                          \
-  extern "C" __global__ void warpheap_place(warpheap::heap_record* record, void* memory,                     \
-                                            unsigned long long bytes, unsigned long long pool) {             \
-    warpheap::kernel_setup<__VA_ARGS__>::place(record, memory, bytes, pool);                                 \
-  }                                                                                                          \
-  extern "C" __global__ void warpheap_initialize(warpheap::heap_record* record) {                            \
-    warpheap::kernel_setup<__VA_ARGS__>::initialize(record);                                                 \
-  }                                                                                                          \
-  extern "C" __global__ void warpheap_count(warpheap::heap_record* record, unsigned long long bytes) {       \
-    warpheap::kernel_setup<__VA_ARGS__>::count(record, bytes);                                               \
+#define WARPHEAP_SETUP_KERNELS(...)                                                                                \
+  extern "C" __global__ void warpheap_plan(warpheap::heap_record* record, unsigned long long bytes) {              \
+    record->steps.runs_functors = 0;                                                                               \
+    warpheap::kernel_setup<__VA_ARGS__>::plan(record, bytes);                                                      \
+  }                                                                                                                \
+  extern "C" __global__ void warpheap_place(warpheap::heap_record* record, void* memory, unsigned long long bytes, \
+                                            unsigned long long pool) {                                             \
+    warpheap::kernel_setup<__VA_ARGS__>::place(record, memory, bytes, pool);                                       \
+  }                                                                                                                \
+  extern "C" __global__ void warpheap_initialize(warpheap::heap_record* record) {                                  \
+    warpheap::kernel_setup<__VA_ARGS__>::initialize(record);                                                       \
+  }                                                                                                                \
+  extern "C" __global__ void warpheap_count(warpheap::heap_record* record, unsigned long long bytes) {             \
+    warpheap::kernel_setup<__VA_ARGS__>::count(record, bytes);                                                     \
   }
+
+#endif

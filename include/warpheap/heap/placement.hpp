@@ -1,6 +1,6 @@
-// Where the parts of a heap lie in its memory: the creation policy's part, then the state of the
-// out-of-memory policy, then a copy of the reference that kernels take, whose address is the handle.
-// The owner in C++ and the set-up kernels of other languages share this.
+// Where the parts of a heap lie in its memory: first the creation policy's part, then the state of
+// the out-of-memory policy, last a copy of the reference that kernels take. The copy's address is
+// the handle. The owner in C++ and the set-up kernels of other languages share this.
 #pragma once
 
 #include "allocator.hpp"
