@@ -264,6 +264,27 @@ TEST(Srcu, DelegationLetsAllWritersButTwoGo) {
   });
 }
 
+struct retire_without_delegation {
+  WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, tally* total) const {
+    srcu const guard{*state};
+    guard.retire(records[global_thread_index()].node);
+    if (!guard.conditional_barrier<false>(reclaim_record{total})) count(total->delegated);
+  }
+};
+
+TEST(Srcu, WithoutDelegationEveryWriterRunsABarrier) {
+  for_each_schedule(100, [] {
+    device_buffer<srcu_state> state(1);
+    device_buffer<record> records(33);
+    device_buffer<tally> total(1);
+    launch({1, 33}, retire_without_delegation{}, state.data(), records.data(), total.data());
+    synchronize();
+    EXPECT_EQ(total[0].reclaimed, 33u);
+    EXPECT_EQ(total[0].delegated, 0u);
+    EXPECT_TRUE(srcu_word::check_at_rest(state[0]));
+  });
+}
+
 #if !defined(__CUDACC__)
 
 using test::find_failing_schedule;

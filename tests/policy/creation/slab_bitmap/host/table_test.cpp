@@ -77,6 +77,22 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) 
   }
 }
 
+// Its blocks were freed since the promise that reached the soft limit. So it is listed (D4).
+TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsListedAgain) {
+  for (u32 const size_class : {0u, 20u, 29u}) {
+    slab_limits const limits{capacity_of(size_class)};
+    u32 const used = limits.soft - 1;
+    for_each_call({.what = slab_call::keep_late, .size_class = size_class, .blocks = 1, .spare = used},
+                  {live(size_class, used, used)},
+                  [&](slab_situation const&, slab_situation const& after, slab_outcome const& got) {
+                    EXPECT_EQ(got.blocks, 1u);
+                    EXPECT_EQ(after.state().used(), 1u);
+                    EXPECT_FALSE(after.state().is_unlisted());
+                    EXPECT_TRUE(after.listed);
+                  });
+  }
+}
+
 /// What a slab becomes when `gone` of its blocks are: with room it is listed again.
 slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   slab_limits const limits{capacity_of(before.state().size_class())};

@@ -31,6 +31,7 @@ inline std::ostream& operator<<(std::ostream& to, slab_situation const& it) {
 struct slab_call {
   enum what_of : u32 {
     keep,
+    keep_late,  ///< as keep, but between its halves `spare` other blocks are freed
     give_back,
     settle,
     mark_full,
@@ -87,6 +88,11 @@ struct call_each {
     switch (what.what) {
       case slab_call::keep:
         return of(table.keep(0, what.size_class, what.blocks, table.promise(0, what.blocks), what.by_bits));
+      case slab_call::keep_late: {
+        slab_state const old = table.promise(0, what.blocks);
+        table.subtract(0, what.spare, 0);
+        return of(table.keep(0, what.size_class, what.blocks, old, what.by_bits));
+      }
       case slab_call::give_back: table.give_back(0, what.blocks); return {};
       case slab_call::settle: table.settle(0, table.subtract(0, what.blocks, 0)); return {};
       case slab_call::mark_full: table.mark_full(0, before); return {};
