@@ -13,20 +13,25 @@ first = whn.functions("slab_bitmap", "sm_80")
 second = whn.functions("scatter", "sm_80")
 
 
-def both(heap, other, out):
-    i = cuda.grid(1)
-    memory, more = first.malloc(heap, 64), second.malloc(other, 32)
-    if whn.address(memory) != 0 and whn.address(more) != 0:
-        numbers = whn.array(memory, 8, numpy.float64)
-        numbers[7] = i
-        out[i] = whn.array(whn.pointer(whn.address(memory)), 8, numpy.float64)[7]
-    first.free(heap, memory)
-    second.free(other, more)
+def kernel_of(here, there):
+    """A kernel whose threads allocate from two heaps, of the allocators of these functions."""
+
+    def kernel(heap, other, out):
+        i = cuda.grid(1)
+        memory, more = here.malloc(heap, 64), there.malloc(other, 32)
+        if whn.address(memory) != 0 and whn.address(more) != 0:
+            numbers = whn.array(memory, 8, numpy.float64)
+            numbers[7] = i
+            out[i] = whn.array(whn.pointer(whn.address(memory)), 8, numpy.float64)[7]
+        here.free(heap, memory)
+        there.free(other, more)
+
+    return kernel
 
 
 def test_a_kernel_compiles_to_calls_of_the_functions():
     signature = (types.uint64, types.uint64, types.float64[:])
-    ptx, _ = cuda.compile(both, signature, cc=(8, 0), output="ptx")
+    ptx, _ = cuda.compile(kernel_of(first, second), signature, cc=(8, 0), output="ptx")
     for name in ("slab_bitmap_malloc", "slab_bitmap_free", "scatter_malloc", "scatter_free"):
         assert f"warpheap_{name}" in ptx
 
@@ -47,26 +52,13 @@ def test_an_unknown_allocator_is_refused():
 @pytest.mark.gpu
 @pytest.mark.parametrize("lto", [False, True])
 def test_threads_allocate_in_a_kernel(lto):
-    here, there = whn.functions("slab_bitmap"), whn.functions("scatter")
-
-    @cuda.jit(lto=lto)
-    def kernel(heap, other, out):
-        i = cuda.grid(1)
-        memory, more = here.malloc(heap, 64), there.malloc(other, 32)
-        if whn.address(memory) != 0 and whn.address(more) != 0:
-            numbers = whn.array(memory, 8, numpy.float64)
-            numbers[7] = i
-            out[i] = whn.array(whn.pointer(whn.address(memory)), 8, numpy.float64)[7]
-        here.free(heap, memory)
-        there.free(other, more)
-
+    kernel = cuda.jit(kernel_of(whn.functions("slab_bitmap"), whn.functions("scatter")), lto=lto)
     out = cuda.to_device(numpy.full(1 << 16, -1.0))
     with warpheap.Heap(256 << 20) as heap, warpheap.Heap(256 << 20, "scatter") as other:
         fresh = heap.available_slots(64)
         kernel[256, 256](heap.handle, other.handle, out)
         assert (out.copy_to_host() == numpy.arange(1 << 16)).all()
         assert heap.available_slots(64) == fresh
-    print("registers", lto, kernel.get_regs_per_thread())
 
 
 @pytest.mark.gpu
