@@ -22,10 +22,10 @@ def options(arch, **more):
 
 
 def test_a_program_includes_the_headers():
-    made = core.Program(SOURCE, "c++", options("sm_80")).compile("ptx")
-    assert b".entry take" in bytes(made.code)
+    made = core.Program(SOURCE, "c++", options("sm_80")).compile("cubin")
+    assert b".text.take" in bytes(made.code)
     with pytest.raises(Exception, match="warpheap.hpp"):
-        core.Program(SOURCE, "c++", core.ProgramOptions(std="c++20", arch="sm_80")).compile("ptx")
+        core.Program(SOURCE, "c++", core.ProgramOptions(std="c++20", arch="sm_80")).compile("cubin")
 
 
 def test_a_key_of_the_cache_has_the_headers():
