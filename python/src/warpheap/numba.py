@@ -12,6 +12,7 @@ from numba import cuda as _cuda
 from numba.cuda import extending as _extending
 from numba.cuda import types as _types
 from numba.cuda.core import errors as _errors
+from numba.cuda.core.imputils import lower_constant as _lower_constant
 from numba.cuda.np.numpy_support import carray as _carray
 
 from . import numba_support as _support
@@ -37,3 +38,8 @@ HeapType, prepare_args = _support.typed_support(
     _extending.overload_method,
     argument=lambda kernel_type: _types.uint64,
 )
+
+
+@_lower_constant(HeapType)
+def _handle_of(context, builder, kernel_type, heap):
+    return _ir.Constant(_ir.IntType(64), heap.handle)

@@ -13,9 +13,11 @@ from numba_cuda_mlir import cuda as _cuda
 from numba_cuda_mlir import extending as _extending
 from numba_cuda_mlir import models as _models
 from numba_cuda_mlir import types as _types
+from numba_cuda_mlir._mlir.dialects import arith as _arith
 from numba_cuda_mlir.numba_cuda.core import errors as _errors
 
 from . import numba_support as _support
+from .heap import Heap as _Heap
 from .numba_support import array
 
 __all__ = ["HeapType", "array", "prepare_args"]
@@ -24,6 +26,10 @@ __all__ = ["HeapType", "array", "prepare_args"]
 class _Model(_models.PrimitiveModel):
     def __init__(self, manager, kernel_type):
         super().__init__(manager, kernel_type, _models.IntegerType.get_signless(64))
+
+    def as_argument(self, builder, value):
+        """Of a heap around the kernel, the package hands over the object itself."""
+        return _arith.constant(self.be_type, value.handle) if isinstance(value, _Heap) else value
 
 
 HeapType, prepare_args = _support.typed_support(

@@ -75,62 +75,57 @@ def typed_support(module: str, cuda, extending, types, errors, model, carray, ov
             return compile(self._data, driver.architecture())
 
     class HeapType(types.Type):
-        """The type of the heaps of an allocator; with a handle, that of one heap, a constant of the kernel."""
+        """The type of the heaps of an allocator."""
 
-        def __init__(self, allocator: str = "slab_bitmap", handle: int | None = None):
+        def __init__(self, allocator: str = "slab_bitmap"):
             type_of(allocator)
-            self.allocator, self.handle = allocator, handle
-            super().__init__(f"Heap({allocator})" if handle is None else f"Heap({allocator}, {handle:#x})")
+            self.allocator = allocator
+            super().__init__(f"Heap({allocator})")
 
     HeapType.__module__, HeapType.__qualname__ = module, "HeapType"
     extending.register_model(HeapType)(model)
 
     @functools.cache
-    def functions(allocator: str, first) -> dict:
+    def functions(allocator: str) -> dict:
         prefix = f"warpheap_numba_{allocator}"
         link = Linked(_SOURCE.format(type=type_of(allocator), prefix=prefix), name=f"{prefix}.ltoir")
         return {
             method: cuda.declare_device(
-                f"{prefix}_{method}", kinds[last](first, *(kinds[letter] for letter in letters)), abi="c", link=link
+                f"{prefix}_{method}",
+                kinds[last](HeapType(allocator), *(kinds[letter] for letter in letters)),
+                abi="c",
+                link=link,
             )
             for method, (*letters, last) in _LETTERS.items()
         }
 
     @extending.typeof_impl.register(Heap)
     def type_of_heap(heap, context):
-        handle = heap.handle if context.purpose.name == "constant" else None
-        kernel_type = HeapType(heap.allocator, handle)
-        function_of(kernel_type, "malloc")
-        return kernel_type
+        heap.handle  # an error if the heap is closed
+        functions(heap.allocator)  # a package may want them declared before it begins to compile
+        return HeapType(heap.allocator)
 
-    def function_of(heap, method: str):
-        return functions(heap.allocator, types.uint64 if heap.handle is not None else HeapType(heap.allocator))[method]
-
-    def checked(heap, method: str, *arguments):
+    def checked(method: str, heap, *arguments):
         """The function, once its arguments are seen to be integers."""
         for letter, given in zip(_LETTERS[method], arguments):
             if not isinstance(given, types.Integer):
                 raise errors.TypingError(f"{method}() of a heap takes {_MEANINGS[letter]}, an integer, and was given {given}")
-        return function_of(heap, method)
+        return functions(heap.allocator)[method]
 
     def register(method: str) -> None:
         if len(_LETTERS[method]) == 2:
 
             @overload_method(HeapType, method, inline="always")
             def of_one(heap, first):
-                function, handle = checked(heap, method, first), heap.handle
-                if handle is None:
-                    return lambda heap, first: function(heap, first)
-                return lambda heap, first: function(handle, first)
+                function = checked(method, heap, first)
+                return lambda heap, first: function(heap, first)
 
         else:
 
             @overload_method(HeapType, method, inline="always")
             def of_two(heap, first, second):
-                function, handle = checked(heap, method, first, second), heap.handle
-                if handle is None:
-                    return lambda heap, first, second: function(heap, first, second)
-                return lambda heap, first, second: function(handle, first, second)
+                function = checked(method, heap, first, second)
+                return lambda heap, first, second: function(heap, first, second)
 
     for method in _LETTERS:
         register(method)
