@@ -105,21 +105,20 @@ def row(scenario, operation, kind, times_us, **more):
 def numba_kernels():
     from numba import cuda
 
-    from warpheap.numba import address, functions, pointer
-
-    device_heap = functions()
+    import warpheap.numba
 
     def take(heap, got):
         i = cuda.grid(1)
         if i < got.size:
-            got[i] = address(device_heap.malloc(heap, BYTES))
+            got[i] = heap.malloc(BYTES)
 
     def give(heap, got):
         i = cuda.grid(1)
         if i < got.size:
-            device_heap.free(heap, pointer(got[i]))
+            heap.free(got[i])
 
-    return cuda.jit(take, lto=True), cuda.jit(give, lto=True), cuda.jit(take, lto=True, launch_bounds=(BLOCK, 8))
+    more = {"extensions": [warpheap.numba], "lto": True}
+    return cuda.jit(**more)(take), cuda.jit(**more)(give), cuda.jit(**more, launch_bounds=(BLOCK, 8))(take)
 
 
 def kernels(options, cubin):
@@ -132,7 +131,7 @@ def kernels(options, cubin):
     from warpheap import driver
 
     heap = warpheap.Heap(options.pool)
-    got = cuda.to_device(numpy.zeros(options.threads, numpy.uint64))
+    got = cuda.to_device(numpy.zeros(options.threads, numpy.int64))
     blocks = -(-options.threads // BLOCK)
     with driver.current(0):
         module = driver.call("cuModuleLoadData", pathlib.Path(cubin).read_bytes())
@@ -144,9 +143,9 @@ def kernels(options, cubin):
         return lambda: driver.call("cuLaunchKernel", function, blocks, 1, 1, BLOCK, 1, 1, 0, 0, values, 0), registers
 
     def of_numba(kernel):
-        launcher, handle = kernel[blocks, BLOCK], heap.handle
-        launcher(handle, got)
-        return lambda: launcher(handle, got), next(iter(kernel.get_regs_per_thread().values()))
+        launcher = kernel[blocks, BLOCK]
+        launcher(heap, got)
+        return lambda: launcher(heap, got), next(iter(kernel.get_regs_per_thread().values()))
 
     occupy = driver.call("cuModuleGetFunction", module, b"occupy")
     events = [driver.call("cuEventCreate", 0) for _ in range(2)]
@@ -238,22 +237,19 @@ def first_use(pool):
     phase("import numba")
     import warpheap
     import warpheap.numba
-    from warpheap import driver
 
     phase("import warpheap")
-    got = cuda.to_device(numpy.zeros(BLOCK, numpy.uint64))
+    got = cuda.to_device(numpy.zeros(BLOCK, numpy.int64))
     phase("context")
     heap = warpheap.Heap(pool)
     phase("heap")
-    warpheap.compile_functions(driver.architecture())
-    phase("functions")
     take, _, _ = numba_kernels()
-    take[1, BLOCK](heap.handle, got)
+    take[1, BLOCK](heap, got)
     cuda.synchronize()
     phase("kernel")
     if not got.copy_to_host().all():
         sys.exit("malloc.py: a first use got no block")
-    return {**seconds, "heap, functions and kernel": seconds["heap"] + seconds["functions"] + seconds["kernel"]}
+    return {**seconds, "heap and kernel": seconds["heap"] + seconds["kernel"]}
 
 
 if __name__ == "__main__":

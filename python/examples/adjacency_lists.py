@@ -46,70 +46,69 @@ except (warpheap.NoDeviceError, warpheap.OutOfMemoryError, warpheap.NoCompilerEr
 
 from numba import cuda  # noqa: E402
 
-from warpheap.numba import address, array, functions, pointer  # noqa: E402
+import warpheap.numba  # noqa: E402
+from warpheap.numba import array  # noqa: E402
 
-device_heap = functions()
 
-
-@cuda.jit
+@cuda.jit(extensions=[warpheap.numba])
 def insert(heap, sources, targets, heads, refused):
     """Pushes a node for each edge: word 0 is the target, word 1 the next node's address."""
     edge = cuda.grid(1)
     if edge >= sources.size:
         return
-    memory = device_heap.malloc(heap, 16)
-    if address(memory) == 0:
+    memory = heap.malloc(16)
+    if memory == 0:
         cuda.atomic.add(refused, 0, 1)
         return
-    node = array(memory, 2, numpy.uint64)
+    node = array(memory, 2, numpy.int64)
     node[0] = targets[edge]
-    node[1] = cuda.atomic.exch(heads, sources[edge], address(memory))
+    node[1] = cuda.atomic.exch(heads, sources[edge], memory)
 
 
-@cuda.jit
+@cuda.jit(extensions=[warpheap.numba])
 def gather(heap, heads, lists, degrees, refused):
     """Moves each vertex's nodes into an array of 32-bit numbers that doubles when it is full."""
     vertex = cuda.grid(1)
     if vertex >= heads.size:
         return
     capacity, degree = 4, 0
-    memory = device_heap.malloc(heap, 4 * capacity)
+    memory = heap.malloc(4 * capacity)
     following = heads[vertex]
-    while following != 0 and address(memory) != 0:
+    while following != 0 and memory != 0:
         if degree == capacity:
-            larger = device_heap.realloc(heap, memory, 8 * capacity)
-            if address(larger) == 0:
+            larger = heap.realloc(memory, 8 * capacity)
+            if larger == 0:
                 break
             memory, capacity = larger, 2 * capacity
-        node = array(pointer(following), 2, numpy.uint64)
+        node = array(following, 2, numpy.int64)
         array(memory, capacity, numpy.int32)[degree] = node[0]
         degree += 1
         passed, following = following, node[1]
-        device_heap.free(heap, pointer(passed))
-    if following != 0 or address(memory) == 0:
+        heap.free(passed)
+    if following != 0 or memory == 0:
         cuda.atomic.add(refused, 0, 1)
-    lists[vertex], degrees[vertex] = address(memory), degree
+    lists[vertex], degrees[vertex] = memory, degree
 
 
-@cuda.jit
+@cuda.jit(extensions=[warpheap.numba])
 def copy_out(heap, lists, degrees, offsets, out):
     """Copies each list to its place in `out`, and frees it."""
     vertex = cuda.grid(1)
     if vertex >= lists.size:
         return
-    neighbours = array(pointer(lists[vertex]), degrees[vertex], numpy.int32)
+    neighbours = array(lists[vertex], degrees[vertex], numpy.int32)
     for index in range(degrees[vertex]):
         out[offsets[vertex] + index] = neighbours[index]
-    device_heap.free(heap, pointer(lists[vertex]))
+    heap.free(lists[vertex])
 
 
 # %%
 fresh = heap.available_slots(16)
 refused = cuda.to_device(numpy.zeros(1, numpy.uint32))
-heads = cuda.to_device(numpy.zeros(vertices, numpy.uint64))
-lists, degrees = cuda.device_array(vertices, numpy.uint64), cuda.device_array(vertices, numpy.int32)
-insert.forall(edges)(heap.handle, cuda.to_device(sources), cuda.to_device(targets), heads, refused)
-gather.forall(vertices)(heap.handle, heads, lists, degrees, refused)
+heads = cuda.to_device(numpy.zeros(vertices, numpy.int64))
+lists, degrees = cuda.device_array(vertices, numpy.int64), cuda.device_array(vertices, numpy.int32)
+insert.forall(edges)(heap, cuda.to_device(sources), cuda.to_device(targets), heads, refused)
+gather.forall(vertices)(heap, heads, lists, degrees, refused)
 degree = degrees.copy_to_host()
 if refused.copy_to_host()[0]:
     sys.exit(f"adjacency_lists: the heap of {heap.nbytes} bytes is too small for {edges} edges")
@@ -117,7 +116,7 @@ used = fresh - heap.available_slots(16)
 
 offsets = numpy.concatenate([[0], numpy.cumsum(degree[:-1], dtype=numpy.int64)])
 out = cuda.device_array(edges, numpy.int32)
-copy_out.forall(vertices)(heap.handle, lists, degrees, cuda.to_device(offsets), out)
+copy_out.forall(vertices)(heap, lists, degrees, cuda.to_device(offsets), out)
 found = out.copy_to_host()
 
 # %% [markdown]
