@@ -1,5 +1,9 @@
 """Heaps in kernels of numba-cuda and of numba_cuda_mlir. The same tests for both, by `package`."""
 
+import os
+import pathlib
+import subprocess
+import sys
 import types as python_types
 
 import numpy
@@ -214,3 +218,95 @@ def test_a_launch_with_a_closed_heap_is_an_error(package):
     heap.close()
     with pytest.raises(warpheap.ClosedHeapError):
         compiled[1, 1](heap, out)
+
+
+def run(*arguments, **environment):
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=os.environ | environment)
+
+
+EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
+
+ARRAYS_IN_A_KERNEL = """
+import sys
+import numpy
+import warpheap
+import warpheap.{ours} as whn
+from {name} import cuda
+
+def kernel(out):
+    i = cuda.grid(1)
+    numbers = numpy.empty(512, numpy.float64)
+    for j in range(512):
+        numbers[j] = i + j
+    cuda.syncthreads()
+    total = 0.0
+    for j in range(512):
+        total += numbers[j]
+    out[i] = total
+
+heap = warpheap.Heap(1 << 30)
+fresh = heap.available_slots(4096)
+link = whn.replace_malloc(heap) if sys.argv[1] == "ours" else []
+out = cuda.to_device(numpy.zeros(1 << 16))
+cuda.jit(kernel, link=link)[256, 256](out)
+cuda.synchronize()
+assert (out.copy_to_host() == numpy.arange(1 << 16) * 512.0 + 511 * 256).all()
+assert heap.available_slots(4096) == fresh
+"""
+
+
+def test_malloc_is_replaced_by_that_of_an_open_heap(package):
+    with pytest.raises(TypeError, match="'heap'"):
+        package.whn.replace_malloc("heap")
+    heap = heap_that_is_open("scatter")
+    functions, handle = package.whn.replace_malloc(heap)
+    assert len(functions.data) > 10000 and str(heap.handle).encode() in handle.data
+    heap.close()
+    with pytest.raises(warpheap.ClosedHeapError):
+        package.whn.replace_malloc(heap)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("lto", [True, False])
+def test_malloc_of_linked_code_is_replaced(package, lto):
+    if package.name != "numba" and not lto:
+        pytest.skip("numba_cuda_mlir is told so in another way")
+    cuda, source = package.cuda, 'extern "C" __device__ long long taken(int n) { return (long long)malloc(n); }'
+    kept = 1 << 15  # blocks of 1 KiB: more than CUDA's own 8 MiB hold
+    with warpheap.Heap(256 << 20) as heap:
+        link = [cuda.CUSource(source, name="taken.cu"), *package.whn.replace_malloc(heap)]
+        taken = cuda.declare_device("taken", package.types.int64(package.types.int32), abi="c", link=link)
+
+        def kernel(out):
+            out[cuda.grid(1)] = taken(1024)
+
+        out = cuda.to_device(numpy.zeros(kept, numpy.int64))
+        fresh = heap.available_slots(1024)
+        package.jit(kernel, **({} if lto else {"lto": False}))[kept // 256, 256](out)
+        assert (numpy.diff(numpy.sort(out.copy_to_host())) >= 1024).all()
+        assert heap.available_slots(1024) <= fresh - kept
+
+
+@pytest.mark.gpu
+def test_arrays_of_kernels_are_served_past_cudas_own_heap(package):
+    ours = package.whn.__name__.rpartition(".")[2]
+    script = ARRAYS_IN_A_KERNEL.format(ours=ours, name=package.name)
+    served = run("-c", script, "ours", NUMBA_CUDA_ENABLE_NRT="1")
+    assert served.returncode == 0, served.stderr
+    assert run("-c", script, "CUDA's", NUMBA_CUDA_ENABLE_NRT="1").returncode != 0
+
+
+@pytest.mark.gpu
+def test_the_example_of_strings_needs_a_heap_of_ours():
+    pytest.importorskip("warpheap.numba")
+    served = run(EXAMPLES / "numba_strings.py", "--rows", 1 << 18)
+    assert served.stdout == f"{1 << 18} of {1 << 18} rows have a result, 0 of them a wrong one\n", served.stderr
+    unserved = run(EXAMPLES / "numba_strings.py", "--rows", 1 << 18, "--cuda-heap")
+    assert unserved.returncode == 0 and int(unserved.stdout.split()[0]) < 1 << 17, unserved.stdout + unserved.stderr
+
+
+@pytest.mark.gpu
+def test_the_example_of_lists_runs():
+    pytest.importorskip("warpheap.numba")
+    ran = run(EXAMPLES / "numba_lists.py")
+    assert ran.returncode == 0 and "65536 threads" in ran.stdout, ran.stderr

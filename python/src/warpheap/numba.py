@@ -18,7 +18,7 @@ from numba.cuda.np.numpy_support import carray as _carray
 from . import numba_support as _support
 from .numba_support import array
 
-__all__ = ["HeapType", "array", "prepare_args"]
+__all__ = ["HeapType", "array", "prepare_args", "replace_malloc"]
 
 
 class _Model(_extending.models.PrimitiveModel):
@@ -26,7 +26,7 @@ class _Model(_extending.models.PrimitiveModel):
         super().__init__(manager, kernel_type, _ir.IntType(64))
 
 
-HeapType, prepare_args = _support.typed_support(
+HeapType, prepare_args, replace_malloc = _support.typed_support(
     __name__,
     _cuda,
     _extending,

@@ -20,7 +20,7 @@ from . import numba_support as _support
 from .heap import Heap as _Heap
 from .numba_support import array
 
-__all__ = ["HeapType", "array", "prepare_args"]
+__all__ = ["HeapType", "array", "prepare_args", "replace_malloc"]
 
 
 class _Model(_models.PrimitiveModel):
@@ -32,7 +32,7 @@ class _Model(_models.PrimitiveModel):
         return _arith.constant(self.be_type, value.handle) if isinstance(value, _Heap) else value
 
 
-HeapType, prepare_args = _support.typed_support(
+HeapType, prepare_args, replace_malloc = _support.typed_support(
     __name__,
     _cuda,
     _extending,

@@ -19,7 +19,7 @@ _SOURCE = """#include <warpheap/warpheap.hpp>
 using size = unsigned long long;
 using address = long long;
 using heap_type = {type};
-#define FUNCTION(result, name) extern "C" __device__ result {prefix}_##name
+#define FUNCTION(result, name) extern "C" WARPHEAP_DEVICE result {prefix}_##name
 namespace {{
 __device__ heap_type at(size heap) {{ return warpheap::ref_of<heap_type>(heap); }}
 __device__ void* pointer(address memory) {{ return reinterpret_cast<void*>(memory); }}
@@ -37,6 +37,23 @@ FUNCTION(address, aligned_alloc)(size heap, size alignment, size bytes) {{
 FUNCTION(size, usable_size)(size heap, address memory) {{
   return warpheap::detail::size_at(at(heap), pointer(memory));
 }}
+"""
+# WARPHEAP_DEVICE matters: heap/override_names.hpp says which registers a function called malloc may use.
+_MALLOC_SOURCE = """#include <warpheap/warpheap.hpp>
+#include <warpheap/heap/c_functions.hpp>
+extern "C" {{
+extern __constant__ unsigned long long warpheap_numba_heap;
+WARPHEAP_DEVICE void* malloc(size_t bytes) {{ return warpheap::ref_of<{type}>(warpheap_numba_heap).malloc(bytes); }}
+WARPHEAP_DEVICE void free(void* memory) {{ warpheap::ref_of<{type}>(warpheap_numba_heap).free(memory); }}
+WARPHEAP_DEVICE void* __cuda_syscall_aligned_malloc(size_t bytes, size_t alignment) {{
+  return warpheap::detail::allocated_at(warpheap::ref_of<{type}>(warpheap_numba_heap), alignment, bytes);
+}}
+}}
+"""
+_HANDLE_SOURCE = """.version 7.0
+.target sm_50
+.address_size 64
+.visible .const .align 8 .u64 warpheap_numba_heap = {handle};
 """
 _POINTER_SOURCE = """extern "C" __device__ void* warpheap_numba_pointer(long long address) {
   return reinterpret_cast<void*>(address);
@@ -60,7 +77,7 @@ def array(memory, count, dtype):
 
 
 def typed_support(module: str, cuda, extending, types, errors, model, carray, overload, overload_method, argument):
-    """HeapType and prepare_args() for the module of this name, which serves the package whose modules these are.
+    """HeapType, prepare_args() and replace_malloc() for the module of this name, which serves the package whose modules these are.
 
     model     the data model of HeapType, a number of 64 bits
     argument  the type of the number that prepare_args() gives for a heap, from HeapType's
@@ -153,4 +170,16 @@ def typed_support(module: str, cuda, extending, types, errors, model, carray, ov
             raise MemoryArgumentError(f"the heap is device {value.device}'s, and the kernel runs on device {device}")
         return argument(kernel_type), handle
 
-    return HeapType, prepare_args
+    def replace_malloc(heap: Heap) -> list:
+        """For a kernel's `link`: its malloc and free, and those of all that is linked with it, are then the heap's.
+
+        That includes the package's own runtime, which serves NumPy's arrays in kernels. The kernel
+        keeps the heap from being collected, and must not run once the heap is closed.
+        """
+        if not isinstance(heap, Heap):
+            raise TypeError(f"replace_malloc() takes a warpheap.Heap, and was given {heap!r}")
+        handle = cuda.PTXSource(_HANDLE_SOURCE.format(handle=heap.handle).encode(), name="warpheap_numba_heap.ptx")
+        handle.heap = heap
+        return [Linked(_MALLOC_SOURCE.format(type=type_of(heap.allocator)), name="warpheap_numba_malloc.ltoir"), handle]
+
+    return HeapType, prepare_args, replace_malloc
