@@ -79,7 +79,7 @@ def machine(commit):
     cpu = [line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
     return {
         "cpu": cpu[0] if cpu else platform.machine(),
-        "device": driver.call("cuDeviceGetName", 256, device).rstrip(b"\0").decode(),
+        "device": driver.call("cuDeviceGetName", 256, device).split(b"\0")[0].decode(),
         "driver": tool._driver_version(),
         "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}",
         "commit": commit,

@@ -87,7 +87,7 @@ def _devices() -> list[int]:
         print(f"driver {_driver_version()}, for CUDA up to {cuda // 1000}.{cuda % 1000 // 10}")
         devices = list(range(driver.call("cuDeviceGetCount")))
         for device in devices:
-            name = driver.call("cuDeviceGetName", 256, driver.call("cuDeviceGet", device)).rstrip(b"\0").decode()
+            name = driver.call("cuDeviceGetName", 256, driver.call("cuDeviceGet", device)).split(b"\0")[0].decode()
             memory = driver.call("cuDeviceTotalMem", driver.call("cuDeviceGet", device))
             print(f"GPU {device}: {name}, {driver.architecture(device)}, {memory / (1 << 30):.1f} GiB")
         return devices
