@@ -1,47 +1,111 @@
 #!/usr/bin/env python3
-"""Builds the Python package, installs it into a fresh virtual environment, and runs its tests there. They need no GPU."""
+"""Builds the Python package, installs it into a fresh virtual environment, and runs its tests there. They need no GPU.
 
+--published does what a release needs instead: sdist and wheel, twine's check of both, the wheel with Numba in a fresh
+environment, `python -m warpheap` and the tests that need Numba there, and mypy.
+"""
+
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 import compilers
 
 PACKAGE = compilers.ROOT / "python"
-NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "numpy", "pytest"]
-NUMBA = "numba-cuda[cu13]==0.30.*"
-PLANTED = "def test_planted():\n    import warpheap\n\n    assert not warpheap.allocators\n"
+NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "numpy", "pytest", "hatchling"]
+PUBLISHED = [*NEEDED[:2], "numba-cuda[cu13]==0.30.*", "numpy<2.5", "cuda-core==1.*", *NEEDED[3:], "build", "twine", "mypy"]
+FAULTY = 'def allocators() -> int:\n    return "none"\n'
 
 
-def run(*command):
-    return subprocess.run([str(word) for word in command], cwd=tempfile.gettempdir(), capture_output=True, text=True)
+def run(*command, **variables):
+    words = [str(word) for word in command]
+    return subprocess.run(words, cwd=tempfile.gettempdir(), capture_output=True, text=True, env={**os.environ, **variables})
+
+
+def failed(what, done):
+    print(f"{what}:\n{(done.stdout + done.stderr)[-4000:]}")
+    return 1
+
+
+def tested(python, tests, home):
+    done = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, WARPHEAP_CACHE_DIR=str(home / "cache"))
+    print(done.stdout[-4000:])
+    return done.returncode
+
+
+def installed(python):
+    return run(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--no-build-isolation", PACKAGE)
+
+
+def published(python, home):
+    built = run(python, "-m", "build", "-q", "--no-isolation", "--sdist", "--wheel", "-o", home / "dist", PACKAGE)
+    if built.returncode:
+        return failed("the package cannot be built", built)
+    made = sorted((home / "dist").iterdir())
+    described = run(python, "-m", "twine", "check", "--strict", *made)
+    if described.returncode:
+        return failed("twine refuses the package", described)
+    (wheel,) = (path for path in made if path.suffix == ".whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    lacking = [name for name in ("py.typed", "include/warpheap/warpheap.hpp") if f"warpheap/{name}" not in names]
+    if lacking:
+        print(f"the wheel lacks {', '.join(lacking)}")
+        return 1
+    done = run(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", wheel)
+    if done.returncode:
+        return failed("the wheel cannot be installed", done)
+    said = run(python, "-m", "warpheap", WARPHEAP_CACHE_DIR=str(home / "cache"))
+    if said.returncode:
+        return failed("python -m warpheap", said)
+    print(said.stdout)
+    typed = checked_types(python, PACKAGE / "src" / "warpheap", home)
+    if typed.returncode:
+        return failed("mypy", typed)
+    return tested(python, sorted((PACKAGE / "tests").glob("test_*.py")), home)
+
+
+def checked_types(python, source, home):
+    return run(python, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", f"--cache-dir={home}/mypy", source)
+
+
+def planted(python, home):
+    """A test that fails must fail the check, and a wrong type must fail mypy where that is installed."""
+    test = home / "test_planted.py"
+    test.write_text("def test_planted():\n    import warpheap\n\n    assert not warpheap.allocators\n")
+    return 0 if tested(python, [test], home) == 1 else 1
+
+
+def planted_type(python, home):
+    (home / "wrong.py").write_text(FAULTY)
+    done = checked_types(python, home / "wrong.py", home)
+    return 0 if "Incompatible return value" in done.stdout else failed("mypy did not see the planted fault", done)
 
 
 def main():
-    options = compilers.arguments(__doc__).parse_args()
-    needed = NEEDED if options.self_test else [*NEEDED, NUMBA]
+    parser = compilers.arguments(__doc__)
+    parser.add_argument("--published", action="store_true", help="check what would be published")
+    options = parser.parse_args()
+    needed = PUBLISHED if options.published else NEEDED
     with tempfile.TemporaryDirectory() as directory:
         home = pathlib.Path(directory)
         python = home / "venv" / "bin" / "python"
         made = run(sys.executable, "-m", "venv", home / "venv")
-        fetched = made if made.returncode else run(python, "-m", "pip", "install", "-q", *needed, "hatchling")
+        fetched = made if made.returncode else run(python, "-m", "pip", "install", "-q", "--no-compile", *needed)
         if fetched.returncode:
             print(f"SKIP: pip cannot fetch {', '.join(needed)}, so the Python package was not tried")
             return compilers.SKIPPED
-        installed = run(python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", PACKAGE)
-        if installed.returncode:
-            print(f"the package cannot be installed:\n{installed.stderr}")
-            return 1
-        tests = PACKAGE / "tests"
+        if options.published:
+            return planted_type(python, home) if options.self_test else published(python, home)
+        done = installed(python)
+        if done.returncode:
+            return failed("the package cannot be installed", done)
         if options.self_test:
-            tests = home / "test_planted.py"
-            tests.write_text(PLANTED)
-        tested = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
-        print(tested.stdout[-4000:])
-        if options.self_test:
-            return 0 if "1 failed" in tested.stdout else 1
-        return tested.returncode
+            return planted(python, home)
+        return tested(python, sorted((PACKAGE / "tests").glob("test_*.py")), home)
 
 
 if __name__ == "__main__":

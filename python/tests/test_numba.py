@@ -1,86 +1,312 @@
+"""Heaps in kernels of numba-cuda and of numba_cuda_mlir. The same tests for both, by `package`."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import types as python_types
+
 import numpy
 import pytest
 
 import warpheap
-
-cuda = pytest.importorskip("numba.cuda")
-pytest.importorskip("numba.cuda.extending")
-from numba.cuda import types  # noqa: E402
-
-import warpheap.numba as whn  # noqa: E402
-
-first = whn.functions("slab_bitmap", "sm_80")
-second = whn.functions("scatter", "sm_80")
+from conftest import devices
 
 
-def kernel_of(here, there):
-    """A kernel whose threads allocate from two heaps, of the allocators of these functions."""
+class Package:
+    """One of the two packages: its cuda and types modules, and our module for it."""
 
-    def kernel(heap, other, out):
-        i = cuda.grid(1)
-        memory, more = here.malloc(heap, 64), there.malloc(other, 32)
-        if whn.address(memory) != 0 and whn.address(more) != 0:
-            numbers = whn.array(memory, 8, numpy.float64)
-            numbers[7] = i
-            out[i] = whn.array(whn.pointer(whn.address(memory)), 8, numpy.float64)[7]
-        here.free(heap, memory)
-        there.free(other, more)
+    def __init__(self, name: str):
+        self.cuda = pytest.importorskip(f"{name}.cuda", exc_type=ImportError)
+        pytest.importorskip(f"{name}.cuda.extending" if name == "numba" else f"{name}.extending")
+        self.types = self.cuda.types
+        self.whn = pytest.importorskip("warpheap.numba" if name == "numba" else "warpheap.numba_cuda_mlir")
+        self.name = name
+
+    def ptx(self, kernel, *arguments) -> str:
+        return self.cuda.compile(kernel, self.types.void(*arguments), cc=(8, 0), output="ptx")[0]
+
+    def jit(self, kernel, **options):
+        return self.cuda.jit(extensions=[self.whn], **options)(kernel)
+
+
+@pytest.fixture(params=["numba", "numba_cuda_mlir"])
+def package(request, monkeypatch):
+    found = Package(request.param)
+    if not devices():  # both ask the device for its architecture, even where they are told one
+        device = python_types.SimpleNamespace(compute_capability=(8, 0))
+        monkeypatch.setattr("warpheap.driver.architecture", lambda device=None: "sm_80")
+        if found.name == "numba":
+            monkeypatch.setattr("numba.cuda.dispatcher.get_current_device", lambda: device)
+        else:
+            monkeypatch.setattr("numba_cuda_mlir.tools._cached_cc", (8, 0))
+    return found
+
+
+def heap_that_is_open(allocator="slab_bitmap", handle=0x7F1234560000):
+    """What a kernel's compilation sees of a heap, without a device."""
+    heap = object.__new__(warpheap.Heap)
+    heap._allocator, heap._handle, heap._device, heap._pool_bytes = allocator, handle, 0, 1 << 20
+    heap._finalizer = python_types.SimpleNamespace(alive=True)
+    heap.close = lambda: setattr(heap._finalizer, "alive", False)
+    return heap
+
+
+METHODS = ("malloc", "free", "calloc", "realloc", "aligned_alloc", "usable_size")
+
+
+def use_of_every_method(package):
+    array = package.whn.array
+
+    def kernel(heap, out):
+        memory = heap.calloc(4, 8)
+        if memory == 0:
+            return
+        out[0] = array(memory, 4, numpy.int64)[3]
+        array(memory, 4, numpy.int64)[3] = 5
+        larger = heap.realloc(memory, 4096)
+        out[1] = array(larger + 24, 1, numpy.int64)[0]
+        out[2] = heap.usable_size(larger)
+        aligned = heap.aligned_alloc(1024, 100)
+        out[3] = aligned % 1024
+        out[4] = heap.malloc(-1)
+        out[5] = heap.malloc(1 << 62)
+        out[6] = heap.malloc(out.size) != 0
+        heap.free(larger)
+        heap.free(aligned)
+        heap.free(0)
 
     return kernel
 
 
-def test_a_kernel_compiles_to_calls_of_the_functions():
-    signature = (types.uint64, types.uint64, types.float64[:])
-    ptx, _ = cuda.compile(kernel_of(first, second), signature, cc=(8, 0), output="ptx")
-    for name in ("slab_bitmap_malloc", "slab_bitmap_free", "scatter_malloc", "scatter_free"):
-        assert f"warpheap_{name}" in ptx
+def test_a_heap_is_an_argument(package):
+    kernel = use_of_every_method(package)
+    for allocator in ("slab_bitmap", "scatter"):
+        ptx = package.ptx(kernel, package.whn.HeapType(allocator), package.types.int64[::1])
+        for method in METHODS:
+            assert f"warpheap_numba_{allocator}_{method}" in ptx
 
 
-def test_an_array_of_what_is_no_pointer_is_refused():
-    def wrong(out):
-        whn.array(1.5, 8, numpy.float64)
+def test_heaps_of_two_allocators_are_arguments_of_one_kernel(package):
+    def kernel(heap, other, out):
+        out[0] = heap.malloc(8)
+        out[1] = other.malloc(8)
 
-    with pytest.raises(Exception, match="No implementation"):
-        cuda.compile(wrong, (types.float64[:],), cc=(8, 0), output="ptx")
+    heap_type = package.whn.HeapType
+    ptx = package.ptx(kernel, heap_type("halloc"), heap_type("scatter"), package.types.int64[::1])
+    assert "warpheap_numba_halloc_malloc" in ptx and "warpheap_numba_scatter_malloc" in ptx
 
 
-def test_an_unknown_allocator_is_refused():
+def test_a_heap_is_a_variable_around_the_kernel(package):
+    heap = heap_that_is_open("scatter")
+
+    def kernel(out):
+        memory = heap.malloc(8)
+        heap.free(memory)
+
+    ptx = package.ptx(kernel, package.types.int64[::1])
+    assert "warpheap_numba_scatter_malloc" in ptx and str(heap.handle) in ptx
+    heap.close()
+
+    def another(out):
+        heap.free(heap.malloc(16))
+
+    with pytest.raises(Exception, match="closed"):
+        package.ptx(another, package.types.int64[::1])
+
+
+@pytest.mark.parametrize("given", ["1.5", "out", "'8'", "None", "True"])
+def test_a_size_must_be_an_integer(package, given):
+    scope = {}
+    exec(f"def kernel(heap, out):\n    heap.malloc({given})", scope)
+    with pytest.raises(Exception, match=r"malloc\(\) of a heap takes a size, an integer"):
+        package.ptx(scope["kernel"], package.whn.HeapType(), package.types.float64[::1])
+
+
+def test_an_address_must_be_an_integer(package):
+    array = package.whn.array
+
+    def free(heap, out):
+        heap.free(out)
+
+    def view(heap, out):
+        array(1.5, 8, numpy.float64)
+
+    with pytest.raises(Exception, match=r"free\(\) of a heap takes an address, an integer"):
+        package.ptx(free, package.whn.HeapType(), package.types.float64[::1])
+    with pytest.raises(Exception, match=r"array\(\) takes an address, an integer"):
+        package.ptx(view, package.whn.HeapType(), package.types.float64[::1])
+
+
+def test_an_unknown_allocator_is_refused(package):
     with pytest.raises(warpheap.UnknownAllocatorError):
-        whn.functions("nosuch", "sm_80")
+        package.whn.HeapType("nosuch")
+
+
+def test_an_argument_is_an_open_heap_of_the_current_device(package, monkeypatch):
+    heap_type, prepare = package.whn.HeapType(), package.whn.prepare_args
+    current = [0]
+    monkeypatch.setattr("warpheap.driver.call", lambda name: current[0])
+    heap = heap_that_is_open()
+    assert prepare(heap_type, heap)[1] == heap.handle
+    assert prepare(package.types.int64, 5) == (package.types.int64, 5)
+    current[0] = 3
+    with pytest.raises(warpheap.MemoryArgumentError, match="device 0's.*device 3"):
+        prepare(heap_type, heap)
+    heap.close()
+    with pytest.raises(warpheap.ClosedHeapError):
+        prepare(heap_type, heap)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("lto", [False, True])
-def test_threads_allocate_in_a_kernel(lto):
-    kernel = cuda.jit(kernel_of(whn.functions("slab_bitmap"), whn.functions("scatter")), lto=lto)
-    out = cuda.to_device(numpy.full(1 << 16, -1.0))
-    with warpheap.Heap(256 << 20) as heap, warpheap.Heap(256 << 20, "scatter") as other:
-        fresh = heap.available_slots(64)
-        kernel[256, 256](heap.handle, other.handle, out)
-        assert (out.copy_to_host() == numpy.arange(1 << 16)).all()
-        assert heap.available_slots(64) == fresh
+@pytest.mark.parametrize("allocator", warpheap.allocators)
+def test_threads_allocate_in_a_kernel(package, allocator):
+    cuda, array = package.cuda, package.whn.array
 
-
-@pytest.mark.gpu
-def test_every_function_works_in_a_kernel():
-    here = whn.functions()
-
-    @cuda.jit
     def kernel(heap, out):
-        zeroed = here.calloc(heap, 4, 8)
-        out[0] = whn.array(zeroed, 4, numpy.uint64)[3]
-        whn.array(zeroed, 4, numpy.uint64)[3] = 5
-        larger = here.realloc(heap, zeroed, 4096)
-        out[1] = whn.array(larger, 4, numpy.uint64)[3]
-        out[2] = here.usable_size(heap, larger)
-        aligned = here.aligned_alloc(heap, 1024, 100)
-        out[3] = whn.address(aligned) % 1024
-        out[4] = whn.address(here.malloc(heap, -1))
-        here.free(heap, larger)
-        here.free(heap, aligned)
+        i = cuda.grid(1)
+        memory = heap.malloc(64)
+        if memory != 0:
+            numbers = array(memory, 8, numpy.float64)
+            numbers[7] = i
+            out[i] = numbers[7]
+            heap.free(memory)
 
-    out = cuda.to_device(numpy.full(5, 99, numpy.uint64))
+    out = cuda.to_device(numpy.full(1 << 16, -1.0))
+    with warpheap.Heap(256 << 20, allocator) as heap:
+        package.jit(kernel)[256, 256](heap, out)
+        assert (out.copy_to_host() == numpy.arange(1 << 16)).all()
+        assert heap.available_slots(64) >= 1 << 16
+
+
+@pytest.mark.gpu
+def test_every_method_works_in_a_kernel(package):
+    out = package.cuda.to_device(numpy.full(7, 99, numpy.int64))
     with warpheap.Heap(64 << 20) as heap:
-        kernel[1, 1](heap.handle, out)
-        zero, kept, size, remainder, huge = out.copy_to_host()
-    assert (zero, kept, remainder, huge) == (0, 5, 0, 0) and size >= 4096
+        package.jit(use_of_every_method(package))[1, 1](heap, out)
+        zero, kept, size, remainder, negative, huge, found = out.copy_to_host()
+    assert (zero, kept, remainder, negative, huge, found) == (0, 5, 0, 0, 0, 1) and size >= 4096
+
+
+@pytest.mark.gpu
+def test_a_heap_around_the_kernel_and_one_in_a_tuple_serve_it(package):
+    outer = warpheap.Heap(16 << 20)
+
+    def kernel(heaps, out):
+        first = heaps[0].malloc(64)
+        second = heaps[1].malloc(64)
+        third = outer.malloc(64)
+        out[0] = first != 0 and second != 0 and third != 0 and first != second
+
+    with outer, warpheap.Heap(16 << 20) as heap, warpheap.Heap(16 << 20) as other:
+        fresh = outer.available_slots(64), heap.available_slots(64), other.available_slots(64)
+        out = package.cuda.to_device(numpy.zeros(1, numpy.int64))
+        package.jit(kernel)[1, 1]((heap, other), out)
+        assert out.copy_to_host()[0] == 1
+        assert fresh == tuple(each.available_slots(64) + 1 for each in (outer, heap, other))
+
+
+@pytest.mark.gpu
+def test_a_launch_with_a_closed_heap_is_an_error(package):
+    def kernel(heap, out):
+        out[0] = heap.malloc(64)
+
+    compiled, out = package.jit(kernel), package.cuda.to_device(numpy.zeros(1, numpy.int64))
+    heap = warpheap.Heap(16 << 20)
+    compiled[1, 1](heap, out)
+    assert out.copy_to_host()[0]
+    heap.close()
+    with pytest.raises(warpheap.ClosedHeapError):
+        compiled[1, 1](heap, out)
+
+
+def run(*arguments, **environment):
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=os.environ | environment)
+
+
+EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
+
+ARRAYS_IN_A_KERNEL = """
+import sys
+import numpy
+import warpheap
+import warpheap.{ours} as whn
+from {name} import cuda
+
+def kernel(out):
+    i = cuda.grid(1)
+    numbers = numpy.empty(512, numpy.float64)
+    for j in range(512):
+        numbers[j] = i + j
+    cuda.syncthreads()
+    total = 0.0
+    for j in range(512):
+        total += numbers[j]
+    out[i] = total
+
+heap = warpheap.Heap(1 << 30)
+fresh = heap.available_slots(4096)
+link = whn.replace_malloc(heap) if sys.argv[1] == "ours" else []
+out = cuda.to_device(numpy.zeros(1 << 16))
+cuda.jit(kernel, link=link)[256, 256](out)
+cuda.synchronize()
+assert (out.copy_to_host() == numpy.arange(1 << 16) * 512.0 + 511 * 256).all()
+assert heap.available_slots(4096) == fresh
+"""
+
+
+def test_malloc_is_replaced_by_that_of_an_open_heap(package):
+    with pytest.raises(TypeError, match="'heap'"):
+        package.whn.replace_malloc("heap")
+    heap = heap_that_is_open("scatter")
+    functions, handle = package.whn.replace_malloc(heap)
+    assert len(functions.data) > 10000 and str(heap.handle).encode() in handle.data
+    heap.close()
+    with pytest.raises(warpheap.ClosedHeapError):
+        package.whn.replace_malloc(heap)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("lto", [True, False])
+def test_malloc_of_linked_code_is_replaced(package, lto):
+    if package.name != "numba" and not lto:
+        pytest.skip("numba_cuda_mlir is told so in another way")
+    cuda, source = package.cuda, 'extern "C" __device__ long long taken(int n) { return (long long)malloc(n); }'
+    kept = 1 << 15  # blocks of 1 KiB: more than CUDA's own 8 MiB hold
+    with warpheap.Heap(256 << 20) as heap:
+        link = [cuda.CUSource(source, name="taken.cu"), *package.whn.replace_malloc(heap)]
+        taken = cuda.declare_device("taken", package.types.int64(package.types.int32), abi="c", link=link)
+
+        def kernel(out):
+            out[cuda.grid(1)] = taken(1024)
+
+        out = cuda.to_device(numpy.zeros(kept, numpy.int64))
+        fresh = heap.available_slots(1024)
+        package.jit(kernel, **({} if lto else {"lto": False}))[kept // 256, 256](out)
+        assert (numpy.diff(numpy.sort(out.copy_to_host())) >= 1024).all()
+        assert heap.available_slots(1024) <= fresh - kept
+
+
+@pytest.mark.gpu
+def test_arrays_of_kernels_are_served_past_cudas_own_heap(package):
+    ours = package.whn.__name__.rpartition(".")[2]
+    script = ARRAYS_IN_A_KERNEL.format(ours=ours, name=package.name)
+    served = run("-c", script, "ours", NUMBA_CUDA_ENABLE_NRT="1")
+    assert served.returncode == 0, served.stderr
+    assert run("-c", script, "CUDA's", NUMBA_CUDA_ENABLE_NRT="1").returncode != 0
+
+
+@pytest.mark.gpu
+def test_the_example_of_strings_needs_a_heap_of_ours():
+    pytest.importorskip("warpheap.numba")
+    served = run(EXAMPLES / "numba_strings.py", "--rows", 1 << 18)
+    assert served.stdout == f"{1 << 18} of {1 << 18} rows have a result, 0 of them a wrong one\n", served.stderr
+    unserved = run(EXAMPLES / "numba_strings.py", "--rows", 1 << 18, "--cuda-heap")
+    assert unserved.returncode == 0 and int(unserved.stdout.split()[0]) < 1 << 17, unserved.stdout + unserved.stderr
+
+
+@pytest.mark.gpu
+def test_the_example_of_lists_runs():
+    pytest.importorskip("warpheap.numba")
+    ran = run(EXAMPLES / "numba_lists.py")
+    assert ran.returncode == 0 and "65536 threads" in ran.stdout, ran.stderr

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Checks that docs/reference/python.md is what the Python package's signatures and docstrings say; --write writes it.
+
+The source is read, not imported, so no other package is needed.
+"""
+
+import ast
+import inspect
+import pathlib
+import sys
+import tempfile
+
+import compilers
+
+PACKAGE = compilers.ROOT / "python" / "src" / "warpheap"
+PAGE = compilers.ROOT / "docs" / "reference" / "python.md"
+SUBMODULES = ("numba", "numba_cuda_mlir", "cupy", "torch")
+HEAD = """# Python reference
+
+Written by `scripts/check_reference.py --write` from signatures and docstrings. [From Python](../guide/python.md) is the guide.
+"""
+
+
+def parsed(package, name):
+    return ast.parse((package / f"{name}.py").read_text())
+
+
+def definitions(tree):
+    """What a module defines at its top: name to node."""
+    return {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def exported(package, name):
+    """The public things of a module, in order: (name, node or None, module that defines it)."""
+    tree = parsed(package, name)
+    own, origins, listed = definitions(tree), {}, None
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
+            origins.update({alias.asname or alias.name: (node.module, alias.name) for alias in node.names})
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "__all__":
+            listed = ast.literal_eval(node.value)
+    for public in listed if listed is not None else [found for found in own if not found.startswith("_")]:
+        node = own.get(public)
+        if node is None and public in origins:
+            module, original = origins[public]
+            node = definitions(parsed(package, module)).get(original)
+        yield public, node
+
+
+def signature(node, drop=0):
+    arguments = ast.unparse(node.args)
+    if drop:
+        arguments = arguments.partition(", ")[2]
+    return f"({arguments})" + (f" -> {ast.unparse(node.returns)}" if node.returns else "")
+
+
+def text(node):
+    """A docstring as Markdown: lines with columns, and what is indented, stay as they are."""
+    paragraphs = inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")
+    return "\n\n".join(
+        f"```text\n{inspect.cleandoc(each)}\n```" if "   " in each.lstrip() or each.startswith(" ") else each for each in paragraphs
+    )
+
+
+def is_property(node):
+    return any(getattr(decorator, "id", None) == "property" for decorator in node.decorator_list)
+
+
+def members(node):
+    for name, member in definitions(node).items():
+        if not name.startswith("_") and ast.get_docstring(member):
+            yield f"#### `{name}`" if is_property(member) else f"#### `{name}{signature(member, 1)}`"
+            yield text(member)
+
+
+def described(module, name, node):
+    full = f"{module}.{name}"
+    if node is None:
+        return
+    if isinstance(node, ast.FunctionDef):
+        yield f"### `{full}{signature(node)}`"
+        yield text(node)
+        return
+    made = definitions(node).get("__init__")
+    yield f"### `class {full}{signature(made, 1) if made else ''}`"
+    bases = [ast.unparse(base) for base in node.bases]
+    if bases:
+        yield f"Bases: {', '.join(f'`{base}`' for base in bases)}."
+    yield text(node)
+    yield from members(node)
+
+
+def reference(package):
+    """The page, and the names of what has no docstring."""
+    parts, bare = [HEAD.strip()], []
+    for module in ("__init__", *SUBMODULES):
+        if not (package / f"{module}.py").exists():
+            continue
+        full = "warpheap" if module == "__init__" else f"warpheap.{module}"
+        parts += [f"## `{full}`", text(parsed(package, module))]
+        for name, node in exported(package, module):
+            parts += described(full, name, node)
+            inner = definitions(node) if isinstance(node, ast.ClassDef) else {}
+            known = {name: node, **{f"{name}.{each}": inner[each] for each in inner if not each.startswith("_")}}
+            bare += [f"{full}.{each}" for each, what in known.items() if what and not ast.get_docstring(what)]
+    return "\n\n".join(part for part in parts if part) + "\n", bare
+
+
+def faults(package, page):
+    wanted, bare = reference(package)
+    found = page.read_text() if page.exists() else ""
+    stale = [] if found == wanted else [f"{page.name} is not what the source says: run scripts/check_reference.py --write"]
+    return stale + [f"{name} has no docstring" for name in bare]
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as directory:
+        package = pathlib.Path(directory)
+        (package / "__init__.py").write_text('"""Page."""\nfrom .part import f, Kind\n__all__ = ["f", "Kind"]\n')
+        source = 'def f(x: int) -> int:\n    """Says."""\n\nclass Kind(ValueError):\n    """Is."""\n    def g(self, y): "Does."\n'
+        (package / "part.py").write_text(source)
+        page = package / "page.md"
+        page.write_text(reference(package)[0])
+        good = faults(package, page)
+        content = page.read_text()
+        (package / "part.py").write_text(source.replace("x: int", "x: str").replace('"Does."', "pass"))
+        planted = faults(package, page)
+    expected = all(each in content for each in ("warpheap.f(x: int) -> int", "Bases: `ValueError`", "#### `g(y)`", "Does."))
+    if good or not expected or len(planted) != 2 or "Kind.g" not in planted[1]:
+        print(f"a good page gave {good}; a changed signature and a missing docstring gave {planted}; the page:\n{content}")
+        return 1
+    print("caught the changed signature and the missing docstring")
+    return 0
+
+
+def main():
+    parser = compilers.arguments(__doc__)
+    parser.add_argument("--write", action="store_true", help="write the page")
+    options = parser.parse_args()
+    if options.self_test:
+        return self_test()
+    if options.write:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(reference(PACKAGE)[0])
+    found = faults(PACKAGE, PAGE)
+    print("\n".join(found) or "the Python reference is what the source says")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
