@@ -1,5 +1,4 @@
-// A quiet heap of bins seen from the host: its words copied, and the headers that a kernel gathered
-// from its chunks.
+// A quiet heap of bins seen from the host: its words copied, and the headers of its chunks' pages.
 #pragma once
 
 #include "table.hpp"
@@ -11,22 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "../../../../platform/device_buffer.hpp"
 #include "../../report.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::bins {
-
-/// Kernel: copies the first 128 bytes of every page of the chunks listed, one after the other.
-struct gather_headers {
-  WARPHEAP_DEVICE void operator()(u8 const* pool, u32 const* chunks, u64 pages, u32 chunk_pages, u64* to) const {
-    constexpr u32 words = header_bytes / 8;
-    for (u64 i = global_thread_index(); i < pages * words; i += u64{simt::grid_dim()} * simt::block_dim()) {
-      u64 const page = i / words;
-      u64 const at = (u64{chunks[page / chunk_pages]} * chunk_pages + page % chunk_pages) * page_bytes + i % words * 8;
-      to[i] = *reinterpret_cast<u64 const*>(pool + at);
-    }
-  }
-};
 
 template <class Layout>
 class snapshot {
@@ -35,15 +21,14 @@ class snapshot {
     backend::copy_bytes(words_.data(), table.words(), 8 * words_.size());
     for (u32 chunk = 0; chunk < table.chunks(); ++chunk)
       if (owner(chunk) != 0) chunks_.push_back(chunk);
-    u64 const pages = u64{chunks_.size()} * shape().pages();
-    if (pages == 0) return;
-    device_buffer<u32> const list{chunks_};
-    device_buffer<bin_header> const gathered(pages);
-    u32 const blocks = static_cast<u32>(std::min<u64>(256, (pages * header_bytes / 8 + 255) / 256));
-    launch({blocks, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
-           pages, shape().pages(), reinterpret_cast<u64*>(gathered.data()));
-    synchronize();
-    headers_ = gathered.to_host();
+    u64 const pages = shape().pages();
+    headers_.resize(chunks_.size() * pages);
+    for (size_t first = 0, next; first < chunks_.size(); first = next) {
+      next = first + 1;  // adjacent chunks are copied together
+      while (next < chunks_.size() && chunks_[next] == chunks_[next - 1] + 1) ++next;
+      backend::copy_rows(&headers_[first * pages], table.pool() + chunks_[first] * shape().bytes(), header_bytes,
+                         page_bytes, (next - first) * pages);
+    }
   }
 
   /// The chunks that are cut into bins.
