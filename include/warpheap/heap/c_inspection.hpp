@@ -30,18 +30,18 @@ struct inspected_heap {
 /// What the functions return.
 enum class inspection : int {
   done = 0,
-  unreadable = 1,   ///< `read` failed
-  other_heap = 2,   ///< what lies at the handle is no reference to a heap of these sizes
-  out_of_memory = 3 ///< of the host
+  unreadable = 1,    ///< `read` failed
+  other_heap = 2,    ///< what lies at the handle is no reference to a heap of these sizes
+  out_of_memory = 3  ///< of the host
 };
 
 }  // namespace warpheap
 
 #if !defined(WARPHEAP_READER)
 
-#define WARPHEAP_C_INSPECTION(prefix, ...)                                \
-  extern "C" int prefix##_statistics(warpheap::inspected_heap const*);   \
-  extern "C" int prefix##_check(warpheap::inspected_heap const*);        \
+#define WARPHEAP_C_INSPECTION(prefix, ...)                             \
+  extern "C" int prefix##_statistics(warpheap::inspected_heap const*); \
+  extern "C" int prefix##_check(warpheap::inspected_heap const*);      \
   extern "C" int prefix##_live(warpheap::inspected_heap const*);
 
 #else

@@ -19,7 +19,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace backend = cuda;
 }
-#elif defined(WARPHEAP_READER)
+#else
+#if defined(WARPHEAP_READER)
 #include "reader/memory.hpp"
 #include "reader/simt.hpp"
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -34,6 +35,7 @@ namespace backend = reader;
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace backend = host;
 }
+#endif
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {

@@ -36,11 +36,12 @@ struct subject {
 };
 #define SUBJECT(name, allocator) \
   subject<allocator, &inspect_##name##_statistics, &inspect_##name##_check, &inspect_##name##_live>
-using subjects = testing::Types<
-    SUBJECT(slab_bitmap, default_allocator), SUBJECT(ring_buffer, ring_buffer_allocator), SUBJECT(rw, rw_allocator),
-    SUBJECT(rw_bitmap, rw_bitmap_allocator), SUBJECT(corw, corw_allocator), SUBJECT(rw_malloc, rw_malloc_allocator),
-    SUBJECT(scatter, scatter_allocator), SUBJECT(halloc, halloc_allocator), SUBJECT(tbuddy, tbuddy_allocator),
-    SUBJECT(ualloc, ualloc_allocator), SUBJECT(throughput, throughput_allocator)>;
+using subjects =
+    testing::Types<SUBJECT(slab_bitmap, default_allocator), SUBJECT(ring_buffer, ring_buffer_allocator),
+                   SUBJECT(rw, rw_allocator), SUBJECT(rw_bitmap, rw_bitmap_allocator), SUBJECT(corw, corw_allocator),
+                   SUBJECT(rw_malloc, rw_malloc_allocator), SUBJECT(scatter, scatter_allocator),
+                   SUBJECT(halloc, halloc_allocator), SUBJECT(tbuddy, tbuddy_allocator),
+                   SUBJECT(ualloc, ualloc_allocator), SUBJECT(throughput, throughput_allocator)>;
 
 /// Blocks of many sizes; a third of them are freed again.
 struct allocate {
@@ -61,9 +62,7 @@ class Inspection : public testing::Test {
     synchronize();
   }
 
-  inspected_heap request() const {
-    return {heap_.handle(), heap_.pool_bytes(), heap_.metadata_bytes(), &read, &keep};
-  }
+  inspected_heap request() const { return {heap_.handle(), heap_.pool_bytes(), heap_.metadata_bytes(), &read, &keep}; }
   std::string ask(function what) const {
     auto const heap = request();
     answer = "none";
@@ -117,7 +116,7 @@ TYPED_TEST(Inspection, FindsTheDamageThatTheOwnerFinds) {
   std::memcpy(words, used.data(), 8 * used.size());
   std::mt19937_64 random{1};
   std::shuffle(changed.begin(), changed.end(), random);
-  changed.resize(std::min<size_t>(changed.size(), 50));
+  changed.resize(std::min<size_t>(changed.size(), 200));
   u32 found = 0;
   for (u64 const word : changed) {
     words[word] ^= u64{1} << random() % 64;
