@@ -243,16 +243,16 @@ class Heap:
         return inspection.statistics_of(self._inspect("statistics", stream))
 
     def check(self, stream=None) -> list[str]:
-        """A line for each violated invariant of the heap, in order on the stream; none if all is well. No kernel may use the heap."""
+        """A line for each violated invariant, in order on the stream; none if all is well. No kernel may use the heap."""
         try:
             return self._inspect("check", stream).decode().splitlines()
         except DamagedHeapError as problem:
             return [str(problem)]
 
     def live(self, stream=None):
-        """The live blocks by address, in order on the stream: a NumPy array with the fields "address" and "size", in bytes.
+        """The live blocks, in order on the stream, as a NumPy array with the fields "address" and "size", in bytes.
 
-        Exact while no kernel uses the heap.
+        Addresses rise. Exact while no kernel uses the heap.
         """
         import numpy
 

@@ -11,8 +11,11 @@ from typing import NamedTuple
 from . import driver
 from .errors import CudaError, HeapSizeError, MemoryArgumentError
 
-_HOST, _CUDA, _MANAGED = 1, 2, 13  # kinds of devices in DLPack
+_HOST, _CUDA, _PINNED, _MANAGED = 1, 2, 3, 13  # kinds of devices in DLPack
 _READ_ONLY = 1
+_api = ctypes.pythonapi
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", _api))
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 
 
 class LentMemory(NamedTuple):
@@ -106,8 +109,7 @@ def _of_array(memory, interface) -> LentMemory:
 
 
 def _capsule_of(memory, stream: int):
-    kind, device = _asked(memory, memory.__dlpack_device__)
-    _check_kind(int(kind))
+    _check_kind(int(_asked(memory, memory.__dlpack_device__)[0]))
     stream = stream or 1  # 1 is the default stream in DLPack
     try:
         return memory.__dlpack__(stream=stream, max_version=(1, 0))
@@ -119,11 +121,11 @@ def _capsule_of(memory, stream: int):
 
 def _of_capsule(capsule, memory) -> LentMemory:
     """The capsule is read and kept, and not consumed: its destructor gives the tensor back."""
-    name = _name_of(capsule)
+    name = _capsule_name(capsule)
     if name == b"dltensor":
-        tensor = _Tensor.from_address(_pointer_of(capsule, name))
+        tensor = _Tensor.from_address(_capsule_pointer(capsule, name))
     elif name == b"dltensor_versioned":
-        versioned = _VersionedTensor.from_address(_pointer_of(capsule, name))
+        versioned = _VersionedTensor.from_address(_capsule_pointer(capsule, name))
         if versioned.major != 1:
             raise MemoryArgumentError(f"the capsule is of DLPack {versioned.major}.{versioned.minor}, and 1 is known")
         if versioned.flags & _READ_ONLY:
@@ -143,7 +145,7 @@ def _of_capsule(capsule, memory) -> LentMemory:
 
 def _check_kind(kind: int) -> None:
     if kind not in (_CUDA, _MANAGED):
-        where = "on the host" if kind in (_HOST, 3) else f"of device kind {kind} in DLPack"
+        where = "on the host" if kind in (_HOST, _PINNED) else f"of device kind {kind} in DLPack"
         raise MemoryArgumentError(f"the memory is {where}, and no CUDA device's")
 
 
@@ -156,15 +158,3 @@ def _extent(shape, strides, item: int) -> int:
     if nbytes and not contiguous:
         raise MemoryArgumentError(f"the memory is not contiguous: shape {tuple(shape)}, strides {tuple(strides)}")
     return int(nbytes)
-
-
-def _name_of(capsule) -> bytes | None:
-    function = ctypes.pythonapi.PyCapsule_GetName
-    function.restype, function.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    return function(capsule)
-
-
-def _pointer_of(capsule, name: bytes) -> int:
-    function = ctypes.pythonapi.PyCapsule_GetPointer
-    function.restype, function.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return function(capsule, name)
