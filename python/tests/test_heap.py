@@ -173,7 +173,7 @@ def test_memory_comes_back():
     for _ in range(3):
         with pytest.raises(warpheap.OutOfMemoryError):
             warpheap.Heap(1 << 42)
-    assert free() == before
+    assert free() >= before  # the driver may give back what it had kept
 
 
 @pytest.mark.gpu
