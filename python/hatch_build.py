@@ -1,14 +1,31 @@
-"""The package's version is the headers' own."""
+"""The package's version is the headers' own, and the headers are packed with it.
+
+One copy of them is in the repository, outside this folder; an sdist has them inside.
+"""
 
 import pathlib
 import re
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-HEADER = pathlib.Path(__file__).parent.parent / "include" / "warpheap" / "version.hpp"
+HERE = pathlib.Path(__file__).parent
+PACKED = "src/warpheap/include/warpheap"
+
+
+def headers() -> pathlib.Path:
+    """The folder of the headers, in an sdist or in the repository."""
+    return HERE / PACKED if (HERE / PACKED).exists() else HERE.parent / "include" / "warpheap"
 
 
 class VersionOfHeaders(MetadataHookInterface):
     def update(self, metadata):
-        parts = dict(re.findall(r"#define WARPHEAP_VERSION_(MAJOR|MINOR|PATCH) (\d+)", HEADER.read_text()))
+        text = (headers() / "version.hpp").read_text()
+        parts = dict(re.findall(r"#define WARPHEAP_VERSION_(MAJOR|MINOR|PATCH) (\d+)", text))
         metadata["version"] = "{MAJOR}.{MINOR}.{PATCH}".format(**parts)
+
+
+class PackedHeaders(BuildHookInterface):
+    def initialize(self, version, build_data):
+        inside = PACKED if self.target_name == "sdist" else PACKED.removeprefix("src/")
+        build_data["force_include"][str(headers())] = inside

@@ -1,5 +1,6 @@
 // Chooses the backend: CUDA under nvcc and NVRTC, lanes as fibers under any other C++20 compiler.
-// The only file that does.
+// The only file that does. With WARPHEAP_READER such a compiler gets no lanes, and only code that
+// looks into heaps of another program (heap/c_inspection.hpp).
 #pragma once
 
 #include "simt_backend.hpp"
@@ -19,6 +20,13 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace backend = cuda;
 }
 #else
+#if defined(WARPHEAP_READER)
+#include "reader/memory.hpp"
+#include "reader/simt.hpp"
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace backend = reader;
+}
+#else
 #include "host/atomic.hpp"
 #include "host/contents.hpp"
 #include "host/launch.hpp"
@@ -27,6 +35,7 @@ namespace backend = cuda;
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace backend = host;
 }
+#endif
 #endif
 
 namespace warpheap::inline WARPHEAP_BACKEND {

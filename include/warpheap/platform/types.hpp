@@ -37,12 +37,18 @@
 #if defined(__CUDACC__)
 #define WARPHEAP_DEVICE __device__ WARPHEAP_FEW_REGISTERS
 #define WARPHEAP_HOST_DEVICE __host__ __device__ WARPHEAP_FEW_REGISTERS
-/// Inline namespace of everything that depends on the backend, so that one program may link objects
-/// of both.
-#define WARPHEAP_BACKEND on_cuda
 #else
 #define WARPHEAP_DEVICE
 #define WARPHEAP_HOST_DEVICE
+#endif
+
+/// Inline namespace of everything that depends on the backend, so that one program may link objects
+/// of several.
+#if defined(__CUDACC__)
+#define WARPHEAP_BACKEND on_cuda
+#elif defined(WARPHEAP_READER)
+#define WARPHEAP_BACKEND on_reader
+#else
 #define WARPHEAP_BACKEND on_host
 #endif
 

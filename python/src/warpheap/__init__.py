@@ -9,15 +9,19 @@ from .errors import (
     CompileError,
     CompilerTooOldError,
     CudaError,
+    DamagedHeapError,
     HeapSizeError,
     MemoryArgumentError,
     NoCompilerError,
     NoDeviceError,
+    NoHostCompilerError,
     OutOfMemoryError,
     UnknownAllocatorError,
+    VersionMismatchError,
     WarpheapError,
 )
 from .heap import Heap
+from .inspection import HeapStatistics
 
 try:
     __version__ = version("warpheap")
@@ -29,13 +33,17 @@ __all__ = [
     "CompileError",
     "CompilerTooOldError",
     "CudaError",
+    "DamagedHeapError",
     "Heap",
     "HeapSizeError",
+    "HeapStatistics",
     "MemoryArgumentError",
     "NoCompilerError",
     "NoDeviceError",
+    "NoHostCompilerError",
     "OutOfMemoryError",
     "UnknownAllocatorError",
+    "VersionMismatchError",
     "WarpheapError",
     "allocators",
     "compile",

@@ -2,8 +2,11 @@
 
 import contextlib
 import functools
+import os
 
-from .errors import CudaError, NoDeviceError, OutOfMemoryError
+from .errors import CudaError, NoDeviceError, OutOfMemoryError, VersionMismatchError
+
+_process: int | None = None  # that initialised the driver
 
 
 @functools.cache
@@ -19,6 +22,8 @@ def load():
         raise NoDeviceError(f"no CUDA driver can be loaded: {problem}") from problem
     if int(status):
         raise NoDeviceError(f"the CUDA driver does not start: {status.name}")
+    global _process
+    _process = os.getpid()
     return driver
 
 
@@ -29,7 +34,8 @@ def call(name: str, *arguments):
     if status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
         raise OutOfMemoryError(f"{name}{arguments}: the device lacks the memory")
     if int(status):
-        raise CudaError(f"{name}: {status.name}")
+        forked = "" if _process == os.getpid() else ", in a child of the process that began to use CUDA: spawn it, do not fork"
+        raise CudaError(f"{name}: {status.name}{forked}")
     return answer[0] if len(answer) == 1 else answer
 
 
@@ -43,6 +49,20 @@ def device_number(device: int | None) -> int:
     if not 0 <= device < count:
         raise NoDeviceError(f"no GPU has number {device}: there are {count}")
     return device
+
+
+def version() -> tuple[int, int]:
+    """Major and minor version of the newest CUDA that the driver knows."""
+    number = call("cuDriverGetVersion")
+    return number // 1000, number % 1000 // 10
+
+
+def check_compiler(nvrtc: tuple[int, int], known: tuple[int, int]) -> None:
+    """Raises VersionMismatchError if a driver that knows CUDA `known` does not load what NVRTC compiles."""
+    if nvrtc[0] > known[0]:
+        made, knows = (".".join(map(str, pair)) for pair in (nvrtc, known))
+        remedy = f"install warpheap[cu{known[0]}] or a newer driver" if known[0] >= 12 else "install a newer driver"
+        raise VersionMismatchError(f"NVRTC is {made}, and the driver knows CUDA {knows} at most: {remedy}")
 
 
 @functools.cache
@@ -59,6 +79,24 @@ def current(device: int):
         yield
     finally:
         call("cuCtxPopCurrent")
+
+
+def context_number() -> int:
+    """The number of the thread's context, which no other context ever has."""
+    return int(call("cuCtxGetId", call("cuCtxGetCurrent")))
+
+
+def copy_rows(to: int, begin: int, nbytes: int, pitch: int, rows: int, stream: int) -> None:
+    """Copies rows of `nbytes` bytes, whose begins are `pitch` bytes apart, to the host. Waits for the stream."""
+    if rows == 1:
+        call("cuMemcpyDtoHAsync", to, begin, nbytes, stream)
+    else:
+        kinds, copy = load().CUmemorytype, load().CUDA_MEMCPY2D()
+        copy.srcMemoryType, copy.srcDevice, copy.srcPitch = kinds.CU_MEMORYTYPE_DEVICE, begin, pitch
+        copy.dstMemoryType, copy.dstHost, copy.dstPitch = kinds.CU_MEMORYTYPE_HOST, to, nbytes
+        copy.WidthInBytes, copy.Height = nbytes, rows
+        call("cuMemcpy2DAsync", copy, stream)
+    call("cuStreamSynchronize", stream)
 
 
 def attribute(device: int, name: str) -> int:

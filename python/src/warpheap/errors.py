@@ -21,6 +21,18 @@ class CompileError(WarpheapError, RuntimeError):
     """NVRTC refused the source. The message is its log."""
 
 
+class NoHostCompilerError(WarpheapError, RuntimeError):
+    """There is no C++20 compiler. The message says what was tried, and has the compiler's errors."""
+
+
+class VersionMismatchError(WarpheapError, RuntimeError):
+    """NVRTC is of a newer major version than the driver. The message has both versions."""
+
+
+class DamagedHeapError(WarpheapError, RuntimeError):
+    """A kernel has overwritten the heap's metadata, so that it cannot be read."""
+
+
 class NoDeviceError(WarpheapError, RuntimeError):
     """There is no driver, no GPU, or none with that number."""
 

@@ -1,7 +1,8 @@
 """A heap whose owner is a Python object.
 
 The headers place and initialise it in kernels that NVRTC compiles. So its layout is the one that C++
-has, and nothing of it is written again here. heap/kernel_setup.hpp says what the kernels do.
+has, and nothing of it is written again here. heap/kernel_setup.hpp says what the kernels do, and
+heap/c_inspection.hpp how the host looks into a heap.
 """
 
 import ctypes
@@ -10,10 +11,10 @@ import operator
 import threading
 import weakref
 
-from . import driver
+from . import compiler, driver, inspection
 from .allocators import type_of
-from .compiler import compile
-from .errors import ClosedHeapError, CudaError, HeapSizeError, MemoryArgumentError
+from .errors import ClosedHeapError, CudaError, DamagedHeapError, HeapSizeError
+from .memory import checked, lent
 
 MINIMUM_BYTES = 1 << 20
 _MOST_BYTES = 1 << 43  # the allocators count pages and slabs in 32 bits
@@ -53,27 +54,28 @@ def setup_source(allocator: str) -> str:
 _loading = threading.Lock()
 
 
-def _kernels(device: int, allocator: str):
+def _kernels(device: int, context: int, allocator: str):
     with _loading:  # two threads would load the module twice
-        return _load_kernels(device, allocator)
+        return _load_kernels(device, context, allocator)
 
 
 @functools.cache
-def _load_kernels(device: int, allocator: str):
-    code = compile(setup_source(allocator), driver.architecture(device), "cubin", ["-rdc=false"])
+def _load_kernels(device: int, context: int, allocator: str):
+    driver.check_compiler(compiler.nvrtc_version(), driver.version())
+    code = compiler.compile(setup_source(allocator), driver.architecture(device), "cubin", ["-rdc=false"])
     with driver.current(device):
         module = driver.call("cuModuleLoadData", code)
         names = ("plan", "place", "initialize", "count")
         return {name: driver.call("cuModuleGetFunction", module, b"warpheap_" + name.encode()) for name in names}
 
 
-def _release(device: int, addresses: list[int]) -> None:
+def _release(device: int, context: int, addresses: list[int]) -> None:
     try:
         with driver.current(device):
-            while addresses:
+            while addresses and driver.context_number() == context:  # else the memory went with its context
                 driver.call("cuMemFree", addresses.pop())
     except CudaError:
-        pass  # the context is gone, and its memory with it
+        pass  # the context is gone, or an error of a kernel has ended it
 
 
 def _whole_number(value, what: str) -> int:
@@ -91,7 +93,8 @@ class Heap:
     allocator  one of warpheap.allocators
     device     number of the GPU; the calling thread's current one if None
     stream     where set-up runs; the constructor waits for it
-    memory     an object with __cuda_array_interface__, or with `ptr` or `handle`, and `size`, in bytes
+    memory     an object with __cuda_array_interface__, __dlpack__, or `size` in bytes and `ptr` or
+               `handle`; or a DLPack capsule
 
     The heap must outlive every kernel that uses it: close it, or let go of it, when none is running.
     It belongs to the device's primary context, as Numba's, CuPy's and PyTorch's memory does.
@@ -108,19 +111,23 @@ class Heap:
             raise HeapSizeError(f"heap of {nbytes} bytes: the least is {MINIMUM_BYTES}, the most {_MOST_BYTES - 1}")
         if device is not None:
             device = _whole_number(device, "device")
-        given = None if memory is None else _range_of(memory)
         stream = driver.stream_number(stream)
-        self._allocator, self._memory = allocator, memory
+        given = None if memory is None else lent(memory, stream)
+        self._allocator, self._memory = allocator, given
         self._device = driver.device_number(device)
         if given is not None:
-            given = _checked(given, nbytes, self._device)
+            given = checked(given, nbytes, self._device)
         self._owned: list[int] = []
         self._lock = threading.Lock()
-        self._finalizer = weakref.finalize(self, _release, self._device, self._owned)
+        with driver.current(self._device):
+            context = driver.context_number()
+        self._finalizer = weakref.finalize(self, _release, self._device, context, self._owned)
         self._finalizer.atexit = False  # the driver frees all when the process ends
         try:
-            self._functions = _kernels(self._device, allocator)
+            self._functions = _kernels(self._device, context, allocator)
             with driver.current(self._device):
+                if given is not None and given.stream:
+                    driver.call("cuStreamSynchronize", given.stream)
                 self._place(nbytes, given, stream)
         except BaseException:
             self.close()
@@ -137,7 +144,7 @@ class Heap:
         if given is None:
             memory, size = self._acquire(record.whole_bytes), record.whole_bytes
         else:
-            (memory, size), pool = given, 0
+            memory, size, pool = given.address, given.nbytes, 0
             if size < record.least_bytes:
                 raise HeapSizeError(f"heap in {size} bytes of memory: the least is {record.least_bytes}")
         self._launch("place", 1, stream, (self._record, memory, size, pool), (None, None, ctypes.c_uint64, ctypes.c_uint64))
@@ -231,8 +238,38 @@ class Heap:
             self._launch("count", 32, stream, (self._record, nbytes), (None, ctypes.c_uint64))
             return self._read(stream).slots
 
+    def statistics(self, stream=None) -> inspection.HeapStatistics:
+        """Counts of the heap, in order on the stream. Exact while no kernel uses the heap."""
+        return inspection.statistics_of(self._inspect("statistics", stream))
+
+    def check(self, stream=None) -> list[str]:
+        """A line for each violated invariant, in order on the stream; none if all is well. No kernel may use the heap."""
+        try:
+            return self._inspect("check", stream).decode().splitlines()
+        except DamagedHeapError as problem:
+            return [str(problem)]
+
+    def live(self, stream=None):
+        """The live blocks, in order on the stream, as a NumPy array with the fields "address" and "size", in bytes.
+
+        Addresses rise. Exact while no kernel uses the heap.
+        """
+        import numpy
+
+        return numpy.frombuffer(self._inspect("live", stream), [("address", numpy.uint64), ("size", numpy.uint64)])
+
+    def _inspect(self, what: str, stream) -> bytes:
+        self._open()
+        stream = driver.stream_number(stream)
+
+        def read(*rows) -> None:
+            with driver.current(self._device):
+                driver.copy_rows(*rows, stream)
+
+        return inspection.inspect(self._allocator, what, self._handle, self._pool_bytes, self._metadata_bytes, read)
+
     def close(self) -> None:
-        """Gives the memory back, and waits for the device. Again: does nothing. No kernel may use the heap afterwards."""
+        """Waits for the device, and gives the memory back. Again: does nothing. No kernel may use the heap afterwards."""
         if self._finalizer is not None:
             self._finalizer()
         self._memory = None
@@ -247,43 +284,3 @@ class Heap:
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"{self._pool_bytes} bytes on device {self._device}"
         return f"<warpheap.Heap {self._allocator}, {state}>"
-
-
-def _range_of(memory) -> tuple[int, int]:
-    """Address and size of the memory that an object describes."""
-    interface = getattr(memory, "__cuda_array_interface__", None)
-    if interface is not None:
-        (address, read_only), size = interface["data"], int(interface["typestr"][2:])
-        strides, contiguous = interface.get("strides"), True
-        for index in reversed(range(len(interface["shape"]))):
-            extent = interface["shape"][index]
-            contiguous &= strides is None or extent == 1 or strides[index] == size
-            size *= extent
-        if read_only:
-            raise MemoryArgumentError("the memory is read-only")
-        if not contiguous:
-            raise MemoryArgumentError(f"the memory is not contiguous: shape {interface['shape']}, strides {strides}")
-        return int(address), int(size)
-    size = getattr(memory, "size", None)
-    for name in ("ptr", "handle"):
-        if (address := getattr(memory, name, None)) is not None and size is not None:
-            return int(address), int(size)
-    raise TypeError(f"{type(memory).__name__} has no __cuda_array_interface__, and no ptr and size")
-
-
-def _checked(given: tuple[int, int], nbytes: int | None, device: int) -> tuple[int, int]:
-    address, size = given
-    if nbytes is not None and nbytes > size:
-        raise HeapSizeError(f"heap in {nbytes} bytes of memory that has {size}")
-    attributes = driver.load().CUpointer_attribute
-    try:
-        with driver.current(device):
-            kind = int(driver.call("cuPointerGetAttribute", attributes.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address))
-            where = driver.call("cuPointerGetAttribute", attributes.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)
-    except CudaError as problem:
-        raise MemoryArgumentError(f"{address:#x} is no memory that CUDA knows ({problem})") from problem
-    if kind != int(driver.load().CUmemorytype.CU_MEMORYTYPE_DEVICE):
-        raise MemoryArgumentError(f"{address:#x} is no device memory")
-    if where != device:
-        raise MemoryArgumentError(f"the memory is device {where}'s, and the heap would be device {device}'s")
-    return address, size if nbytes is None else nbytes

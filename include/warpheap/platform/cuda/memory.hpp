@@ -85,6 +85,13 @@ inline void copy_bytes(void* to, void const* from, size_t bytes) {
   check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
+/// Copies `rows` rows of `bytes` bytes to the host, one after the other, as copy_bytes() does. The
+/// first begins at `from`, and each next one `pitch` bytes further.
+inline void copy_rows(void* to, void const* from, size_t bytes, size_t pitch, size_t rows) {
+  check(cudaMemcpy2D(to, bytes, from, pitch, bytes, rows, cudaMemcpyDefault), "cudaMemcpy2D");
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+}
+
 /// The device that this thread's calls go to.
 inline int current_device() {
   int device = 0;

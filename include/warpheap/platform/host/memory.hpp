@@ -83,6 +83,13 @@ inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}
 /// Copies between any two places, after all earlier work of the default stream.
 inline void copy_bytes(void* to, void const* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
+/// Copies `rows` rows of `bytes` bytes, one after the other. The first begins at `from`, and each
+/// next one `pitch` bytes further.
+inline void copy_rows(void* to, void const* from, size_t bytes, size_t pitch, size_t rows) {
+  for (size_t row = 0; row < rows; ++row)
+    copy_bytes(static_cast<u8*>(to) + row * bytes, static_cast<u8 const*>(from) + row * pitch, bytes);
+}
+
 /// There is one device.
 inline int current_device() { return 0; }
 

@@ -32,11 +32,12 @@ class snapshot {
     return found;
   }
 
-  /// Calls visit(address, bytes) for every live block in address order.
+  /// Calls visit(address, bytes) for every live block in address order. What does not lie where a
+  /// block can lie is damage, and no block.
   template <class Visitor>
   void for_each_live(Visitor visit) const {
     for (u32 page = 0; page < table_.pages(); ++page)
-      if (u32 const order = order_at(page); order != table_type::none) visit(table_.address(page), PageBytes << order);
+      if (u32 const order = order_at(page); can_be_block(page, order)) visit(table_.address(page), PageBytes << order);
   }
 
   /// One line for every invariant that does not hold.
@@ -82,6 +83,10 @@ class snapshot {
     return static_cast<u32>((both & 0xff) + (both >> 8 & 0xff)) - 1;
   }
 
+  bool can_be_block(u32 page, u32 order) const {
+    return order < table_type::orders && page % (u64{1} << order) == 0 && page + (u64{1} << order) <= table_.pages();
+  }
+
   /// buddy_tree T1 to T3 of a node with a record.
   void check_node(u32 node, invariant_report& report) const {
     u32 const order = tree().order_of(node), mine = orders_at(node), below = buddy_record::below(record(node));
@@ -93,13 +98,12 @@ class snapshot {
   }
 
   void note_block(u32 page, u32 order, char const* what, std::vector<u8>& blocks, invariant_report& report) const {
-    u64 const end = page + (u64{1} << order);
-    if (page % (u64{1} << order) != 0 || end > table_.pages()) {
+    if (!can_be_block(page, order)) {
       report.push_back("P1: " + std::string{what} + " block of order " + std::to_string(order) + " at page " +
                        std::to_string(page));
       return;
     }
-    for (u64 i = page; i < end; ++i) blocks[i] = static_cast<u8>(blocks[i] + (blocks[i] != 255));
+    for (u64 i = page; i < page + (u64{1} << order); ++i) blocks[i] = static_cast<u8>(blocks[i] + (blocks[i] != 255));
   }
 
   void check_semaphore(u32 order, u64 available, invariant_report& report) const {

@@ -1,5 +1,4 @@
-// A quiet heap of bins seen from the host: its words copied, and the headers that a kernel gathered
-// from its chunks.
+// A quiet heap of bins seen from the host: its words copied, and the headers of its chunks' pages.
 #pragma once
 
 #include "table.hpp"
@@ -11,22 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "../../../../platform/device_buffer.hpp"
 #include "../../report.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::bins {
-
-/// Kernel: copies the first 128 bytes of every page of the chunks listed, one after the other.
-struct gather_headers {
-  WARPHEAP_DEVICE void operator()(u8 const* pool, u32 const* chunks, u64 pages, u32 chunk_pages, u64* to) const {
-    constexpr u32 words = header_bytes / 8;
-    for (u64 i = global_thread_index(); i < pages * words; i += u64{simt::grid_dim()} * simt::block_dim()) {
-      u64 const page = i / words;
-      u64 const at = (u64{chunks[page / chunk_pages]} * chunk_pages + page % chunk_pages) * page_bytes + i % words * 8;
-      to[i] = *reinterpret_cast<u64 const*>(pool + at);
-    }
-  }
-};
 
 template <class Layout>
 class snapshot {
@@ -35,15 +21,14 @@ class snapshot {
     backend::copy_bytes(words_.data(), table.words(), 8 * words_.size());
     for (u32 chunk = 0; chunk < table.chunks(); ++chunk)
       if (owner(chunk) != 0) chunks_.push_back(chunk);
-    u64 const pages = u64{chunks_.size()} * shape().pages();
-    if (pages == 0) return;
-    device_buffer<u32> const list{chunks_};
-    device_buffer<bin_header> const gathered(pages);
-    u32 const blocks = static_cast<u32>(std::min<u64>(256, (pages * header_bytes / 8 + 255) / 256));
-    launch({blocks, 256}, gather_headers{}, static_cast<u8 const*>(table.pool()), static_cast<u32 const*>(list.data()),
-           pages, shape().pages(), reinterpret_cast<u64*>(gathered.data()));
-    synchronize();
-    headers_ = gathered.to_host();
+    u64 const pages = shape().pages();
+    headers_.resize(chunks_.size() * pages);
+    for (size_t first = 0, next; first < chunks_.size(); first = next) {
+      next = first + 1;  // adjacent chunks are copied together
+      while (next < chunks_.size() && chunks_[next] == chunks_[next - 1] + 1) ++next;
+      backend::copy_rows(&headers_[first * pages], table.pool() + chunks_[first] * shape().bytes(), header_bytes,
+                         page_bytes, (next - first) * pages);
+    }
   }
 
   /// The chunks that are cut into bins.
@@ -57,15 +42,15 @@ class snapshot {
   /// Whether the chunk has no live block.
   bool is_empty(u32 chunk) const {
     bool empty = true;
-    for_each_bin(chunk,
-                 [&](bin_header const& bin, u32 size_class) { empty = empty && live_blocks(bin, size_class) == 0; });
+    for_each_bin(
+        chunk, [&](bin_header const& bin, u32 size_class, u32) { empty = empty && live_blocks(bin, size_class) == 0; });
     return empty;
   }
 
   /// Adds the live blocks of the bins, and the counts of the table.
   void add_to(heap_statistics& found) const {
     for (u32 const chunk : chunks_)
-      for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
+      for_each_bin(chunk, [&](bin_header const& bin, u32 size_class, u32) {
         u32 const blocks = live_blocks(bin, size_class);
         found.live_blocks += blocks;
         found.live_bytes += u64{blocks} * Layout::class_bytes(size_class);
@@ -78,11 +63,10 @@ class snapshot {
   /// Every live block of chunk number `chunk`, in address order.
   std::vector<std::pair<u8*, size_t>> live_blocks_of(u32 chunk) const {
     std::vector<std::pair<u8*, size_t>> blocks;
-    for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
+    for_each_bin(chunk, [&](bin_header const& bin, u32 size_class, u32 page) {
       for (u32 i = 0; i < Layout::capacity(size_class); ++i)
         if (bin.bits[i / 64] >> i % 64 & 1)
-          blocks.emplace_back(static_cast<u8*>(table_.block(bin.number, size_class, i)),
-                              Layout::class_bytes(size_class));
+          blocks.emplace_back(static_cast<u8*>(table_.block(page, size_class, i)), Layout::class_bytes(size_class));
     });
     std::sort(blocks.begin(), blocks.end());
     return blocks;
@@ -115,18 +99,20 @@ class snapshot {
     return *reinterpret_cast<chunk_header const*>(header(table_.first_page(chunk)));
   }
 
+  /// Calls visit(bin, size class, page of the pool) for every bin of the chunk. One whose class or
+  /// end is out of bounds is no bin: its pages violate P1.
   template <class Visitor>
   void for_each_bin(u32 chunk, Visitor visit) const {
     auto const& head = header_of_chunk(chunk);
     for (u32 page = shape().specials(); page < shape().pages();) {
-      bin_header const& bin = *header(table_.first_page(chunk) + page);
+      u32 const number = table_.first_page(chunk) + page;
+      bin_header const& bin = *header(number);
       bin_role const role = bin_life::role_of(bin.life);
-      if ((head.taken[page / 64] >> page % 64 & 1) == 0 || !role.is_live()) {
-        ++page;
-        continue;
-      }
-      visit(bin, role.size_class());
-      page += Layout::pages(role.size_class());
+      bool const is_bin = (head.taken[page / 64] >> page % 64 & 1) && role.is_live() &&
+                          role.size_class() < Layout::classes &&
+                          page + Layout::pages(role.size_class()) <= shape().pages();
+      if (is_bin) visit(bin, role.size_class(), number);
+      page += is_bin ? Layout::pages(role.size_class()) : 1;
     }
   }
 
@@ -143,9 +129,10 @@ class snapshot {
   void check_chunk(u32 chunk, invariant_report& report) const {
     auto const& head = header_of_chunk(chunk);
     u64 expected[2] = {page_bits_of(0), page_bits_of(1)};
-    for_each_bin(chunk, [&](bin_header const& bin, u32 size_class) {
-      u32 const page = table_.page_in_chunk(bin.number);
+    for_each_bin(chunk, [&](bin_header const& bin, u32 size_class, u32 number) {
+      u32 const page = table_.page_in_chunk(number);
       expected[page / 64] |= low_mask(Layout::pages(size_class)) << page % 64;
+      expect(bin.number == number, report, "a bin with another one's number, page", number);
       check_bin(bin, size_class, chunk, report);
     });
     u32 free = 0;
@@ -180,6 +167,7 @@ class snapshot {
            bin.number);
     expect(bin_life::role_of(bin.life).arena() + 1 == owner(chunk), report,
            "P2: a bin of another arena than its chunk, page", bin.number);
+    if (owner(chunk) > table_.arenas()) return;
     bool const notes = room_word::idle_classes(room(owner(chunk) - 1)) >> size_class & 1;
     expect(free != Layout::capacity(size_class) || notes, report, "A4: an empty bin that nobody noted, page",
            bin.number);
@@ -226,7 +214,7 @@ class snapshot {
     u64 free = 0, listed = 0, to_list = 0;
     for (u32 const chunk : chunks_) {
       if (owner(chunk) != arena + 1) continue;
-      for_each_bin(chunk, [&](bin_header const& bin, u32 its_class) {
+      for_each_bin(chunk, [&](bin_header const& bin, u32 its_class, u32) {
         if (its_class != size_class) return;
         free += bin_life::free_blocks(bin.life);
         to_list += bin_life::free_blocks(bin.life) != 0;

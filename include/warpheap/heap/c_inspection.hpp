@@ -1,0 +1,125 @@
+// The host's view of a heap for a program that has no CUDA compiler: its statistics, its violated
+// invariants and its live blocks. A C++20 compiler makes a shared library of this header, and the
+// program passes a function that reads device memory.
+//
+// The library runs the code that basic_heap runs. Kernels that counted on the device would need the
+// snapshots of all allocators a second time.
+//
+// Under -DWARPHEAP_READER, WARPHEAP_C_INSPECTION(prefix, allocator) defines prefix_statistics,
+// prefix_check and prefix_live; elsewhere it declares them. Call them when no kernel uses the heap.
+#pragma once
+
+#include "../platform/types.hpp"
+
+namespace warpheap {
+
+/// A heap, and what the program does for the functions. All members are 64 bits, so that any
+/// language can write it.
+struct inspected_heap {
+  u64 handle;
+  u64 pool_bytes;  ///< both sizes as they were when the heap was made
+  u64 metadata_bytes;
+  /// Copies `rows` rows of `bytes` bytes to `to`, one after the other. The first begins at `from`,
+  /// and each next one `pitch` bytes further. Returns 0 if all were copied.
+  int (*read)(void* to, u64 from, u64 bytes, u64 pitch, u64 rows);
+  /// Takes the answer, `bytes` bytes that are gone afterwards. Called once, unless a function
+  /// fails.
+  void (*give)(void const* answer, u64 bytes);
+};
+
+/// What the functions return.
+enum class inspection : int {
+  done = 0,
+  unreadable = 1,    ///< `read` failed
+  other_heap = 2,    ///< what lies at the handle is no reference to a heap of these sizes
+  out_of_memory = 3  ///< of the host
+};
+
+}  // namespace warpheap
+
+#if !defined(WARPHEAP_READER)
+
+#define WARPHEAP_C_INSPECTION(prefix, ...)                             \
+  extern "C" int prefix##_statistics(warpheap::inspected_heap const*); \
+  extern "C" int prefix##_check(warpheap::inspected_heap const*);      \
+  extern "C" int prefix##_live(warpheap::inspected_heap const*);
+
+#else
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "../policy/creation/report.hpp"
+#include "allocator.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::detail {
+
+/// Passes a snapshot of the heap to `look`.
+template <class Allocator, class Look>
+int inspect(inspected_heap const& heap, Look look) noexcept {
+  static_assert(hands_out_as_created<typename Allocator::distribution_type>);
+  static_assert(!overflow_policy<typename Allocator::oom_type>);
+  inspection result = inspection::done;
+  try {
+    backend::reading const now{heap.read};
+    Allocator reference;
+    backend::copy_bytes(&reference, reinterpret_cast<void const*>(heap.handle), sizeof reference);
+    auto const& creation = reference.creation();
+    if (creation.pool_bytes() == heap.pool_bytes && creation.metadata_bytes() == heap.metadata_bytes)
+      look(creation.snapshot());
+    else result = inspection::other_heap;
+  } catch (backend::unreadable const&) {
+    result = inspection::unreadable;
+  } catch (std::exception const&) {
+    result = inspection::out_of_memory;
+  }
+  return static_cast<int>(result);
+}
+
+/// Gives the heap_statistics.
+template <class Allocator>
+int give_statistics(inspected_heap const& heap) noexcept {
+  return inspect<Allocator>(heap, [&](auto const& snapshot) {
+    heap_statistics const counted = snapshot.statistics();
+    heap.give(&counted, sizeof counted);
+  });
+}
+
+/// Gives the lines of the invariant_report, each with a line feed behind it.
+template <class Allocator>
+int give_report(inspected_heap const& heap) noexcept {
+  return inspect<Allocator>(heap, [&](auto const& snapshot) {
+    std::string text;
+    for (auto const& line : snapshot.check_invariants()) text += line + '\n';
+    heap.give(text.data(), text.size());
+  });
+}
+
+/// Gives address and bytes of each live block, in address order.
+template <class Allocator>
+int give_live(inspected_heap const& heap) noexcept {
+  return inspect<Allocator>(heap, [&](auto const& snapshot) {
+    std::vector<u64> numbers;
+    snapshot.for_each_live([&](void* memory, size_t bytes) {
+      numbers.push_back(reinterpret_cast<u64>(memory));
+      numbers.push_back(bytes);
+    });
+    heap.give(numbers.data(), 8 * numbers.size());
+  });
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
+
+#define WARPHEAP_C_INSPECTION(prefix, ...)                                   \
+  extern "C" int prefix##_statistics(warpheap::inspected_heap const* heap) { \
+    return warpheap::detail::give_statistics<__VA_ARGS__>(*heap);            \
+  }                                                                          \
+  extern "C" int prefix##_check(warpheap::inspected_heap const* heap) {      \
+    return warpheap::detail::give_report<__VA_ARGS__>(*heap);                \
+  }                                                                          \
+  extern "C" int prefix##_live(warpheap::inspected_heap const* heap) {       \
+    return warpheap::detail::give_live<__VA_ARGS__>(*heap);                  \
+  }
+
+#endif

@@ -1,0 +1,141 @@
+"""Looks into heaps with the headers' own code, which the user's C++ compiler compiles once.
+
+The library runs on the host and reads device memory through a function of ours: see
+heap/c_inspection.hpp. It is kept beside NVRTC's results; the compiler's version is in its key.
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import pathlib
+import shlex
+import shutil
+import struct
+import subprocess
+import tempfile
+from typing import NamedTuple
+
+from .allocators import type_of
+from .compiler import _keep, cache_folder, get_include, headers_digest
+from .errors import DamagedHeapError, NoHostCompilerError
+
+_SOURCE = """#include <warpheap/heap/default_heap.hpp>
+//
+#include <warpheap/heap/c_inspection.hpp>
+WARPHEAP_C_INSPECTION(warpheap, {})
+"""
+_OPTIONS = ["-std=c++20", "-O2", "-shared", "-fPIC", "-DWARPHEAP_READER"]
+_NEEDS = "statistics(), check() and live() need a C++20 compiler, such as g++ 12; CXX may name one"
+
+
+class HeapStatistics(NamedTuple):
+    """Counts of a quiet heap. Bytes count whole blocks."""
+
+    pool_bytes: int  #: memory that blocks are made of
+    metadata_bytes: int  #: everything beside it
+    live_blocks: int  #: allocated and not freed
+    live_bytes: int
+    slabs: int  #: containers the pool is cut into
+    free_slabs: int  #: belonging to no size class
+    empty_slabs: int  #: belonging to one, without a live block
+    run_slabs: int  #: part of a block larger than a slab
+    double_frees: int  #: frees of a block that was not allocated: ignored
+    foreign_frees: int  #: frees of pointers to no block of this heap: ignored
+    failures: int  #: calls that found no memory and returned null
+
+
+_READ = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint64] * 4)
+_GIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
+
+
+class InspectedHeap(ctypes.Structure):
+    """warpheap::inspected_heap."""
+
+    _fields_ = [
+        ("handle", ctypes.c_uint64),
+        ("pool_bytes", ctypes.c_uint64),
+        ("metadata_bytes", ctypes.c_uint64),
+        ("read", _READ),
+        ("give", _GIVE),
+    ]
+
+
+def inspect(allocator: str, what: str, handle: int, pool_bytes: int, metadata_bytes: int, read) -> bytes:
+    """The answer to `what`, which is "statistics", "check" or "live".
+
+    `read(to, begin, nbytes, pitch, rows)` copies rows of device memory to the host.
+    """
+    answer, problems = [], []
+
+    @_READ
+    def copy(*arguments):
+        try:
+            read(*arguments)
+        except BaseException as problem:  # must not pass through C++
+            problems.append(problem)
+            return 1
+        return 0
+
+    @_GIVE
+    def keep(address, nbytes):
+        answer.append(ctypes.string_at(address, nbytes) if nbytes else b"")
+
+    function = getattr(library(allocator), f"warpheap_{what}")
+    result = function(ctypes.byref(InspectedHeap(handle, pool_bytes, metadata_bytes, copy, keep)))
+    if problems:
+        raise problems[0]
+    if result == 2:
+        raise DamagedHeapError("the heap's reference in device memory has been overwritten")
+    if result:
+        raise MemoryError("the host lacks the memory for a copy of the heap's metadata")
+    return answer[0]
+
+
+def statistics_of(answer: bytes) -> HeapStatistics:
+    """What "statistics" answered, as a tuple with names."""
+    return HeapStatistics(*struct.unpack(f"<{len(HeapStatistics._fields)}Q", answer))
+
+
+@functools.cache
+def library(allocator: str) -> ctypes.CDLL:
+    """The inspection functions of the allocator, called warpheap_statistics and so on."""
+    source, command = _SOURCE.format(type_of(allocator)), [*_compiler(), *_OPTIONS]
+    key = "\0".join([headers_digest(), _version_of(command[0]), *command, source])
+    kept = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()}.so"
+    try:
+        return ctypes.CDLL(str(kept))
+    except OSError:
+        pass  # not there, or no longer whole
+    with tempfile.TemporaryDirectory() as folder:
+        made = pathlib.Path(folder) / "library.so"
+        _run([*command, f"-I{get_include()}", "-x", "c++", "-", "-o", str(made)], source)
+        _keep(kept, made.read_bytes())
+        try:
+            return ctypes.CDLL(str(made))
+        except OSError as problem:
+            raise NoHostCompilerError(f"what {command[0]} made cannot be loaded: {problem}") from problem
+
+
+def _compiler() -> list[str]:
+    """The first words of a command that compiles C++."""
+    if named := shlex.split(os.environ.get("CXX", "")):
+        return named
+    for name in ("c++", "g++", "clang++"):
+        if found := shutil.which(name):
+            return [found]
+    raise NoHostCompilerError(f"there is no c++, g++ or clang++: {_NEEDS}")
+
+
+def _version_of(compiler: str) -> str:
+    return _run([compiler, "--version"]) + _run([compiler, "-dumpmachine"])
+
+
+def _run(command: list[str], source: str = "") -> str:
+    try:
+        ended = subprocess.run(command, input=source, capture_output=True, text=True)
+    except OSError as problem:
+        raise NoHostCompilerError(f"{command[0]} cannot be run ({problem}): {_NEEDS}") from problem
+    if ended.returncode:
+        raise NoHostCompilerError(f"{shlex.join(command)} failed: {_NEEDS}\n{ended.stderr[-2000:]}")
+    return ended.stdout

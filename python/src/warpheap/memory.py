@@ -1,0 +1,160 @@
+"""The caller's memory: where it is, in the words of whichever package it comes from.
+
+  __cuda_array_interface__   arrays of CuPy and Numba, tensors of PyTorch, RMM's DeviceBuffer
+  ptr or handle, and size    other buffers, such as cuda.core's
+  __dlpack__, or a capsule   anything else
+"""
+
+import ctypes
+from typing import NamedTuple
+
+from . import driver
+from .errors import CudaError, HeapSizeError, MemoryArgumentError
+
+_HOST, _CUDA, _PINNED, _MANAGED = 1, 2, 3, 13  # kinds of devices in DLPack
+_READ_ONLY = 1
+_api = ctypes.pythonapi
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", _api))
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
+
+
+class LentMemory(NamedTuple):
+    """Memory of the caller, and what must stay alive as long as it is used."""
+
+    address: int
+    nbytes: int
+    owner: object
+    stream: int | None = None  #: where the owner's work on the memory may still be running
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_kind", ctypes.c_int32),
+        ("device", ctypes.c_int32),
+        ("dimensions", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _VersionedTensor(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+def lent(memory, stream: int = 0) -> LentMemory:
+    """What `memory` describes. Work of the owner is done, or comes before what is put on the stream."""
+    interface = _asked(memory, lambda: getattr(memory, "__cuda_array_interface__", None))
+    if interface is not None:
+        return _of_array(memory, interface)
+    size = getattr(memory, "size", None)
+    for name in ("ptr", "handle"):
+        if isinstance(size, int) and (address := getattr(memory, name, None)) is not None:
+            return LentMemory(int(address), size, memory)
+    if hasattr(memory, "__dlpack__"):
+        return _of_capsule(_capsule_of(memory, stream), memory)
+    if type(memory).__name__ == "PyCapsule":
+        return _of_capsule(memory, memory)
+    raise TypeError(f"{type(memory).__name__} has no __cuda_array_interface__, no __dlpack__, and no ptr and size")
+
+
+def checked(given: LentMemory, nbytes: int | None, device: int) -> LentMemory:
+    """The first `nbytes` bytes of it, or all, if they are the device's."""
+    if given.nbytes == 0 or (nbytes is not None and nbytes > given.nbytes):
+        raise HeapSizeError(f"heap in {given.nbytes if nbytes is None else nbytes} bytes of memory that has {given.nbytes}")
+    attributes = driver.load().CUpointer_attribute
+    try:
+        with driver.current(device):
+            kind = int(driver.call("cuPointerGetAttribute", attributes.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, given.address))
+            where = driver.call("cuPointerGetAttribute", attributes.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, given.address)
+    except CudaError as problem:
+        raise MemoryArgumentError(f"{given.address:#x} is no memory that CUDA knows ({problem})") from problem
+    if kind != int(driver.load().CUmemorytype.CU_MEMORYTYPE_DEVICE):
+        raise MemoryArgumentError(f"{given.address:#x} is no device memory")
+    if where != device:
+        raise MemoryArgumentError(f"the memory is device {where}'s, and the heap would be device {device}'s")
+    return given if nbytes is None else given._replace(nbytes=nbytes)
+
+
+def _asked(memory, question):
+    """What the memory's owner answers. PyTorch refuses tensors that require grad in words of its own."""
+    try:
+        return question()
+    except Exception as problem:
+        raise MemoryArgumentError(f"{type(memory).__name__} does not lend its memory: {problem}") from problem
+
+
+def _of_array(memory, interface) -> LentMemory:
+    try:
+        (address, read_only), item = interface["data"], int(interface["typestr"][2:])
+        shape, strides = tuple(interface["shape"]), interface.get("strides")
+    except (KeyError, TypeError, ValueError) as problem:
+        raise MemoryArgumentError(f"{type(memory).__name__}.__cuda_array_interface__ is malformed: {problem!r}") from problem
+    if read_only:
+        raise MemoryArgumentError("the memory is read-only")
+    if interface.get("mask") is not None:
+        raise MemoryArgumentError("the memory is a masked array's")
+    return LentMemory(int(address or 0), _extent(shape, strides, item), memory, interface.get("stream"))
+
+
+def _capsule_of(memory, stream: int):
+    _check_kind(int(_asked(memory, memory.__dlpack_device__)[0]))
+    stream = stream or 1  # 1 is the default stream in DLPack
+    try:
+        return memory.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # written before DLPack 1.0
+        return _asked(memory, lambda: memory.__dlpack__(stream=stream))
+    except Exception as problem:
+        raise MemoryArgumentError(f"{type(memory).__name__} does not lend its memory: {problem}") from problem
+
+
+def _of_capsule(capsule, memory) -> LentMemory:
+    """The capsule is read and kept, and not consumed: its destructor gives the tensor back."""
+    name = _capsule_name(capsule)
+    if name == b"dltensor":
+        tensor = _Tensor.from_address(_capsule_pointer(capsule, name))
+    elif name == b"dltensor_versioned":
+        versioned = _VersionedTensor.from_address(_capsule_pointer(capsule, name))
+        if versioned.major != 1:
+            raise MemoryArgumentError(f"the capsule is of DLPack {versioned.major}.{versioned.minor}, and 1 is known")
+        if versioned.flags & _READ_ONLY:
+            raise MemoryArgumentError("the memory is read-only")
+        tensor = versioned.tensor
+    else:
+        raise MemoryArgumentError(f"the capsule is called {name!r}: it holds no tensor, or one that another package took")
+    _check_kind(tensor.device_kind)
+    item_bits = tensor.bits * tensor.lanes
+    if item_bits % 8:
+        raise MemoryArgumentError(f"the memory has elements of {item_bits} bits")
+    shape = tensor.shape[: tensor.dimensions]
+    strides = [stride * item_bits // 8 for stride in tensor.strides[: tensor.dimensions]] if tensor.strides else None
+    nbytes = _extent(shape, strides, item_bits // 8)
+    return LentMemory((tensor.data or 0) + tensor.byte_offset, nbytes, (memory, capsule))
+
+
+def _check_kind(kind: int) -> None:
+    if kind not in (_CUDA, _MANAGED):
+        where = "on the host" if kind in (_HOST, _PINNED) else f"of device kind {kind} in DLPack"
+        raise MemoryArgumentError(f"the memory is {where}, and no CUDA device's")
+
+
+def _extent(shape, strides, item: int) -> int:
+    """Bytes of an array without gaps; `strides` is in bytes, or None."""
+    nbytes, contiguous = item, True
+    for index in reversed(range(len(shape))):
+        contiguous &= strides is None or shape[index] == 1 or strides[index] == nbytes
+        nbytes *= shape[index]
+    if nbytes and not contiguous:
+        raise MemoryArgumentError(f"the memory is not contiguous: shape {tuple(shape)}, strides {tuple(strides)}")
+    return int(nbytes)

@@ -1,0 +1,138 @@
+"""Processes, contexts, threads and versions that a heap can meet."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import warpheap
+from kernels import slow_kernel
+from warpheap import compiler, driver, heap
+
+MIB = 1 << 20
+
+
+def answer_of(code):
+    """What a Python process prints that runs the code, after it ended well."""
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0 and not ended.stderr, ended.stderr
+    return ended.stdout.strip()
+
+
+@pytest.mark.parametrize(("nvrtc", "known"), [((13, 5), (13, 0)), ((12, 9), (13, 0)), ((12, 0), (12, 0))])
+def test_versions_that_fit_are_accepted(nvrtc, known):
+    driver.check_compiler(nvrtc, known)
+
+
+def test_versions_that_do_not_fit_are_named():
+    with pytest.raises(warpheap.VersionMismatchError, match=r"NVRTC is 13\.5, .* CUDA 12\.8 at most: .*warpheap\[cu12\]"):
+        driver.check_compiler((13, 5), (12, 8))
+    with pytest.raises(warpheap.VersionMismatchError, match=r"12\.0.*11\.8 at most: install a newer driver"):
+        driver.check_compiler((12, 0), (11, 8))
+
+
+@pytest.mark.gpu
+def test_a_heap_with_an_nvrtc_that_is_too_new_is_refused(monkeypatch):
+    known = driver.version()
+    monkeypatch.setattr(compiler, "nvrtc_version", lambda: (known[0] + 1, 0))
+    heap._load_kernels.cache_clear()
+    with pytest.raises(warpheap.VersionMismatchError, match=f"{known[0] + 1}.0.*{known[0]}.{known[1]}"):
+        warpheap.Heap(MIB)
+
+
+@pytest.mark.gpu
+def test_threads_make_heaps_at_the_same_time():
+    made, start = [], threading.Barrier(8)
+
+    def make(allocator):
+        start.wait()
+        with warpheap.Heap(16 * MIB, allocator) as mine:
+            made.append((mine.handle, mine.available_slots(64), mine.statistics().live_blocks))
+
+    threads = [threading.Thread(target=make, args=(name,)) for name in ["slab_bitmap", "scatter"] * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 8 and all(handle and slots and not live for handle, slots, live in made)
+
+
+@pytest.mark.gpu
+def test_threads_ask_one_heap():
+    answers = []
+    with warpheap.Heap(16 * MIB) as mine:
+        expected = [(mine.available_slots(size), mine.check()) for size in (64, 128, 256, 512)] * 4
+
+        def ask(size):
+            answers.append((mine.available_slots(size), mine.check()))
+
+        threads = [threading.Thread(target=ask, args=(64 << i % 4,)) for i in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(answers) == sorted(expected)
+
+
+@pytest.mark.gpu
+def test_a_forked_child_is_told_to_be_spawned():
+    code = """
+import os, warpheap
+heap = warpheap.Heap(1 << 20)
+if os.fork() == 0:
+    for use in (lambda: warpheap.Heap(1 << 20), heap.reset, heap.check):
+        try:
+            use()
+        except warpheap.CudaError as problem:
+            print("spawn it, do not fork" in str(problem), flush=True)
+    heap.close()
+    os._exit(0)
+assert os.wait()[1] == 0
+print(heap.available_slots(64) > 0)
+"""
+    assert answer_of(code).split() == ["True"] * 4
+
+
+RESET = """
+import gc, warpheap
+from warpheap import driver
+heap = warpheap.Heap(1 << 24)
+driver.call("cuDevicePrimaryCtxReset", 0)
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("end", ["heap.close()", "del heap; gc.collect()", ""])
+def test_a_heap_whose_context_is_gone_is_not_freed(end):
+    assert answer_of(f"{RESET}{end}\nprint('done')") == "done"
+
+
+@pytest.mark.gpu
+def test_memory_of_a_later_context_is_not_freed():
+    code = f"""{RESET}
+from cuda.bindings import driver as cuda
+device = driver.call("cuDeviceGet", 0)
+context = driver.call("cuDevicePrimaryCtxRetain", device)
+driver.call("cuCtxPushCurrent", context)
+later = [int(driver.call("cuMemAlloc", size)) for size in [4096, 1 << 24, 1 << 25] * 8]
+same = set(later) & set(heap._owned)
+heap.close()
+for address in later:
+    driver.call("cuMemFree", address)
+print("freed once", bool(same))
+"""
+    assert answer_of(code).startswith("freed once")
+
+
+@pytest.mark.gpu
+def test_close_waits_for_the_kernels_of_the_heap():
+    cupy = pytest.importorskip("cupy")
+    slow = slow_kernel()
+    for memory in (None, cupy.zeros(16 * MIB, cupy.uint8)):
+        mine = warpheap.Heap(4 * MIB, memory=memory)
+        stream = cupy.cuda.Stream(non_blocking=True)
+        slow((1,), (1,), (), stream=stream)
+        assert not stream.done
+        mine.close()
+        assert stream.done

@@ -1,0 +1,148 @@
+// The inspection functions see of a heap what its owner sees: at rest, and with damaged metadata.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inspection_functions.hpp"
+#include "warpheap/platform/device_buffer.hpp"
+#include "warpheap/warpheap.hpp"
+
+namespace inspection_test {
+
+using namespace warpheap;
+using namespace warpheap::literals;
+
+int read(void* to, u64 from, u64 bytes, u64 pitch, u64 rows) {
+  for (u64 row = 0; row < rows; ++row)
+    std::memcpy(static_cast<u8*>(to) + row * bytes, reinterpret_cast<void const*>(from + row * pitch), bytes);
+  return 0;
+}
+int refuse(void*, u64, u64, u64, u64) { return 1; }
+
+std::string answer;
+void keep(void const* given, u64 bytes) { answer.assign(static_cast<char const*>(given), bytes); }
+
+using function = int (*)(inspected_heap const*);
+
+template <class Allocator, function Statistics, function Check, function Live>
+struct subject {
+  using allocator = Allocator;
+  static constexpr function statistics = Statistics, check = Check, live = Live;
+};
+#define SUBJECT(name, allocator) \
+  subject<allocator, &inspect_##name##_statistics, &inspect_##name##_check, &inspect_##name##_live>
+using subjects =
+    testing::Types<SUBJECT(slab_bitmap, default_allocator), SUBJECT(ring_buffer, ring_buffer_allocator),
+                   SUBJECT(rw, rw_allocator), SUBJECT(rw_bitmap, rw_bitmap_allocator), SUBJECT(corw, corw_allocator),
+                   SUBJECT(rw_malloc, rw_malloc_allocator), SUBJECT(scatter, scatter_allocator),
+                   SUBJECT(halloc, halloc_allocator), SUBJECT(tbuddy, tbuddy_allocator),
+                   SUBJECT(ualloc, ualloc_allocator), SUBJECT(throughput, throughput_allocator)>;
+
+/// Blocks of many sizes; a third of them are freed again.
+struct allocate {
+  template <class Allocator>
+  WARPHEAP_DEVICE void operator()(Allocator heap) const {
+    void* const memory = heap.malloc(size_t{16} << (global_thread_index() % 10));
+    if (global_thread_index() % 3 == 0) heap.free(memory);
+  }
+};
+
+template <class Subject>
+class Inspection : public testing::Test {
+ protected:
+  using heap_type = basic_heap<typename Subject::allocator>;
+
+  Inspection() {
+    launch({4, 64}, allocate{}, heap_.ref());
+    synchronize();
+  }
+
+  inspected_heap request() const { return {heap_.handle(), heap_.pool_bytes(), heap_.metadata_bytes(), &read, &keep}; }
+  std::string ask(function what) const {
+    auto const heap = request();
+    answer = "none";
+    EXPECT_EQ(what(&heap), 0);
+    return answer;
+  }
+
+  std::string statistics() const {
+    auto const counted = heap_.statistics();
+    return {reinterpret_cast<char const*>(&counted), sizeof counted};
+  }
+  std::string report() const {
+    std::string lines;
+    for (auto const& line : heap_.check_invariants()) lines += line + "\n";
+    return lines;
+  }
+  std::vector<std::pair<u64, u64>> live() const {
+    std::vector<std::pair<u64, u64>> blocks;
+    heap_.for_each_live([&](void* memory, size_t bytes) { blocks.emplace_back(reinterpret_cast<u64>(memory), bytes); });
+    return blocks;
+  }
+
+  heap_type heap_{4_MiB};
+};
+TYPED_TEST_SUITE(Inspection, subjects);
+
+TYPED_TEST(Inspection, SeesWhatTheOwnerSees) {
+  auto const blocks = this->live();
+  ASSERT_GT(blocks.size(), 50u);
+  std::string numbers(16 * blocks.size(), '\0');
+  for (size_t i = 0; i < blocks.size(); ++i) std::memcpy(numbers.data() + 16 * i, &blocks[i], 16);
+  EXPECT_EQ(this->ask(TypeParam::live), numbers);
+  EXPECT_EQ(this->ask(TypeParam::statistics), this->statistics());
+  EXPECT_EQ(this->ask(TypeParam::check), "");
+}
+
+TYPED_TEST(Inspection, FindsTheDamageThatTheOwnerFinds) {
+  auto const piece = this->heap_.memory().front();
+  auto* const words = static_cast<u64*>(piece.begin);
+  auto const blocks = this->live();
+  std::vector<u64> const used(words, words + piece.bytes / 8);
+  this->heap_.reset();
+  synchronize();
+  std::vector<u64> changed;  // words of metadata that the blocks changed
+  auto block = blocks.begin();
+  for (u64 i = 0; i < used.size(); ++i) {
+    while (block != blocks.end() && block->first + block->second <= reinterpret_cast<u64>(words + i)) ++block;
+    bool const in_block = block != blocks.end() && block->first <= reinterpret_cast<u64>(words + i);
+    if (!in_block && used[i] != words[i]) changed.push_back(i);
+  }
+  std::memcpy(words, used.data(), 8 * used.size());
+  std::mt19937_64 random{1};
+  std::shuffle(changed.begin(), changed.end(), random);
+  changed.resize(std::min<size_t>(changed.size(), 200));
+  u32 found = 0;
+  for (u64 const word : changed) {
+    words[word] ^= u64{1} << random() % 64;
+    auto const report = this->ask(TypeParam::check);
+    EXPECT_EQ(report, this->report());
+    EXPECT_EQ(this->ask(TypeParam::statistics), this->statistics());
+    found += !report.empty();
+    words[word] = used[word];
+  }
+  EXPECT_GT(found, 0u) << "of " << changed.size();
+}
+
+TYPED_TEST(Inspection, SaysWhatItCannotLookInto) {
+  for (function const what : {TypeParam::statistics, TypeParam::check, TypeParam::live}) {
+    answer = "none";
+    auto unreadable = this->request();
+    unreadable.read = &refuse;
+    EXPECT_EQ(what(&unreadable), static_cast<int>(inspection::unreadable));
+    auto larger = this->request();
+    ++larger.pool_bytes;
+    EXPECT_EQ(what(&larger), static_cast<int>(inspection::other_heap));
+    auto other = this->request();
+    ++other.metadata_bytes;
+    EXPECT_EQ(what(&other), static_cast<int>(inspection::other_heap));
+    EXPECT_EQ(answer, "none");
+  }
+}
+
+}  // namespace inspection_test
