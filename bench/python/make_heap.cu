@@ -1,8 +1,9 @@
-// Prints what making and freeing a heap takes in C++: milliseconds of each of seven heaps, as a JSON array.
-#include <warpheap/warpheap.hpp>
+// Prints what making and freeing a heap takes in C++: milliseconds of each of seven heaps, as a
+// JSON array.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <warpheap/warpheap.hpp>
 
 int main(int count, char** words) {
   if (count != 2) return std::fprintf(stderr, "usage: make_heap BYTES\n"), 2;

@@ -1,6 +1,7 @@
-// The kernels that malloc.py holds against Numba's, and one that keeps the device busy while the next are queued.
-#include <warpheap/warpheap.hpp>
+// The kernels that malloc.py holds against Numba's, and one that keeps the device busy while the
+// next are queued.
 #include <warpheap/heap/c_functions.hpp>
+#include <warpheap/warpheap.hpp>
 
 using allocator = warpheap::default_allocator;
 
@@ -22,5 +23,6 @@ extern "C" __global__ void __launch_bounds__(256, 8)
 
 extern "C" __global__ void occupy(unsigned long long cycles) {
   long long const begin = clock64();
-  while (clock64() - begin < static_cast<long long>(cycles)) {}
+  while (clock64() - begin < static_cast<long long>(cycles)) {
+  }
 }
