@@ -1,5 +1,4 @@
-// Prints what making and freeing a heap takes in C++: milliseconds of each of seven heaps, as a
-// JSON array.
+// Prints what making a heap takes in C++: milliseconds of each of seven heaps, as a JSON array.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -262,9 +262,9 @@ class Heap:
         self._open()
         stream = driver.stream_number(stream)
 
-        def read(*rows) -> None:
+        def read(to: int, begin: int, nbytes: int, pitch: int, rows: int) -> None:
             with driver.current(self._device):
-                driver.copy_rows(*rows, stream)
+                driver.copy_rows(to, begin, nbytes, pitch, rows, stream)
 
         return inspection.inspect(self._allocator, what, self._handle, self._pool_bytes, self._metadata_bytes, read)
 

@@ -109,11 +109,11 @@ def typed_support(module: str, cuda, extending, types, errors, model, carray, ov
         return {
             method: cuda.declare_device(
                 f"{prefix}_{method}",
-                kinds[last](HeapType(allocator), *(kinds[letter] for letter in letters)),
+                kinds[letters[-1]](HeapType(allocator), *(kinds[letter] for letter in letters[:-1])),
                 abi="c",
                 link=link,
             )
-            for method, (*letters, last) in _LETTERS.items()
+            for method, letters in _LETTERS.items()
         }
 
     @extending.typeof_impl.register(Heap)
