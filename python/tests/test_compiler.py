@@ -7,6 +7,7 @@ import warpheap
 from warpheap import compiler
 from warpheap.heap import setup_source
 
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("WARPHEAP_CACHE_DIR", str(tmp_path))
@@ -71,3 +72,24 @@ def test_without_bindings_the_error_says_what_to_install(tmp_path):
     code = "import sys; sys.modules['cuda.bindings'] = None; import warpheap; warpheap.compile_functions('sm_80')"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
     assert "NoCompilerError" in said and "warpheap[cu13]" in said
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        (RuntimeError("planted"), warpheap.NoCompilerError, r"cannot be loaded \(planted\): install warpheap\[cu13\]"),
+        ((7, 0, 0), warpheap.NoCompilerError, r"error 7\): install warpheap\[cu13\]"),
+        ((0, 11, 8), warpheap.CompilerTooOldError, "NVRTC 11.8 is too old: Warpheap needs 12.0 or newer"),
+    ],
+)
+def test_an_nvrtc_that_cannot_be_used_is_an_error(monkeypatch, said, error, words):
+    def version():
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    monkeypatch.setattr("cuda.bindings.nvrtc.nvrtcVersion", version)
+    compiler._nvrtc.cache_clear()
+    for use in (compiler.nvrtc_version, lambda: warpheap.compile_functions("sm_80")):
+        with pytest.raises(error, match=words):
+            use()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
@@ -30,6 +31,74 @@ def test_versions_that_do_not_fit_are_named():
         driver.check_compiler((13, 5), (12, 8))
     with pytest.raises(warpheap.VersionMismatchError, match=r"12\.0.*11\.8 at most: install a newer driver"):
         driver.check_compiler((12, 0), (11, 8))
+
+
+@pytest.fixture
+def bindings():
+    """The module of the driver's functions, which can be imported where there is no driver."""
+    return pytest.importorskip("cuda.bindings.driver")
+
+
+def test_a_driver_that_is_not_there_is_an_error(bindings, monkeypatch):
+    def fail(flags):
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(bindings, "cuInit", fail)
+    with pytest.raises(warpheap.NoDeviceError, match="no CUDA driver can be loaded: planted"):
+        driver.load.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("CUDA_ERROR_NO_DEVICE", "finds no GPU"), ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH")],
+)
+def test_a_driver_that_does_not_start_is_an_error(bindings, monkeypatch, status, words):
+    monkeypatch.setattr(bindings, "cuInit", lambda flags: (getattr(bindings.CUresult, status),))
+    with pytest.raises(warpheap.NoDeviceError, match=words):
+        driver.load.__wrapped__()
+
+
+def test_bindings_that_are_not_there_are_an_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    with pytest.raises(warpheap.NoDeviceError, match=r"install warpheap\[cu13\] or \[cu12\]"):
+        driver.load.__wrapped__()
+
+
+def test_a_gpu_without_that_number_is_an_error(monkeypatch):
+    answers = {"cuDeviceGetCount": 2, "cuCtxGetCurrent": 1, "cuCtxGetDevice": 1}
+    monkeypatch.setattr(driver, "call", lambda name: answers[name])
+    assert [driver.device_number(device) for device in (0, 1, None)] == [0, 1, 1]
+    answers["cuCtxGetCurrent"] = 0
+    assert driver.device_number(None) == 0
+    for device in (-1, 2):
+        with pytest.raises(warpheap.NoDeviceError, match=f"number {device}: there are 2"):
+            driver.device_number(device)
+    answers["cuDeviceGetCount"] = 0
+    for device in (None, 0):
+        with pytest.raises(warpheap.NoDeviceError, match="finds no GPU"):
+            driver.device_number(device)
+
+
+def test_refusals_of_the_driver_are_named(bindings, monkeypatch):
+    refusals = types.SimpleNamespace(
+        CUresult=bindings.CUresult,
+        cuMemAlloc=lambda nbytes: (bindings.CUresult.CUDA_ERROR_OUT_OF_MEMORY, None),
+        cuCtxSynchronize=lambda: (bindings.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,),
+    )
+    monkeypatch.setattr(driver, "load", lambda: refusals)
+    with pytest.raises(warpheap.OutOfMemoryError, match=r"cuMemAlloc\(4096") as caught:
+        driver.call("cuMemAlloc", 4096)
+    assert isinstance(caught.value, MemoryError)
+    monkeypatch.setattr(driver, "_process", -1)
+    with pytest.raises(warpheap.CudaError, match="cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS, .*spawn it"):
+        driver.call("cuCtxSynchronize")
+
+
+def test_kernels_of_an_nvrtc_that_is_too_new_are_not_compiled(monkeypatch):
+    monkeypatch.setattr(compiler, "nvrtc_version", lambda: (13, 5))
+    monkeypatch.setattr(driver, "version", lambda: (12, 8))
+    with pytest.raises(warpheap.VersionMismatchError, match=r"13\.5.*12\.8"):
+        heap._load_kernels.__wrapped__(0, 0, "slab_bitmap")
 
 
 @pytest.mark.gpu

@@ -8,10 +8,14 @@ import numpy
 import pytest
 
 import warpheap
+from heaps import heap_that_is_open
 from kernels import THREADS, give_blocks, take_blocks
 from warpheap import driver
+from warpheap.heap import _Record
+from warpheap.memory import LentMemory
 
 MIB = 1 << 20
+
 
 def blocks_hold_their_contents(heap):
     got = take_blocks(heap)
@@ -149,6 +153,21 @@ def test_streams_of_other_packages_are_understood():
             assert heap.available_slots(64, stream) >= THREADS
 
 
+def every_use_is_refused(heap):
+    questions = (heap.statistics, heap.check, heap.live)
+    for use in (lambda: heap.handle, heap.reset, lambda: heap.available_slots(64), *questions, heap.__enter__):
+        with pytest.raises(warpheap.ClosedHeapError, match="closed"):
+            use()
+
+
+def test_a_closed_heap_refuses_every_use():
+    heap = heap_that_is_open()
+    assert not heap.closed and heap.handle and heap.__enter__() is heap
+    heap.close()
+    assert heap.closed and "closed" in repr(heap)
+    every_use_is_refused(heap)
+
+
 @pytest.mark.gpu
 def test_memory_comes_back():
     def free():
@@ -162,10 +181,7 @@ def test_memory_comes_back():
     heap.close()
     heap.close()
     assert free() == before and heap.closed and "closed" in repr(heap)
-    questions = (heap.statistics, heap.check, heap.live)
-    for use in (lambda: heap.handle, heap.reset, lambda: heap.available_slots(64), *questions, heap.__enter__):
-        with pytest.raises(warpheap.ClosedHeapError):
-            use()
+    every_use_is_refused(heap)
     heap = warpheap.Heap(1 << 30)
     del heap
     gc.collect()
@@ -247,3 +263,30 @@ def test_without_a_gpu_the_error_says_so():
     code = "import os; os.environ['CUDA_VISIBLE_DEVICES'] = ''; import warpheap; warpheap.Heap(1 << 20)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
     assert "NoDeviceError" in said
+
+
+def test_blocks_of_sizes_that_are_none_are_refused():
+    heap = heap_that_is_open()
+    for size in (-1, 1 << 64):
+        with pytest.raises(warpheap.HeapSizeError, match=str(size)):
+            heap.available_slots(size)
+    for size in (1.5, "64", None):
+        with pytest.raises(TypeError, match="nbytes"):
+            heap.available_slots(size)
+
+
+@pytest.mark.parametrize(
+    ("record", "given", "words"),
+    [
+        (_Record(least_bytes=4096), LentMemory(1 << 40, 1000, None), "1000 bytes of memory: the least is 4096"),
+        (_Record(refused=1), None, f"slab_bitmap cannot manage {MIB} bytes on device 0"),
+    ],
+)
+def test_what_set_up_says_of_a_size_is_raised(record, given, words, monkeypatch):
+    monkeypatch.setattr(driver, "attribute", lambda device, name: 1)
+    monkeypatch.setattr(warpheap.Heap, "_acquire", lambda self, nbytes: 1 << 40)
+    monkeypatch.setattr(warpheap.Heap, "_read", lambda self, stream: record)
+    for name in ("_write", "_launch"):
+        monkeypatch.setattr(warpheap.Heap, name, lambda self, *arguments: None)
+    with pytest.raises(warpheap.HeapSizeError, match=words):
+        heap_that_is_open()._place(MIB if given is None else None, given, 0)

@@ -1,12 +1,13 @@
 """What is understood as memory, and what is refused. That device memory is accepted, and whose, is tested with heaps."""
 
+import contextlib
 import ctypes
 
 import numpy
 import pytest
 
 import warpheap
-from warpheap import memory
+from warpheap import driver, memory
 
 ADDRESS = 1 << 40
 CUDA, PINNED, HOST, MANAGED, ROCM = 2, 3, 1, 13, 10
@@ -157,3 +158,48 @@ def test_memory_of_the_host_is_refused_by_name():
     for nothing in (b"bytes", 4096, "4096", object()):
         with pytest.raises(TypeError, match=type(nothing).__name__):
             warpheap.Heap(None, memory=nothing)
+
+
+@pytest.fixture
+def device_memory(monkeypatch):
+    """What the driver answers of the memory: its type and its device. An exception is raised instead."""
+    bindings = pytest.importorskip("cuda.bindings.driver")
+    said = {"MEMORY_TYPE": int(bindings.CUmemorytype.CU_MEMORYTYPE_DEVICE), "DEVICE_ORDINAL": 0}
+
+    def call(name, attribute, address):
+        answer = said[attribute.name.removeprefix("CU_POINTER_ATTRIBUTE_")]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(driver, "load", lambda: bindings)
+    monkeypatch.setattr(driver, "current", lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(driver, "call", call)
+    return said
+
+
+def test_device_memory_is_accepted_whole_or_in_part(device_memory):
+    given = memory.LentMemory(ADDRESS, 64, None)
+    assert memory.checked(given, None, 0) == given
+    assert memory.checked(given, 48, 0) == given._replace(nbytes=48)
+
+
+def test_too_little_memory_is_refused(device_memory):
+    with pytest.raises(warpheap.HeapSizeError, match="65 bytes of memory that has 64"):
+        memory.checked(memory.LentMemory(ADDRESS, 64, None), 65, 0)
+    with pytest.raises(warpheap.HeapSizeError, match="0 bytes of memory that has 0"):
+        memory.checked(memory.LentMemory(ADDRESS, 0, None), None, 0)
+
+
+@pytest.mark.parametrize(
+    ("what", "answer", "words"),
+    [
+        ("DEVICE_ORDINAL", 1, "the memory is device 1's, and the heap would be device 0's"),
+        ("MEMORY_TYPE", 1, "no device memory"),
+        ("MEMORY_TYPE", warpheap.CudaError("planted"), r"no memory that CUDA knows \(planted\)"),
+    ],
+)
+def test_memory_that_is_not_the_devices_is_refused(device_memory, what, answer, words):
+    device_memory[what] = answer
+    with pytest.raises(warpheap.MemoryArgumentError, match=words):
+        memory.checked(memory.LentMemory(ADDRESS, 64, None), None, 0)

@@ -11,6 +11,7 @@ import pytest
 
 import warpheap
 from conftest import devices
+from heaps import heap_that_is_open
 
 
 class Package:
@@ -41,15 +42,6 @@ def package(request, monkeypatch):
         else:
             monkeypatch.setattr("numba_cuda_mlir.tools._cached_cc", (8, 0))
     return found
-
-
-def heap_that_is_open(allocator="slab_bitmap", handle=0x7F1234560000):
-    """What a kernel's compilation sees of a heap, without a device."""
-    heap = object.__new__(warpheap.Heap)
-    heap._allocator, heap._handle, heap._device, heap._pool_bytes = allocator, handle, 0, 1 << 20
-    heap._finalizer = python_types.SimpleNamespace(alive=True)
-    heap.close = lambda: setattr(heap._finalizer, "alive", False)
-    return heap
 
 
 METHODS = ("malloc", "free", "calloc", "realloc", "aligned_alloc", "usable_size")

@@ -20,6 +20,8 @@ def load():
         (status,) = driver.cuInit(0)
     except Exception as problem:  # the loader of the driver's library has errors of its own
         raise NoDeviceError(f"no CUDA driver can be loaded: {problem}") from problem
+    if status == driver.CUresult.CUDA_ERROR_NO_DEVICE:
+        raise NoDeviceError("the CUDA driver finds no GPU")
     if int(status):
         raise NoDeviceError(f"the CUDA driver does not start: {status.name}")
     global _process
