@@ -51,6 +51,18 @@ class program_test : public testing::Test {
   /// The program's outcome; `arguments` may end with a shell's redirections.
   outcome run(std::string const& arguments) const { return run_shell("'" + program + "' " + arguments); }
 
+  /// The program's outcome when it is interrupted while it works. On a busy machine it may not have
+  /// begun when the signal comes, and says nothing: it is then given more time.
+  outcome run_interrupted(std::string const& arguments) const {
+    outcome made;
+    for (auto const* const seconds : {"0.3", "1", "3", "9"}) {
+      made = run_shell("timeout --preserve-status -k 20 -s INT " + std::string{seconds} + " '" + program + "' " +
+                       arguments);
+      if (!made.out.empty() || !made.err.empty()) break;
+    }
+    return made;
+  }
+
   std::string write(std::string const& name, std::string const& text) const {
     std::ofstream{folder / name} << text;
     return (folder / name).string();

@@ -3,6 +3,7 @@
 
 #include "warpheap/heap/c_inspection.hpp"
 
+// NOLINTBEGIN(misc-definitions-in-headers): only other_inspection_unit.cpp gets definitions
 WARPHEAP_C_INSPECTION(inspect_slab_bitmap, warpheap::default_allocator)
 WARPHEAP_C_INSPECTION(inspect_ring_buffer, warpheap::ring_buffer_allocator)
 WARPHEAP_C_INSPECTION(inspect_rw, warpheap::rw_allocator)
@@ -14,3 +15,4 @@ WARPHEAP_C_INSPECTION(inspect_halloc, warpheap::halloc_allocator)
 WARPHEAP_C_INSPECTION(inspect_tbuddy, warpheap::tbuddy_allocator)
 WARPHEAP_C_INSPECTION(inspect_ualloc, warpheap::ualloc_allocator)
 WARPHEAP_C_INSPECTION(inspect_throughput, warpheap::throughput_allocator)
+// NOLINTEND(misc-definitions-in-headers)

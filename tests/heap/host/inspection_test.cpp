@@ -58,53 +58,54 @@ class Inspection : public testing::Test {
   using heap_type = basic_heap<typename Subject::allocator>;
 
   Inspection() {
-    launch({4, 64}, allocate{}, heap_.ref());
+    launch({4, 64}, allocate{}, heap.ref());
     synchronize();
   }
 
-  inspected_heap request() const { return {heap_.handle(), heap_.pool_bytes(), heap_.metadata_bytes(), &read, &keep}; }
+  inspected_heap request() const { return {heap.handle(), heap.pool_bytes(), heap.metadata_bytes(), &read, &keep}; }
   std::string ask(function what) const {
-    auto const heap = request();
+    auto const asked = request();
     answer = "none";
-    EXPECT_EQ(what(&heap), 0);
+    EXPECT_EQ(what(&asked), 0);
     return answer;
   }
 
   std::string statistics() const {
-    auto const counted = heap_.statistics();
+    auto const counted = heap.statistics();
     return {reinterpret_cast<char const*>(&counted), sizeof counted};
   }
   std::string report() const {
     std::string lines;
-    for (auto const& line : heap_.check_invariants()) lines += line + "\n";
+    for (auto const& line : heap.check_invariants()) lines += line + "\n";
     return lines;
   }
   std::vector<std::pair<u64, u64>> live() const {
     std::vector<std::pair<u64, u64>> blocks;
-    heap_.for_each_live([&](void* memory, size_t bytes) { blocks.emplace_back(reinterpret_cast<u64>(memory), bytes); });
+    heap.for_each_live([&](void* memory, size_t bytes) { blocks.emplace_back(reinterpret_cast<u64>(memory), bytes); });
     return blocks;
   }
 
-  heap_type heap_{4_MiB};
+  heap_type heap{4_MiB};
 };
 TYPED_TEST_SUITE(Inspection, subjects);
 
 TYPED_TEST(Inspection, SeesWhatTheOwnerSees) {
   auto const blocks = this->live();
   ASSERT_GT(blocks.size(), 50u);
-  std::string numbers(16 * blocks.size(), '\0');
-  for (size_t i = 0; i < blocks.size(); ++i) std::memcpy(numbers.data() + 16 * i, &blocks[i], 16);
+  std::string numbers;
+  for (auto const& [address, bytes] : blocks)
+    for (u64 const number : {address, bytes}) numbers.append(reinterpret_cast<char const*>(&number), sizeof number);
   EXPECT_EQ(this->ask(TypeParam::live), numbers);
   EXPECT_EQ(this->ask(TypeParam::statistics), this->statistics());
   EXPECT_EQ(this->ask(TypeParam::check), "");
 }
 
 TYPED_TEST(Inspection, FindsTheDamageThatTheOwnerFinds) {
-  auto const piece = this->heap_.memory().front();
+  auto const piece = this->heap.memory().front();
   auto* const words = static_cast<u64*>(piece.begin);
   auto const blocks = this->live();
   std::vector<u64> const used(words, words + piece.bytes / 8);
-  this->heap_.reset();
+  this->heap.reset();
   synchronize();
   std::vector<u64> changed;  // words of metadata that the blocks changed
   auto block = blocks.begin();

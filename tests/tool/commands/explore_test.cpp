@@ -50,7 +50,7 @@ TEST_F(ProgramExplore, ExecutesOneScheduleAgain) {
 
 // The signal was looked at only in programs that took a fifth of a second, and the table was lost.
 TEST_F(ProgramExplore, EndsSoonAndPrintsItsTableWhenItIsInterrupted) {
-  auto const made = run_shell("timeout --preserve-status -k 20 -s INT 0.3 '" + program + "' explore --minutes 10");
+  auto const made = run_interrupted("explore --minutes 10");
   EXPECT_EQ(made.status, 130);
   EXPECT_THAT(made.out, HasSubstr("slab_bitmap"));
 }

@@ -66,8 +66,7 @@ TEST_F(ProgramStress, TheSameSeedMakesTheSameCallsOneLaneAtATime) {
 
 TEST_F(ProgramStress, PrintsWhatItKnowsWhenItIsInterrupted) {
   auto const file = (folder / "s.json").string();
-  auto const made = run_shell("timeout --preserve-status -s INT 0.3 '" + program +
-                              "' stress --backend host --threads 64 --minutes 10 --json " + file);
+  auto const made = run_interrupted("stress --backend host --threads 64 --minutes 10 --json " + file);
   EXPECT_EQ(made.status, 130);
   EXPECT_THAT(made.out, HasSubstr("slab_bitmap"));
   auto const document = json::parse(contents(file));
