@@ -25,6 +25,7 @@ STANDARD = set(
 )
 HOST_ONLY_IF = re.compile(r"^\s*#\s*if\s+!\s*defined\(\s*(__CUDACC_RTC__|__CUDACC__)\s*\)\s*$")
 HOST_ONLY_ELSE = re.compile(r"^\s*#\s*if\s+defined\(\s*(__CUDACC_RTC__|__CUDACC__)\s*\)\s*$")
+CHOOSERS = ("platform/simt.hpp", "platform/address_range.hpp")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 
@@ -39,7 +40,7 @@ class Rules:
         self.layers = [(int(row[0]), row[1].strip("`")) for row in self.table(page, "layers")]
         self.siblings = [(self.names(a)[0], self.names(b)) for a, b in self.table(page, "siblings")]
         self.shared = [self.names(row[0])[0] for row in self.table(page, "shared words of the policies")]
-        self.host_only = [self.names(row[0])[0] for row in self.table(page, "host-only files")]
+        self.host_only = [name for row in self.table(page, "host-only files") for name in self.names(row[0])]
         self.libraries = [(self.names(a)[0], self.names(b)) for a, b in self.table(page, "other libraries")]
 
     @staticmethod
@@ -108,8 +109,8 @@ def judge(rules, file, included):
     if theirs is None:
         return "is in no layer"
     my_backend, its_backend = backend_of(file), backend_of(included)
-    if its_backend and its_backend != my_backend and file != "platform/simt.hpp":
-        return "is a backend's; platform/simt.hpp alone chooses"
+    if its_backend and its_backend != my_backend and file not in CHOOSERS:
+        return f"is a backend's; {' and '.join(CHOOSERS)} alone choose"
     my_policy, its_policy = policy_of(file, rules), policy_of(included, rules)
     if my_policy and its_policy:
         return None if my_policy == its_policy else "is another policy; only heap/ composes policies"
@@ -181,7 +182,7 @@ def check(root):
 PLANTED = {  # file: (text, part of the fault that must be reported)
     "sync/upwards.hpp": ('#include "../structure/thing.hpp"', "above layer"),
     "util/sideways.hpp": ('#include "other.hpp"', "does not name"),
-    "heap/chooses.hpp": ('#include "../platform/cuda/simt.hpp"', "alone chooses"),
+    "heap/chooses.hpp": ('#include "../platform/cuda/simt.hpp"', "alone choose"),
     "policy/creation/first.hpp": ('#include "second.hpp"', "another policy"),
     "policy/oom/joins.hpp": ('#include "../creation/second.hpp"', "another policy"),
     "structure/standard.hpp": ("#include <vector>", "NVRTC"),

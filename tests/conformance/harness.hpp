@@ -26,6 +26,29 @@ inline holdings split_off(holdings& list, u64 count) {
   return last;
 }
 
+template <class Allocator>
+inline constexpr bool has_growing_pool = growing_pool<typename Allocator::reserve_pool_type>;
+
+/// What sizes of pools are multiples of, in bytes.
+template <class Allocator>
+size_t pool_unit() {
+  if constexpr (has_growing_pool<Allocator>) return Allocator::reserve_pool_type::granularity();
+  else return 1;
+}
+
+/// A heap of `bytes` bytes. A pool that grows has none of them at first.
+template <class Allocator>
+basic_heap<Allocator> heap_of(size_t bytes) {
+  if constexpr (has_growing_pool<Allocator>) {
+    basic_heap<Allocator> heap{typename Allocator::reserve_pool_type{{.initial = 0, .limit = bytes}}};
+    heap.grow(bytes / 2);
+    heap.grow(bytes);
+    return heap;
+  } else {
+    return basic_heap<Allocator>{bytes};
+  }
+}
+
 /// A heap of the scenario's size and a grid of its shape. Every member function waits for the grid.
 template <class Allocator>
 class harness {
@@ -33,7 +56,8 @@ class harness {
   static constexpr allocator_traits traits = Allocator::traits;
   static constexpr bool limited = traits.largest_bytes != ~size_t{0};
 
-  explicit harness(scenario const& with) : heap_{with.pool_bytes}, with_{with}, room_bytes_{with.pool_bytes} {}
+  explicit harness(scenario const& with)
+      : heap_{heap_of<Allocator>(with.pool_bytes)}, with_{with}, room_bytes_{with.pool_bytes} {}
 
   /// In a small scenario, a heap in which one block leaves only a few slabs: they run out, come
   /// back and change their class after few steps. Where blocks are limited, so that none is that

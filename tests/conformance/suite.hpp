@@ -27,13 +27,14 @@ using check = verdict (*)(scenario const&);
 /// One claim about one allocator, under `seeds` schedules.
 class claim_test : public testing::Test {
  public:
-  claim_test(check check, u32 seeds, bool crowded, crowd on_gpu, size_t largest)
-      : check_{check}, seeds_{seeds}, crowded_{crowded}, on_gpu_{on_gpu}, largest_{largest} {}
+  claim_test(check check, u32 seeds, bool crowded, crowd on_gpu, size_t largest, size_t (*unit)())
+      : check_{check}, seeds_{seeds}, crowded_{crowded}, on_gpu_{on_gpu}, largest_{largest}, unit_{unit} {}
 
  private:
   void TestBody() override {
     for_each_scenario(seeds_, on_gpu_, [&](scenario const& with) {
-      EXPECT_TRUE(check_(fitted(crowded_ ? with : with.less_crowded(), largest_)));
+      auto const one = fitted(crowded_ ? with : with.less_crowded(), largest_);
+      EXPECT_TRUE(check_(one.with_pool(align_up(one.pool_bytes, unit_()))));
     });
   }
 
@@ -41,7 +42,8 @@ class claim_test : public testing::Test {
   u32 seeds_;
   bool crowded_;  ///< as many lanes and as large a pool as the scenario has
   crowd on_gpu_;
-  size_t largest_;  ///< bytes of a request that may be served
+  size_t largest_;    ///< bytes of a request that may be served
+  size_t (*unit_)();  ///< what the pool's bytes are a multiple of
 };
 
 /// Registers the claims about one allocator. Each claim runs under its own number of deterministic
@@ -70,7 +72,8 @@ class suite {
     seeds = std::max(seeds / fewer_, 1u);
     testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
                           [=, crowded = crowded_, on_gpu = on_gpu_]() -> testing::Test* {
-                            return new claim_test{check, seeds, crowded, on_gpu, traits.largest_bytes};
+                            return new claim_test{
+                                check, seeds, crowded, on_gpu, traits.largest_bytes, &pool_unit<Allocator>};
                           });
   }
 

@@ -105,9 +105,17 @@ class basic_heap {
 
   /// A heap of `bytes` bytes from a reserve pool that exists already: a memory_resource that holds
   /// its resource. Throws as the constructor above.
-  basic_heap(size_t bytes, reserve_pool_type reserve) requires(acquiring_pool<reserve_pool_type> && !overflows)
+  basic_heap(size_t bytes, reserve_pool_type reserve) requires(acquiring_pool<reserve_pool_type> &&
+                                                               !growing_pool<reserve_pool_type> && !overflows)
       : reserve_{std::move(reserve)} {
     build(checked(bytes));
+  }
+
+  /// A heap whose pool grows: `reserve` says how large it is at first, and how large it may become.
+  /// grow() and trim() change that. Throws as the constructor above.
+  explicit basic_heap(reserve_pool_type reserve) requires growing_pool<reserve_pool_type>
+      : reserve_{std::move(reserve)} {
+    build(checked(reserve_.limit()));
   }
 
   /// A heap in the `bytes` bytes at `memory`. Its pool is what remains once the start is aligned
@@ -144,7 +152,41 @@ class basic_heap {
     if constexpr (overflows) second_.reset(on);
   }
 
-  /// Bytes of the pool that blocks come from, and bytes of everything beside the pool.
+  /// Maps memory for at least `bytes` bytes more of the pool, or for all that is left below its
+  /// limit, and makes blocks of it in order on stream `on`, beside kernels that use the heap. Does
+  /// not wait. Returns how many bytes were mapped. Throws out_of_memory, and changes nothing, if
+  /// the device lacks the memory. No other thread may call grow(), trim() or reset() meanwhile.
+  size_t grow(size_t bytes, stream_view on = {}) requires growing_pool<reserve_pool_type> {
+    size_t const before = reserve_.committed();
+    reserve_.commit(bytes);
+    size_t const now = reserve_.committed();
+    if (now != before) ref_.creation().extend(before, now, present_, on);
+    return now - before;
+  }
+
+  /// Gives memory back: the chunks at the end of the pool in which no block is live, but none that
+  /// the pool had at first. Waits for the default stream. No kernel that uses the heap may be
+  /// running. Returns how many bytes were given back.
+  size_t trim() requires growing_pool<reserve_pool_type> {
+    size_t const before = reserve_.committed();
+    ref_.creation().find_used_end(before, fresh_answer());
+    size_t const kept = reserve_.kept_for(answer());
+    if (kept == before) return 0;
+    ref_.creation().withdraw(kept, before, fresh_answer());
+    if (answer() != 0) {  // a kernel was running, and has taken some
+      ref_.creation().extend(kept, before, present_, {});
+      return 0;
+    }
+    write_present(kept);
+    reserve_.decommit(kept);
+    return before - kept;
+  }
+
+  /// Bytes of the pool that have memory, of pool_bytes().
+  size_t committed_bytes() const requires growing_pool<reserve_pool_type> { return reserve_.committed(); }
+
+  /// Bytes of the pool that blocks come from, and bytes of everything beside the pool. For a pool
+  /// that grows, this is its limit.
   size_t pool_bytes() const {
     if constexpr (overflows) return ref_.creation().pool_bytes() + second_.pool_bytes();
     else return ref_.creation().pool_bytes();
@@ -225,6 +267,8 @@ class basic_heap {
     text += separator + "alignment " + detail::name_of_policy<alignment_type>();
     text += separator + "pool " + std::to_string(ref_.creation().pool_bytes()) + " bytes";
     text += separator + "metadata " + std::to_string(ref_.creation().metadata_bytes()) + " bytes";
+    if constexpr (growing_pool<reserve_pool_type>)
+      text += separator + "committed " + std::to_string(committed_bytes()) + " bytes";
     if constexpr (overflows) text += separator + "second heap: " + second_.info(separator);
     return text;
   }
@@ -273,6 +317,10 @@ class basic_heap {
     u8* const tail = placement::tail_after(reinterpret_cast<u64>(end));
     if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
     else ref_ = ref_type{creation};
+    if constexpr (growing_pool<reserve_pool_type>) {
+      present_ = reinterpret_cast<u64*>(tail + placement::oom_bytes());
+      write_present(reserve_.committed());
+    }
     handle_ = tail + placement::state_bytes();
     memory_ = {memory, memory ? required : 0};
     backend::copy_bytes(handle_, &ref_, sizeof ref_);
@@ -281,9 +329,25 @@ class basic_heap {
   }
 
   void initialize(stream_view on) {
-    ref_.creation().initialize(on);
+    if constexpr (growing_pool<reserve_pool_type>) ref_.creation().initialize(on, present_);
+    else ref_.creation().initialize(on);
     if constexpr (overflows) ref_.oom().initialize(on);
     if constexpr (Allocator::guards_access) guard_.close(ref_.creation().untouched_pool(), on);
+  }
+
+  void write_present(u64 bytes) { backend::copy_bytes(present_, &bytes, sizeof bytes); }
+
+  /// Where a kernel of trim() writes its answer, with 0 there.
+  u64* fresh_answer() {
+    backend::fill_bytes(present_ + 1, 0, sizeof(u64));
+    return present_ + 1;
+  }
+  /// That answer, when the kernel has ended.
+  u64 answer() const {
+    synchronize(stream_view{});
+    u64 written = 0;
+    backend::copy_bytes(&written, present_ + 1, sizeof written);
+    return written;
   }
 
   static void add(heap_statistics& to, heap_statistics const& more) {
@@ -314,6 +378,7 @@ class basic_heap {
   reserve_pool::device_memory beside_;  ///< holds the copy of ref() if there is no pool
   ref_type ref_;
   void* handle_ = nullptr;
+  u64* present_ = nullptr;  ///< of a pool that grows: its growth state in device memory
   memory_range memory_;
   detail::pool_guard guard_;  ///< destroyed before the pool
 };

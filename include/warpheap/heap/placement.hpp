@@ -1,6 +1,7 @@
 // Where the parts of a heap lie in its memory: first the creation policy's part, then the state of
-// the out-of-memory policy, last a copy of the reference that kernels take. The copy's address is
-// the handle. The owner in C++ and the set-up kernels of other languages share this.
+// the out-of-memory policy and of a pool that grows, last a copy of the reference that kernels
+// take. The copy's address is the handle. The owner in C++ and the set-up kernels of other
+// languages share this.
 #pragma once
 
 #include "allocator.hpp"
@@ -14,10 +15,17 @@ struct placement {
   /// The smallest pool there is.
   static constexpr size_t minimum_bytes = size_t{1} << 20;
 
-  WARPHEAP_HOST static constexpr size_t state_bytes() {
+  /// Of the out-of-memory policy.
+  WARPHEAP_HOST static constexpr size_t oom_bytes() {
     if constexpr (overflow_policy<typename Allocator::oom_type>) return Allocator::oom_type::state_bytes;
     else return 0;
   }
+  /// Of a pool that grows: how many bytes of it are present, and an answer of a kernel.
+  WARPHEAP_HOST static constexpr size_t growth_bytes() {
+    if constexpr (growing_pool<typename Allocator::reserve_pool_type>) return 2 * sizeof(u64);
+    else return 0;
+  }
+  WARPHEAP_HOST static constexpr size_t state_bytes() { return oom_bytes() + growth_bytes(); }
   static constexpr size_t tail_alignment = 128;
   static constexpr size_t tail_bytes = state_bytes() + sizeof(Allocator);
 

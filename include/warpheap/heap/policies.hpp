@@ -94,10 +94,23 @@ concept given_pool = requires(P const pool) {
 
 template <class P>
 concept reserve_pool_policy = acquiring_pool<P> || given_pool<P>;
+
+/// Reserve pools that acquire addresses for `limit()` bytes of pool, and memory for the first of
+/// them: more with commit(), less with decommit().
+template <class P>
+concept growing_pool = acquiring_pool<P> && requires(P pool, P const quiet, size_t bytes) {
+  { quiet.limit() } -> same_type<size_t>;
+  { quiet.committed() } -> same_type<size_t>;
+  { quiet.kept_for(bytes) } -> same_type<size_t>;
+  pool.commit(bytes);
+  pool.decommit(bytes);
+};
 #else
 /// Pools exist on the host; here they are only names.
 template <class P>
 concept reserve_pool_policy = true;
+template <class P>
+concept growing_pool = false;
 #endif
 
 /// What `P` makes of the promises of the policies behind it.
@@ -182,6 +195,12 @@ concept toolkit_goes_with_toolkit_limit =
 == requires { ReservePool::sets_toolkit_heap; };
 #endif
 
+/// A pool that grows lacks memory at first, and the creation policy must know where.
+template <class Creation, class ReservePool>
+concept creation_follows_a_growing_pool = !growing_pool<ReservePool> || requires {
+  requires Creation::pool_may_grow;
+};
+
 /// Neither policy says that it cannot work with the other.
 template <class One, class Other>
 concept mutually_compatible = (
@@ -198,10 +217,11 @@ concept policies_go_together =
     alignment_serves_distribution<Distribution, Alignment> && distribution_page_fits_creation<Creation, Distribution> &&
     creation_aligns_for_distribution<Creation, Distribution> && overflow_knows_creation_by_its_pool<Creation, Oom> &&
     overflow_supports_mixed_heaps<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&
-    mutually_compatible<Creation, Distribution> && mutually_compatible<Creation, Oom> &&
-    mutually_compatible<Creation, ReservePool> && mutually_compatible<Creation, Alignment> &&
-    mutually_compatible<Distribution, Oom> && mutually_compatible<Distribution, ReservePool> &&
-    mutually_compatible<Distribution, Alignment> && mutually_compatible<Oom, ReservePool> &&
-    mutually_compatible<Oom, Alignment> && mutually_compatible<ReservePool, Alignment>;
+    creation_follows_a_growing_pool<Creation, ReservePool> && mutually_compatible<Creation, Distribution> &&
+    mutually_compatible<Creation, Oom> && mutually_compatible<Creation, ReservePool> &&
+    mutually_compatible<Creation, Alignment> && mutually_compatible<Distribution, Oom> &&
+    mutually_compatible<Distribution, ReservePool> && mutually_compatible<Distribution, Alignment> &&
+    mutually_compatible<Oom, ReservePool> && mutually_compatible<Oom, Alignment> &&
+    mutually_compatible<ReservePool, Alignment>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

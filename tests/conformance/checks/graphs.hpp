@@ -49,7 +49,7 @@ verdict refuses_to_be_made_during_capture(scenario const& with) {
     stream on;
     cuda::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
     try {
-      basic_heap<Allocator> const heap{with.pool_bytes};
+      auto const heap = heap_of<Allocator>(with.pool_bytes);
     } catch (cuda_error const&) {
       thrown = true;
     }

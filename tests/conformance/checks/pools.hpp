@@ -52,6 +52,7 @@ verdict uses_pools_of_any_size(scenario const& with) {
   constexpr u64 most_blocks = u64{1} << 19;
 #endif
   std::erase_if(sizes, [](u64 bytes) { return bytes / Allocator::traits.largest_bytes > most_blocks; });
+  for (u64& bytes : sizes) bytes = align_up(bytes, pool_unit<Allocator>());
   for (u64 const bytes : sweep(with, sizes)) {
     auto const one = uses_all_of_a_pool<Allocator>(with.with_shape({2, 50}).with_pool(bytes));
     if (!one.ok()) found.add("pool of ", bytes, " bytes:");

@@ -11,6 +11,7 @@
 #include "../memory_range.hpp"
 #include "report.hpp"
 #include "slab_bitmap/config.hpp"
+#include "slab_bitmap/presence.hpp"
 #include "slab_bitmap/release.hpp"
 #include "slab_bitmap/service.hpp"
 #include "slab_bitmap/slots.hpp"
@@ -41,6 +42,7 @@ class slab_bitmap {
                                            .one_pass_refusals = true,
                                            .whole_pool = true};
   static constexpr bool supports_mixed_heaps = true;
+  static constexpr bool pool_may_grow = true;
 
   slab_bitmap() = default;
 
@@ -109,14 +111,34 @@ class slab_bitmap {
     return made;
   }
 
-  /// Makes everything free, in order on stream `on`; does not wait.
-  WARPHEAP_HOST void initialize(stream_view on) const { initialize_table(table_, on); }
+  /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
+  /// `*present` bytes, in device memory, have memory at that time.
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* present = nullptr) const {
+    initialize_table(table_, on, present);
+  }
 
   WARPHEAP_HOST size_t pool_bytes() const { return geometry().pool_bytes(); }
   WARPHEAP_HOST size_t metadata_bytes() const { return geometry().metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
   WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), pool_bytes()}; }
 #if !defined(__CUDACC_RTC__)
+  /// A pool of which the bytes in [from, to) have memory now: blocks are made of them, in order on
+  /// stream `on`, and `*present` is raised to `to`.
+  void extend(u64 from, u64 to, u64* present, stream_view on) const {
+    launch(on, slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::free_absent_slabs{},
+           table_, slabs_in(table_, from), slabs_in(table_, to), present);
+  }
+  /// Raises `*end` to the end of the last slab in use, of those before `present` bytes.
+  void find_used_end(u64 present, u64* end) const {
+    u32 const slabs = slabs_in(table_, present);
+    launch(slab_bitmap_parts::shape_for(slabs), slab_bitmap_parts::find_used_end{}, table_, slabs, end);
+  }
+  /// No blocks are made of the bytes in [from, to) from now on. Adds to `*stay` the slabs there
+  /// that are in use, and remain so.
+  void withdraw(u64 from, u64 to, u64* stay) const {
+    launch(slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::take_slabs_away{}, table_,
+           slabs_in(table_, from), slabs_in(table_, to), stay);
+  }
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   slab_bitmap_parts::snapshot snapshot() const { return slab_bitmap_parts::snapshot{table_}; }
 #endif

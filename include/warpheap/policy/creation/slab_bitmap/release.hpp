@@ -79,7 +79,8 @@ class block_release {
     if (role.is_none()) return {};
     u32 const slab = slab_of(offset);
     u32 const inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
-    if (role.is_run()) return {inside == 0 ? block_address::run : block_address::none, slab, 0};
+    bool const starts_run = inside == 0 && !role.is_absent();
+    if (role.is_run()) return {starts_run ? block_address::run : block_address::none, slab, 0};
     u32 const index = role.index_at(inside);
     // A start beyond the last block is in the tail: its bit is never set.
     return {index != slab_role::no_block ? block_address::block : block_address::none, slab, index};

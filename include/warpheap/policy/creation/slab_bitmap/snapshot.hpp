@@ -20,11 +20,12 @@ class snapshot {
 
   heap_statistics statistics() const {
     heap_statistics counted;
-    counted.pool_bytes = geometry_.pool_bytes();
     counted.metadata_bytes = geometry_.metadata_bytes();
-    counted.slabs = geometry_.slabs();
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
+      if (is_absent(slab)) continue;
       slab_state const now = state(slab);
+      counted.slabs += 1;
+      counted.pool_bytes += geometry_.slab_bytes();
       counted.free_slabs += now.kind() == slab_kind::free;
       counted.run_slabs += now.kind() == slab_kind::run;
       counted.empty_slabs += now.is_live() && now.used() == 0;
@@ -80,6 +81,9 @@ class snapshot {
   slab_role role(u32 slab) const { return {static_cast<u32>(record(slab)[slab_geometry::role_offset / 8])}; }
   bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
 
+  /// Whether the slab has no memory (R3).
+  bool is_absent(u32 slab) const { return state(slab).kind() == slab_kind::run && role(slab).is_absent(); }
+
   /// Slabs of the run that starts here; 0 if none does.
   u32 run_length(u32 slab) const {
     bool const is_head = state(slab).kind() == slab_kind::run && role(slab).is_run();
@@ -122,7 +126,7 @@ class snapshot {
   void check_runs(invariant_report& report) const {
     u32 inside = 0;  // slabs that the last head still claims
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
-      bool const is_run = state(slab).kind() == slab_kind::run;
+      bool const is_run = state(slab).kind() == slab_kind::run && !is_absent(slab);
       u32 const length = inside == 0 ? run_length(slab) : 0;
       if (length != 0) inside = length;
       if (is_run != (inside != 0))

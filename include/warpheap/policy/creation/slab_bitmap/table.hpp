@@ -247,31 +247,4 @@ class slab_table {
   slab_geometry geometry_;
 };
 
-/// Fills what is not zero in untouched metadata: free_slabs, takeable, and the limits at the hints.
-struct fill_metadata {
-  WARPHEAP_DEVICE void operator()(slab_table table) const {
-    auto const geometry = table.geometry();
-    u32 const first = static_cast<u32>(global_thread_index()), stride = simt::block_dim() * simt::grid_dim();
-    auto const fill = [&](u64* words, u32 bits) {
-      for (u32 i = first; i < slab_index::width(bits); i += stride)
-        atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
-    };
-    u32 const slabs = geometry.slabs(), width = slab_index::width(slabs);
-    fill(table.index_words(slab_table::takeable), slabs);
-    fill(table.index_words(slab_table::free_slabs), slabs);
-    fill(table.index_words(slab_table::free_slabs) + width, width);
-    for (u32 entry = first; entry < geometry.rows() * geometry.classes(); entry += stride) {
-      slab_limits const limits{geometry.capacity(entry % geometry.classes())};
-      atomic_ref<u64>{table.hint_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);
-    }
-  }
-};
-
-/// Makes every slab free and forgets everything else, in order on stream `on`.
-WARPHEAP_HOST inline void initialize_table(slab_table const& table, stream_view on) {
-  auto const geometry = table.geometry();
-  backend::fill_bytes(table.metadata(), 0, geometry.metadata_bytes(), on);
-  launch(on, {geometry.slabs() < 1024 ? 1u : 64u, 256}, fill_metadata{}, table);
-}
-
 }  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

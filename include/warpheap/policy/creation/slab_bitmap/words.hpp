@@ -112,7 +112,8 @@ struct slab_limits {
 ///
 ///    31 30   28 27           7 6          0
 ///   |R |   0   | reciprocal  | class + 1  |    R clear: blocks of one size; 0: never had a class
-///   |R |         length                   |    R set: first slab of a run of `length` slabs
+///   |R |         length                   |    R set: first slab of a run of `length` slabs;
+///                                              0: the slab is absent (presence.hpp)
 ///
 /// The reciprocal m = ceil(2^20 / units) makes a block's index one multiplication: for q < 2^17
 /// units q * m / 2^20 exceeds q / units by less than q / 2^20 < 1 / units.
@@ -127,7 +128,10 @@ struct slab_role {
   }
   WARPHEAP_HOST_DEVICE static constexpr slab_role of_run(u32 slabs) { return {run_bit | slabs}; }
 
+  WARPHEAP_HOST_DEVICE static constexpr slab_role absent() { return of_run(0); }
+
   WARPHEAP_HOST_DEVICE constexpr bool is_none() const { return word == 0; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_absent() const { return word == run_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_run() const { return word & run_bit; }
   /// Slabs of the run that starts here.
   WARPHEAP_HOST_DEVICE constexpr u32 length() const { return word & ~run_bit; }

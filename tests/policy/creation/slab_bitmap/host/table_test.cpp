@@ -226,7 +226,7 @@ TEST(SlabBitmapTable, OneLaneFillsTheMetadataAsManyDo) {
     auto const table = pool.allocator().table();
     std::vector<u8> const of_many(table.metadata(), table.metadata() + table.geometry().metadata_bytes());
     backend::fill_bytes(table.metadata(), 0, of_many.size(), {});
-    launch({1, 1}, fill_metadata{}, table);
+    launch({1, 1}, fill_metadata{}, table, nullptr);
     synchronize();
     EXPECT_TRUE(std::equal(of_many.begin(), of_many.end(), table.metadata())) << slabs;
   }

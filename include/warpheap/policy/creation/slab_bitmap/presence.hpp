@@ -1,0 +1,107 @@
+// Which slabs there are: set-up, and pools whose memory comes and goes while the heap is in use.
+//
+// A pool that grows has addresses and metadata for all its slabs, and memory for the first ones.
+// The others are absent. To every thread an absent slab looks like part of a run that another
+// thread holds. So searches know nothing of absence, and no call takes time for it.
+//
+//   R3  absent: kind run, with the role of a run of no slabs. Part of no run, in no index, all bits
+//       zero (D7). A slab becomes absent through locked, and ceases to be as a run does (R1).
+//   R4  `present` bytes of the pool have memory before the slabs there cease to be absent, and keep
+//       it until they are absent again. A reset reads `present`: a CUDA graph that holds one sees
+//       how far the pool has grown since.
+#pragma once
+
+#include "lock.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+
+/// Calls `visit(slab)` for this thread's share of the slabs in [first, end).
+template <class Visitor>
+WARPHEAP_DEVICE void for_each_slab(u32 first, u32 end, Visitor visit) {
+  u32 const stride = simt::block_dim() * simt::grid_dim();
+  for (u64 slab = first + global_thread_index(); slab < end; slab += stride) visit(static_cast<u32>(slab));
+}
+
+/// Kernel: fills what is not zero in untouched metadata. That is free_slabs, takeable, the limits
+/// at the hints, and absent slabs, which begin at `present` bytes. Without `present` none are.
+struct fill_metadata {
+  WARPHEAP_DEVICE void operator()(slab_table table, u64 const* present) const {
+    auto const geometry = table.geometry();
+    u32 const stride = simt::block_dim() * simt::grid_dim(), first = static_cast<u32>(global_thread_index());
+    auto const fill = [&](u64* words, u32 bits) {
+      for (u32 i = first; i < slab_index::width(bits); i += stride)
+        atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
+    };
+    u32 const slabs = present ? static_cast<u32>(*present >> geometry.slab_log2()) : geometry.slabs();
+    fill(table.index_words(slab_table::takeable), slabs);
+    fill(table.index_words(slab_table::free_slabs), slabs);
+    fill(table.index_words(slab_table::free_slabs) + slab_index::width(geometry.slabs()), slab_index::width(slabs));
+    for_each_slab(slabs, geometry.slabs(), [&](u32 absent) {
+      table.state(absent).store(slab_state::of(slab_kind::run, 0).word, order::relaxed);
+      table.role(absent).store(slab_role::absent().word, order::relaxed);
+    });
+    for (u32 entry = first; entry < geometry.rows() * geometry.classes(); entry += stride) {
+      slab_limits const limits{geometry.capacity(entry % geometry.classes())};
+      atomic_ref<u64>{table.hint_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);
+    }
+  }
+};
+
+/// Kernel: the absent slabs in [first, end) become free, beside whatever else runs. Again: does
+/// nothing, since only absent slabs change.
+struct free_absent_slabs {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 first, u32 end, u64* present) const {
+    for_each_slab(first, end, [&](u32 slab) {
+      u32 role = slab_role::absent().word;
+      // relaxed: nobody owned the slab; the release in unlock() comes after it, as in R1.
+      if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::relaxed, order::relaxed)) return;
+      slab_lock::unlock(table, slab, slab_kind::run, order::release);
+    });
+    // relaxed: a reset that reads it is a later kernel. The maximum: growth may come in any order.
+    if (global_thread_index() == 0)
+      atomic_ref<u64>{*present}.fetch_max(u64{end} << table.geometry().slab_log2(), order::relaxed);
+  }
+};
+
+/// Kernel: raises `end` to the end of the last slab before `slabs` that is in use, in bytes.
+struct find_used_end {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 slabs, u64* end) const {
+    for_each_slab(0, slabs, [&](u32 slab) {
+      // relaxed, both: no other kernel runs.
+      if (!table.load(slab).is_takeable())
+        atomic_ref<u64>{*end}.fetch_max(u64{slab + 1} << table.geometry().slab_log2(), order::relaxed);
+    });
+  }
+};
+
+/// Kernel: slabs in [first, end) that nobody uses become absent; counts those that stay.
+struct take_slabs_away {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 first, u32 end, u64* stay) const {
+    for_each_slab(first, end, [&](u32 slab) {
+      if (slab_lock::take(table, slab)) {
+        // relaxed: the thread that makes it free again is of a later kernel.
+        table.role(slab).store(slab_role::absent().word, order::relaxed);
+        slab_lock::publish_run(table, slab);
+      } else {
+        atomic_ref<u64>{*stay}.fetch_add(1, order::relaxed);
+      }
+    });
+  }
+};
+
+/// Slabs [0, bytes) of the table.
+WARPHEAP_HOST inline u32 slabs_in(slab_table const& table, u64 bytes) {
+  return static_cast<u32>(bytes >> table.geometry().slab_log2());
+}
+
+/// A grid for `slabs` slabs.
+WARPHEAP_HOST constexpr launch_shape shape_for(u32 slabs) { return {slabs < 1024 ? 1u : 64u, 256}; }
+
+/// Makes every slab that is present free, and forgets everything else, in order on stream `on`.
+WARPHEAP_HOST inline void initialize_table(slab_table const& table, stream_view on, u64 const* present) {
+  auto const geometry = table.geometry();
+  backend::fill_bytes(table.metadata(), 0, geometry.metadata_bytes(), on);
+  launch(on, shape_for(geometry.slabs()), fill_metadata{}, table, present);
+}
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -1,0 +1,119 @@
+// A pool whose addresses are reserved at once, and whose memory comes as it is needed. Blocks never
+// move. Memory is mapped and given back in chunks; metadata for the whole limit, about 1% of it, is
+// there from the start.
+#pragma once
+
+#if !defined(__CUDACC_RTC__)
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "../../platform/address_range.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// How large a pool is at first, how large it may become, and in which steps. In bytes.
+struct growth {
+  size_t initial = 0;  ///< rounded up to whole chunks; a pool never becomes smaller than that
+  size_t limit = 0;    ///< a multiple of reserve_pool::growing::granularity()
+  size_t chunk = 0;    ///< as `limit`; 0: a 32nd of the limit
+};
+
+namespace reserve_pool {
+
+/// Owns addresses, and memory for some of them. Movable.
+class growing {
+ public:
+  static constexpr char const* name = "growing";
+
+  /// What limit and chunk are multiples of: what the device maps, and slabs of any size.
+  static size_t granularity() {
+    size_t const mapped = backend::address_range::granularity();
+    return (address_range::alignment + mapped - 1) / mapped * mapped;
+  }
+
+  /// Throws std::invalid_argument if the sizes do not fit together.
+  growing(growth plan) : plan_{plan} {  // NOLINT(google-explicit-constructor): sizes are what it is
+    size_t const granule = granularity();
+    auto const whole = [&](size_t bytes) { return bytes % granule == 0; };
+    auto const refuse = [&](std::string const& what, size_t bytes, std::string const& why) {
+      throw std::invalid_argument{"growing pool: " + what + " of " + std::to_string(bytes) + " bytes " + why};
+    };
+    if (plan.limit == 0 || !whole(plan.limit))
+      refuse("limit", plan.limit, "is no multiple of " + std::to_string(granule));
+    if (plan.limit > most_bytes) refuse("limit", plan.limit, "is above " + std::to_string(most_bytes));
+    if (!whole(plan.chunk)) refuse("chunk", plan.chunk, "is no multiple of " + std::to_string(granule));
+    if (plan.initial > plan.limit)
+      refuse("initial size", plan.initial, "is above the limit of " + std::to_string(plan.limit));
+    if (plan.chunk == 0) plan_.chunk = rounded_up(plan.limit / 32, granule);
+    plan_.initial = chunks_for(plan.initial);
+  }
+
+  /// Reserves `bytes` addresses, of which the first limit() are the pool's, and maps memory for the
+  /// initial size and for all behind the pool. Returns where they start. Called once. Throws
+  /// out_of_memory.
+  void* acquire(size_t bytes) {
+    addresses_ = address_range{rounded_up(bytes, granularity())};
+    addresses_.map(plan_.limit, addresses_.bytes() - plan_.limit);
+    commit(plan_.initial);
+    return addresses_.begin();
+  }
+
+  size_t limit() const { return plan_.limit; }
+  /// Bytes of the pool that have memory: its first ones.
+  size_t committed() const { return committed_; }
+  /// How many bytes would have memory if the first `used` were needed, and no others.
+  size_t kept_for(size_t used) const {
+    size_t const kept = chunks_for(used);
+    return kept > plan_.initial ? kept : plan_.initial;
+  }
+
+  /// Maps `bytes` bytes more, rounded up to chunks, or all up to the limit. Throws out_of_memory,
+  /// and maps nothing then.
+  void commit(size_t bytes) {
+    size_t const before = committed_, left = plan_.limit - before;
+    size_t const wanted = chunks_for(before + (bytes < left ? bytes : left));
+    try {
+      for (; committed_ < wanted; committed_ += chunk_at(committed_)) addresses_.map(committed_, chunk_at(committed_));
+    } catch (...) {
+      decommit(before);
+      throw;
+    }
+  }
+
+  /// Gives memory back until the first `bytes` bytes have some, which is a value of kept_for(), or
+  /// an earlier committed().
+  void decommit(size_t bytes) {
+    while (committed_ > bytes) {
+      size_t const last = (committed_ - 1) / plan_.chunk * plan_.chunk;
+      addresses_.unmap(last, committed_ - last);
+      committed_ = last;
+    }
+  }
+
+ private:
+  using address_range = backend::address_range;
+  static constexpr size_t most_bytes = size_t{1} << 46;  // GPUs have 47 to 49 bits of addresses
+
+  static size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+  /// Whole chunks that hold `bytes` bytes. The last chunk ends at the limit.
+  size_t chunks_for(size_t bytes) const {
+    size_t const rounded = rounded_up(bytes, plan_.chunk);
+    return rounded < plan_.limit ? rounded : plan_.limit;
+  }
+  size_t chunk_at(size_t offset) const {
+    size_t const left = plan_.limit - offset;
+    return plan_.chunk < left ? plan_.chunk : left;
+  }
+
+  growth plan_;
+  address_range addresses_;
+  size_t committed_ = 0;
+};
+
+}  // namespace reserve_pool
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#endif
