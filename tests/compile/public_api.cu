@@ -1,6 +1,7 @@
 // Calls every function that a kernel may call on each allocator the public header names, so that
 // compiling this file for an architecture shows that the interface works there. Read by
 // scripts/check_architectures.py.
+#include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/warpheap.hpp>
 
 template <class Ref>
@@ -24,6 +25,16 @@ __device__ void call_all(Ref heap, void** results, unsigned long long* counts, w
 }
 
 __global__ void call_default(warpheap::heap_ref heap, void** results, unsigned long long* counts,
+                             warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
+}
+
+__global__ void call_growing(warpheap::growing_allocator heap, void** results, unsigned long long* counts,
+                             warpheap::size_t bytes) {
+  call_all(heap, results, counts, bytes);
+}
+
+__global__ void call_waiting(warpheap::waiting_allocator heap, void** results, unsigned long long* counts,
                              warpheap::size_t bytes) {
   call_all(heap, results, counts, bytes);
 }

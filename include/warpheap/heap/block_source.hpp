@@ -98,6 +98,54 @@ class block_source {
   Creation creation_;
 };
 
+namespace detail {
+struct refuse {
+  WARPHEAP_DEVICE static void* handle(size_t) { return nullptr; }
+};
+}  // namespace detail
+
+/// For an out-of-memory policy that asks for more memory: the creation policy is asked again until
+/// that one gives up.
+template <class Creation, requests_growth Oom>
+class block_source<Creation, Oom> : public block_source<Creation, detail::refuse> {
+  using asked_once = block_source<Creation, detail::refuse>;
+
+ public:
+  static constexpr allocator_traits traits = traits_through<Oom>(Creation::traits);
+
+  block_source() = default;
+  WARPHEAP_HOST_DEVICE explicit block_source(Creation creation, Oom oom = {}) : asked_once{creation}, oom_{oom} {}
+
+  WARPHEAP_DEVICE void* create(size_t bytes) const { return or_wait(asked_once::create(bytes), 1, bytes); }
+  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const requires creates_aligned<Creation> {
+    return or_wait(asked_once::create_aligned(alignment, bytes), alignment, bytes);
+  }
+  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const requires creates_by_warp<Creation> {
+    return or_wait(asked_once::create_warp(mask, bytes), 1, bytes);
+  }
+
+ private:
+  WARPHEAP_DEVICE void* or_wait(void* memory, size_t alignment, size_t bytes) const {
+    if (!memory && bytes) memory = wait_for_memory(*this, alignment, bytes);
+    return memory;
+  }
+
+  WARPHEAP_COLD static void* wait_for_memory(block_source self, size_t alignment, size_t bytes) {
+    Creation const creation = self.creation();
+    auto mine = self.oom_.begin(bytes);
+    void* memory = nullptr;
+    auto const bring = [=](u64 from, u64 to) { creation.bring(from, to); };
+    WARPHEAP_NO_UNROLL
+    while (!memory && self.oom_.more_may_be_there(mine, bytes, bring)) {
+      if (alignment == 1) memory = creation.create(bytes);
+      else if constexpr (creates_aligned<Creation>) memory = creation.create_aligned(alignment, bytes);
+    }
+    return memory;
+  }
+
+  Oom oom_;
+};
+
 /// For an out-of-memory policy with a second allocator. A block in the creation policy's pool is
 /// that policy's; any other is the second allocator's.
 template <class Creation, overflow_policy Oom>

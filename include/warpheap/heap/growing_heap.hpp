@@ -1,5 +1,6 @@
-// The default heap over a pool that grows. A program includes it by name, because on CUDA it brings
-// the driver's header.
+// The default heap over a pool that grows: when the host says so, when the host finds that calls
+// were refused, or while calls wait. A program includes it by name, because on CUDA it brings the
+// driver's header.
 //
 //   warpheap::growing_heap heap{warpheap::growth{.initial = 64 << 20, .limit = size_t{8} << 30}};
 //   build<<<grid, block>>>(heap.ref());
@@ -9,6 +10,7 @@
 #include "../policy/alignment/shrink.hpp"
 #include "../policy/creation/slab_bitmap.hpp"
 #include "../policy/distribution/none.hpp"
+#include "../policy/oom/grow_on_demand.hpp"
 #include "../policy/oom/return_null.hpp"
 #if !defined(__CUDACC_RTC__)
 #include "../policy/reserve_pool/growing.hpp"
@@ -24,15 +26,32 @@ class growing;
 }
 #endif
 
-/// What kernels take: default_allocator, 16 bytes, with another place that its pool comes from.
-struct growing_allocator : allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
-                                     reserve_pool::growing, alignment::shrink<16>> {
-  using allocator<creation::slab_bitmap<>, distribution::none, oom::return_null, reserve_pool::growing,
-                  alignment::shrink<16>>::allocator;
+/// slab_bitmap over a pool that grows, with an out-of-memory policy.
+template <class Oom>
+using growing_allocator_with =
+    allocator<creation::slab_bitmap<>, distribution::none, Oom, reserve_pool::growing, alignment::shrink<16>>;
+
+/// What kernels take, 16 bytes. The pool grows by grow() alone.
+struct growing_allocator : growing_allocator_with<oom::return_null> {
+  using growing_allocator_with<oom::return_null>::growing_allocator_with;
+};
+
+/// 24 bytes. Refused calls post requests, which poll() answers between kernels.
+struct polled_allocator : growing_allocator_with<oom::grow_on_demand<>> {
+  using growing_allocator_with<oom::grow_on_demand<>>::growing_allocator_with;
+};
+
+/// 24 bytes. Refused calls wait up to 20 ms for memory, which a growth_service brings while the
+/// kernel runs.
+inline constexpr oom::grow_on_demand_config wait_20_ms{.deadline_us = 20000};
+struct waiting_allocator : growing_allocator_with<oom::grow_on_demand<wait_20_ms>> {
+  using growing_allocator_with<oom::grow_on_demand<wait_20_ms>>::growing_allocator_with;
 };
 
 #if !defined(__CUDACC_RTC__)
 using growing_heap = basic_heap<growing_allocator>;
+using polled_heap = basic_heap<polled_allocator>;
+using waiting_heap = basic_heap<waiting_allocator>;
 #endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -18,6 +18,7 @@
 #include "../policy/creation/slot_survey.hpp"
 #include "../policy/reserve_pool/device_memory.hpp"
 #include "placement.hpp"
+#include "pool_growth.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
@@ -155,31 +156,34 @@ class basic_heap {
   /// Maps memory for at least `bytes` bytes more of the pool, or for all that is left below its
   /// limit, and makes blocks of it in order on stream `on`, beside kernels that use the heap. Does
   /// not wait. Returns how many bytes were mapped. Throws out_of_memory, and changes nothing, if
-  /// the device lacks the memory. No other thread may call grow(), trim() or reset() meanwhile.
+  /// the device lacks the memory. No other thread may call reset() meanwhile.
   size_t grow(size_t bytes, stream_view on = {}) requires growing_pool<reserve_pool_type> {
-    size_t const before = reserve_.committed();
-    reserve_.commit(bytes);
-    size_t const now = reserve_.committed();
-    if (now != before) ref_.creation().extend(before, now, present_, on);
-    return now - before;
+    return growth_.grow(ref_.creation(), reserve_, bytes, on);
   }
 
   /// Gives memory back: the chunks at the end of the pool in which no block is live, but none that
   /// the pool had at first. Waits for the default stream. No kernel that uses the heap may be
   /// running. Returns how many bytes were given back.
-  size_t trim() requires growing_pool<reserve_pool_type> {
-    size_t const before = reserve_.committed();
-    ref_.creation().find_used_end(before, fresh_answer());
-    size_t const kept = reserve_.kept_for(answer());
-    if (kept == before) return 0;
-    ref_.creation().withdraw(kept, before, fresh_answer());
-    if (answer() != 0) {  // a kernel was running, and has taken some
-      ref_.creation().extend(kept, before, present_, {});
-      return 0;
-    }
-    write_present(kept);
-    reserve_.decommit(kept);
-    return before - kept;
+  size_t trim() requires growing_pool<reserve_pool_type> { return growth_.trim(ref_.creation(), reserve_); }
+
+  /// Grows as much as calls have requested since the last poll() or serve(), as far as there is
+  /// memory, and makes blocks of that and of what a service has mapped, in order on stream `on`.
+  /// Waits for nothing, and looks at one word if nothing is to be done. Returns how many bytes were
+  /// mapped.
+  size_t poll(stream_view on = {}) requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
+    return growth_.poll(ref_.creation(), reserve_, on);
+  }
+
+  /// As poll(), for a thread that serves a kernel which waits for memory: it launches nothing, and
+  /// the threads that wait make blocks of what was mapped. growth_service calls it.
+  size_t serve() requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
+    return growth_.serve(reserve_);
+  }
+
+  /// Bytes that refused calls have requested since the heap was made. Read at any time, also while
+  /// kernels run.
+  u64 requested_bytes() const requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
+    return growth_.requested_bytes();
   }
 
   /// Bytes of the pool that have memory, of pool_bytes().
@@ -315,12 +319,10 @@ class basic_heap {
     auto const creation = creation_type::place(memory, bytes);
     void* const end = memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * placement::tail_alignment);
     u8* const tail = placement::tail_after(reinterpret_cast<u64>(end));
+    if constexpr (growing_pool<reserve_pool_type>) growth_.place(tail + placement::oom_bytes(), reserve_);
     if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
+    else if constexpr (requests_growth<oom_type>) ref_ = ref_type{creation, oom_type{growth_.state()}};
     else ref_ = ref_type{creation};
-    if constexpr (growing_pool<reserve_pool_type>) {
-      present_ = reinterpret_cast<u64*>(tail + placement::oom_bytes());
-      write_present(reserve_.committed());
-    }
     handle_ = tail + placement::state_bytes();
     memory_ = {memory, memory ? required : 0};
     backend::copy_bytes(handle_, &ref_, sizeof ref_);
@@ -329,25 +331,10 @@ class basic_heap {
   }
 
   void initialize(stream_view on) {
-    if constexpr (growing_pool<reserve_pool_type>) ref_.creation().initialize(on, present_);
+    if constexpr (growing_pool<reserve_pool_type>) ref_.creation().initialize(on, growth_.present());
     else ref_.creation().initialize(on);
     if constexpr (overflows) ref_.oom().initialize(on);
     if constexpr (Allocator::guards_access) guard_.close(ref_.creation().untouched_pool(), on);
-  }
-
-  void write_present(u64 bytes) { backend::copy_bytes(present_, &bytes, sizeof bytes); }
-
-  /// Where a kernel of trim() writes its answer, with 0 there.
-  u64* fresh_answer() {
-    backend::fill_bytes(present_ + 1, 0, sizeof(u64));
-    return present_ + 1;
-  }
-  /// That answer, when the kernel has ended.
-  u64 answer() const {
-    synchronize(stream_view{});
-    u64 written = 0;
-    backend::copy_bytes(&written, present_ + 1, sizeof written);
-    return written;
   }
 
   static void add(heap_statistics& to, heap_statistics const& more) {
@@ -378,7 +365,7 @@ class basic_heap {
   reserve_pool::device_memory beside_;  ///< holds the copy of ref() if there is no pool
   ref_type ref_;
   void* handle_ = nullptr;
-  u64* present_ = nullptr;  ///< of a pool that grows: its growth state in device memory
+  [[no_unique_address]] detail::pool_growth<creation_type, reserve_pool_type, oom_type> growth_;
   memory_range memory_;
   detail::pool_guard guard_;  ///< destroyed before the pool
 };

@@ -4,6 +4,7 @@
 // languages share this.
 #pragma once
 
+#include "../policy/growth_state.hpp"
 #include "allocator.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::detail {
@@ -20,9 +21,9 @@ struct placement {
     if constexpr (overflow_policy<typename Allocator::oom_type>) return Allocator::oom_type::state_bytes;
     else return 0;
   }
-  /// Of a pool that grows: how many bytes of it are present, and an answer of a kernel.
+  /// Of a pool that grows.
   WARPHEAP_HOST static constexpr size_t growth_bytes() {
-    if constexpr (growing_pool<typename Allocator::reserve_pool_type>) return 2 * sizeof(u64);
+    if constexpr (growing_pool<typename Allocator::reserve_pool_type>) return sizeof(growth_state);
     else return 0;
   }
   WARPHEAP_HOST static constexpr size_t state_bytes() { return oom_bytes() + growth_bytes(); }

@@ -66,9 +66,15 @@ concept overflow_policy = requires(P policy, void* memory) {
   policy.second();
 };
 
+/// Out-of-memory policies that ask the host for more memory, and say when to try again.
+template <class P>
+concept requests_growth = requires(P policy, size_t bytes) {
+  policy.begin(bytes).is_over;
+};
+
 /// Other out-of-memory policies answer the caller when there is no block of `bytes` bytes.
 template <class P>
-concept oom_policy = overflow_policy<P> || requires(P policy, size_t bytes) {
+concept oom_policy = overflow_policy<P> || requests_growth<P> || requires(P policy, size_t bytes) {
   { policy.handle(bytes) } -> same_type<void*>;
 };
 
@@ -195,6 +201,15 @@ concept toolkit_goes_with_toolkit_limit =
 == requires { ReservePool::sets_toolkit_heap; };
 #endif
 
+/// What asks for a pool to grow has one that can.
+template <class Oom, class ReservePool>
+concept requests_reach_a_growing_pool =
+#if defined(__CUDACC_RTC__)
+    true;
+#else
+    !requests_growth<Oom> || growing_pool<ReservePool>;
+#endif
+
 /// A pool that grows lacks memory at first, and the creation policy must know where.
 template <class Creation, class ReservePool>
 concept creation_follows_a_growing_pool = !growing_pool<ReservePool> || requires {
@@ -217,11 +232,11 @@ concept policies_go_together =
     alignment_serves_distribution<Distribution, Alignment> && distribution_page_fits_creation<Creation, Distribution> &&
     creation_aligns_for_distribution<Creation, Distribution> && overflow_knows_creation_by_its_pool<Creation, Oom> &&
     overflow_supports_mixed_heaps<Creation, Oom> && toolkit_goes_with_toolkit_limit<Creation, ReservePool> &&
-    creation_follows_a_growing_pool<Creation, ReservePool> && mutually_compatible<Creation, Distribution> &&
-    mutually_compatible<Creation, Oom> && mutually_compatible<Creation, ReservePool> &&
-    mutually_compatible<Creation, Alignment> && mutually_compatible<Distribution, Oom> &&
-    mutually_compatible<Distribution, ReservePool> && mutually_compatible<Distribution, Alignment> &&
-    mutually_compatible<Oom, ReservePool> && mutually_compatible<Oom, Alignment> &&
-    mutually_compatible<ReservePool, Alignment>;
+    creation_follows_a_growing_pool<Creation, ReservePool> && requests_reach_a_growing_pool<Oom, ReservePool> &&
+    mutually_compatible<Creation, Distribution> && mutually_compatible<Creation, Oom> &&
+    mutually_compatible<Creation, ReservePool> && mutually_compatible<Creation, Alignment> &&
+    mutually_compatible<Distribution, Oom> && mutually_compatible<Distribution, ReservePool> &&
+    mutually_compatible<Distribution, Alignment> && mutually_compatible<Oom, ReservePool> &&
+    mutually_compatible<Oom, Alignment> && mutually_compatible<ReservePool, Alignment>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

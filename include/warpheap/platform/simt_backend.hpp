@@ -7,6 +7,7 @@
 //             lanes_below()            mask of the lanes with a smaller lane_id()
 //             sm_id() sm_count()       multiprocessor we run on, in [0, sm_count()): a hint
 //             clock()                  cycles of this multiprocessor
+//             nanoseconds()            time, the same for all threads, in steps of up to 2 us
 //   warp      active_mask()            some set of lanes that are here with us, ourselves included;
 //                                      says nothing more
 //             ballot(mask, pred)       lanes of `mask` whose `pred` holds; all lanes of `mask` call
@@ -50,6 +51,7 @@ concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, c
   { Backend::sm_id() } -> same_type<u32>;
   { Backend::sm_count() } -> same_type<u32>;
   { Backend::clock() } -> same_type<u64>;
+  { Backend::nanoseconds() } -> same_type<u64>;
   { Backend::active_mask() } -> same_type<u32>;
   { Backend::ballot(mask, predicate) } -> same_type<u32>;
   { Backend::match_any(mask, value) } -> same_type<u32>;

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,6 +126,42 @@ void set_device_variable(T& variable, T const& value) {
   check(cudaMemcpyToSymbol(variable, &value, sizeof value), "cudaMemcpyToSymbol");
 }
 #endif
+
+/// Words that the host and running kernels share: pinned memory of the host, zeroed. Movable.
+class shared_words {
+ public:
+  shared_words() = default;
+  /// Throws out_of_memory.
+  explicit shared_words(size_t count) {
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, count * sizeof(u64), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+    words_ = static_cast<u64*>(memory);
+    for (size_t i = 0; i < count; ++i) words_[i] = 0;
+  }
+  shared_words(shared_words&& other) noexcept : words_{std::exchange(other.words_, nullptr)} {}
+  shared_words& operator=(shared_words&& other) noexcept {
+    std::swap(words_, other.words_);
+    return *this;
+  }
+  ~shared_words() {
+    if (words_ && cudaFreeHost(words_) != cudaSuccess) cudaGetLastError();
+  }
+
+  /// Where kernels see them. Devices of today have one address for both sides.
+  u64* device() const {
+    void* seen = nullptr;
+    check(cudaHostGetDevicePointer(&seen, words_, 0), "cudaHostGetDevicePointer");
+    return static_cast<u64*>(seen);
+  }
+
+  /// acquire: pairs with a release of a kernel.
+  u64 load(size_t i) const { return std::atomic_ref<u64>{words_[i]}.load(std::memory_order_acquire); }
+  /// release: pairs with an acquire of a kernel.
+  void store(size_t i, u64 value) const { std::atomic_ref<u64>{words_[i]}.store(value, std::memory_order_release); }
+
+ private:
+  u64* words_ = nullptr;
+};
 
 /// Multiprocessors of the current device.
 inline u32 multiprocessors() {

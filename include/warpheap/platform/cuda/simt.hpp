@@ -45,6 +45,11 @@ struct simt {
     return count;
   }
   WARPHEAP_DEVICE static u64 clock() { return static_cast<u64>(clock64()); }
+  WARPHEAP_DEVICE static u64 nanoseconds() {
+    u64 now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+  }
 
   WARPHEAP_DEVICE static u32 active_mask() { return own_value(__activemask()); }
   WARPHEAP_DEVICE static u32 ballot(u32 mask, bool predicate) { return own_value(__ballot_sync(mask, predicate)); }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "arena.hpp"
+#include "atomic.hpp"
 #include "content_ranges.hpp"
 #include "simulated_device.hpp"
 
@@ -89,6 +91,23 @@ inline void copy_rows(void* to, void const* from, size_t bytes, size_t pitch, si
   for (size_t row = 0; row < rows; ++row)
     copy_bytes(static_cast<u8*>(to) + row * bytes, static_cast<u8 const*>(from) + row * pitch, bytes);
 }
+
+/// Words that the host and running kernels share, zeroed. Movable.
+class shared_words {
+ public:
+  shared_words() = default;
+  explicit shared_words(size_t count) : words_{new u64[count]()} {}
+
+  u64* device() const { return words_.get(); }
+
+  /// acquire: pairs with a release of a kernel. A lane may call too.
+  u64 load(size_t i) const { return atomic_ref<u64, scope::system>{words_[i]}.load(order::acquire); }
+  /// release: pairs with an acquire of a kernel.
+  void store(size_t i, u64 value) const { atomic_ref<u64, scope::system>{words_[i]}.store(value, order::release); }
+
+ private:
+  std::unique_ptr<u64[]> words_;
+};
 
 /// There is one device.
 inline int current_device() { return 0; }

@@ -29,6 +29,12 @@ struct simt {
     return here && here->deterministic() ? here->time() : processor_clock();
   }
 
+  /// In deterministic mode as clock().
+  WARPHEAP_NO_TSAN static u64 nanoseconds() {
+    auto* const here = detail::this_worker();
+    return here && here->deterministic() ? here->time() : monotonic_nanoseconds();
+  }
+
   /// Never inlined: its return address is the call site that lanes meet at.
   [[gnu::noinline]] static u32 active_mask() {
     return detail::park_for_mask(__builtin_return_address(0), __builtin_frame_address(0));
@@ -75,13 +81,17 @@ struct simt {
     return detail::format_message({reason, " (thread block ", block, ", thread ", thread, ")"});
   }
 
+  static u64 monotonic_nanoseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
+  }
+
   static u64 processor_clock() {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();  // <x86intrin.h> would cost a third of a second to compile
 #else
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
+    return monotonic_nanoseconds();
 #endif
   }
 };

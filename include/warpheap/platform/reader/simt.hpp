@@ -17,6 +17,7 @@ struct simt {
   static u32 sm_id();
   static u32 sm_count();
   static u64 clock();
+  static u64 nanoseconds();
   static u32 active_mask();
   static u32 ballot(u32 mask, bool predicate);
   static u32 match_any(u32 mask, u32 key);

@@ -86,6 +86,13 @@ class slab_bitmap {
   /// Blocks of `bytes` bytes that could be allocated; exact at rest. One lane looks at every slab.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
+  /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
+  WARPHEAP_DEVICE void bring(u64 from, u64 to) const {
+    u32 const end = slabs_in(table_, to);
+    WARPHEAP_NO_UNROLL
+    for (u32 slab = slabs_in(table_, from); slab < end; ++slab) slab_bitmap_parts::free_absent_slab(table_, slab);
+  }
+
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return geometry().slabs(); }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {

@@ -60,6 +60,10 @@ class growing {
     return addresses_.begin();
   }
 
+  /// Words that kernels which use the pool share with the host.
+  using words = backend::shared_words;
+  static words share(size_t count) { return words{count}; }
+
   size_t limit() const { return plan_.limit; }
   /// Bytes of the pool that have memory: its first ones.
   size_t committed() const { return committed_; }

@@ -47,16 +47,19 @@ struct fill_metadata {
   }
 };
 
-/// Kernel: the absent slabs in [first, end) become free, beside whatever else runs. Again: does
-/// nothing, since only absent slabs change.
+/// An absent slab becomes free, beside whatever else runs; any other stays as it is (R3).
+WARPHEAP_DEVICE inline void free_absent_slab(slab_table const& table, u32 slab) {
+  u32 role = slab_role::absent().word;
+  // relaxed, both: nobody owned the slab; the release in unlock() comes after it, as in R1.
+  if (table.role(slab).load(order::relaxed) != role) return;
+  if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::relaxed, order::relaxed)) return;
+  slab_lock::unlock(table, slab, slab_kind::run, order::release);
+}
+
+/// Kernel: the absent slabs in [first, end) become free. Again: does nothing.
 struct free_absent_slabs {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 first, u32 end, u64* present) const {
-    for_each_slab(first, end, [&](u32 slab) {
-      u32 role = slab_role::absent().word;
-      // relaxed: nobody owned the slab; the release in unlock() comes after it, as in R1.
-      if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::relaxed, order::relaxed)) return;
-      slab_lock::unlock(table, slab, slab_kind::run, order::release);
-    });
+    for_each_slab(first, end, [&](u32 slab) { free_absent_slab(table, slab); });
     // relaxed: a reset that reads it is a later kernel. The maximum: growth may come in any order.
     if (global_thread_index() == 0)
       atomic_ref<u64>{*present}.fetch_max(u64{end} << table.geometry().slab_log2(), order::relaxed);
@@ -90,7 +93,7 @@ struct take_slabs_away {
 };
 
 /// Slabs [0, bytes) of the table.
-WARPHEAP_HOST inline u32 slabs_in(slab_table const& table, u64 bytes) {
+WARPHEAP_HOST_DEVICE inline u32 slabs_in(slab_table const& table, u64 bytes) {
   return static_cast<u32>(bytes >> table.geometry().slab_log2());
 }
 

@@ -1,0 +1,60 @@
+// A host thread that maps memory for a heap while kernels run and wait for it. What may keep it
+// from doing so, and what happens then, is told in docs/guide/how_large_a_pool.md.
+#pragma once
+
+#if !defined(__CUDACC_RTC__)
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "heap.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// Serves one heap as long as it lives. The heap must outlive it, and not be moved. Calls of
+/// kernels that wait without a service get nullptr at their deadline.
+class growth_service {
+ public:
+  /// `pause`: how long the thread sleeps when nothing was requested.
+  template <class Allocator>
+  explicit growth_service(basic_heap<Allocator>& heap,
+                          std::chrono::microseconds pause = std::chrono::microseconds{20}) requires requires {
+    heap.serve();
+  } : thread_{[this, &heap, pause, device = backend::current_device()] {
+    backend::device_scope const on{device};
+    serve(heap, pause);
+  }} {
+  }
+  growth_service(growth_service const&) = delete;
+  growth_service& operator=(growth_service const&) = delete;
+  /// Ends the thread, and with it the service.
+  ~growth_service() {
+    stops_ = true;
+    thread_.join();
+  }
+
+  /// What ended the service before its time, if anything did: an error of the backend, say.
+  std::exception_ptr failure() const { return has_failed_ ? failure_ : nullptr; }
+
+ private:
+  template <class Heap>
+  void serve(Heap& heap, std::chrono::microseconds pause) {
+    try {
+      while (!stops_)
+        if (heap.serve() == 0) std::this_thread::sleep_for(pause);
+    } catch (...) {
+      failure_ = std::current_exception();
+      has_failed_ = true;
+    }
+  }
+
+  std::atomic<bool> stops_{false}, has_failed_{false};
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#endif

@@ -1,0 +1,146 @@
+// The host's part in a pool that grows: memory is mapped and given back, and requests of calls are
+// answered. One object a heap; basic_heap holds it.
+#pragma once
+
+#if !defined(__CUDACC_RTC__)
+
+#include <memory>
+#include <mutex>
+
+#include "../platform/errors.hpp"
+#include "../platform/simt.hpp"
+#include "../policy/growth_state.hpp"
+#include "policies.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::detail {
+
+/// For any other pool: nothing.
+template <class Creation, class ReservePool, class Oom>
+class pool_growth {};
+
+/// Movable. Any of grow(), trim(), serve() and poll() may run in one thread while another runs in
+/// another.
+template <class Creation, growing_pool ReservePool, class Oom>
+class pool_growth<Creation, ReservePool, Oom> {
+ public:
+  /// State for a heap whose reserve has acquired its pool; `memory` is zero or not, and aligned.
+  void place(void* memory, ReservePool const& reserve) {
+    state_ = static_cast<growth_state*>(memory);
+    growth_state first{};
+    first.limit = reserve.limit();
+    first.present = reserve.committed();
+    first.claimed = first.present;
+    if constexpr (requests_growth<Oom>) {
+      shared_ = reserve.share(growth_word::count);
+      shared_.store(growth_word::mapped, first.present);
+      first.shared = shared_.device();
+    }
+    backend::copy_bytes(state_, &first, sizeof first);
+    host_ = std::make_unique<host_state>();
+    host_->brought = first.present;
+  }
+
+  growth_state* state() const { return state_; }
+  u64 const* present() const { return &state_->present; }
+
+  size_t grow(Creation const& creation, ReservePool& reserve, size_t bytes, stream_view on) {
+    std::lock_guard const lock{host_->mutex};
+    size_t const before = reserve.committed();
+    reserve.commit(bytes);
+    bring_in(creation, reserve, on);
+    return reserve.committed() - before;
+  }
+
+  size_t trim(Creation const& creation, ReservePool& reserve) {
+    std::lock_guard const lock{host_->mutex};
+    bring_in(creation, reserve, {});  // what is absent would count as used
+    size_t const before = reserve.committed();
+    creation.find_used_end(before, fresh_answer());
+    size_t const kept = reserve.kept_for(answer());
+    if (kept == before) return 0;
+    creation.withdraw(kept, before, fresh_answer());
+    host_->brought = kept;
+    if (answer() != 0) {  // a kernel was running, and has taken some
+      bring_in(creation, reserve, {});
+      return 0;
+    }
+    if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, kept);
+    u64 const now = kept;
+    backend::copy_bytes(&state_->present, &now, sizeof now);
+    backend::copy_bytes(&state_->claimed, &now, sizeof now);
+    reserve.decommit(kept);
+    return before - kept;
+  }
+
+  /// Answers what calls have requested since the last time (growth_state G3): maps as much, or as
+  /// much of that as there is. Launches nothing. Returns how many bytes were mapped.
+  size_t serve(ReservePool& reserve) requires requests_growth<Oom> {
+    u64 const unmet = shared_.load(growth_word::unmet);
+    std::lock_guard const lock{host_->mutex};
+    if (unmet <= host_->answered) return 0;
+    size_t const before = reserve.committed();
+    commit_what_there_is(reserve, unmet - host_->answered);
+    host_->answered = unmet;
+    size_t const now = reserve.committed();
+    if (now != before) shared_.store(growth_word::mapped, now);
+    else shared_.store(growth_word::refused, unmet);
+    return now - before;
+  }
+
+  u64 requested_bytes() const { return shared_.load(growth_word::unmet); }
+
+  /// serve(), and blocks are made of what was mapped, in order on stream `on`.
+  size_t poll(Creation const& creation, ReservePool& reserve, stream_view on) requires requests_growth<Oom> {
+    size_t const mapped = serve(reserve);
+    std::lock_guard const lock{host_->mutex};
+    bring_in(creation, reserve, on);
+    return mapped;
+  }
+
+ private:
+  struct host_state {
+    std::mutex mutex;
+    u64 answered = 0;  ///< the requests up to this sum
+    u64 brought = 0;   ///< the first bytes of the pool, of which blocks are made
+  };
+
+  /// Makes blocks of all that has memory, also of what a service mapped and no call brought in.
+  void bring_in(Creation const& creation, ReservePool const& reserve, stream_view on) {
+    u64 const committed = reserve.committed();
+    if (committed == host_->brought) return;
+    if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, committed);
+    creation.extend(host_->brought, committed, &state_->present, on);
+    host_->brought = committed;
+  }
+
+  /// Half as much, and so on, where the device lacks the memory for all.
+  static void commit_what_there_is(ReservePool& reserve, size_t bytes) {
+    for (; bytes != 0; bytes /= 2) {
+      try {
+        return reserve.commit(bytes);
+      } catch (out_of_memory const&) {
+      }
+    }
+  }
+
+  /// Where a kernel of trim() writes its answer, with 0 there.
+  u64* fresh_answer() {
+    backend::fill_bytes(&state_->answer, 0, sizeof(u64));
+    return &state_->answer;
+  }
+  /// That answer, when the kernel has ended.
+  u64 answer() const {
+    synchronize(stream_view{});
+    u64 written = 0;
+    backend::copy_bytes(&written, &state_->answer, sizeof written);
+    return written;
+  }
+
+  growth_state* state_ = nullptr;  ///< in device memory
+  typename ReservePool::words shared_;
+  std::unique_ptr<host_state> host_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
+
+#endif

@@ -1,0 +1,40 @@
+// What a heap over a pool that grows keeps in device memory, and in words shared with the host: how
+// far its memory reaches, and how much calls have asked for in vain.
+//
+//   G1  the pool's first `present` bytes have memory. The host maps before it raises `mapped`, from
+//       which a thread of the device raises `present`.
+//   G2  calls bring in the bytes up to `claimed`, each part by the call that claimed it; `brought`
+//       counts what they have done. A kernel that the host launches brings in all that is present.
+//   G3  `unmet` only rises, in both places. The host answers each value that it sees: by `mapped`
+//       if there is more memory now, else by `refused`.
+#pragma once
+
+#include "../platform/types.hpp"
+
+namespace warpheap {
+
+/// In device memory; zero at first, but for the first three.
+struct growth_state {
+  u64 limit;    ///< bytes that the pool may have
+  u64* shared;  ///< the words below; nullptr if no call posts requests
+  u64 present;  ///< bytes
+  u64 answer;   ///< of a kernel of trim()
+  u64 claimed;  ///< bytes
+  u64 brought;  ///< bytes
+  u64 polling;  ///< 1: a thread is reading what the host has written
+  u64 refused;  ///< as the host wrote it lately
+  u64 padding[8];
+  u64 unmet;  ///< bytes; apart from the others, because every refused call adds to it
+  u64 more_padding[15];
+};
+static_assert(sizeof(growth_state) == 256);
+
+/// Words that the host shares with the device: which is where.
+namespace growth_word {
+inline constexpr u32 unmet = 0;    ///< the device writes it
+inline constexpr u32 mapped = 16;  ///< the host writes this one and the next
+inline constexpr u32 refused = 17;
+inline constexpr u32 count = 32;
+}  // namespace growth_word
+
+}  // namespace warpheap

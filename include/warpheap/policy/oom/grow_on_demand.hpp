@@ -1,0 +1,146 @@
+// A heap over a pool that grows, whose calls ask the host for more when memory runs out. A refused
+// call posts how many bytes it lacked. It returns nullptr, and the host grows the pool between
+// kernels (basic_heap::poll()). Or it waits, at most until a deadline, for a host thread that
+// serves the heap while the kernel runs (growth_service).
+//
+// The requests of all threads are one sum, so that a crowd's are answered together. Memory that the
+// host maps while the kernel runs is brought in by the threads that wait for it, because a kernel
+// for that might never start.
+// Source: ours.
+#pragma once
+
+#include "../../platform/backoff.hpp"
+#include "../config_text.hpp"
+#include "../growth_state.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace oom {
+
+struct grow_on_demand_config {
+  /// How long a call waits for memory, at most, in microseconds; 0: not at all.
+  u32 deadline_us = 0;
+};
+
+#if !defined(__CUDACC_RTC__)
+inline std::string describe(grow_on_demand_config const& config) {
+  return config_text{}("deadline_us", config.deadline_us).text;
+}
+#endif
+
+/// Copies serve one heap.
+template <grow_on_demand_config Config = grow_on_demand_config{}>
+class grow_on_demand {
+ public:
+  static constexpr char const* name = "grow_on_demand";
+  static constexpr grow_on_demand_config config = Config;
+
+  /// What a refused call remembers until it is served or gives up.
+  struct request {
+    u64 began = 0;    ///< nanoseconds
+    u64 brought = 0;  ///< when the call last tried
+    bool is_over = false;
+    u64 ticket = 0;          ///< the sum with our bytes in it; 0: not posted
+    u64 next_try = 1000000;  ///< nanoseconds since it began
+  };
+
+  grow_on_demand() = default;
+  WARPHEAP_HOST_DEVICE explicit grow_on_demand(growth_state* state) : state_{state} {}
+
+  /// For `bytes` bytes that were refused. No pool grows beyond its limit.
+  WARPHEAP_DEVICE request begin(u64 bytes) const {
+    // relaxed: what came before this does not count as new; the tries acquire what they use.
+    return {simt::nanoseconds(), word(state_->brought).load(order::relaxed), bytes > state_->limit};
+  }
+
+  /// Posts a request for these bytes, and waits as the configuration says. Returns whether to try
+  /// again: memory has come, or the wait is over. `bring(from, to)` makes blocks of bytes of the
+  /// pool that have memory. Any lane alone.
+  template <class Bring>
+  WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64 bytes, Bring bring) const {
+    if (mine.is_over) return false;
+    bool must_tell = mine.ticket == 0;
+    // relaxed: a sum; exchange_with_host() orders it for the thread that tells it.
+    if (must_tell) mine.ticket = word(state_->unmet).fetch_add(bytes, order::relaxed) + bytes;
+    WARPHEAP_NO_UNROLL
+    for (backoff wait{256, 8192};; wait.pause()) {
+      exchange_with_host(must_tell);
+      must_tell = false;
+      bring_in(bring);
+      // acquire: the new slabs come before our next try; pairs with the release in bring_in().
+      u64 const brought = word(state_->brought).load(order::acquire);
+      if (brought != mine.brought) {
+        mine.brought = brought;
+        mine.ticket = 0;  // if that was not enough, more is requested
+        return true;
+      }
+      u64 const waited = simt::nanoseconds() - mine.began;
+      // relaxed: nothing is read by it.
+      bool const refused = word(state_->refused).load(order::relaxed) >= mine.ticket;
+      // The last try, in a while: blocks may have been freed.
+      mine.is_over = !waits || refused || waited >= u64{1000} * Config.deadline_us;
+      if (mine.is_over) return waits;
+      if (waited >= mine.next_try) {
+        mine.next_try = 2 * waited;
+        return true;
+      }
+    }
+  }
+
+ private:
+  static constexpr bool waits = Config.deadline_us != 0;
+  static constexpr u64 step = u64{1} << 24;  // bytes that a lane brings in at a time
+
+  WARPHEAP_DEVICE static atomic_ref<u64> word(u64& of_state) { return atomic_ref<u64>{of_state}; }
+  WARPHEAP_DEVICE atomic_ref<u64, scope::system> shared(u32 which) const {
+    return atomic_ref<u64, scope::system>{state_->shared[which]};
+  }
+
+  /// Tells the host the sum, and reads its answers, by one thread at a time: the words are far
+  /// away, and a crowd would queue for them. `must_tell`: the caller has added to the sum. If
+  /// another thread polls, that one tells it.
+  WARPHEAP_DEVICE void exchange_with_host(bool must_tell) const {
+    // relaxed: a hint.
+    if (!must_tell && word(state_->polling).load(order::relaxed) != 0) return;
+    for (u64 told = 0;;) {
+      // release: a thread that finds 1 leaves its sum to the thread that polls. acquire: the words
+      // follow those of the last one. Both pair with the exchange below.
+      if (word(state_->polling).exchange(1, order::acq_rel) != 0) return;
+      told = word(state_->unmet).load(order::relaxed);
+      // relaxed: the host reads nothing else by it.
+      shared(growth_word::unmet).store(told, order::relaxed);
+      // acquire: the memory is mapped; pairs with the host's release (growth_state G1).
+      u64 const mapped = shared(growth_word::mapped).load(order::acquire);
+      // relaxed: an answer, which nothing is read by.
+      u64 const refused = shared(growth_word::refused).load(order::relaxed);
+      // release: passes the acquire on to all that acquire `present`; pairs with bring_in().
+      word(state_->present).fetch_max(mapped, order::release);
+      word(state_->refused).fetch_max(refused, order::relaxed);
+      word(state_->polling).exchange(0, order::acq_rel);
+      if (word(state_->unmet).load(order::relaxed) == told) return;
+    }
+  }
+
+  /// Brings in what has memory, together with all threads that do the same
+  /// (growth_state G2).
+  template <class Bring>
+  WARPHEAP_DEVICE void bring_in(Bring bring) const {
+    // acquire: pairs with the release in exchange_with_host().
+    u64 const present = word(state_->present).load(order::acquire);
+    u64 begin = word(state_->claimed).load(order::relaxed);
+    WARPHEAP_NO_UNROLL
+    while (begin < present) {
+      u64 const end = present - begin < step ? present : begin + step;
+      // relaxed: it divides the work, and hands nothing over.
+      if (!word(state_->claimed).compare_exchange(begin, end, order::relaxed, order::relaxed)) continue;
+      bring(begin, end);
+      // release: the slabs are free; pairs with the acquire in more_may_be_there().
+      word(state_->brought).fetch_add(end - begin, order::release);
+      begin = end;
+    }
+  }
+
+  growth_state* state_ = nullptr;
+};
+
+}  // namespace oom
+}  // namespace warpheap::inline WARPHEAP_BACKEND
