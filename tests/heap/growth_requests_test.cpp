@@ -177,8 +177,7 @@ TEST(PolledHeap, UsesAndTrimsWhatAServiceHasMapped) {
     EXPECT_EQ(take(heap, shape, block_bytes, blocks), 0u);
     EXPECT_EQ(heap.serve(), threads * block_bytes);
     EXPECT_EQ(heap.available_slots(block_bytes), 0u) << "no call and no kernel has brought it in";
-    if (trims) EXPECT_EQ(heap.trim(), threads * block_bytes);
-    else EXPECT_EQ(heap.poll(), 0u);
+    EXPECT_EQ(trims ? heap.trim() : heap.poll(), trims ? threads * block_bytes : 0);
   }
   EXPECT_EQ(heap.available_slots(block_bytes), threads);
   EXPECT_THAT(heap.check_invariants(), testing::IsEmpty());

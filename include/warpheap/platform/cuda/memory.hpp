@@ -37,6 +37,14 @@ inline void synchronize() { check(cudaDeviceSynchronize(), "cudaDeviceSynchroniz
 class stream {
  public:
   stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  /// One whose thread blocks start before those of other streams that wait for room.
+  static stream urgent() {
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    stream made{nullptr};
+    check(cudaStreamCreateWithPriority(&made.handle_, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
+    return made;
+  }
   stream(stream&& other) noexcept : handle_{std::exchange(other.handle_, nullptr)} {}
   stream& operator=(stream&& other) noexcept {
     std::swap(handle_, other.handle_);
@@ -49,6 +57,8 @@ class stream {
   operator stream_view() const noexcept { return handle_; }
 
  private:
+  explicit stream(cudaStream_t handle) : handle_{handle} {}
+
   cudaStream_t handle_ = nullptr;
 };
 

@@ -29,6 +29,8 @@ inline void synchronize() { detail::simulated_device::instance().run_streams(); 
 class stream {
  public:
   stream() : queue_{new detail::stream_queue} { detail::simulated_device::instance().add(*queue_); }
+  /// As on a GPU, where its thread blocks start before others. Here the schedule decides.
+  static stream urgent() { return {}; }
   stream(stream&& other) noexcept : queue_{std::exchange(other.queue_, nullptr)} {}
   stream& operator=(stream&& other) noexcept {
     std::swap(queue_, other.queue_);

@@ -48,6 +48,15 @@ struct heap_statistics {
   u64 failures = 0;       ///< calls that found no memory and returned nullptr
 };
 
+/// What is live while kernels run, as a kernel adds it up. All members are 64 bits.
+struct occupancy_sums {
+  u64 blocks_of[64];  ///< by size class (structure/size_class.hpp)
+  u64 runs;           ///< blocks larger than a slab
+  u64 run_bytes;
+  u64 pool_bytes;  ///< that have memory
+  u64 failures;
+};
+
 #if !defined(__CUDACC_RTC__)
 /// Result of a check of a quiet heap: a line for each violated invariant, with its number; empty if
 /// all hold.
@@ -68,6 +77,10 @@ concept takes_snapshots = requires(P const policy) {
   policy.snapshot().check_invariants();
   policy.snapshot().for_each_live(ignore_block{});
 };
+
+/// A creation policy that can add up what is live while kernels run, by a kernel on a stream.
+template <class P>
+concept adds_occupancy = P::adds_up;
 #endif
 
 }  // namespace warpheap

@@ -11,6 +11,7 @@
 #include "../memory_range.hpp"
 #include "report.hpp"
 #include "slab_bitmap/config.hpp"
+#include "slab_bitmap/occupancy.hpp"
 #include "slab_bitmap/presence.hpp"
 #include "slab_bitmap/release.hpp"
 #include "slab_bitmap/service.hpp"
@@ -43,6 +44,7 @@ class slab_bitmap {
                                            .whole_pool = true};
   static constexpr bool supports_mixed_heaps = true;
   static constexpr bool pool_may_grow = true;
+  static constexpr bool adds_up = true;
 
   slab_bitmap() = default;
 
@@ -145,6 +147,10 @@ class slab_bitmap {
   void withdraw(u64 from, u64 to, u64* stay) const {
     launch(slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::take_slabs_away{}, table_,
            slabs_in(table_, from), slabs_in(table_, to), stay);
+  }
+  /// Adds to `*sums`, which is zero, what is live, in order on stream `on`, beside whatever runs.
+  void add_occupancy(occupancy_sums* sums, stream_view on) const {
+    launch(on, {16, 256}, slab_bitmap_parts::add_occupancy{}, table_, sums);
   }
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   slab_bitmap_parts::snapshot snapshot() const { return slab_bitmap_parts::snapshot{table_}; }

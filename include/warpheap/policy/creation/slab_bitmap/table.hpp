@@ -206,6 +206,10 @@ class slab_table {
     unmet_demand(geometry_.classes() + static_cast<u32>(which)).fetch_add(amount, order::relaxed);
   }
 
+  WARPHEAP_DEVICE u64 failures() const {
+    return unmet_demand(geometry_.classes() + static_cast<u32>(count::failures)).load(order::relaxed);
+  }
+
  private:
   WARPHEAP_DEVICE u64* record(u32 slab) const {
     return reinterpret_cast<u64*>(base_ + u64{slab} * geometry_.record_bytes());

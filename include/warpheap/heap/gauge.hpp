@@ -1,0 +1,100 @@
+// How full a heap is while kernels use it. A reading launches a small kernel in a stream of its
+// own, before the thread blocks that other kernels have not started yet, and waits for that alone.
+// Calls of malloc and free take no time for it. Where running kernels leave no multiprocessor any
+// room, a reading waits until a thread block of theirs ends.
+#pragma once
+
+#if !defined(__CUDACC_RTC__)
+
+#include <cstring>
+#include <vector>
+
+#include "../platform/device_buffer.hpp"
+#include "../structure/size_class.hpp"
+#include "heap.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+namespace detail {
+
+/// Kernel: what was added up, for the host to read. A copy would wait for the default stream.
+struct tell_sums {
+  WARPHEAP_DEVICE void operator()(u64 const* sums, u32 count, u64* shared) const {
+    for (u32 i = simt::thread_index(); i < count; i += simt::block_dim())
+      // relaxed: the host waits for the kernel.
+      atomic_ref<u64, scope::system>{shared[i]}.store(sums[i], order::relaxed);
+  }
+};
+
+}  // namespace detail
+
+/// What was live at about one moment. A call that was in progress may be counted or not.
+struct gauge_reading {
+  struct size_class {
+    size_t bytes;  ///< of a block
+    u64 blocks;
+  };
+
+  u64 live_blocks = 0;
+  u64 live_bytes = 0;          ///< in whole blocks
+  u64 highest_live_bytes = 0;  ///< of all readings of this gauge
+  u64 pool_bytes = 0;          ///< that have memory
+  u64 failures = 0;            ///< refused calls since the heap was made or reset
+  /// Those that have live blocks, smallest first. Blocks larger than a slab are in none.
+  std::vector<size_class> classes;
+};
+
+/// Reads one heap, again and again. The heap must outlive it. For one host thread at a time.
+template <class Allocator>
+class gauge {
+ public:
+  explicit gauge(basic_heap<Allocator> const& heap) requires adds_occupancy<typename Allocator::creation_type>
+      : creation_{heap.ref().creation()}, sums_(1), shared_{words} {}
+
+  gauge_reading read() {
+    backend::fill_bytes(sums_.data(), 0, sizeof(occupancy_sums), own_);
+    creation_.add_occupancy(sums_.data(), own_);
+    launch(own_, {1, 128}, detail::tell_sums{}, static_cast<u64 const*>(sums_of_words()), words, shared_.device());
+    synchronize(own_);
+    return reading();
+  }
+
+ private:
+  static constexpr u32 words = sizeof(occupancy_sums) / sizeof(u64);
+  static_assert(sizeof(occupancy_sums::blocks_of) == size_class_count * sizeof(u64));
+
+  u64* sums_of_words() const { return reinterpret_cast<u64*>(sums_.data()); }
+
+  gauge_reading reading() {
+    u64 told[words];
+    for (u32 i = 0; i < words; ++i) told[i] = shared_.load(i);
+    occupancy_sums seen;
+    std::memcpy(&seen, told, sizeof seen);
+    gauge_reading now{.pool_bytes = seen.pool_bytes, .failures = seen.failures};
+    now.live_blocks = seen.runs;
+    now.live_bytes = seen.run_bytes;
+    for (u32 size_class = 0; size_class < size_class_count; ++size_class) {
+      u64 const blocks = seen.blocks_of[size_class];
+      if (blocks == 0) continue;
+      now.classes.push_back({class_bytes(size_class), blocks});
+      now.live_blocks += blocks;
+      now.live_bytes += blocks * class_bytes(size_class);
+    }
+    if (now.live_bytes > highest_) highest_ = now.live_bytes;
+    now.highest_live_bytes = highest_;
+    return now;
+  }
+
+  typename Allocator::creation_type creation_;
+  device_buffer<occupancy_sums> sums_;
+  backend::shared_words shared_;
+  stream own_ = stream::urgent();
+  u64 highest_ = 0;
+};
+
+template <class Allocator>
+gauge(basic_heap<Allocator> const&) -> gauge<Allocator>;
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND
+
+#endif
