@@ -1,0 +1,20 @@
+#include "growth.hpp"
+
+#include "bench/registry.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+namespace {
+
+bench::registration const registered_growth{{
+    .name = "growth",
+    .text = "a pool that grows: mapped at rest and under a kernel that waits, trimmed, and beside a fixed one",
+    .kind = bench::scenario_kind::of_default_allocator,
+    .rank = 20,
+    .uses = {{"--sizes", "the first"}, {"--threads"}},
+    .floor = [](bench::request const& asked) { return bench::growth_scenario{asked}.rows(); },
+}};
+
+}  // namespace
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool
