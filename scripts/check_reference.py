@@ -78,7 +78,8 @@ def described(module, name, node):
     if node is None:
         return
     if isinstance(node, ast.FunctionDef):
-        yield f"### `{full}{signature(node)}`"
+        is_intrinsic = any(ast.unparse(decorator).endswith(".intrinsic") for decorator in node.decorator_list)
+        yield f"### `{full}{signature(node, is_intrinsic)}`"  # Numba passes the first argument
         yield text(node)
         return
     made = definitions(node).get("__init__")

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import types as python_types
@@ -77,6 +78,39 @@ def test_a_heap_is_an_argument(package):
         ptx = package.ptx(kernel, package.whn.HeapType(allocator), package.types.int64[::1])
         for method in METHODS:
             assert f"warpheap_numba_{allocator}_{method}" in ptx
+
+
+def writes_without_reading(package):
+    array = package.whn.array
+
+    def kernel(heap, out):
+        memory = heap.malloc(64)
+        if memory == 0:
+            return
+        array(memory, 8, numpy.int32)[out.size] = 77
+        node = array(memory + 32, 2, numpy.int64)
+        node[0] = out[0]
+        if out[1] != 0:
+            node[1] = out[1]
+        out[2] = memory
+
+    return kernel
+
+
+# An optimisation of Numba's took the stores for dead, since the kernel does not read the views again.
+def test_what_is_written_to_a_view_is_stored(package):
+    ptx = package.ptx(writes_without_reading(package), package.whn.HeapType(), package.types.int64[::1])
+    assert len(re.findall(r"^\s*(?:@%p\d+ )?st\.(?!param)", ptx, re.MULTILINE)) == 4, ptx
+
+
+def test_a_view_has_elements_of_a_type(package):
+    array = package.whn.array
+
+    def kernel(heap, out):
+        array(heap.malloc(64), 8, 3)[0] = 1
+
+    with pytest.raises(Exception, match=r"array\(\) takes a type such as numpy.int64"):
+        package.ptx(kernel, package.whn.HeapType(), package.types.int64[::1])
 
 
 def test_heaps_of_two_allocators_are_arguments_of_one_kernel(package):
@@ -178,6 +212,23 @@ def test_every_method_works_in_a_kernel(package):
         package.jit(use_of_every_method(package))[1, 1](heap, out)
         zero, kept, size, remainder, negative, huge, found = out.copy_to_host()
     assert (zero, kept, remainder, negative, huge, found) == (0, 5, 0, 0, 0, 1) and size >= 4096
+
+
+@pytest.mark.gpu
+def test_another_kernel_reads_what_was_written_to_a_view(package):
+    array = package.whn.array
+
+    def read(out):
+        out[3] = array(out[2], 8, numpy.int32)[out.size]
+        node = array(out[2] + 32, 2, numpy.int64)
+        out[4] = node[0]
+        out[5] = node[1]
+
+    out = package.cuda.to_device(numpy.array([5, 6, 0, 0, 0, 0], numpy.int64))
+    with warpheap.Heap(16 << 20) as heap:
+        package.jit(writes_without_reading(package))[1, 1](heap, out)
+        package.jit(read)[1, 1](out)
+        assert out.copy_to_host()[3:].tolist() == [77, 5, 6]
 
 
 @pytest.mark.gpu

@@ -55,11 +55,6 @@ _HANDLE_SOURCE = """.version 7.0
 .address_size 64
 .visible .const .align 8 .u64 warpheap_numba_heap = {handle};
 """
-_POINTER_SOURCE = """extern "C" __device__ void* warpheap_numba_pointer(long long address) {
-  return reinterpret_cast<void*>(address);
-}
-"""
-
 _LETTERS = {  # of the C functions, after the heap: s is a size, a is an address, i another integer; the result is last
     "malloc": "sa",
     "free": "ai",
@@ -71,12 +66,18 @@ _LETTERS = {  # of the C functions, after the heap: s is a size, a is an address
 _MEANINGS = {"s": "a size", "a": "an address"}
 
 
-def array(memory, count, dtype):
-    """In a kernel: an array of `count` elements of type `dtype` at the address `memory`."""
-    raise TypeError("array() is for kernels")
+def array_type(types, errors, memory, count, dtype):
+    """The type of array() with arguments of these types."""
+    for what, given in (("an address", memory), ("a count", count)):
+        if not isinstance(given, types.Integer):
+            raise errors.TypingError(f"array() takes {what}, an integer, and was given {given}")
+    element = getattr(dtype, "dtype", None)
+    if element is None:
+        raise errors.TypingError(f"array() takes a type such as numpy.int64, and was given {dtype}")
+    return types.Array(element, 1, "C")
 
 
-def typed_support(module: str, cuda, extending, types, errors, model, carray, overload, overload_method, argument):
+def typed_support(module: str, cuda, extending, types, errors, model, overload_method, argument):
     """HeapType, prepare_args() and replace_malloc() for the module of this name, which serves the package whose modules these are.
 
     model     the data model of HeapType, a number of 64 bits
@@ -132,34 +133,20 @@ def typed_support(module: str, cuda, extending, types, errors, model, carray, ov
     def register(method: str) -> None:
         if len(_LETTERS[method]) == 2:
 
-            @overload_method(HeapType, method, inline="always")
+            @overload_method(HeapType, method)
             def of_one(heap, first):
                 function = checked(method, heap, first)
                 return lambda heap, first: function(heap, first)
 
         else:
 
-            @overload_method(HeapType, method, inline="always")
+            @overload_method(HeapType, method)
             def of_two(heap, first, second):
                 function = checked(method, heap, first, second)
                 return lambda heap, first, second: function(heap, first, second)
 
     for method in _LETTERS:
         register(method)
-
-    pointer = cuda.declare_device(
-        "warpheap_numba_pointer",
-        types.voidptr(types.int64),
-        abi="c",
-        link=Linked(_POINTER_SOURCE, name="warpheap_numba_pointer.ltoir"),
-    )
-
-    @overload(array, inline="always")
-    def array_at(memory, count, dtype):
-        for what, given in (("an address", memory), ("a count", count)):
-            if not isinstance(given, types.Integer):
-                raise errors.TypingError(f"array() takes {what}, an integer, and was given {given}")
-        return lambda memory, count, dtype: carray(pointer(memory), (count,), dtype)
 
     def prepare_args(kernel_type, value, stream=None, retr=None):
         """What a kernel with `extensions` of this module is given for a heap. An error if it cannot use it."""
