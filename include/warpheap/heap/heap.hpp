@@ -114,7 +114,7 @@ class basic_heap {
 
   /// A heap whose pool grows: `reserve` says how large it is at first, and how large it may become.
   /// grow() and trim() change that. Throws as the constructor above.
-  explicit basic_heap(reserve_pool_type reserve) requires growing_pool<reserve_pool_type>
+  explicit basic_heap(reserve_pool_type reserve) requires(growing_pool<reserve_pool_type> && !overflows)
       : reserve_{std::move(reserve)} {
     build(checked(reserve_.limit()));
   }
@@ -187,7 +187,7 @@ class basic_heap {
   }
 
   /// Bytes of the pool that have memory, of pool_bytes().
-  size_t committed_bytes() const requires growing_pool<reserve_pool_type> { return reserve_.committed(); }
+  size_t committed_bytes() const requires growing_pool<reserve_pool_type> { return growth_.committed(reserve_); }
 
   /// Bytes of the pool that blocks come from, and bytes of everything beside the pool. For a pool
   /// that grows, this is its limit.

@@ -18,8 +18,7 @@ namespace warpheap::inline WARPHEAP_BACKEND::detail {
 template <class Creation, class ReservePool, class Oom>
 class pool_growth {};
 
-/// Movable. Any of grow(), trim(), serve() and poll() may run in one thread while another runs in
-/// another.
+/// Movable. Several threads may call its functions at the same time.
 template <class Creation, growing_pool ReservePool, class Oom>
 class pool_growth<Creation, ReservePool, Oom> {
  public:
@@ -85,6 +84,11 @@ class pool_growth<Creation, ReservePool, Oom> {
     if (now != before) shared_.store(growth_word::mapped, now);
     else shared_.store(growth_word::refused, unmet);
     return now - before;
+  }
+
+  size_t committed(ReservePool const& reserve) const {
+    std::lock_guard const lock{host_->mutex};
+    return reserve.committed();
   }
 
   u64 requested_bytes() const { return shared_.load(growth_word::unmet); }

@@ -118,6 +118,7 @@ class address_range {
   ~address_range() {
     if (!begin_) return;
     auto const& driver = detail::virtual_memory::instance();
+    device_scope const on{memory_.location.id};
     cudaDeviceSynchronize();
     for (auto const& part : parts_) driver.unmap(begin_ + part.offset, part.bytes);
     driver.free(begin_, bytes_);
