@@ -42,6 +42,8 @@ bench::request request_of(std::string const& scenario) {
   asked.left_shares = {0.5};
   asked.page_shares = {0.5};
   asked.kernels = 16;  // as many as fill_level makes without
+  // Its least is more than 2 MiB.
+  if (scenario == "growth") asked.pool_bytes = u64{64} << 20;
   // Enough that the pool is as large as it may be.
   if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn") asked.threads = 4000;
   return asked;
@@ -176,7 +178,7 @@ TEST_F(BenchRefusals, NameTheScenariosThatUseTheOption) {
   expect_refusal(
       "bench churn --sizes 64 --backend host",
       "warpheap bench: --sizes: churn does not use it; burst, fill, exhaust, utilisation, latency, workers, "
-      "policy_overhead, two_phase, scaling, head_replacement, placement, crowd, fragmentation and bounds do\n");
+      "policy_overhead, two_phase, scaling, head_replacement, placement, bounds, growth, crowd and fragmentation do\n");
   expect_refusal("bench burst churn burst --batch 512 --backend host",
                  "warpheap bench: --batch: burst and churn do not use it; semaphore does\n");
   expect_refusal("bench fill_level --repeat 7 --backend host",
