@@ -124,11 +124,20 @@ class lap_watch {
 /// Time on the wall's clock.
 class wall_clock {
  public:
+  /// Until `work` and all that it launched have ended.
   template <class Work>
   double microseconds(Work work) {
+    return microseconds_of_call([&] {
+      work();
+      synchronize();
+    });
+  }
+
+  /// Until `work` returns, which may be before what it launched has ended.
+  template <class Work>
+  double microseconds_of_call(Work work) {
     auto const start = std::chrono::steady_clock::now();
     work();
-    synchronize();
     return std::chrono::duration<double, std::micro>{std::chrono::steady_clock::now() - start}.count();
   }
 };

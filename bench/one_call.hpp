@@ -61,19 +61,43 @@ class one_call {
       : heap_{heap}, draw_{draw}, blocks_(threads), shape_{shape_for(threads)} {}
 
   one_call_times measure(one_call_rounds rounds) {
-    for (u32 round = 0; round < warm_up_rounds; ++round) examined_round(times_.failures);
-    for (u32 round = 0; round < warm_up_rounds + rounds.repeat && sound(); ++round) {
-      auto const asking = ask(), freeing = give_back();
-      if (round < warm_up_rounds) continue;
-      times_.malloc_us.push_back(asking);
-      times_.free_us.push_back(freeing);
-    }
-    examined_round(times_.failures);
+    warm_up();
+    for (u32 round = 0; round < rounds.repeat; ++round) timed_round();
+    last_round();
     for (u32 round = 0; rounds.after_resets && round < rounds.repeat && sound(); ++round) {
       heap_.reset();
       synchronize();
-      if (auto const asking = examined_round(times_.first_failures); sound()) times_.first_malloc_us.push_back(asking);
+      first_round();
     }
+    return times();
+  }
+
+  // The parts of measure(), for heaps that take turns. After a fault they do nothing.
+
+  void warm_up() {
+    for (u32 round = 0; round < warm_up_rounds; ++round) examined_round(times_.failures);
+    for (u32 round = 0; round < warm_up_rounds && sound(); ++round) {
+      ask();
+      give_back();
+    }
+  }
+
+  void timed_round() {
+    if (!sound()) return;
+    times_.malloc_us.push_back(ask());
+    times_.free_us.push_back(give_back());
+  }
+
+  /// Examines what the timed rounds have left.
+  void last_round() { examined_round(times_.failures); }
+
+  /// On a fresh heap.
+  void first_round() {
+    if (auto const asking = examined_round(times_.first_failures); sound()) times_.first_malloc_us.push_back(asking);
+  }
+
+  /// What was measured. Looks at the emptied heap first.
+  one_call_times times() {
     if (sound()) times_.fault = fault_of_emptied(heap_);
     return times_;
   }

@@ -70,11 +70,7 @@ std::array<lap, sizeof...(Runs)> take_turns(std::vector<launch_shape> const& sha
 
 /// The median, over rounds, of the first's time over the second's: the speed of the second over the
 /// first's.
-inline double speedup(lap const& first, lap const& second) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < first.times_us.size(); ++i) ratios.push_back(first.times_us[i] / second.times_us[i]);
-  return median(ratios);
-}
+inline double speedup(lap const& first, lap const& second) { return median_ratio(first.times_us, second.times_us); }
 
 /// Appends the rows of the contenders that took turns, which come with names, parameters and
 /// operations. `figure` names what they measured beside the time. All but the first have `ratio`,

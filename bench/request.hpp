@@ -86,6 +86,13 @@ inline double median(std::vector<double> values) {
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+/// The median, over rounds, of one time over another of the same round.
+inline double median_ratio(std::vector<double> const& times, std::vector<double> const& others) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < times.size(); ++i) ratios.push_back(times[i] / others.at(i));
+  return median(ratios);
+}
+
 /// The least value that at least `share` of all values do not exceed; 0 of none.
 template <class Value>
 Value quantile(std::vector<Value> values, double share) {
