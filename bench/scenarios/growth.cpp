@@ -11,8 +11,8 @@ bench::registration const registered_growth{{
     .text = "a pool that grows: mapped at rest and under a kernel that waits, trimmed, and beside a fixed one",
     .kind = bench::scenario_kind::of_default_allocator,
     .rank = 20,
-    .uses = {{"--sizes", "the first"}, {"--threads"}},
-    .floor = [](bench::request const& asked) { return bench::growth_scenario{asked}.rows(); },
+    .uses = {{"--sizes", "the first"}, {"--threads", "1048576"}},
+    .floor = [](bench::request const& asked) { return bench::growth_scenario<>{asked}.rows(); },
 }};
 
 }  // namespace

@@ -1,7 +1,11 @@
 // growth: what a pool that grows costs. A heap of an eighth of the pool, or 64 MiB, is grown to all
-// of it by one call, and trimmed again (wall's clock). A burst then runs on a heap that has grown
-// and on one of fixed size. Last, a kernel asks such a small heap for all of the pool, and waits
-// while a host thread maps the memory. Sizes: the first of `sizes`; threads: `threads`.
+// of it by one call, and trimmed again (wall's clock). Bursts then run on a heap that has grown and
+// on one of fixed size: the first one of a heap just made, and later ones, round by round in turn,
+// so that a drift of the machine meets both. Last, a kernel asks such a small heap for all of the
+// pool, and waits while a host thread maps the memory. Sizes: the first of `sizes`; threads:
+// `threads`.
+//
+// The pool is mapped in chunks, a 32nd of it each, and the initial size is whole chunks.
 #pragma once
 
 #include "bench/measure.hpp"
@@ -15,113 +19,205 @@ inline namespace WARPHEAP_BACKEND {
 
 /// As long as a busy machine may need.
 inline constexpr oom::grow_on_demand_config wait_a_minute{.deadline_us = 60'000'000};
-using patient_heap = basic_heap<growing_allocator_with<oom::grow_on_demand<wait_a_minute>>>;
 
+/// `Creation` is slab_bitmap, but for tests.
+template <class Creation = creation::slab_bitmap<>>
 class growth_scenario {
  public:
   explicit growth_scenario(request const& asked)
       : asked_{asked},
         granule_{reserve_pool::growing::granularity()},
         pool_bytes_{align_up(asked.pool_bytes < 8 * granule_ ? 8 * granule_ : asked.pool_bytes, granule_)},
-        initial_bytes_{std::min<u64>(u64{64} << 20, pool_bytes_ / 8)},
-        threads_{default_for_backend(asked.threads, u64{1} << 20, u64{1} << 13)} {}
+        threads_{default_for_backend(asked.threads, u64{1} << 20, u64{1} << 13)},
+        draw_{asked.sizes.empty() ? 64 : asked.sizes.front()} {}
 
   std::vector<result> rows() {
-    grow_and_trim();
-    look_for_requests();
-    u64 const bytes = asked_.sizes.empty() ? 64 : asked_.sizes.front();
-    burst<growing_heap>("grown", bytes, [&] {
-      growing_heap heap{plan()};
-      heap.grow(pool_bytes_);
-      return heap;
-    });
-    burst<heap>("fixed", bytes, [&] { return heap{pool_bytes_}; });
-    wait_for_memory();
+    // What a broken heap says next means nothing.
+    for (auto const part :
+         {&growth_scenario::grow_and_trim, &growth_scenario::look_for_requests, &growth_scenario::first_bursts,
+          &growth_scenario::bursts, &growth_scenario::wait_for_memory}) {
+      if (!asked_.proceed("growth", parts_done_++, 5)) break;
+      (this->*part)();
+      if (!rows_.back().checked()) break;
+    }
     return rows_;
   }
 
  private:
-  growth plan() const { return {.initial = initial_bytes_, .limit = pool_bytes_}; }
+  template <class Oom>
+  using growing_with =
+      basic_heap<allocator<Creation, distribution::none, Oom, reserve_pool::growing, alignment::shrink<16>>>;
+  using grown_heap = growing_with<oom::return_null>;
+  using requesting_heap = growing_with<oom::grow_on_demand<>>;
+  using patient_heap = growing_with<oom::grow_on_demand<wait_a_minute>>;
+  using fixed_heap = basic_heap<plain_allocator<Creation>>;
+  template <class Heap>
+  using calls_of = one_call<typename Heap::allocator_type>;
 
-  bool proceed(char const* task) { return asked_.proceed(std::string{"growth, "} + task, rows_.size(), 9); }
+  growth plan(u64 limit) const { return {.initial = std::min<u64>(u64{64} << 20, pool_bytes_ / 8), .limit = limit}; }
 
-  result row(char const* operation) const {
-    result made{.scenario = "growth", .allocator = "slab_bitmap", .operation = operation};
-    made.parameters = {{"initial_bytes", initial_bytes_}, {"pool_bytes", pool_bytes_}};
-    made.operations = 1;
+  grown_heap make_grown() const {
+    grown_heap made{plan(pool_bytes_)};
+    made.grow(pool_bytes_);
     return made;
   }
 
+  static result row(std::string const& operation, std::vector<std::pair<std::string, u64>> parameters) {
+    return {.scenario = "growth",
+            .allocator = "slab_bitmap",
+            .operation = operation,
+            .parameters = std::move(parameters),
+            .operations = 1};
+  }
+  result row_of_burst(std::string const& operation) const {
+    return row(operation, {{"bytes", draw_.least}, {"threads", threads_}, {"pool_bytes", pool_bytes_}});
+  }
+
   void grow_and_trim() {
-    if (!proceed("grow and trim")) return;
-    result growing = row("grow"), trimming = row("trim");
+    grown_heap heap{plan(pool_bytes_)};
+    u64 const initial = heap.committed_bytes(), more = pool_bytes_ - initial;
+    std::vector<double> grow_us, wait_us, trim_us;
+    std::string fault;
     wall_clock wall;
-    growing_heap heap{plan()};
-    u64 const more = pool_bytes_ - heap.committed_bytes();
-    for (u32 round = 0; round <= asked_.repeat && growing.checked(); ++round) {
+    for (u32 round = 0; round <= asked_.repeat && fault.empty(); ++round) {
       u64 grown = 0, trimmed = 0;
-      auto const grow_us = wall.microseconds([&] { grown = heap.grow(more); });
-      if (heap.available_slots(granule_) < pool_bytes_ / granule_)
-        growing.fault = "memory that was mapped cannot be had";
-      auto const trim_us = wall.microseconds([&] { trimmed = heap.trim(); });
-      if (grown != more || trimmed != more) growing.fault = "not all of the memory came and went";
-      if (growing.checked()) growing.fault = fault_of_emptied(heap);
+      double call_us = 0;
+      auto const whole_us =
+          wall.microseconds([&] { call_us = wall.microseconds_of_call([&] { grown = heap.grow(more); }); });
+      bool const is_there = heap.available_slots(granule_) == pool_bytes_ / granule_;
+      auto const back_us = wall.microseconds([&] { trimmed = heap.trim(); });
+      if (!is_there) fault = "memory that was mapped cannot be had";
+      else if (grown != more || trimmed != more) fault = "not all of the memory came and went";
+      else fault = fault_of_emptied(heap);
       if (round == 0) continue;
-      growing.times_us.push_back(grow_us);
-      trimming.times_us.push_back(trim_us);
+      grow_us.push_back(call_us);
+      wait_us.push_back(whole_us);
+      trim_us.push_back(back_us);
     }
-    trimming.fault = growing.fault;
-    rows_.push_back(growing);
-    rows_.push_back(trimming);
+    auto const append = [&](char const* operation, std::vector<double> const& times_us) {
+      rows_.push_back(row(operation, {{"initial_bytes", initial}, {"pool_bytes", pool_bytes_}}));
+      rows_.back().times_us = times_us;
+      rows_.back().fault = fault;
+    };
+    append("grow", grow_us);
+    append("grow and wait", wait_us);
+    append("trim", trim_us);
   }
 
   /// What poll() takes when nothing was requested.
   void look_for_requests() {
-    if (!proceed("poll")) return;
     constexpr u32 calls = 1000;
-    result polling = row("poll");
+    requesting_heap heap{plan(pool_bytes_)};
+    result polling = row("poll", {{"initial_bytes", heap.committed_bytes()}, {"pool_bytes", pool_bytes_}});
     polling.operations = calls;
-    polled_heap heap{plan()};
     wall_clock wall;
+    u64 mapped = 0;
     for (u32 round = 0; round <= asked_.repeat; ++round) {
       auto const us = wall.microseconds([&] {
-        for (u32 i = 0; i < calls; ++i) heap.poll();
+        for (u32 i = 0; i < calls; ++i) mapped += heap.poll();
       });
       if (round != 0) polling.times_us.push_back(us);
     }
+    if (mapped != 0) polling.fault = "memory came that nothing had requested";
     rows_.push_back(polling);
   }
 
-  template <class Heap, class Make>
-  void burst(std::string const& what, u64 bytes, Make make) {
-    if (!proceed(what.c_str())) return;
-    Heap heap = make();
-    result base = row("");
-    base.parameters = {{"bytes", bytes}, {"threads", threads_}, {"pool_bytes", pool_bytes_}};
-    auto const times = one_call<typename Heap::allocator_type>{heap, size_draw{bytes}, threads_}.measure(
-        {.repeat = asked_.repeat, .after_resets = true});
-    auto const before = rows_.size();
-    append_results(rows_, base, times, threads_);
-    for (auto i = before; i < rows_.size(); ++i) rows_[i].operation = what + " " + rows_[i].operation;
+  /// Adds the first burst of a heap just made to `seen`.
+  template <class Heap>
+  void add_first_burst(one_call_times& seen, Heap heap) const {
+    calls_of<Heap> calls{heap, draw_, threads_};
+    calls.first_round();
+    auto const one = calls.times();
+    seen.fault = one.fault;
+    seen.first_failures = one.first_failures;
+    seen.first_malloc_us.insert(seen.first_malloc_us.end(), one.first_malloc_us.begin(), one.first_malloc_us.end());
+  }
+
+  /// A heap that has just grown serves as many calls as one that was made of that size. One heap
+  /// lives at a time.
+  void first_bursts() {
+    one_call_times grown, fixed;
+    for (u32 round = 0; round <= asked_.repeat && grown.fault.empty() && fixed.fault.empty(); ++round) {
+      if (round == 1) grown.first_malloc_us = fixed.first_malloc_us = {};  // the first warms up
+      add_first_burst(grown, make_grown());
+      add_first_burst(fixed, fixed_heap{pool_bytes_});
+      if (grown.fault.empty() && grown.first_failures > fixed.first_failures)
+        grown.fault = std::to_string(grown.first_failures - fixed.first_failures) +
+                      " calls refused right after growth, and not by a fixed heap";
+    }
+    auto const append = [&](char const* operation, one_call_times const& times, std::string const& fault) {
+      rows_.push_back(row_of_burst(operation));
+      rows_.back().times_us = times.first_malloc_us;
+      rows_.back().failures = times.first_failures;
+      rows_.back().operations = served(threads_, times.first_failures);
+      rows_.back().fault = fault;
+    };
+    auto const fault = grown.fault.empty() ? fixed.fault : grown.fault;
+    append("grown first_malloc", grown, fault);
+    if (fault.empty()) rows_.back().figures = {{"ratio", median_ratio(grown.first_malloc_us, fixed.first_malloc_us)}};
+    append("fixed first_malloc", fixed, fault);
+  }
+
+  /// Both heaps at a time, and the device may lack the memory for that.
+  void bursts() {
+    try {
+      auto grown = make_grown();
+      fixed_heap fixed{pool_bytes_};
+      take_turns(grown, fixed);
+    } catch (out_of_memory const& lacking) {
+      skip(rows_, row_of_burst("grown malloc"), std::string{"not two such heaps at a time: "} + lacking.what());
+    }
+  }
+
+  void take_turns(grown_heap& grown_one, fixed_heap& fixed_one) {
+    calls_of<grown_heap> grown{grown_one, draw_, threads_};
+    calls_of<fixed_heap> fixed{fixed_one, draw_, threads_};
+    grown.warm_up();
+    fixed.warm_up();
+    for (u32 round = 0; round < asked_.repeat; ++round) {
+      // The order of the two alternates too.
+      if (round % 2 == 0) grown.timed_round();
+      fixed.timed_round();
+      if (round % 2 == 1) grown.timed_round();
+    }
+    grown.last_round();
+    fixed.last_round();
+    append_pair(grown.times(), fixed.times());
+  }
+
+  void append_pair(one_call_times grown, one_call_times fixed) {
+    if (grown.fault.empty()) grown.fault = fixed.fault;
+    fixed.fault = grown.fault;
+    for (auto const& [what, times] : {std::pair{"grown ", &grown}, std::pair{"fixed ", &fixed}}) {
+      std::vector<result> made;
+      append_results(made, row_of_burst(""), *times, threads_);
+      for (auto& each : made) each.operation = what + each.operation;
+      if (times == &grown && grown.fault.empty()) {
+        made[0].figures = {{"ratio", median_ratio(grown.malloc_us, fixed.malloc_us)}};
+        made[1].figures = {{"ratio", median_ratio(grown.free_us, fixed.free_us)}};
+      }
+      rows_.insert(rows_.end(), made.begin(), made.end());
+    }
   }
 
   /// Every thread asks for its part of the pool, most of which is not there yet.
   void wait_for_memory() {
-    if (!proceed("waiting")) return;
     // What does not fill the last slab of each multiprocessor is room that the crowd may need.
     u64 const limit = align_up(pool_bytes_ + pool_bytes_ / 2, granule_), bytes = pool_bytes_ / threads_;
-    result waiting = row("waiting malloc");
-    waiting.parameters = {
-        {"bytes", bytes}, {"threads", threads_}, {"initial_bytes", initial_bytes_}, {"pool_bytes", limit}};
-    waiting.operations = static_cast<double>(threads_);
+    result waiting = row("waiting malloc", {{"bytes", bytes}, {"threads", threads_}});
+    if (skip(rows_, waiting, bytes < 16 ? "less than 16 bytes of the pool for each thread" : "")) return;
     device_buffer<void*> blocks(threads_);
     stopwatch watch;
     for (u32 round = 0; round <= asked_.repeat && waiting.checked(); ++round) {
-      patient_heap heap{growth{.initial = initial_bytes_, .limit = limit}};
+      patient_heap heap{plan(limit)};
+      if (round == 0) {
+        waiting.parameters.emplace_back("initial_bytes", heap.committed_bytes());
+        waiting.parameters.emplace_back("pool_bytes", limit);
+      }
       growth_service const service{heap};
       auto const us = watch.microseconds(
           [&] { launch(shape_for(threads_), allocate_once{}, heap.ref(), size_draw{bytes}, blocks.data(), threads_); });
-      auto const found = examine<patient_heap::allocator_type>(blocks, size_draw{bytes});
+      auto const found = examine<typename patient_heap::allocator_type>(blocks, size_draw{bytes});
       waiting.failures = found.failures;
       waiting.operations = served(threads_, found.failures);
       waiting.fault = found.fault();
@@ -135,7 +231,9 @@ class growth_scenario {
   }
 
   request const& asked_;
-  u64 granule_, pool_bytes_, initial_bytes_, threads_;
+  u64 granule_, pool_bytes_, threads_;
+  size_draw draw_;
+  u64 parts_done_ = 0;
   std::vector<result> rows_;
 };
 
