@@ -28,7 +28,7 @@ class pool_growth<Creation, ReservePool, Oom> {
     growth_state first{};
     first.limit = reserve.limit();
     first.present = reserve.committed();
-    first.claimed = first.present;
+    first.claimed = first.brought = first.present;
     if constexpr (requests_growth<Oom>) {
       shared_ = reserve.share(growth_word::count);
       shared_.store(growth_word::mapped, first.present);
@@ -67,6 +67,7 @@ class pool_growth<Creation, ReservePool, Oom> {
     u64 const now = kept;
     backend::copy_bytes(&state_->present, &now, sizeof now);
     backend::copy_bytes(&state_->claimed, &now, sizeof now);
+    backend::copy_bytes(&state_->brought, &now, sizeof now);
     reserve.decommit(kept);
     return before - kept;
   }

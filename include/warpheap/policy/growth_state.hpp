@@ -3,10 +3,11 @@
 //
 //   G1  the pool's first `present` bytes have memory. The host maps before it raises `mapped`, from
 //       which a thread of the device raises `present`.
-//   G2  calls bring in the bytes up to `claimed`, each part by the call that claimed it; `brought`
-//       counts what they have done. A kernel that the host launches brings in all that is present.
+//   G2  brought <= claimed <= present. Calls bring in the bytes up to `claimed`, each part by the
+//       call that claimed it; the first `brought` bytes, and no others, are claimed and done, but
+//       for their order. A kernel that the host launches brings in all that is present.
 //   G3  `unmet` only rises, in both places. The host answers each value that it sees: by `mapped`
-//       if there is more memory now, else by `refused`.
+//       if there is more memory now, else by `refused`. A refusal comes after all that was mapped.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -20,7 +21,7 @@ struct growth_state {
   u64 present;  ///< bytes
   u64 answer;   ///< of a kernel of trim()
   u64 claimed;  ///< bytes
-  u64 brought;  ///< bytes
+  u64 brought;  ///< bytes, a sum
   u64 polling;  ///< 1: a thread is reading what the host has written
   u64 refused;  ///< as the host wrote it lately
   u64 padding[8];

@@ -65,19 +65,21 @@ class grow_on_demand {
     for (backoff wait{256, 8192};; wait.pause()) {
       exchange_with_host(must_tell);
       must_tell = false;
-      bring_in(bring);
+      // acquire: what was mapped before the refusal is present; pairs with exchange_with_host().
+      bool const refused = word(state_->refused).load(order::acquire) >= mine.ticket;
+      u64 const present = bring_in(bring);
       // acquire: the new slabs come before our next try; pairs with the release in bring_in().
       u64 const brought = word(state_->brought).load(order::acquire);
-      if (brought != mine.brought) {
+      // While other threads bring memory in, it is too early to try, and to believe the refusal.
+      bool const all_is_in = brought >= present;
+      if (all_is_in && brought != mine.brought) {
         mine.brought = brought;
         mine.ticket = 0;  // if that was not enough, more is requested
         return true;
       }
       u64 const waited = simt::nanoseconds() - mine.began;
-      // relaxed: nothing is read by it.
-      bool const refused = word(state_->refused).load(order::relaxed) >= mine.ticket;
       // The last try, in a while: blocks may have been freed.
-      mine.is_over = !waits || refused || waited >= u64{1000} * Config.deadline_us;
+      mine.is_over = !waits || (refused && all_is_in) || waited >= u64{1000} * Config.deadline_us;
       if (mine.is_over) return waits;
       if (waited >= mine.next_try) {
         mine.next_try = 2 * waited;
@@ -108,22 +110,22 @@ class grow_on_demand {
       told = word(state_->unmet).load(order::relaxed);
       // relaxed: the host reads nothing else by it.
       shared(growth_word::unmet).store(told, order::relaxed);
+      // acquire: all that was mapped before comes before it (growth_state G3), and so is read next.
+      u64 const refused = shared(growth_word::refused).load(order::acquire);
       // acquire: the memory is mapped; pairs with the host's release (growth_state G1).
       u64 const mapped = shared(growth_word::mapped).load(order::acquire);
-      // relaxed: an answer, which nothing is read by.
-      u64 const refused = shared(growth_word::refused).load(order::relaxed);
-      // release: passes the acquire on to all that acquire `present`; pairs with bring_in().
+      // release, both: passes the acquires on; pairs with bring_in() and more_may_be_there().
       word(state_->present).fetch_max(mapped, order::release);
-      word(state_->refused).fetch_max(refused, order::relaxed);
+      word(state_->refused).fetch_max(refused, order::release);
       word(state_->polling).exchange(0, order::acq_rel);
       if (word(state_->unmet).load(order::relaxed) == told) return;
     }
   }
 
-  /// Brings in what has memory, together with all threads that do the same
-  /// (growth_state G2).
+  /// Brings in what has memory, together with all threads that do the same (growth_state G2).
+  /// Returns how many bytes have some.
   template <class Bring>
-  WARPHEAP_DEVICE void bring_in(Bring bring) const {
+  WARPHEAP_DEVICE u64 bring_in(Bring bring) const {
     // acquire: pairs with the release in exchange_with_host().
     u64 const present = word(state_->present).load(order::acquire);
     u64 begin = word(state_->claimed).load(order::relaxed);
@@ -137,6 +139,7 @@ class grow_on_demand {
       word(state_->brought).fetch_add(end - begin, order::release);
       begin = end;
     }
+    return present;
   }
 
   growth_state* state_ = nullptr;
