@@ -200,7 +200,8 @@ TEST(PolledHeap, HearsOfEveryRefusal) {
 #if !defined(__CUDACC__)
 /// Kernel: one lane is the service, for a number of looks.
 struct serve_as_a_lane {
-  WARPHEAP_DEVICE void operator()(waiting_heap* heap, u32 looks) const {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap* heap, u32 looks) const {
     for (u32 i = 0; i < looks; ++i) {
       heap->serve();
       simt::pause(2000);
@@ -236,6 +237,27 @@ TEST(WaitingHeap, ServesOrRefusesUnderEverySchedule) {
   });
   EXPECT_GT(served, 0u);
   EXPECT_GT(refused, 0u);
+}
+
+// The host refuses what was asked beyond the limit while lanes still make blocks of the last
+// memory. Calls that believed it at once got nullptr beside free blocks.
+TEST(WaitingHeap, RefusesNobodyWhileMemoryComesIn) {
+  test::for_each_schedule(300, [&] {
+    auto roomy = host::current_execution();  // the service runs beside all that wait for it
+    roomy.sm_count = 8;
+    roomy.blocks_per_sm = 4;
+    host::scoped_execution const use{roomy};
+    patient_heap heap{growth{.initial = 0, .limit = 2 * granule, .chunk = granule}};
+    constexpr launch_shape few{4, 7};
+    device_buffer<u64*> const blocks(28);
+    stream const ours, theirs;
+    launch(ours, few, take_each{}, heap.ref(), granule / 16, blocks.data());
+    launch(theirs, {1, 1}, serve_as_a_lane{}, &heap, 300u);
+    synchronize();
+    auto const all = blocks.to_host();
+    EXPECT_EQ(std::count(all.begin(), all.end(), nullptr), 0);
+    give_back(heap, few, blocks);
+  });
 }
 #endif
 

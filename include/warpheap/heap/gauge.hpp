@@ -70,7 +70,9 @@ class gauge {
     for (u32 i = 0; i < words; ++i) told[i] = shared_.load(i);
     occupancy_sums seen;
     std::memcpy(&seen, told, sizeof seen);
-    gauge_reading now{.pool_bytes = seen.pool_bytes, .failures = seen.failures};
+    gauge_reading now;
+    now.pool_bytes = seen.pool_bytes;
+    now.failures = seen.failures;
     now.live_blocks = seen.runs;
     now.live_bytes = seen.run_bytes;
     for (u32 size_class = 0; size_class < size_class_count; ++size_class) {
