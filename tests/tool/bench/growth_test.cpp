@@ -27,6 +27,7 @@ std::vector<bench::result> measured_growth(bench::request const& asked) {
 
 std::vector<std::string> operations_of(std::vector<bench::result> const& rows) {
   std::vector<std::string> operations;
+  operations.reserve(rows.size());
   for (auto const& row : rows) operations.push_back(row.operation);
   return operations;
 }
