@@ -14,7 +14,7 @@
 
 namespace warpheap {
 
-/// In device memory; zero at first, but for the first three.
+/// In device memory. At first `claimed` and `brought` are `present`, and the counts 0.
 struct growth_state {
   u64 limit;    ///< bytes that the pool may have
   u64* shared;  ///< the words below; nullptr if no call posts requests
