@@ -197,6 +197,20 @@ TEST(PolledHeap, HearsOfEveryRefusal) {
   });
 }
 
+// What grow() maps is news to the calls, which try again.
+TEST(PolledHeap, CountsARefusedCallOnceAlsoAfterGrow) {
+  test::for_each_schedule(60, [&] {
+    polled_heap heap{growth{.initial = 0, .limit = 4 * granule, .chunk = granule}};
+    constexpr launch_shape few{3, 20};
+    device_buffer<u64*> const blocks(60);
+    for (u64 const round : {1, 2, 3}) {
+      heap.grow(granule);
+      EXPECT_EQ(take(heap, few, 4 * granule, blocks), 0u);
+      EXPECT_EQ(heap.requested_bytes(), round * 60 * 4 * granule);
+    }
+  });
+}
+
 #if !defined(__CUDACC__)
 /// Kernel: one lane is the service, for a number of looks.
 struct serve_as_a_lane {
