@@ -197,6 +197,21 @@ TEST(PolledHeap, HearsOfEveryRefusal) {
   });
 }
 
+// A call that took what grow() has mapped for news would be tried again.
+TEST(PolledHeap, CountsARefusedCallOnceAlsoAfterGrow) {
+  test::for_each_schedule(60, [&] {
+    polled_heap heap{growth{.initial = 0, .limit = 4 * granule, .chunk = granule}};
+    constexpr launch_shape few{3, 20};
+    device_buffer<u64*> const blocks(60);
+    for (u64 const round : {1, 2, 3}) {
+      heap.grow(granule);
+      EXPECT_EQ(take(heap, few, 4 * granule, blocks), 0u);
+      EXPECT_EQ(heap.requested_bytes(), round * 60 * 4 * granule);
+      EXPECT_EQ(heap.statistics().failures, round * 60);
+    }
+  });
+}
+
 #if !defined(__CUDACC__)
 /// Kernel: one lane is the service, for a number of looks.
 struct serve_as_a_lane {
@@ -208,6 +223,20 @@ struct serve_as_a_lane {
     }
   }
 };
+
+TEST(PolledHeap, CountsARefusedCallOnceAlsoWhileMemoryComes) {
+  test::for_each_schedule(60, [&] {
+    polled_heap heap{growth{.initial = 0, .limit = 4 * granule, .chunk = granule}};
+    constexpr launch_shape few{3, 20};
+    device_buffer<u64*> const blocks(60);
+    stream const ours, theirs;
+    launch(ours, few, take_each{}, heap.ref(), 3 * granule, blocks.data());
+    launch(theirs, {1, 1}, serve_as_a_lane{}, &heap, 40u);
+    synchronize();
+    EXPECT_LE(heap.requested_bytes(), 60 * 3 * granule);
+    EXPECT_GE(heap.requested_bytes(), 59 * 3 * granule);
+  });
+}
 
 // Seeded schedules of request, map and deadline. A pool of two parts: the second is there for some
 // and comes too late for others.
