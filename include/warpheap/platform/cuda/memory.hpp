@@ -45,6 +45,8 @@ class stream {
     check(cudaStreamCreateWithPriority(&made.handle_, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
     return made;
   }
+  /// One for a host thread beside others. On a GPU that is an urgent one; host/memory.hpp has more.
+  static stream apart() { return urgent(); }
   stream(stream&& other) noexcept : handle_{std::exchange(other.handle_, nullptr)} {}
   stream& operator=(stream&& other) noexcept {
     std::swap(handle_, other.handle_);

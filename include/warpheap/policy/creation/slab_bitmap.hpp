@@ -51,14 +51,14 @@ class slab_bitmap {
   /// A block of `bytes` bytes or more; nullptr for 0 or if none. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
-    if (bytes > slab_bytes()) return create_run(bytes, 1);
+    if (bytes > slab_bytes()) return slab_runs::create(table_, bytes, 1);
     return block_service{table_}.create(size_class_of(bytes));
   }
 
   /// As create(), at a multiple of `alignment`, a power of two.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
-    if (bytes > slab_bytes() || alignment > slab_bytes()) return create_run(bytes, alignment);
+    if (bytes > slab_bytes() || alignment > slab_bytes()) return slab_runs::create(table_, bytes, alignment);
     return block_service{table_}.create(aligned_size_class(alignment, bytes));
   }
 
@@ -101,9 +101,11 @@ class slab_bitmap {
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
     if (bytes == 0) return {};
     return bytes <= slab_bytes() ? count_blocks(table_, size_class_of(bytes), first, end)
-                                 : count_runs(table_, slabs_for(bytes), first, end);
+                                 : count_runs(table_, geometry().slabs_for(bytes), first, end);
   }
-  WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const { return length / slabs_for(bytes); }
+  WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const {
+    return length / geometry().slabs_for(bytes);
+  }
 
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
   WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
@@ -165,14 +167,6 @@ class slab_bitmap {
   }
 
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
-  /// `bytes` is not 0.
-  WARPHEAP_HOST_DEVICE u64 slabs_for(size_t bytes) const { return ((bytes - 1) >> geometry().slab_log2()) + 1; }
-
-  WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
-    void* const memory = slab_runs::create(table_, slabs_for(bytes), alignment);
-    if (!memory) table_.add_count(slab_table::count::failures, 1);
-    return memory;
-  }
 
   slab_table table_;
 };
