@@ -43,7 +43,7 @@ class drain_mailbox {
   /// All lanes of `active` call together.
   template <class Free>
   WARPHEAP_DEVICE bool drain(u32 active, Free free) const {
-    return mailbox_drain<mailbox_type>{*box_, active}(free);
+    return mailbox_drain<mailbox_type>{box_, active}(free);
   }
 
 #if !defined(__CUDACC_RTC__)
