@@ -1,0 +1,38 @@
+// The pool from NVSHMEM's symmetric heap: at the same offset on every PE, so that a block's offset
+// names it for all of them. symmetric_heap.hpp makes heaps of it. A program includes it by
+// name.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "symmetric_memory.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace reserve_pool {
+
+/// Owns one range of symmetric memory. Movable.
+class nvshmem {
+ public:
+  static constexpr char const* name = "nvshmem";
+  /// With NVSHMEM's functions.
+  static constexpr bool peers_reach_it = true;
+
+  /// All PEs. Takes `bytes` bytes on each and returns where they start on this one. Called once.
+  /// Throws out_of_memory, and std::invalid_argument on every PE if they ask for different sizes.
+  void* acquire(size_t bytes) {
+    auto const asked = gather_from_pes(bytes);
+    for (size_t pe = 0; pe < asked.size(); ++pe)
+      if (asked[pe] != asked[0])
+        throw std::invalid_argument{"heap in symmetric memory: PE 0 asks for " + std::to_string(asked[0]) +
+                                    " bytes, and PE " + std::to_string(pe) + " for " + std::to_string(asked[pe])};
+    memory_ = symmetric_memory{bytes};
+    return memory_.begin();
+  }
+
+ private:
+  symmetric_memory memory_;
+};
+
+}  // namespace reserve_pool
+}  // namespace warpheap::inline WARPHEAP_BACKEND
