@@ -25,13 +25,13 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// Which process of a job this is.
 struct job_place {
   int pe = 0, pes = 1;
-  int pe_on_host = 0;   ///< among the processes of this machine: it takes this device, modulo their count
+  int pe_on_host = 0;   ///< among those of this machine: it takes this device, modulo their count
   std::string meeting;  ///< a file that all processes reach, and that is new for each job
 
   /// Whether something has started this process as one of a job.
   static bool is_given() { return variables() != nullptr; }
 
-  int pe_on_host = 0;  ///< among those of this machine: it takes this device, modulo their count
+  /// From WARPHEAP_PE, WARPHEAP_PES, WARPHEAP_PE_ON_HOST and WARPHEAP_MEETING, or from the variables
   /// of Open MPI or Slurm; a job of one process if there are none. Processes of several machines
   /// need WARPHEAP_MEETING. Throws std::invalid_argument if a variable is no number or the numbers
   /// do not fit together.
