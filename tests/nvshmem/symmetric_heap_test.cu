@@ -200,8 +200,8 @@ TEST(SymmetricHeapMade, IsRefusedToAllIfTheyAskForDifferentSizes) {
 
 TEST(SymmetricHeapMade, IsRefusedBelowTheLeastSize) { EXPECT_THROW(symmetric_heap{1000}, std::invalid_argument); }
 
-TEST(SymmetricMemory, IsRefusedWhereThereIsTooLittle) {
-  EXPECT_THROW(symmetric_memory{size_t{1} << 45}, out_of_memory);
+TEST(SymmetricHeapMade, IsRefusedToAllWhereThereIsTooLittleMemory) {
+  EXPECT_THROW(symmetric_heap{size_t{1} << 44}, out_of_memory);
 }
 
 /// What a process that is no PE can test.

@@ -33,7 +33,8 @@ class symmetric_memory {
  public:
   symmetric_memory() = default;
   /// All PEs, with the same `bytes`. Aligned to 256 bytes. Throws std::logic_error before
-  /// nvshmem_init(), and out_of_memory on every PE if one of them lacks it.
+  /// nvshmem_init(). Where a PE lacks the memory, NVSHMEM 3.4 ends the job; so ask for no more than
+  /// there is.
   explicit symmetric_memory(size_t bytes) {
     if (!is_initialized()) throw std::logic_error{"symmetric memory: NVSHMEM is not initialized in this process"};
     begin_ = nvshmem_align(256, bytes);
