@@ -19,8 +19,8 @@ class nvshmem {
   static constexpr bool peers_reach_it = true;
 
   /// All PEs. Takes `bytes` bytes on each and returns where they start on this one. Called once.
-  /// Throws on every PE if they ask for different sizes (std::invalid_argument), or if the device of
-  /// one of them has not that much memory free (out_of_memory).
+  /// Throws on every PE if they ask for different sizes (std::invalid_argument), or if the device
+  /// of one of them has not that much memory free (out_of_memory).
   void* acquire(size_t bytes) {
     auto const asked = gather_from_pes(bytes);
     for (size_t pe = 0; pe < asked.size(); ++pe)
