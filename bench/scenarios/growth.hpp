@@ -10,15 +10,12 @@
 
 #include "bench/measure.hpp"
 #include "bench/one_call.hpp"
-#include "warpheap/heap/growing_heap.hpp"
+#include "bench/patient_heap.hpp"
 #include "warpheap/heap/growth_service.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
-
-/// As long as a busy machine may need.
-inline constexpr oom::grow_on_demand_config wait_a_minute{.deadline_us = 60'000'000};
 
 /// `Creation` is slab_bitmap, but for tests.
 template <class Creation = creation::slab_bitmap<>>
@@ -49,7 +46,7 @@ class growth_scenario {
       basic_heap<allocator<Creation, distribution::none, Oom, reserve_pool::growing, alignment::shrink<16>>>;
   using grown_heap = growing_with<oom::return_null>;
   using requesting_heap = growing_with<oom::grow_on_demand<>>;
-  using patient_heap = growing_with<oom::grow_on_demand<wait_a_minute>>;
+  using patient_heap = basic_heap<patient_allocator<Creation>>;
   using fixed_heap = basic_heap<plain_allocator<Creation>>;
   template <class Heap>
   using calls_of = one_call<typename Heap::allocator_type>;
