@@ -32,10 +32,9 @@ class growth_scenario {
 
   std::vector<result> rows() {
     // What a broken heap says next means nothing.
-    for (auto const part :
-         {&growth_scenario::grow_and_trim, &growth_scenario::look_for_requests, &growth_scenario::first_bursts,
-          &growth_scenario::bursts, &growth_scenario::churn, &growth_scenario::long_churn,
-          &growth_scenario::wait_for_memory}) {
+    for (auto const part : {&growth_scenario::grow_and_trim, &growth_scenario::look_for_requests,
+                            &growth_scenario::first_bursts, &growth_scenario::bursts, &growth_scenario::churn,
+                            &growth_scenario::long_churn, &growth_scenario::wait_for_memory}) {
       if (!asked_.proceed("growth", parts_done_++, 7)) break;
       (this->*part)();
       if (!rows_.back().checked()) break;
@@ -213,10 +212,9 @@ class growth_scenario {
   void long_churn() {
     auto const sizes = range({16, 4096});
     u64 const kernels = default_for_backend(asked_.kernels, 256, 8);
-    auto const base = row("grown long_churn", {{"least_bytes", sizes.least},
-                                               {"most_bytes", sizes.most},
-                                               {"kernels", kernels},
-                                               {"pool_bytes", pool_bytes_}});
+    auto const base = row(
+        "grown long_churn",
+        {{"least_bytes", sizes.least}, {"most_bytes", sizes.most}, {"kernels", kernels}, {"pool_bytes", pool_bytes_}});
     with_both_heaps(base, [&](grown_heap& grown, fixed_heap& fixed) {
       append_churns(base, churn_across_kernels{grown, sizes, kernels, pool_bytes_, asked_.seed},
                     churn_across_kernels{fixed, sizes, kernels, pool_bytes_, asked_.seed});

@@ -40,7 +40,7 @@ growth growth_to(size_t bytes) {
   growth made{.initial = mebibyte, .limit = bytes};
   if (bytes < 4 * pool_unit<Allocator>()) made.initial = 0;
   if (!waits_for_memory<Allocator> && (bytes < 32 * mebibyte || bytes == 512 * mebibyte)) made.limit = 2 * bytes;
-  made.chunk = align_up(bytes / 32, pool_unit<Allocator>());
+  made.chunk = align_up(bytes / 256, pool_unit<Allocator>());
   return made;
 }
 
@@ -88,7 +88,7 @@ class kernel_runner {
 };
 
 #if defined(__CUDACC__)
-/// The same while a service brings memory.
+/// Runs them while a service brings memory.
 template <class Allocator>
 class kernel_runner<Allocator, true> : public kernel_runner<Allocator, false> {
  public:
@@ -119,7 +119,7 @@ struct serve_while_running {
   }
 };
 
-/// The same while memory is brought: by a service, or, where a seed orders all steps, by a lane
+/// Runs them while memory is brought: by a service, or, where a seed orders all steps, by a lane
 /// that the schedule knows of.
 template <class Allocator>
 class kernel_runner<Allocator, true> {

@@ -174,9 +174,9 @@ inline constexpr oom::grow_on_demand_config wait_a_moment{.deadline_us = 1000};
 TEST(StressRounds, FindThatTheServiceHasEnded) {
   auto request = asked();
   request.pool_bytes = 16 * mebibyte;
-  auto const row = run_growing<allocator<creation::slab_bitmap<>, distribution::none,
-                                         oom::grow_on_demand<wait_a_moment>, failing_pool, alignment::shrink<16>>>(
-      request);
+  auto const row =
+      run_growing<allocator<creation::slab_bitmap<>, distribution::none, oom::grow_on_demand<wait_a_moment>,
+                            failing_pool, alignment::shrink<16>>>(request);
   expect_found(row, &stress_faults::ended_by_error);
   EXPECT_THAT(row.fault, HasSubstr("a planted error"));
 }

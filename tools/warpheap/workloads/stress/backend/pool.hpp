@@ -29,7 +29,7 @@ class stress_pool {
 };
 
 template <class Allocator>
-requires growing_pool<typename Allocator::reserve_pool_type>
+  requires growing_pool<typename Allocator::reserve_pool_type>
 class stress_pool<Allocator> {
  public:
   static constexpr bool grows = true;

@@ -279,7 +279,8 @@ class stress_run {
       at_rest_.mallocs += filled.blocks + filled.failures;
       at_rest_.refused += filled.failures;
       note_refused(refused_ + filled.failures);
-      bool const grew = stress_pool<Allocator>::grows && time == 0;  // it could not tell its room before
+      // What a pool has not grown to yet is not counted.
+      bool const grew = stress_pool<Allocator>::grows && time == 0;
       // A block of several slabs or pages may come to lie where two would have fitted: no heap
       // promises the most that it can hold.
       if (exact && !grew) compare_slots("that a fill got", bytes, std::min(room, filled.blocks), filled.blocks);

@@ -9,8 +9,10 @@ namespace {
 
 stress_row run_growing(stress_request asked) {
   using allocator_type = bench::patient_allocator<>;
-  asked.pool_bytes = align_up(asked.pool_bytes, reserve_pool::growing::granularity());
-  basic_heap<allocator_type> heap{growth{.initial = 1 << 20, .limit = asked.pool_bytes}};
+  u64 const unit = reserve_pool::growing::granularity();
+  asked.pool_bytes = align_up(asked.pool_bytes, unit);
+  basic_heap<allocator_type> heap{
+      growth{.initial = size_t{1} << 20, .limit = asked.pool_bytes, .chunk = align_up(asked.pool_bytes / 256, unit)}};
   return stress_run<allocator_type>{heap, allocator_type::creation_type::name, asked}.run();
 }
 
