@@ -45,7 +45,7 @@ struct heap_statistics {
   u64 run_slabs = 0;      ///< part of a block larger than a slab
   u64 double_frees = 0;   ///< frees of a block that was not allocated: ignored
   u64 foreign_frees = 0;  ///< frees of pointers to no block of this heap: ignored
-  u64 failures = 0;       ///< calls that found no memory and returned nullptr
+  u64 failures = 0;       ///< calls that found no memory; one that waits counts each time
 
 #if !defined(__CUDACC_RTC__)
   /// The counts of two heaps together.
