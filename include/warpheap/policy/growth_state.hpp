@@ -30,6 +30,11 @@ struct growth_state {
 };
 static_assert(sizeof(growth_state) == 256);
 
+/// Of a pool of which the first `present` bytes have memory, and no call has asked.
+WARPHEAP_HOST constexpr growth_state first_growth_state(u64 limit, u64 present, u64* shared) {
+  return {.limit = limit, .shared = shared, .present = present, .claimed = present, .brought = present};
+}
+
 /// Words that the host shares with the device: which is where.
 namespace growth_word {
 inline constexpr u32 unmet = 0;    ///< the device writes it
