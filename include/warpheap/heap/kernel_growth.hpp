@@ -1,6 +1,6 @@
-// A pool that grows, for a program without a C++ compiler, whose heap kernel_setup.hpp has made. The
-// program maps and unmaps memory as detail::pool_growth does, and WARPHEAP_GROWTH_KERNELS(allocator)
-// defines the kernels that tell the heap. Any number of thread blocks of 256 threads:
+// A pool that grows, for a program without a C++ compiler, whose heap kernel_setup.hpp has made.
+// The program maps and unmaps memory as detail::pool_growth does. It launches the kernels that
+// WARPHEAP_GROWTH_KERNELS(allocator) defines, by any number of thread blocks of 256 threads:
 //
 //   warpheap_extend         bytes [from, to) of the pool have memory now: blocks are made of them
 //   warpheap_find_used_end  raises record->answer to where the last slab in use ends
