@@ -166,20 +166,21 @@ print(heap.available_slots(64) > 0)
 RESET = """
 import gc, warpheap
 from warpheap import driver
-heap = warpheap.Heap(1 << 24)
+heap = warpheap.Heap(1 << 24, limit={limit})
 driver.call("cuDevicePrimaryCtxReset", 0)
 """
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("limit", [None, 1 << 26])
 @pytest.mark.parametrize("end", ["heap.close()", "del heap; gc.collect()", ""])
-def test_a_heap_whose_context_is_gone_is_not_freed(end):
-    assert answer_of(f"{RESET}{end}\nprint('done')") == "done"
+def test_a_heap_whose_context_is_gone_is_not_freed(end, limit):
+    assert answer_of(f"{RESET.format(limit=limit)}{end}\nprint('done')") == "done"
 
 
 @pytest.mark.gpu
 def test_memory_of_a_later_context_is_not_freed():
-    code = f"""{RESET}
+    code = f"""{RESET.format(limit=None)}
 from cuda.bindings import driver as cuda
 device = driver.call("cuDeviceGet", 0)
 context = driver.call("cuDevicePrimaryCtxRetain", device)
