@@ -47,6 +47,7 @@ struct heap_statistics {
   u64 foreign_frees = 0;  ///< frees of pointers to no block of this heap: ignored
   u64 failures = 0;       ///< calls that found no memory and returned nullptr
 
+#if !defined(__CUDACC_RTC__)
   /// The counts of two heaps together.
   heap_statistics& operator+=(heap_statistics const& more) {
     using counts = heap_statistics;
@@ -56,6 +57,7 @@ struct heap_statistics {
       this->*count += more.*count;
     return *this;
   }
+#endif
 };
 
 /// What is live while kernels run, as a kernel adds it up. All members are 64 bits.
