@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/schedules.hpp"
+#include "warpheap/heap/c_functions.hpp"
 #include "warpheap/heap/growing_heap.hpp"
 #include "warpheap/heap/growth_service.hpp"
 #include "warpheap/platform/device_buffer.hpp"
@@ -114,6 +115,28 @@ TEST(PolledHeap, PostsWhatGrowthCanServe) {
   EXPECT_EQ(take(heap, {1, 1}, 4 * granule, blocks), 0u);
   EXPECT_EQ(heap.poll(), 3 * granule);
   EXPECT_EQ(take(heap, {1, 1}, 4 * granule, blocks), 1u);
+}
+
+/// Kernel: every thread asks by a handle, in code that was compiled for `Allocator`.
+template <class Allocator>
+struct take_by_handle {
+  WARPHEAP_DEVICE void operator()(u64 handle, u64 bytes, u64** blocks) const {
+    take_each{}(ref_of<Allocator>(handle), bytes, blocks);
+  }
+};
+
+TEST(PolledHeap, ServesCodeOfTheDefaultAllocatorWhichPostsNothing) {
+  polled_heap heap{growth{.initial = granule, .limit = 64 * granule, .chunk = granule}};
+  device_buffer<u64*> const blocks(threads);
+  launch(shape, take_by_handle<default_allocator>{}, heap.handle(), block_bytes, blocks.data());
+  synchronize();
+  auto const got = blocks.to_host();
+  EXPECT_EQ(got.size() - std::count(got.begin(), got.end(), nullptr), granule / block_bytes);
+  EXPECT_EQ(heap.requested_bytes(), 0u);
+  give_back(heap, shape, blocks);
+  launch(shape, take_by_handle<polled_allocator>{}, heap.handle(), block_bytes, blocks.data());
+  synchronize();
+  EXPECT_EQ(heap.poll(), threads * block_bytes - granule);
 }
 
 // As long as a busy machine may need.

@@ -37,18 +37,17 @@ class pool_growth<Creation, ReservePool, Oom> {
   /// State for a heap whose reserve has acquired its pool; `memory` is zero or not, and aligned.
   void place(void* memory, ReservePool const& reserve) {
     state_ = static_cast<growth_state*>(memory);
-    growth_state first{};
-    first.limit = reserve.limit();
-    first.present = reserve.committed();
-    first.claimed = first.brought = first.present;
+    u64 const present = reserve.committed();
+    u64* shared = nullptr;
     if constexpr (requests_growth<Oom>) {
       shared_ = reserve.share(growth_word::count);
-      shared_.store(growth_word::mapped, first.present);
-      first.shared = shared_.device();
+      shared_.store(growth_word::mapped, present);
+      shared = shared_.device();
     }
+    growth_state const first = first_growth_state(reserve.limit(), present, shared);
     backend::copy_bytes(state_, &first, sizeof first);
     host_ = std::make_unique<host_state>();
-    host_->brought = first.present;
+    host_->brought = present;
   }
 
   growth_state* state() const { return state_; }

@@ -132,24 +132,24 @@ class slab_bitmap {
   WARPHEAP_HOST size_t metadata_bytes() const { return geometry().metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
   WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), pool_bytes()}; }
-#if !defined(__CUDACC_RTC__)
   /// A pool of which the bytes in [from, to) have memory now: blocks are made of them, in order on
   /// stream `on`, and `*present` is raised to `to`.
-  void extend(u64 from, u64 to, u64* present, stream_view on) const {
+  WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
     launch(on, slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::free_absent_slabs{},
            table_, slabs_in(table_, from), slabs_in(table_, to), present);
   }
   /// Raises `*end` to the end of the last slab in use, of those before `present` bytes.
-  void find_used_end(u64 present, u64* end) const {
+  WARPHEAP_HOST void find_used_end(u64 present, u64* end) const {
     u32 const slabs = slabs_in(table_, present);
     launch(slab_bitmap_parts::shape_for(slabs), slab_bitmap_parts::find_used_end{}, table_, slabs, end);
   }
   /// No blocks are made of the bytes in [from, to) from now on. Adds to `*stay` the slabs there
   /// that are in use, and remain so.
-  void withdraw(u64 from, u64 to, u64* stay) const {
+  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const {
     launch(slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::take_slabs_away{}, table_,
            slabs_in(table_, from), slabs_in(table_, to), stay);
   }
+#if !defined(__CUDACC_RTC__)
   /// Adds to `*sums`, which is zero, what is live, in order on stream `on`, beside whatever runs.
   void add_occupancy(occupancy_sums* sums, stream_view on) const {
     launch(on, {16, 256}, slab_bitmap_parts::add_occupancy{}, table_, sums);
