@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "arena.hpp"
@@ -125,6 +126,9 @@ class shared_words {
 
 /// There is one device.
 inline int current_device() { return 0; }
+inline std::string device_name() { return "host"; }
+/// There are no graphs.
+inline void stay_out_of_captures() {}
 
 class device_scope {
  public:
