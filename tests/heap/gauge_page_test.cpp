@@ -20,7 +20,7 @@
 #include "support/child_process.hpp"
 #include "warpheap/heap/gauge_page.hpp"
 
-namespace {
+namespace gauge_page_test {
 
 using namespace warpheap;
 
@@ -174,4 +174,4 @@ TEST(GaugePage, OfAKilledProgramIsNotShownAndRemoved) {
   EXPECT_THAT(heaps_of(getpid()), testing::ElementsAre("mine"));
 }
 
-}  // namespace
+}  // namespace gauge_page_test

@@ -1,4 +1,5 @@
-// Pages of shared memory with a name: whose they are, when they are abandoned, and who removes them.
+// Pages of shared memory with a name: which program has one, when it is abandoned, and that one
+// reader removes it.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 #include "support/child_process.hpp"
 #include "warpheap/platform/shared_page.hpp"
 
-namespace {
+namespace shared_page_test {
 
 using namespace warpheap;
 
@@ -115,4 +116,4 @@ TEST(SharedPage, IsRemovedByOneReaderAndNotTakenForItsSuccessor) {
   shm_unlink(("/" + child.page()).c_str());
 }
 
-}  // namespace
+}  // namespace shared_page_test

@@ -1,8 +1,8 @@
-// A heap's gauge as other programs see it: a page of shared memory with who and what, constant, and
-// two slots for readings, which the program writes in turn.
+// A heap's gauge as other programs see it: a page of shared memory that names program and heap, and
+// has two slots for readings, which the program writes in turn.
 //
 //   P1  All but `published` and `slots` is constant once `magic` is there.
-//   P2  Reading n is in slots[n % 2], whole while `published` is n. The program writes reading n + 1
+//   P2  Reading n is in slots[n % 2], whole while `published` is n. The program writes the next one
 //       to the other slot, and then raises `published`. So a reader that finds `published` as it
 //       was has read a whole reading, and a program that stops anywhere leaves one.
 //
@@ -107,7 +107,7 @@ struct published_heap {
 
 struct published_heaps {
   std::vector<published_heap> heaps;  ///< by process and name
-  u64 of_other_versions = 0;          ///< that another version of this library publishes, and this one cannot read
+  u64 of_other_versions = 0;          ///< of this library, which this one cannot read
 };
 
 namespace detail {

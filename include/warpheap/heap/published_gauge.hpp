@@ -20,8 +20,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Publishes one heap as long as it lives. The heap must outlive it, and not be moved. Its end waits
-/// for a reading in progress.
+/// Publishes one heap as long as it lives. The heap must outlive it, and not be moved. Its end
+/// waits for a reading in progress.
 template <class Allocator>
 class published_gauge {
  public:
@@ -60,8 +60,8 @@ class published_gauge {
     thread_.join();
   }
 
-  /// Reads the gauge and publishes the reading now. Any host thread may call, with the heap's device
-  /// current.
+  /// Reads the gauge and publishes the reading now. Any host thread may call, with the heap's
+  /// device current.
   gauge_reading publish() {
     std::lock_guard const lock{mutex_};
     return publish_locked();

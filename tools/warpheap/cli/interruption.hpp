@@ -49,8 +49,8 @@ class unfinished_file {
 /// must wipe away.
 void set_line_drawn(bool drawn);
 
-/// While it lives, a signal that ends the program restores standard input's terminal to `before`, and
-/// shows the cursor.
+/// While it lives, a signal that ends the program restores standard input's terminal to `before`,
+/// and shows the cursor.
 class changed_terminal {
  public:
   explicit changed_terminal(termios const& before);

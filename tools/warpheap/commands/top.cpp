@@ -21,7 +21,7 @@ namespace {
 
 struct top_flags {
   std::string json;
-  std::string interval = "1";
+  std::string interval;
   bool once = false;
 };
 
@@ -32,7 +32,7 @@ void declare_top(CLI::App& to, top_flags& flags) {
       "again and again, until q or Ctrl-C ends it; elsewhere, and with --json, it is read once.");
   add_json_flag(to, flags.json);
   add_switch(to, "--once", flags.once, "Print the list and end");
-  add_text(to, "--interval", flags.interval, "Seconds between two readings of the list", "T")->capture_default_str();
+  add_text(to, "--interval", flags.interval, "Seconds between two readings of the list", "T")->default_str("1");
 }
 
 nlohmann::ordered_json json_of(published_heap const& heap) {
@@ -78,7 +78,10 @@ void show_until_ended(std::chrono::milliseconds interval) {
 }
 
 int run_top(top_flags const& flags) {
-  double const seconds = parse_real("--interval", flags.interval, 0.1, 3600);
+  if (flags.once || !flags.json.empty())
+    refuse_typed({{"--interval", flags.interval}},
+                 "is of a list that is read again, and --once and --json read it once");
+  double const seconds = flags.interval.empty() ? 1 : parse_real("--interval", flags.interval, 0.1, 3600);
   if (flags.once || !flags.json.empty() || terminal_columns() == 0) return show_once(flags.json);
   show_until_ended(std::chrono::milliseconds{static_cast<i64>(1000 * seconds)});
   return 0;

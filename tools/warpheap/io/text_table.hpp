@@ -1,8 +1,9 @@
 // A table of text for people: columns as wide as their widest cell, numbers to the right, and no
 // line longer than a limit unless a single column is.
 //
-// A value that all rows share is said once, above, unless the layout says otherwise. Columns that do not fit beside the others come
-// in further parts below, each of which begins with the columns that name a row.
+// A value that all rows share is said once, above, unless the layout says otherwise. Columns that
+// do not fit beside the others come in further parts below, each of which begins with the columns
+// that name a row.
 #pragma once
 
 #include <string>
