@@ -44,7 +44,8 @@ void declare_stress(CLI::App& to, stress_flags& flags) {
       "own, which is verified before it is freed or resized and after each round. Then the heap's counts and "
       "invariants "
       "are checked; in some rounds it is filled to the last block, or emptied. A seed draws the rounds. On a GPU the "
-      "hardware orders their calls, and so another run with the same seed may differ.");
+      "hardware orders their calls, and so another run with the same seed may differ. `warpheap top` shows the heap "
+      "meanwhile, if the allocator has gauges.");
   add_common_flags(to, flags.common,
                    {.host_pool = "8MiB", .gpu_pool = "256MiB on a GPU", .random = "Seed of the rounds"});
   add_text(to, "--threads", flags.threads, "Threads of a round (default 65536 on a GPU, 256 on the host)", "N");

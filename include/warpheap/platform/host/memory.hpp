@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "arena.hpp"
@@ -127,6 +128,9 @@ class shared_words {
 inline int device_count() { return 1; }
 inline int current_device() { return 0; }
 inline void enable_peer_access(int, int) {}
+inline std::string device_name() { return "host"; }
+/// There are no graphs.
+inline void stay_out_of_captures() {}
 
 class device_scope {
  public:
