@@ -162,7 +162,7 @@ class allocator {
   }
 
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return source_.creation(); }
-  WARPHEAP_HOST_DEVICE Oom const& oom() const requires overflow_policy<Oom> { return source_.oom(); }
+  WARPHEAP_HOST_DEVICE Oom const& oom() const requires(overflow_policy<Oom> || retries<Oom>) { return source_.oom(); }
 
  private:
   /// A filter for masks of lanes that are here together: it keeps those that call with this heap.

@@ -99,14 +99,27 @@ class block_source {
 };
 
 namespace detail {
+
 struct refuse {
   WARPHEAP_DEVICE static void* handle(size_t) { return nullptr; }
 };
+
+/// What an out-of-memory policy may do before the next try.
+template <class Creation>
+struct pool_access {
+  Creation creation;
+
+  /// Makes blocks of bytes in [from, to) of a pool that grows.
+  WARPHEAP_DEVICE void bring(u64 from, u64 to) const { creation.bring(from, to); }
+  /// Frees what another thread has handed over to be freed.
+  WARPHEAP_DEVICE void give_back(void* memory) const { creation.destroy(memory); }
+};
+
 }  // namespace detail
 
-/// For an out-of-memory policy that asks for more memory: the creation policy is asked again until
-/// that one gives up.
-template <class Creation, requests_growth Oom>
+/// For an out-of-memory policy that makes blocks free or waits for some: the creation policy is
+/// asked again until that one gives up.
+template <class Creation, retries Oom>
 class block_source<Creation, Oom> : public block_source<Creation, detail::refuse> {
   using asked_once = block_source<Creation, detail::refuse>;
 
@@ -116,27 +129,28 @@ class block_source<Creation, Oom> : public block_source<Creation, detail::refuse
   block_source() = default;
   WARPHEAP_HOST_DEVICE explicit block_source(Creation creation, Oom oom = {}) : asked_once{creation}, oom_{oom} {}
 
-  WARPHEAP_DEVICE void* create(size_t bytes) const { return or_wait(asked_once::create(bytes), 1, bytes); }
+  WARPHEAP_DEVICE void* create(size_t bytes) const { return or_again(asked_once::create(bytes), 1, bytes); }
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const requires creates_aligned<Creation> {
-    return or_wait(asked_once::create_aligned(alignment, bytes), alignment, bytes);
+    return or_again(asked_once::create_aligned(alignment, bytes), alignment, bytes);
   }
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const requires creates_by_warp<Creation> {
-    return or_wait(asked_once::create_warp(mask, bytes), 1, bytes);
+    return or_again(asked_once::create_warp(mask, bytes), 1, bytes);
   }
 
+  WARPHEAP_HOST_DEVICE Oom const& oom() const { return oom_; }
+
  private:
-  WARPHEAP_DEVICE void* or_wait(void* memory, size_t alignment, size_t bytes) const {
-    if (!memory && bytes) memory = wait_for_memory(*this, alignment, bytes);
+  WARPHEAP_DEVICE void* or_again(void* memory, size_t alignment, size_t bytes) const {
+    if (!memory && bytes) memory = try_again(*this, alignment, bytes);
     return memory;
   }
 
-  WARPHEAP_COLD static void* wait_for_memory(block_source self, size_t alignment, size_t bytes) {
+  WARPHEAP_COLD static void* try_again(block_source self, size_t alignment, size_t bytes) {
     Creation const creation = self.creation();
     auto mine = self.oom_.begin(bytes);
     void* memory = nullptr;
-    auto const bring = [=](u64 from, u64 to) { creation.bring(from, to); };
     WARPHEAP_NO_UNROLL
-    while (!memory && self.oom_.more_may_be_there(mine, bytes, bring)) {
+    while (!memory && self.oom_.more_may_be_there(mine, bytes, detail::pool_access<Creation>{creation})) {
       if (alignment == 1) memory = creation.create(bytes);
       else if constexpr (creates_aligned<Creation>) memory = creation.create_aligned(alignment, bytes);
     }

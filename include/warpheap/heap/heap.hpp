@@ -197,6 +197,8 @@ class basic_heap {
   }
   size_t metadata_bytes() const {
     if constexpr (overflows) return ref_.creation().metadata_bytes() + oom_type::state_bytes + second_.metadata_bytes();
+    else if constexpr (keeps_state<oom_type>)
+      return ref_.creation().metadata_bytes() + oom_type::state_bytes_for(memory_.bytes);
     else return ref_.creation().metadata_bytes();
   }
 
@@ -218,7 +220,7 @@ class basic_heap {
   heap_statistics statistics() const requires takes_snapshots {
     heap_statistics counted = ref_.creation().snapshot().statistics();
     if constexpr (overflows) {
-      add(counted, second_.statistics());
+      counted += second_.statistics();
       counted.failures = ref_.oom().failures();
     }
     if constexpr (frames) {
@@ -319,30 +321,32 @@ class basic_heap {
     auto const creation = creation_type::place(memory, bytes);
     void* const end = memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * placement::tail_alignment);
     u8* const tail = placement::tail_after(reinterpret_cast<u64>(end));
-    if constexpr (growing_pool<reserve_pool_type>) growth_.place(tail + placement::oom_bytes(), reserve_);
+    if constexpr (growing_pool<reserve_pool_type>) growth_.place(tail + placement::oom_bytes(bytes), reserve_);
     if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
     else if constexpr (requests_growth<oom_type>) ref_ = ref_type{creation, oom_type{growth_.state()}};
+    else if constexpr (keeps_state<oom_type>)
+      ref_ = ref_type{creation, oom_type::place(tail, blocks_of(creation, {memory, required}))};
     else ref_ = ref_type{creation};
-    handle_ = tail + placement::state_bytes();
+    handle_ = tail + placement::state_bytes(bytes);
     memory_ = {memory, memory ? required : 0};
     backend::copy_bytes(handle_, &ref_, sizeof ref_);
     initialize({});
     synchronize(stream_view{});
   }
 
+  /// Where blocks may lie: the pool, or all memory of a creation policy that does not say where in
+  /// it the pool is.
+  static memory_range blocks_of([[maybe_unused]] creation_type const& creation, [[maybe_unused]] memory_range whole) {
+    if constexpr (requires { creation.untouched_pool(); }) return creation.untouched_pool();
+    else return whole;
+  }
+
   void initialize(stream_view on) {
     if constexpr (growing_pool<reserve_pool_type>) ref_.creation().initialize(on, growth_.present());
     else ref_.creation().initialize(on);
     if constexpr (overflows) ref_.oom().initialize(on);
+    if constexpr (keeps_state<oom_type>) ref_.oom().initialize(memory_.bytes, on);
     if constexpr (Allocator::guards_access) guard_.close(ref_.creation().untouched_pool(), on);
-  }
-
-  static void add(heap_statistics& to, heap_statistics const& more) {
-    for (auto const field : {&heap_statistics::pool_bytes, &heap_statistics::metadata_bytes,
-                             &heap_statistics::live_blocks, &heap_statistics::live_bytes, &heap_statistics::slabs,
-                             &heap_statistics::free_slabs, &heap_statistics::empty_slabs, &heap_statistics::run_slabs,
-                             &heap_statistics::double_frees, &heap_statistics::foreign_frees})
-      to.*field += more.*field;
   }
 
   /// Calls visit(address, bytes) for every live block as it was created, in address order.

@@ -16,9 +16,11 @@ struct placement {
   /// The smallest pool there is.
   static constexpr size_t minimum_bytes = size_t{1} << 20;
 
-  /// Of the out-of-memory policy.
-  WARPHEAP_HOST static constexpr size_t oom_bytes() {
-    if constexpr (overflow_policy<typename Allocator::oom_type>) return Allocator::oom_type::state_bytes;
+  /// Of the out-of-memory policy, for a pool of `bytes` bytes.
+  WARPHEAP_HOST static size_t oom_bytes([[maybe_unused]] size_t bytes) {
+    using oom_type = typename Allocator::oom_type;
+    if constexpr (overflow_policy<oom_type>) return oom_type::state_bytes;
+    else if constexpr (keeps_state<oom_type>) return oom_type::state_bytes_for(creation_type::required_bytes(bytes));
     else return 0;
   }
   /// Of a pool that grows.
@@ -26,13 +28,12 @@ struct placement {
     if constexpr (growing_pool<typename Allocator::reserve_pool_type>) return sizeof(growth_state);
     else return 0;
   }
-  WARPHEAP_HOST static constexpr size_t state_bytes() { return oom_bytes() + growth_bytes(); }
+  WARPHEAP_HOST static size_t state_bytes(size_t bytes) { return oom_bytes(bytes) + growth_bytes(); }
   static constexpr size_t tail_alignment = 128;
-  static constexpr size_t tail_bytes = state_bytes() + sizeof(Allocator);
 
   /// Bytes that a pool of `bytes` takes from an aligned start, with everything that belongs to it.
   WARPHEAP_HOST static size_t whole_bytes(size_t bytes) {
-    return creation_type::required_bytes(bytes) + tail_alignment + tail_bytes;
+    return creation_type::required_bytes(bytes) + tail_alignment + state_bytes(bytes) + sizeof(Allocator);
   }
 
   /// The largest pool of which whole_bytes() is at most `memory_bytes`, which is enough for the

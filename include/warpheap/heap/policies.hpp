@@ -66,15 +66,26 @@ concept overflow_policy = requires(P policy, void* memory) {
   policy.second();
 };
 
-/// Out-of-memory policies that ask the host for more memory, and say when to try again.
+/// Out-of-memory policies that make blocks free, or wait for some, and say when to try again.
 template <class P>
-concept requests_growth = requires(P policy, size_t bytes) {
+concept retries = requires(P policy, size_t bytes) {
   policy.begin(bytes).is_over;
+};
+
+/// Those that ask the host for more memory.
+template <class P>
+concept requests_growth = retries<P> && P::asks_host;
+
+/// Out-of-memory policies with state in the heap's memory, for blocks that lie in `pool`.
+template <class P>
+concept keeps_state = requires(void* state, memory_range pool) {
+  { P::place(state, pool) } -> same_type<P>;
+  { P::state_bytes_for(pool.bytes) } -> same_type<size_t>;
 };
 
 /// Other out-of-memory policies answer the caller when there is no block of `bytes` bytes.
 template <class P>
-concept oom_policy = overflow_policy<P> || requests_growth<P> || requires(P policy, size_t bytes) {
+concept oom_policy = overflow_policy<P> || retries<P> || requires(P policy, size_t bytes) {
   { policy.handle(bytes) } -> same_type<void*>;
 };
 

@@ -127,6 +127,39 @@ class device_scope {
   int before_ = 0;
 };
 
+/// Devices of this host that programs may use.
+inline int device_count() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  return count;
+}
+
+/// A device's number and name, for messages.
+inline std::string describe_device(int device) {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) cudaGetLastError();
+  return std::to_string(device) + " (" + properties.name + ")";
+}
+
+/// Lets kernels on device `from` access memory of device `to`, also by atomics, from now on. Throws
+/// cuda_error, with the two devices named, if they cannot.
+inline void enable_peer_access(int from, int to) {
+  auto const refuse = [=](cudaError_t status, std::string const& why) {
+    throw cuda_error{status, "device " + describe_device(from) + " has no peer access to device " +
+                                 describe_device(to) + ": " + why};
+  };
+  int reaches = 0, has_atomics = 0;
+  check(cudaDeviceCanAccessPeer(&reaches, from, to), "cudaDeviceCanAccessPeer");
+  if (!reaches) refuse(cudaErrorPeerAccessUnsupported, cudaGetErrorString(cudaErrorPeerAccessUnsupported));
+  check(cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported, from, to),
+        "cudaDeviceGetP2PAttribute");
+  if (!has_atomics) refuse(cudaErrorPeerAccessUnsupported, "the link between them has no atomics");
+  device_scope const current{from};
+  auto const status = cudaDeviceEnablePeerAccess(to, 0);
+  if (status != cudaSuccess) cudaGetLastError();
+  if (status != cudaSuccess && status != cudaErrorPeerAccessAlreadyEnabled) refuse(status, cudaGetErrorString(status));
+}
+
 #if defined(__CUDACC__)
 /// Sets a __device__ or __constant__ variable of the current device, for the kernels that are
 /// launched from now on. A __managed__ variable is assigned instead.

@@ -46,6 +46,16 @@ struct heap_statistics {
   u64 double_frees = 0;   ///< frees of a block that was not allocated: ignored
   u64 foreign_frees = 0;  ///< frees of pointers to no block of this heap: ignored
   u64 failures = 0;       ///< calls that found no memory and returned nullptr
+
+  /// The counts of two heaps together.
+  heap_statistics& operator+=(heap_statistics const& more) {
+    using counts = heap_statistics;
+    for (auto const count : {&counts::pool_bytes, &counts::metadata_bytes, &counts::live_blocks, &counts::live_bytes,
+                             &counts::slabs, &counts::free_slabs, &counts::empty_slabs, &counts::run_slabs,
+                             &counts::double_frees, &counts::foreign_frees, &counts::failures})
+      this->*count += more.*count;
+    return *this;
+  }
 };
 
 /// What is live while kernels run, as a kernel adds it up. All members are 64 bits.

@@ -33,6 +33,7 @@ class grow_on_demand {
  public:
   static constexpr char const* name = "grow_on_demand";
   static constexpr grow_on_demand_config config = Config;
+  static constexpr bool asks_host = true;
 
   /// What a refused call remembers until it is served or gives up.
   struct request {
@@ -53,10 +54,10 @@ class grow_on_demand {
   }
 
   /// Posts a request for these bytes, and waits as the configuration says. Returns whether to try
-  /// again: memory has come, or the wait is over. `bring(from, to)` makes blocks of bytes of the
-  /// pool that have memory. Any lane alone.
-  template <class Bring>
-  WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64 bytes, Bring bring) const {
+  /// again: memory has come, or the wait is over. `pool.bring(from, to)` makes blocks of bytes of
+  /// the pool that have memory. Any lane alone.
+  template <class Pool>
+  WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64 bytes, Pool pool) const {
     if (mine.is_over) return false;
     bool must_tell = mine.ticket == 0;
     // relaxed: a sum; exchange_with_host() orders it for the thread that tells it.
@@ -67,7 +68,7 @@ class grow_on_demand {
       must_tell = false;
       // acquire: what was mapped before the refusal is present; pairs with exchange_with_host().
       bool const refused = word(state_->refused).load(order::acquire) >= mine.ticket;
-      u64 const present = bring_in(bring);
+      u64 const present = bring_in(pool);
       // acquire: the new slabs come before our next try; pairs with the release in bring_in().
       u64 const brought = word(state_->brought).load(order::acquire);
       // While other threads bring memory in, it is too early to try, and to believe the refusal.
@@ -124,8 +125,8 @@ class grow_on_demand {
 
   /// Brings in what has memory, together with all threads that do the same (growth_state G2).
   /// Returns how many bytes have some.
-  template <class Bring>
-  WARPHEAP_DEVICE u64 bring_in(Bring bring) const {
+  template <class Pool>
+  WARPHEAP_DEVICE u64 bring_in(Pool pool) const {
     // acquire: pairs with the release in exchange_with_host().
     u64 const present = word(state_->present).load(order::acquire);
     u64 begin = word(state_->claimed).load(order::relaxed);
@@ -134,7 +135,7 @@ class grow_on_demand {
       u64 const end = present - begin < step ? present : begin + step;
       // relaxed: it divides the work, and hands nothing over.
       if (!word(state_->claimed).compare_exchange(begin, end, order::relaxed, order::relaxed)) continue;
-      bring(begin, end);
+      pool.bring(begin, end);
       // release: the slabs are free; pairs with the acquire in more_may_be_there().
       word(state_->brought).fetch_add(end - begin, order::release);
       begin = end;

@@ -16,6 +16,8 @@ namespace reserve_pool {
 class device_memory {
  public:
   static constexpr char const* name = "device_memory";
+  /// Other GPUs may access it, also by atomics, once peer access is enabled.
+  static constexpr bool peers_reach_it = true;
 
   device_memory() = default;
   device_memory(device_memory&& other) noexcept { swap(other); }
@@ -39,6 +41,7 @@ class device_memory {
 class zeroed_memory {
  public:
   static constexpr char const* name = "zeroed_memory";
+  static constexpr bool peers_reach_it = device_memory::peers_reach_it;
 
   /// As in device_memory, and zeroed. The heap waits for the default stream before others use it.
   void* acquire(size_t bytes) {

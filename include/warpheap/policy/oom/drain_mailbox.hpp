@@ -1,0 +1,88 @@
+// A heap whose blocks other GPUs may free: a refused call frees what lies in the heap's mailbox,
+// and tries once more. nullptr then means that no suitable block was free during that try, and
+// that what was posted before the call had been freed before it.
+//
+// Cost: 0.8% of the pool, by units of 16 bytes; to a refused call some loads, and a second try once
+// the mailbox was ever used.
+// Source: ours. structure/mailbox.hpp, docs/design/heap_set.md.
+#pragma once
+
+#include "../../structure/mailbox_drain.hpp"
+#include "../../sync/same_object.hpp"
+#include "../memory_range.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace oom {
+
+/// Copies serve one heap. `Unit` is what all blocks are aligned to, in bytes.
+template <u32 Unit = 16>
+class drain_mailbox {
+ public:
+  static constexpr char const* name = "drain_mailbox";
+  static constexpr bool asks_host = false;
+  using mailbox_type = mailbox<Unit>;
+
+  struct request {
+    bool is_over = false;
+  };
+
+  /// For `bytes` bytes that were refused.
+  WARPHEAP_DEVICE request begin(u64 bytes) const { return {bytes > box_->pool_bytes()}; }
+
+  /// Drains the mailbox, once a request, together with the lanes that are here. Returns whether
+  /// anything may have come free. `pool.give_back(memory)` frees. Any lanes.
+  template <class Pool>
+  WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64, Pool pool) const {
+    if (mine.is_over) return false;
+    mine.is_over = true;
+    u32 const active = lanes_with_same(simt::active_mask(), box_);
+    return drain(active, [=](void* memory) { pool.give_back(memory); });
+  }
+
+  /// Calls `free(memory)` for all that is posted before; returns false if that was never anything.
+  /// All lanes of `active` call together.
+  template <class Free>
+  WARPHEAP_DEVICE bool drain(u32 active, Free free) const {
+    return mailbox_drain<mailbox_type>{*box_, active}(free);
+  }
+
+#if !defined(__CUDACC_RTC__)
+  /// Bytes of state for blocks in `pool_bytes` bytes.
+  static size_t state_bytes_for(size_t pool_bytes) {
+    return view_bytes + align_up(mailbox_type::bytes_for(pool_bytes), 128);
+  }
+
+  /// The policy of a heap whose blocks lie in `pool`, with state_bytes_for(pool.bytes) bytes or
+  /// more at `state`, aligned to 128.
+  static drain_mailbox place(void* state, memory_range pool) {
+    drain_mailbox made;
+    made.box_ = static_cast<mailbox_type*>(state);
+    mailbox_type const view = mailbox_type::place(static_cast<u8*>(state) + view_bytes, pool.begin, pool.bytes);
+    backend::copy_bytes(state, &view, sizeof view);
+    return made;
+  }
+
+  /// Forgets all posts, in order on stream `on`. `pool_bytes` are those that state_bytes_for() was
+  /// told.
+  void initialize(size_t pool_bytes, stream_view on) const {
+    u8* const state = reinterpret_cast<u8*>(box_);
+    backend::fill_bytes(state + view_bytes, 0, state_bytes_for(pool_bytes) - view_bytes, on);
+  }
+
+  /// A copy of the mailbox's view, for other GPUs.
+  mailbox_type view() const {
+    mailbox_type copied;
+    backend::copy_bytes(&copied, box_, sizeof copied);
+    return copied;
+  }
+#endif
+
+ private:
+  static constexpr size_t view_bytes = 128;
+  static_assert(sizeof(mailbox_type) <= view_bytes);
+
+  mailbox_type* box_ = nullptr;
+};
+
+}  // namespace oom
+}  // namespace warpheap::inline WARPHEAP_BACKEND
