@@ -3,13 +3,12 @@
 // the list and not k, and no edge is there twice. A list grows by realloc to a power-of-two number
 // of entries, shrinks when a quarter full, and is freed when empty.
 //
-// One team of lanes has a list to itself: one lane a short one, and a whole warp a long one (hubs
-// have thousands of neighbours). The code is the same for both; a team of one has rank 0 and no
-// other lane to wait for.
+// One team of lanes has a list to itself.
 #pragma once
 
+#include "tally.hpp"
+#include "teams.hpp"
 #include "warpheap/heap/allocator.hpp"
-#include "warpheap/util/bits.hpp"
 
 namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
@@ -19,27 +18,6 @@ struct adjacency {
   u32* neighbours = nullptr;
   u32 degree = 0;
   u32 capacity = 0;
-};
-
-/// What a lane did; summed over all lanes at the end of a kernel.
-struct graph_tally {
-  u64 mallocs = 0, frees = 0, failures = 0, lost = 0, inserted = 0, erased = 0;
-  u64 live_bytes = 0;  ///< a difference, modulo 2^64
-};
-
-struct lone_lane {
-  static constexpr u32 size = 1;
-  WARPHEAP_DEVICE u32 rank() const { return 0; }
-  WARPHEAP_DEVICE u32 ballot(bool predicate) const { return predicate; }
-  WARPHEAP_DEVICE void sync() const {}
-};
-
-/// All 32 lanes of the calling warp.
-struct whole_warp {
-  static constexpr u32 size = warp_lanes;
-  WARPHEAP_DEVICE u32 rank() const { return simt::lane_id(); }
-  WARPHEAP_DEVICE u32 ballot(bool predicate) const { return simt::ballot(full_mask, predicate); }
-  WARPHEAP_DEVICE void sync() const { simt::sync_warp(full_mask); }
 };
 
 /// Index of the first of `size` ascending values that is not below `value`.
