@@ -7,7 +7,6 @@
 // kernel for another member: all members have written before one reads, and the host sees to that.
 #pragma once
 
-#include "warpheap/heap/heap_set_ref.hpp"
 #include "warpheap/platform/simt.hpp"
 
 namespace warpheap::tool::graph {
@@ -71,8 +70,8 @@ concept cluster = requires(Cluster const among, u32 member, message* block) {
 /// Members of one process on GPUs that have peer access: every address is valid everywhere.
 class peer_cluster {
  public:
-  peer_cluster(u32 rank, u32 size) : rank_{rank}, size_{size} {}
-  void set_boxes(u32 member, member_boxes const& boxes) { boxes_[member] = boxes; }
+  /// `boxes` are those of all members, in this member's memory.
+  peer_cluster(u32 rank, u32 size, member_boxes const* boxes) : rank_{rank}, size_{size}, boxes_{boxes} {}
 
   WARPHEAP_DEVICE u32 rank() const { return rank_; }
   WARPHEAP_DEVICE u32 size() const { return size_; }
@@ -81,7 +80,7 @@ class peer_cluster {
 
  private:
   u32 rank_, size_;
-  member_boxes boxes_[most_set_members] = {};
+  member_boxes const* boxes_;
 };
 static_assert(cluster<peer_cluster>);
 

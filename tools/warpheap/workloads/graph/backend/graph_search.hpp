@@ -72,10 +72,10 @@ class member_search {
   bool is_odd_ = false;
 };
 
-/// Searches from `source` by all members, and waits. `among(i)` is the cluster for member i's
+/// Searches from `source` by all members, and waits. `among[i]` is the cluster of member i's
 /// kernels. Only the host knows when no member has a next level, so it waits once a level.
-template <class ClusterOf>
-search_levels run_search(member_team& team, vertex_deal deal, std::vector<member_search>& parts, ClusterOf among,
+template <class Clusters>
+search_levels run_search(member_team& team, vertex_deal deal, std::vector<member_search>& parts, Clusters const& among,
                          u32 source) {
   auto const close_step = [&] {
     team.step(phase::other, [&](u32 i) { parts[i].close(team.stream(i)); });
@@ -84,10 +84,10 @@ search_levels run_search(member_team& team, vertex_deal deal, std::vector<member
   };
   search_levels made;
   made.seconds = 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
-    team.step(phase::other, [&](u32 i) { parts[i].start(team.stream(i), among(i), source); });
+    team.step(phase::other, [&](u32 i) { parts[i].start(team.stream(i), among[i], source); });
     for (u32 level = 1; close_step(); ++level) {
-      team.step(phase::expand, [&](u32 i) { parts[i].expand(team.stream(i), among(i)); });
-      team.step(phase::settle, [&](u32 i) { parts[i].settle(team.stream(i), among(i), level); });
+      team.step(phase::expand, [&](u32 i) { parts[i].expand(team.stream(i), among[i]); });
+      team.step(phase::settle, [&](u32 i) { parts[i].settle(team.stream(i), among[i], level); });
     }
   });
   std::vector<std::vector<u32>> levels;

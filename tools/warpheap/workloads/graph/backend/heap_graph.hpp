@@ -66,10 +66,8 @@ class heap_graph final : public dynamic_graph {
     auto const now = tally_[0];
     std::vector<member_search> alone;
     alone.emplace_back(deal, 0, lists_.data(), now.inserted - now.erased);
-    peer_cluster among{0, 1};
-    among.set_boxes(0, {.messages = {}, .found = alone[0].boxes()});
-    return run_search(
-        team, deal, alone, [&](u32) { return among; }, source);
+    peer_clusters const among{team, {{.messages = {}, .found = alone[0].boxes()}}};
+    return run_search(team, deal, alone, among, source);
   }
 
   std::string fault() const override {

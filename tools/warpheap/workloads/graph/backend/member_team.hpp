@@ -7,7 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "cluster.hpp"
 #include "stream_event.hpp"
+#include "warpheap/platform/device_buffer.hpp"
 
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
@@ -77,6 +79,20 @@ class member_team {
 
   std::vector<std::unique_ptr<member>> members_;
   std::array<bool, phases> taken_{};
+};
+
+/// The clusters of a team, one for the kernels of each member.
+class peer_clusters {
+ public:
+  peer_clusters(member_team const& team, std::vector<member_boxes> const& boxes) {
+    tables_.reserve(boxes.size());
+    team.for_each([&](u32) { tables_.emplace_back(boxes); });
+  }
+
+  peer_cluster operator[](u32 i) const { return {i, static_cast<u32>(tables_.size()), tables_[i].data()}; }
+
+ private:
+  std::vector<device_buffer<member_boxes>> tables_;
 };
 
 }  // namespace WARPHEAP_BACKEND

@@ -63,9 +63,10 @@ class set_graph final : public dynamic_graph {
       auto const now = members_[i].tally();
       parts.emplace_back(deal_, i, members_[i].lists(), now.inserted - now.erased);
     });
-    auto const among = [&](u32 i) {
-      return cluster_of(i, [&](u32 member) { return member_boxes{.messages = {}, .found = parts[member].boxes()}; });
-    };
+    std::vector<member_boxes> boxes;
+    boxes.reserve(set_.size());
+    for (auto const& part : parts) boxes.push_back({.messages = {}, .found = part.boxes()});
+    peer_clusters const among{team_, boxes};
     return run_search(team_, deal_, parts, among, source);
   }
 
@@ -89,25 +90,19 @@ class set_graph final : public dynamic_graph {
   void update(edge_groups const& batch) {
     auto const slices = cut(batch, set_.size());
     team_.for_each([&](u32 i) { members_[i].receive(slices[i]); });
-    auto const among = [&](u32 i) {
-      return cluster_of(i, [&](u32 member) { return member_boxes{.messages = members_[member].boxes(), .found = {}}; });
-    };
+    std::vector<member_boxes> boxes;
+    boxes.reserve(set_.size());
+    for (auto const& each : members_) boxes.push_back({.messages = each.boxes(), .found = {}});
+    peer_clusters const among{team_, boxes};
     seconds_ += 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
-      team_.step(phase::send, [&](u32 i) { members_[i].send(team_.stream(i), set_.ref(i), among(i)); });
+      team_.step(phase::send, [&](u32 i) { members_[i].send(team_.stream(i), set_.ref(i), among[i]); });
       team_.step(phase::apply, [&](u32 i) {
-        members_[i].template apply<Operation>(team_.stream(i), set_.ref(i), among(i), batch.vertices.size());
+        members_[i].template apply<Operation>(team_.stream(i), set_.ref(i), among[i], batch.vertices.size());
       });
       team_.step(phase::drain, [&](u32 i) { set_.drain(i, team_.stream(i)); });
       team_.finish();
     });
     for (u32 i = 0; i < set_.size(); ++i) peak_bytes_[i] = std::max(peak_bytes_[i], members_[i].tally().live_bytes);
-  }
-
-  template <class BoxesOf>
-  peer_cluster cluster_of(u32 rank, BoxesOf boxes_of) const {
-    peer_cluster made{rank, set_.size()};
-    for (u32 member = 0; member < set_.size(); ++member) made.set_boxes(member, boxes_of(member));
-    return made;
   }
 
   static graph_counts counts_of(graph_tally const& now) {
