@@ -31,7 +31,9 @@ class box_of {
   Box box_;
 };
 
-WARPHEAP_HOST_DEVICE inline u64 unit_of(void const* memory) { return (reinterpret_cast<u64>(memory) - (u64{1} << 40)) / 16; }
+WARPHEAP_HOST_DEVICE inline u64 unit_of(void const* memory) {
+  return (reinterpret_cast<u64>(memory) - (u64{1} << 40)) / 16;
+}
 
 TEST(Mailbox, HasAWordForEveryUnitAndFewRegions) {
   for (u64 const bytes : {u64{16}, u64{1} << 20, (u64{2} << 20) + 16, u64{1} << 30, u64{5} << 30, u64{141} << 30}) {
@@ -139,7 +141,8 @@ TEST(MailboxSnapshot, SeesAMissingBit) {
 
 // One launch in which some threads post and others drain. A poster writes to its block, posts it,
 // and then says so. A drain that begins after that must find the block, and what was written, and
-// when it returns, all that was posted before it has been freed, by whatever thread.
+// when it returns, all that was posted before it has been freed, by whatever thread. Some threads
+// drain without having heard of any post: they may do the work for those that have.
 
 constexpr u32 rounds = 4, most_posters = 64;
 
@@ -151,15 +154,18 @@ struct exchange_words {
   u32 unwritten;           ///< posts that came out before what was written
 };
 
+/// Thread block 0 posts, those of odd index have heard of posts, the others have not.
 template <class Far>
 struct post_and_drain {
-  WARPHEAP_DEVICE void operator()(box_type box, exchange_words* words, u64 stride, u32 posters) const {
-    u32 const mine = simt::block_index() / 2 * simt::block_dim() + simt::thread_index();
-    if (simt::block_index() % 2 == 0) post_some(box, words, stride, posters, mine);
-    else drain_some(box, words, stride, posters);
+  WARPHEAP_DEVICE void operator()(box_type box, exchange_words* words, u64 stride) const {
+    if (simt::block_index() == 0) post_some(box, words, stride);
+    else if (simt::block_index() % 2 == 1) drain_what_was_said(box, words, stride);
+    else
+      for (u32 round = 0; round < rounds; ++round) drain(box, words, stride);
   }
 
-  WARPHEAP_DEVICE static void post_some(box_type box, exchange_words* words, u64 stride, u32 posters, u32 mine) {
+  WARPHEAP_DEVICE static void post_some(box_type box, exchange_words* words, u64 stride) {
+    u32 const mine = simt::thread_index(), posters = simt::block_dim();
     for (u32 round = 0; round < rounds; ++round) {
       u32 const post = round * posters + mine;
       atomic_ref<u64>{words->payload[post]}.store(mine + 1, order::relaxed);
@@ -169,37 +175,40 @@ struct post_and_drain {
     }
   }
 
-  WARPHEAP_DEVICE static void drain_some(box_type box, exchange_words* words, u64 stride, u32 posters) {
+  WARPHEAP_DEVICE static void drain_what_was_said(box_type box, exchange_words* words, u64 stride) {
+    u32 const posters = simt::block_dim();
     for (u32 round = 0; round < 2 * rounds; ++round) {
       u8 known[most_posters];
       for (u32 i = 0; i < posters; ++i)
         known[i] = static_cast<u8>(atomic_ref<u32>{words->said[i]}.load(order::acquire));
-      mailbox_drain{box, simt::active_mask()}([=](void* memory) {
-        u64 const post = unit_of(memory) / stride;
-        if (atomic_ref<u64>{words->payload[post]}.load(order::relaxed) == 0)
-          atomic_ref<u32>{words->unwritten}.fetch_add(1, order::relaxed);
-        atomic_ref<u32>{words->freed[post]}.fetch_add(1, order::relaxed);
-      });
+      drain(box, words, stride);
       for (u32 i = 0; i < posters; ++i)
         for (u32 earlier = 0; earlier < known[i]; ++earlier)
           if (atomic_ref<u32>{words->freed[earlier * posters + i]}.load(order::relaxed) == 0)
             atomic_ref<u32>{words->missed}.fetch_add(1, order::relaxed);
     }
   }
+
+  WARPHEAP_DEVICE static void drain(box_type box, exchange_words* words, u64 stride) {
+    mailbox_drain{box, simt::active_mask()}([=](void* memory) {
+      u64 const post = unit_of(memory) / stride;
+      if (atomic_ref<u64>{words->payload[post]}.load(order::relaxed) == 0)
+        atomic_ref<u32>{words->unwritten}.fetch_add(1, order::relaxed);
+      atomic_ref<u32>{words->freed[post]}.fetch_add(1, order::relaxed);
+    });
+  }
 };
 
 /// Whether all went well. `turn` chooses shape and places: one word, one row, several regions.
 template <class Far = peer_access>
 bool exchange_goes_well(u64 turn) {
-  launch_shape const shapes[] = {{2, 1}, {2, 4}, {4, 3}, {2, 31}, {2, 33}, {6, 2}};
+  launch_shape const shapes[] = {{2, 1}, {3, 1}, {5, 1}, {3, 4}, {2, 31}, {2, 33}, {5, 2}};
   u64 const strides[] = {1, 17, 64, 2048, 6000, 131072};
-  auto const shape = shapes[turn % 6];
-  u64 const stride = strides[turn / 6 % 6];
-  u32 const posters = shape.blocks / 2 * shape.threads;
-  u64 const units = rounds * posters * stride;
-  box_of<box_type> const box{16 * units};
+  auto const shape = shapes[turn % 7];
+  u64 const stride = strides[turn / 7 % 6];
+  box_of<box_type> const box{16 * rounds * shape.threads * stride};
   device_buffer<exchange_words> const words(1);
-  launch(shape, post_and_drain<Far>{}, box(), words.data(), stride, posters);
+  launch(shape, post_and_drain<Far>{}, box(), words.data(), stride);
   synchronize();
   auto const after = words[0];
   u64 freed = 0;
@@ -209,7 +218,7 @@ bool exchange_goes_well(u64 turn) {
     once = once && count <= 1;
   }
   mailbox_snapshot const rest{box()};
-  return once && after.missed == 0 && after.unwritten == 0 && freed + rest.pending() == rounds * posters &&
+  return once && after.missed == 0 && after.unwritten == 0 && freed + rest.pending() == rounds * shape.threads &&
          rest.repeats() == 0 && rest.check_invariants().empty();
 }
 

@@ -1,0 +1,130 @@
+// peers: what it measures on the host backend, and that it finds broken heaps.
+#include "bench/scenarios/peers.hpp"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+
+#include "backend/backend.hpp"
+#include "tests/tool/bench/small_request_fixture.hpp"
+#include "tests/tool/measured_fixture.hpp"
+
+namespace warpheap::tool {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Lt;
+using testing::Pair;
+using testing::SizeIs;
+
+std::vector<bench::result> measured_peers(bench::request const& asked) {
+  return make_host_backend()->bench_floor("peers", asked);
+}
+
+TEST(Peers, MeasuresEveryOperationSoundly) {
+  auto const asked = small_request();
+  auto const rows = measured_peers(asked);
+  ASSERT_THAT(rows, SizeIs(4));
+  for (size_t i = 0; i < 4; ++i) {
+    constexpr char const* operations[] = {"local free", "post", "drain", "draining malloc"};
+    EXPECT_EQ(rows[i].operation, operations[i]);
+    EXPECT_EQ(rows[i].allocator, "slab_bitmap");
+    EXPECT_EQ(rows[i].fault, "") << rows[i].operation;
+    EXPECT_EQ(rows[i].skipped, "") << rows[i].operation;
+    EXPECT_EQ(rows[i].failures, 0u) << rows[i].operation;
+    EXPECT_THAT(rows[i].times_us, SizeIs(asked.repeat)) << rows[i].operation;
+    EXPECT_EQ(rows[i].operations, i < 3 ? 500 : 16384) << "the least pool has as many";
+  }
+}
+
+TEST(Peers, MeasuresNoAllocatorThatIsNamed) {
+  EXPECT_THAT(make_host_backend()->bench("peers", "slab_bitmap", small_request()), IsEmpty());
+}
+
+TEST(Peers, ComparesWithALocalFreeRoundByRound) {
+  auto const rows = measured_peers(small_request());
+  for (auto const& row : {rows[1], rows[2]}) EXPECT_THAT(figure(row, "ratio"), AllOf(Gt(0), Lt(1000))) << row.operation;
+  EXPECT_THAT(rows[0].figures, IsEmpty());
+}
+
+TEST(Peers, UsesSizeThreadsAndPool) {
+  auto asked = small_request();
+  asked.sizes = {4096, 64};
+  asked.threads = 300;
+  auto const rows = measured_peers(asked);
+  ASSERT_THAT(rows, SizeIs(4));
+  EXPECT_THAT(rows[0].parameters,
+              ElementsAre(Pair("bytes", 4096u), Pair("threads", 300u), Pair("pool_bytes", 4u << 20)));
+  EXPECT_THAT(rows[3].parameters, Contains(Pair("bytes", 4096u)));
+}
+
+TEST(Peers, SkipsTheFullPoolOfWhatIsTooLarge) {
+  auto asked = small_request();
+  asked.sizes = {u64{64} << 10};  // the pool of 4 MiB has 64
+  auto const rows = measured_peers(asked);
+  ASSERT_THAT(rows, SizeIs(4));
+  EXPECT_EQ(rows[1].operations, 64);
+  EXPECT_THAT(rows[3].skipped, HasSubstr("more than the pool"));
+}
+
+TEST(Peers, EndsWhereItIsTold) {
+  auto asked = small_request();
+  asked.proceed = [](std::string const&, u64 done, u64 total) {
+    EXPECT_EQ(total, 2u);
+    return done < 1;
+  };
+  EXPECT_THAT(measured_peers(asked), SizeIs(3));
+}
+
+/// What broken twins of slab_bitmap begin with.
+template <class Twin>
+struct peers_twin : creation::slab_bitmap<> {
+  static Twin place(void* memory, size_t bytes) {
+    Twin made;
+    static_cast<creation::slab_bitmap<>&>(made) = creation::slab_bitmap<>::place(memory, bytes);
+    return made;
+  }
+};
+
+/// Forgets one free in a thousand.
+struct forgetting_frees : peers_twin<forgetting_frees> {
+  void destroy(void* block) const {
+    if (++calls % 1000 != 0) slab_bitmap<>::destroy(block);
+  }
+  static inline std::atomic<u64> calls{0};
+};
+
+/// Takes no block for its own, so that local frees are posted to nobody.
+struct disowning : peers_twin<disowning> {
+  bool contains(void const*) const { return false; }
+  memory_range untouched_pool() const { return {}; }
+};
+
+/// Gives every thread the same block.
+struct giving_one : peers_twin<giving_one> {
+  void* create(size_t) const {
+    alignas(4096) static u8 block[4096];
+    return block;
+  }
+  void destroy(void*) const {}
+};
+
+template <class Creation>
+bench::result last_peers_row() {
+  return bench::peers_scenario<Creation>{small_request()}.rows().back();
+}
+
+TEST(Peers, FindsBrokenHeapsAndStopsThere) {
+  EXPECT_THAT(last_peers_row<forgetting_frees>().fault, HasSubstr("blocks are live, and not"));
+  EXPECT_THAT(last_peers_row<disowning>().fault, HasSubstr("0 frees wait, and not 500"));
+  EXPECT_THAT(last_peers_row<giving_one>().fault, HasSubstr("blocks overlap another"));
+  EXPECT_EQ(last_peers_row<giving_one>().operation, "drain");
+}
+
+}  // namespace
+}  // namespace warpheap::tool
