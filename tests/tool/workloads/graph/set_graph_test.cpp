@@ -130,6 +130,55 @@ TEST(SetGraph, IsTheSameUnderEverySchedule) {
   });
 }
 
+/// Two hubs that are neighbours of all, one of which is erased from again and again.
+edge_list huge_hubs(u32 vertices) {
+  edge_list graph{vertices, true, {}};
+  for (u32 to = 0; to < vertices; ++to) {
+    graph.edges.push_back({1, to});
+    graph.edges.push_back({vertices - 1, to});
+    graph.edges.push_back({to, vertices / 2});
+  }
+  return graph;
+}
+
+TEST(SetGraph, HasListsThatTakeAThreadBlock) {
+  auto const graph = huge_hubs(4500);
+  graph_settings const settings{
+      .pool_bytes = 4 * mebibyte, .rounds = 3, .batch_size = 3000, .replace = true, .search_from = 1};
+  auto const wanted = build_in_heap(graph, settings);
+  EXPECT_THAT(wanted.fault, IsEmpty());
+  EXPECT_EQ(wanted.counts.failures, 0u);
+  for (u32 const count : {1u, 2u, 3u}) expect_same(build_in_set(count, graph, settings), wanted);
+}
+
+TEST(SetGraph, HasListsThatTakeAThreadBlockUnderEverySchedule) {
+  auto const graph = huge_hubs(2200);
+  test::for_each_schedule(4, [&] {
+    graph_settings const settings{.pool_bytes = 2 * mebibyte, .rounds = 1, .batch_size = 2500};
+    EXPECT_THAT(build_in_heap(graph, settings).fault, IsEmpty());
+    EXPECT_THAT(build_in_set(2, graph, settings).fault, IsEmpty());
+  });
+}
+
+TEST(SetGraph, ShrinksAndFreesListsThatTookAThreadBlock) {
+  entry_keys all, most;
+  all.reserve(5000);
+  most.reserve(4990);
+  for (u64 to = 0; to < 5000; ++to) {
+    all.push_back(7ull << 32 | to);
+    if (to % 500) most.push_back(7ull << 32 | to);
+  }
+  graph_of_set graph{2 * mebibyte, 10, members(2)};
+  graph.insert(group_by_vertex(all));
+  EXPECT_GE(graph.counts().live_bytes, 20'000u);
+  graph.erase(group_by_vertex(most));
+  EXPECT_LE(graph.counts().live_bytes, 4 * 32u);
+  EXPECT_THAT(graph.read().targets, testing::ElementsAre(0, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500));
+  graph.erase(group_by_vertex(all));
+  EXPECT_EQ(graph.counts().live_bytes, 0u);
+  EXPECT_THAT(graph.fault(), IsEmpty());
+}
+
 TEST(SetGraph, TakesGraphsOfNothingAndOfOneVertex) {
   graph_settings const settings{.pool_bytes = mebibyte, .rounds = 2};
   EXPECT_THAT(build_in_set(2, {0, false, {}}, settings).fault, IsEmpty());

@@ -2,6 +2,9 @@
 // lists, its slice of a batch, and what it has for others.
 #pragma once
 
+#include <optional>
+
+#include "huge_list_room.hpp"
 #include "lists.hpp"
 #include "messages.hpp"
 
@@ -19,12 +22,16 @@ class graph_member {
   graph_tally tally() const { return tally_[0]; }
   message_boxes boxes() const { return {slots_.data(), counts_.data(), capacity_}; }
 
-  /// Takes its slice of a batch to the device. Nothing that was sent before is still to be read.
-  void receive(edge_groups const& slice) {
+  /// Takes its slice of a batch to the device, and makes room for the messages of all slices, any of
+  /// which may be for this member. Nothing that was sent before is still to be read.
+  void receive(edge_groups const& slice, edge_groups const& batch) {
     vertices_ = device_buffer<u32>{slice.vertices};
     first_ = device_buffer<u32>{slice.first};
     targets_ = device_buffer<u32>{slice.targets};
     counts_ = device_buffer<u32>(counts_.size());
+    groups_ = batch.vertices.size();
+    entries_bound_ += batch.targets.size();
+    huge_.emplace(groups_, entries_bound_);
     if (slice.vertices.size() <= capacity_) return;
     capacity_ = slice.vertices.size();
     slots_ = device_buffer<message*>(capacity_ * deal_.members());
@@ -36,10 +43,12 @@ class graph_member {
     launch(on, shape_for(slice.groups, 128), send_groups{}, heap, among, deal_, slice, tally_.data());
   }
 
-  /// `groups` is how many messages there may be for this member: it cannot know.
   template <class Operation, class Heap, cluster Cluster>
-  void apply(stream_view on, Heap heap, Cluster const& among, u64 groups) const {
-    launch(on, shape_for(groups, 128), apply_messages<Operation>{}, heap, among, lists_.data(), tally_.data());
+  void apply(stream_view on, Heap heap, Cluster const& among) const {
+    launch(on, shape_for(groups_, 128), apply_messages<Operation>{}, heap, among, lists_.data(), huge_->view(),
+           tally_.data());
+    launch(on, huge_->shape(), apply_huge_messages<Operation>{}, heap, among, lists_.data(), huge_->view(),
+           tally_.data());
   }
 
   template <class Heap>
@@ -54,7 +63,10 @@ class graph_member {
   device_buffer<u32> vertices_, first_, targets_;  ///< of the slice
   device_buffer<message*> slots_;
   device_buffer<u32> counts_;
-  u64 capacity_ = 0;  ///< messages to one member
+  u64 capacity_ = 0;       ///< messages to one member
+  u64 groups_ = 0;         ///< of the batch
+  u64 entries_bound_ = 0;  ///< of all batches
+  std::optional<huge_list_room> huge_;
   device_buffer<graph_tally> tally_;
 };
 

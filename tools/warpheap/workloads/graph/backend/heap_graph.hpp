@@ -1,10 +1,11 @@
 // The dynamic graph of `warpheap graph` in a heap: batches go up grouped by vertex, and a kernel
 // updates each vertex's list. A lane takes one vertex. Vertices of a warp whose lists are long are
-// taken one after the other by all of its lanes.
+// taken one after the other by all of its lanes, and huge ones by thread blocks of a second kernel.
 #pragma once
 
 #include "bench/measure.hpp"
 #include "graph_search.hpp"
+#include "huge_list_room.hpp"
 #include "lists.hpp"
 #include "workloads/graph/dynamic_graph.hpp"
 
@@ -20,18 +21,31 @@ struct batch_view {
   u32 groups;
 };
 
-/// Kernel: lane i of the grid has group i. The grid is of whole warps, and all their lanes stay to
-/// the end.
+/// What a batch does to the list of one group.
+template <class Operation>
+struct group_update {
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency* lists, batch_view batch, u64 group,
+                                  graph_tally& tally) {
+    u32 const first = batch.first[group];
+    Operation::run(team, heap, lists[batch.vertices[group]], batch.targets + first, batch.places + first,
+                   batch.first[group + 1] - first, tally);
+  }
+};
+
+/// Kernel: lane i of the grid has group i, and leaves huge ones to the next kernel. The grid is of
+/// whole warps, and all their lanes stay to the end.
 template <class Operation>
 struct update_lists {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, graph_tally* total) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, huge_items huge,
+                                  graph_tally* total) const {
     u64 const mine = global_thread_index();
+    auto const length = length_of(lists, batch, mine);
     graph_tally tally;
-    share_by_length(length_of(lists, batch, mine), mine, [&](auto team, u64 group) {
-      u32 const first = batch.first[group];
-      Operation::run(team, heap, lists[batch.vertices[group]], batch.targets + first, batch.places + first,
-                     batch.first[group + 1] - first, tally);
+    if (length == item_length::is_huge) huge.add(mine);
+    share_by_length(length, mine, [&](auto team, u64 group) {
+      group_update<Operation>::run(team, heap, lists, batch, group, tally);
     });
     add(*total, tally);
   }
@@ -41,6 +55,18 @@ struct update_lists {
     if (group >= batch.groups) return item_length::none;
     u32 const count = batch.first[group + 1] - batch.first[group];
     return length_for(lists[batch.vertices[group]].degree + count);
+  }
+};
+
+/// Kernel: the huge ones.
+template <class Operation>
+struct update_huge_lists {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, huge_items huge,
+                                  graph_tally* total) const {
+    graph_tally tally;
+    huge.share([&](auto team, u64 group) { group_update<Operation>::run(team, heap, lists, batch, group, tally); });
+    add(*total, tally);
   }
 };
 
@@ -104,14 +130,20 @@ class heap_graph final : public dynamic_graph {
     device_buffer<u32> const places(batch.targets.size());
     batch_view const view{groups.data(), first.data(), targets.data(), places.data(),
                           static_cast<u32>(batch.vertices.size())};
+    entries_bound_ += batch.targets.size();
+    huge_list_room const huge{view.groups, entries_bound_};
     seconds_ += 1e-6 * watch_.microseconds([&] {
-      launch(shape_for(view.groups, 128), update_lists<Operation>{}, heap_.ref(), lists_.data(), view, tally_.data());
+      launch(shape_for(view.groups, 128), update_lists<Operation>{}, heap_.ref(), lists_.data(), view, huge.view(),
+             tally_.data());
+      launch(huge.shape(), update_huge_lists<Operation>{}, heap_.ref(), lists_.data(), view, huge.view(),
+             tally_.data());
     });
   }
 
   basic_heap<Allocator> heap_;
   device_buffer<adjacency> lists_;
   device_buffer<graph_tally> tally_;
+  u64 entries_bound_ = 0;  ///< of all batches
   bench::stopwatch watch_;
   double seconds_ = 0;
 };

@@ -41,7 +41,7 @@ struct send_groups {
  private:
   WARPHEAP_DEVICE static item_length length_of(slice_view slice, u64 group) {
     if (group >= slice.groups) return item_length::none;
-    return length_for(slice.first[group + 1] - slice.first[group]);
+    return slice.first[group + 1] - slice.first[group] > long_list ? item_length::is_long : item_length::is_short;
   }
 
   template <class Team, class Heap, class Cluster>
@@ -65,16 +65,58 @@ struct send_groups {
   }
 };
 
-/// Kernel: lane i of the grid has message i of those for this member. The grid is of whole warps,
-/// and all their lanes stay to the end.
+/// What a message does to the list of its vertex.
+template <class Operation>
+struct message_update {
+  template <class Team, class Heap, class Cluster>
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, Cluster const& among, adjacency* lists, u64 address,
+                                  graph_tally& tally) {
+    auto* const from = reinterpret_cast<message*>(address);
+    u32 const local = from->local, count = from->count, sender = from->sender;
+    u32* const targets = take_over(team, heap, from, count);
+    if (team.rank() == 0) {
+      heap.free(from);
+      tally.foreign_frees += sender != among.rank();
+      tally.failures += !targets;
+      if (!targets) tally.lost += count;
+    }
+    if (!targets) return;
+    u32* const places = targets + 4 * message::quads_for(count);
+    Operation::run(team, heap.local(), lists[local], targets, places, count, tally);
+    team.sync();  // all lanes are done with the copy
+    if (team.rank() == 0) heap.free(targets);
+  }
+
+ private:
+  /// A copy of the targets in this member's heap, with room for as many places behind it; nullptr if
+  /// there is no memory. All lanes of the team have read the message when it returns.
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static u32* take_over(Team team, Heap const& heap, message* from, u32 count) {
+    u32 const quads = message::quads_for(count);
+    u64 block = 0;
+    if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc(u64{quads} * sizeof(quad) + count * sizeof(u32)));
+    auto* const copy = reinterpret_cast<quad*>(team.from_first(block));
+    if (copy)
+      for (u32 i = team.rank(); i < quads; i += team.size) copy[i] = from->quads()[i];
+    team.sync();
+    return reinterpret_cast<u32*>(copy);
+  }
+};
+
+/// Kernel: lane i of the grid has message i of those for this member, and leaves those for huge lists
+/// to the next kernel. The grid is of whole warps, and all their lanes stay to the end.
 template <class Operation>
 struct apply_messages {
   template <class Heap, cluster Cluster>
-  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency* lists, graph_tally* total) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency* lists, huge_items huge,
+                                  graph_tally* total) const {
     auto* const mine = message_for(among, global_thread_index());
+    auto const length = mine ? length_for(lists[mine->local].degree + mine->count) : item_length::none;
+    u64 const address = reinterpret_cast<u64>(mine);
     graph_tally tally;
-    share_by_length(length_of(lists, mine), reinterpret_cast<u64>(mine), [&](auto team, u64 address) {
-      apply(team, heap, among, lists, reinterpret_cast<message*>(address), tally);
+    if (length == item_length::is_huge) huge.add(address);
+    share_by_length(length, address, [&](auto team, u64 each) {
+      message_update<Operation>::run(team, heap, among, lists, each, tally);
     });
     add(*total, tally);
   }
@@ -91,42 +133,18 @@ struct apply_messages {
     }
     return nullptr;
   }
+};
 
-  WARPHEAP_DEVICE static item_length length_of(adjacency const* lists, message const* mine) {
-    if (!mine) return item_length::none;
-    return length_for(lists[mine->local].degree + mine->count);
-  }
-
-  template <class Team, class Heap, class Cluster>
-  WARPHEAP_DEVICE static void apply(Team team, Heap const& heap, Cluster const& among, adjacency* lists, message* from,
-                                    graph_tally& tally) {
-    auto const [local, count, sender, unused] = *from;
-    u32* const targets = take_over(team, heap, from, count);
-    if (team.rank() == 0) {
-      heap.free(from);
-      tally.foreign_frees += sender != among.rank();
-      tally.failures += !targets;
-      if (!targets) tally.lost += count;
-    }
-    if (!targets) return;
-    u32* const places = targets + 4 * message::quads_for(count);
-    Operation::run(team, heap.local(), lists[local], targets, places, count, tally);
-    team.sync();  // all lanes are done with the copy
-    if (team.rank() == 0) heap.free(targets);
-  }
-
-  /// A copy of the targets in this member's heap, with room for as many places behind it; nullptr if
-  /// there is no memory. All lanes of the team have read the message when it returns.
-  template <class Team, class Heap>
-  WARPHEAP_DEVICE static u32* take_over(Team team, Heap const& heap, message* from, u32 count) {
-    u32 const quads = message::quads_for(count);
-    u64 block = 0;
-    if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc(u64{quads} * sizeof(quad) + count * sizeof(u32)));
-    auto* const copy = reinterpret_cast<quad*>(team.from_first(block));
-    if (copy)
-      for (u32 i = team.rank(); i < quads; i += team.size) copy[i] = from->quads()[i];
-    team.sync();
-    return reinterpret_cast<u32*>(copy);
+/// Kernel: those for huge lists.
+template <class Operation>
+struct apply_huge_messages {
+  template <class Heap, cluster Cluster>
+  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency* lists, huge_items huge,
+                                  graph_tally* total) const {
+    graph_tally tally;
+    huge.share(
+        [&](auto team, u64 address) { message_update<Operation>::run(team, heap, among, lists, address, tally); });
+    add(*total, tally);
   }
 };
 

@@ -89,16 +89,15 @@ class set_graph final : public dynamic_graph {
   template <class Operation>
   void update(edge_groups const& batch) {
     auto const slices = cut(batch, set_.size());
-    team_.for_each([&](u32 i) { members_[i].receive(slices[i]); });
+    team_.for_each([&](u32 i) { members_[i].receive(slices[i], batch); });
     std::vector<member_boxes> boxes;
     boxes.reserve(set_.size());
     for (auto const& each : members_) boxes.push_back({.messages = each.boxes(), .found = {}});
     peer_clusters const among{team_, boxes};
     seconds_ += 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
       team_.step(phase::send, [&](u32 i) { members_[i].send(team_.stream(i), set_.ref(i), among[i]); });
-      team_.step(phase::apply, [&](u32 i) {
-        members_[i].template apply<Operation>(team_.stream(i), set_.ref(i), among[i], batch.vertices.size());
-      });
+      team_.step(phase::apply,
+                 [&](u32 i) { members_[i].template apply<Operation>(team_.stream(i), set_.ref(i), among[i]); });
       team_.step(phase::drain, [&](u32 i) { set_.drain(i, team_.stream(i)); });
       team_.finish();
     });
