@@ -53,6 +53,8 @@ struct request {
   std::vector<double> page_shares;  ///< of random_walk: shares of the pages that are free
   u64 kernels = 0;                  ///< of fill_level, long_churn
   double seconds = 0;               ///< of long_churn, on the device
+  u32 scale = 0;                    ///< of graph_scaling: 2^scale vertices
+  std::vector<int> devices;         ///< of graph_scaling, one for each member
   checkpoint proceed = [](std::string const&, u64, u64) { return true; };
 };
 

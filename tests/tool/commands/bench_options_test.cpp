@@ -82,6 +82,11 @@ std::map<std::string, change> const changes{
        asked.kernels = 0;  // which long_churn takes first
        asked.seconds = 0.2;
      }},
+    {"--scale", [](bench::request& asked) { asked.scale = 7; }},
+    {"--gpus",
+     [](bench::request& asked) {
+       asked.devices = {0, 0, 0};
+     }},
     {"--rounds", [](bench::request& asked) { asked.rounds = 5; }},
     {"--repeat", [](bench::request& asked) { asked.repeat = 3; }}};
 
@@ -151,9 +156,9 @@ TEST(BenchOptions, NameScenariosThatThereAre) {
 std::string value_of(bench_option const& option) {
   if (!option.initial.empty()) return option.initial;
   std::map<std::string, std::string> const values{
-      {"--allocator", "slab_bitmap"}, {"--pool", "2MiB"},       {"--sizes", "64"},
-      {"--ranges", "16-64"},          {"--divergence", "warp"}, {"--levels", "0.5"},
-      {"--left-shares", "0.5"},       {"--page-shares", "0.5"}, {"--seconds", "0.5"}};
+      {"--allocator", "slab_bitmap"}, {"--pool", "2MiB"},  {"--sizes", "64"},        {"--ranges", "16-64"},
+      {"--divergence", "warp"},       {"--levels", "0.5"}, {"--left-shares", "0.5"}, {"--page-shares", "0.5"},
+      {"--seconds", "0.5"},           {"--gpus", "0,0"},   {"--scale", "8"}};
   auto const at = values.find(option.name);
   return at == values.end() ? "32" : at->second;
 }
@@ -175,10 +180,10 @@ TEST_F(BenchRefusals, AreOfEveryOptionThatAScenarioDoesNotUse) {
 }
 
 TEST_F(BenchRefusals, NameTheScenariosThatUseTheOption) {
-  expect_refusal(
-      "bench churn --sizes 64 --backend host",
-      "warpheap bench: --sizes: churn does not use it; burst, fill, exhaust, utilisation, latency, workers, "
-      "policy_overhead, two_phase, scaling, head_replacement, placement, bounds, growth, peers, crowd and fragmentation do\n");
+  expect_refusal("bench churn --sizes 64 --backend host",
+                 "warpheap bench: --sizes: churn does not use it; burst, fill, exhaust, utilisation, latency, workers, "
+                 "policy_overhead, two_phase, scaling, head_replacement, placement, bounds, growth, peers, crowd and "
+                 "fragmentation do\n");
   expect_refusal("bench burst churn burst --batch 512 --backend host",
                  "warpheap bench: --batch: burst and churn do not use it; semaphore does\n");
   expect_refusal("bench fill_level --repeat 7 --backend host",

@@ -60,6 +60,15 @@ class common_backend : public backend {
     return make_dynamic_graph(allocator, pool_bytes, vertices);
   }
 
+  u32 device_count() const override { return static_cast<u32>(warpheap::backend::device_count()); }
+
+  std::vector<std::string> allocators_of_sets() const override { return WARPHEAP_BACKEND::allocators_of_sets(); }
+
+  std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 pool_bytes, u32 vertices,
+                                                std::vector<int> const& devices) const override {
+    return WARPHEAP_BACKEND::make_set_graph(allocator, pool_bytes, vertices, devices);
+  }
+
   pic_outcome pic(std::string const& allocator, pic_settings const& settings) const override {
     return run_pic(allocator, settings);
   }

@@ -39,6 +39,8 @@ class backend {
   virtual std::string name() const = 0;
   /// GPUs that kernels can run on; none on the host backend.
   virtual std::vector<device> devices() const = 0;
+  /// Devices that a job on several may name, from 0 on. The host backend has one, itself.
+  virtual u32 device_count() const = 0;
   /// Memory that a pool can be made of: the device's, or this machine's.
   virtual u64 memory_bytes() const = 0;
   /// Versions of the driver's interface and of the runtime; empty where there is none.
@@ -63,6 +65,12 @@ class backend {
   virtual exploration_row explore(std::string const& allocator, exploration_request const& asked) const = 0;
   virtual std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes,
                                                     u32 vertices) const = 0;
+  /// Names of the allocators that make_set_graph() takes.
+  virtual std::vector<std::string> allocators_of_sets() const = 0;
+  /// A graph in a heap set with a member on each of these devices, which may name one twice. Throws
+  /// cuda_error if one device cannot reach another.
+  virtual std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 pool_bytes, u32 vertices,
+                                                        std::vector<int> const& devices) const = 0;
   virtual pic_outcome pic(std::string const& allocator, pic_settings const& settings) const = 0;
   /// How many particles one species can have: a row for each number of species up to the one given.
   virtual std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const = 0;

@@ -14,6 +14,11 @@ pic_outcome run_pic(std::string const& allocator, pic_settings const& settings);
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings);
 std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings);
 std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices);
+/// Names of the allocators that a heap set can have.
+std::vector<std::string> allocators_of_sets();
+/// A graph in a heap of `pool_bytes` on each of these devices.
+std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 pool_bytes, u32 vertices,
+                                              std::vector<int> const& devices);
 
 }  // namespace WARPHEAP_BACKEND
 }  // namespace warpheap::tool

@@ -6,6 +6,7 @@
 
 #include "bench_options.hpp"
 #include "cli/choices.hpp"
+#include "cli/gpus.hpp"
 #include "cli/interruption.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
@@ -31,6 +32,8 @@ constexpr u64 most_batch_ns = 1'000'000;
 
 /// Each kernel has a time in the results.
 constexpr u64 most_kernels = 10'000'000;
+/// Weak scaling makes larger graphs yet.
+constexpr u64 most_scale = 26;
 /// A day.
 constexpr double most_seconds = 86'400;
 
@@ -135,6 +138,8 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   asked.page_shares = parse_page_shares(flags.page_shares);
   if (!flags.kernels.empty()) asked.kernels = parse_count("--kernels", flags.kernels, 1, most_kernels);
   if (!flags.seconds.empty()) asked.seconds = parse_real("--seconds", flags.seconds, 0.001, most_seconds);
+  if (!flags.scale.empty()) asked.scale = static_cast<u32>(parse_count("--scale", flags.scale, 1, most_scale));
+  asked.devices = parse_gpus(flags.gpus, *chosen.on);
   if (!flags.rounds.empty()) asked.rounds = static_cast<u32>(parse_count("--rounds", flags.rounds, 1, 1'000'000));
   if (!flags.repeat.empty()) asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   return asked;

@@ -31,6 +31,8 @@ struct bench_flags {
   std::string page_shares;
   std::string kernels;
   std::string seconds;
+  std::string scale;
+  std::string gpus;
   std::string rounds;
   std::string repeat;
 };

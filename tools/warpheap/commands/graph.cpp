@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/choices.hpp"
+#include "cli/gpus.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
 #include "command.hpp"
@@ -14,6 +16,7 @@
 #include "io/standard_output.hpp"
 #include "io/text_file.hpp"
 #include "io/text_table.hpp"
+#include "warpheap/platform/errors.hpp"
 #include "workloads/graph/job.hpp"
 
 namespace warpheap::tool {
@@ -32,6 +35,8 @@ struct graph_flags {
   bool replace = false;
   bool undirected = false;
   bool drop_self_loops = false;
+  std::string gpus;
+  std::string bfs;
 };
 
 constexpr u64 graph_host_pool = u64{1} << 30;
@@ -88,8 +93,9 @@ source read_source(graph_flags const& flags, choices const& chosen, bench::progr
   return made;
 }
 
-/// A vertex's neighbours are one block, which must not be larger than an allocator serves.
-void check_degrees(source const& input, choices const& chosen) {
+/// A vertex's neighbours are one block, which must not be larger than an allocator serves. Members
+/// of a heap set copy what comes for a vertex to a block with room for twice as many numbers.
+void check_degrees(source const& input, choices const& chosen, bool in_set) {
   auto const is_chosen = [&](std::string const& name) {
     return std::find(chosen.allocators.begin(), chosen.allocators.end(), name) != chosen.allocators.end();
   };
@@ -100,12 +106,67 @@ void check_degrees(source const& input, choices const& chosen) {
   auto const batch = group_by_vertex(input.keys);
   for (size_t i = 0; i < batch.vertices.size(); ++i) {
     u64 const degree = batch.first[i + 1] - batch.first[i];
-    if (degree * sizeof(u32) > tightest.largest_bytes)
-      throw usage_error{fmt::format(
-          "--allocator: {} serves at most {} bytes, and vertex {} of {} has {} neighbours, {} "
-          "bytes",
-          tightest.name, tightest.largest_bytes, batch.vertices[i], input.name, degree, degree * sizeof(u32))};
+    u64 const bytes = degree * sizeof(u32) * (in_set ? 2 : 1);
+    if (bytes > tightest.largest_bytes)
+      throw usage_error{
+          fmt::format("--allocator: {} serves at most {} bytes, and vertex {} of {} has {} neighbours, {} "
+                      "bytes",
+                      tightest.name, tightest.largest_bytes, batch.vertices[i], input.name, degree, bytes)};
   }
+}
+
+/// The devices of the members of a heap set; none if the graph lies in one heap.
+std::vector<int> choose_members(graph_flags const& flags, choices& chosen) {
+  auto const devices = parse_gpus(flags.gpus, *chosen.on);
+  if (devices.empty()) return devices;
+  auto const possible = chosen.on->allocators_of_sets();
+  for (auto const& name : chosen.allocators)
+    if (std::find(possible.begin(), possible.end(), name) == possible.end())
+      throw usage_error{
+          fmt::format("--gpus: {} is no allocator of heap sets; these are: {}", name, fmt::join(possible, ", "))};
+  // A pool is each member's. If none was typed, the members of one device share it.
+  u32 const members = most_on_one(devices);
+  if (flags.common.pool.empty()) chosen.pool_bytes /= members;
+  if (chosen.pool_bytes > chosen.on->memory_bytes() / members)
+    throw usage_error{fmt::format("--pool: {} for each of {} members of one device do not fit: it has {} bytes",
+                                  format_bytes(chosen.pool_bytes), members, chosen.on->memory_bytes())};
+  return devices;
+}
+
+/// The vertex that a search begins at; none if there is no search.
+std::optional<u32> choose_source(std::string const& typed, source const& input) {
+  if (typed.empty()) return std::nullopt;
+  if (input.graph.vertices == 0) throw usage_error{fmt::format("--bfs: {} has no vertices", input.name)};
+  if (typed != "first") return static_cast<u32>(parse_count("--bfs", typed, 0, input.graph.vertices - 1));
+  return input.keys.empty() ? 0 : static_cast<u32>(input.keys.front() >> 32);
+}
+
+std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, choices const& chosen,
+                                          std::vector<int> const& devices, u32 vertices) {
+  if (devices.empty()) return chosen.on->make_graph(allocator, chosen.pool_bytes, vertices);
+  try {
+    return chosen.on->make_set_graph(allocator, chosen.pool_bytes, vertices, devices);
+  } catch (cuda_error const& error) {
+    throw usage_error{fmt::format("--gpus: {}", error.what())};
+  }
+}
+
+json member_json(member_counts const& member) {
+  return {{"device", member.device},
+          {"vertices", member.vertices},
+          {"edges", member.graph.inserted - member.graph.erased},
+          {"mallocs", member.graph.mallocs},
+          {"frees", member.graph.frees},
+          {"failures", member.graph.failures},
+          {"lost", member.graph.lost},
+          {"messages", member.messages},
+          {"foreign_frees", member.foreign_frees},
+          {"live_bytes", member.graph.live_bytes},
+          {"peak_bytes", member.peak_bytes},
+          {"send_seconds", member.send_seconds},
+          {"apply_seconds", member.apply_seconds},
+          {"drain_seconds", member.drain_seconds},
+          {"search_seconds", member.search_seconds}};
 }
 
 void add_outcome(json& to, graph_outcome const& made, source const& input) {
@@ -122,6 +183,13 @@ void add_outcome(json& to, graph_outcome const& made, source const& input) {
   to["peak_bytes"] = made.peak_bytes;
   to["seconds"] = made.counts.seconds;
   to["allocator"] = made.allocator;
+  if (made.search)
+    to["bfs"] = {{"source", made.search->source},
+                 {"reached", made.search->reached},
+                 {"entries", made.search->entries},
+                 {"depth", made.search->depth},
+                 {"seconds", made.search->seconds}};
+  for (auto const& member : made.members) to["members"].push_back(member_json(member));
   if (!made.verified()) to["fault"] = made.fault;
 }
 
@@ -143,6 +211,34 @@ json document_of(choices const& chosen, graph_flags const& flags, source const& 
   return document;
 }
 
+void print_members(std::vector<graph_outcome> const& outcomes) {
+  if (outcomes.front().members.empty()) return;
+  text_table table{{"allocator", ">member", ">device", ">vertices", ">edges", ">mallocs", ">frees", ">messages",
+                    ">foreign frees", ">live bytes", ">peak bytes", ">send s", ">apply s", ">drain s", ">search s"},
+                   2};
+  for (auto const& made : outcomes)
+    for (size_t i = 0; i < made.members.size(); ++i) {
+      auto const& member = made.members[i];
+      auto const text = [](auto const& value) { return fmt::format("{}", value); };
+      auto const time = [](double seconds) { return fmt::format("{:.4f}", seconds); };
+      table.add({made.allocator, text(i), text(member.device), text(member.vertices),
+                 text(member.graph.inserted - member.graph.erased), text(member.graph.mallocs),
+                 text(member.graph.frees), text(member.messages), text(member.foreign_frees),
+                 text(member.graph.live_bytes), text(member.peak_bytes), time(member.send_seconds),
+                 time(member.apply_seconds), time(member.drain_seconds), time(member.search_seconds)});
+    }
+  print_output("\n{}", table.text("members"));
+}
+
+void print_searches(std::vector<graph_outcome> const& outcomes) {
+  for (auto const& made : outcomes)
+    if (made.search)
+      print_output(
+          "\nBreadth-first search from vertex {}, {}: {} vertices in {} levels, {} adjacency entries, {:.4f} s\n",
+          made.search->source, made.allocator, made.search->reached, made.search->depth + 1, made.search->entries,
+          made.search->seconds);
+}
+
 void print_table(source const& input, std::vector<graph_outcome> const& outcomes, std::string const& backend) {
   print_output("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n", input.name,
                input.graph.vertices, input.graph.directed ? "directed" : "undirected", outcomes.front().edges,
@@ -155,6 +251,8 @@ void print_table(source const& input, std::vector<graph_outcome> const& outcomes
                fmt::format("{}", made.counts.live_bytes), fmt::format("{}", made.peak_bytes),
                fmt::format("{:.4f}", made.counts.seconds)});
   print_output("{}", table.text("graph"));
+  print_members(outcomes);
+  print_searches(outcomes);
 }
 
 void declare_graph(CLI::App& to, graph_flags& flags) {
@@ -180,11 +278,20 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
   add_switch(to, "--replace", flags.replace, "After a deletion, insert new random edges instead of those erased");
   add_switch(to, "--undirected", flags.undirected, "Take a general matrix as undirected");
   add_switch(to, "--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
+  add_text(to, "--gpus", flags.gpus,
+           "Deal the vertices to several GPUs, each with a heap of --pool bytes: to the first N, or to those of a "
+           "list, which may name one twice. The host backend has device 0 alone",
+           "N|I,J[,...]");
+  add_text(to, "--bfs", flags.bfs,
+           "At the end, search the graph breadth-first from this vertex, counted from 0, or from the first that has a "
+           "neighbour",
+           "VERTEX|first");
 }
 
 int run_graph(graph_flags const& flags) {
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, graph_host_pool);
+  auto chosen = choose(flags.common, graph_host_pool);
+  auto const devices = choose_members(flags, chosen);
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
   if (flags.replace && settings.rounds == 0)
@@ -196,12 +303,13 @@ int run_graph(graph_flags const& flags) {
   {
     progress_bar bar;
     input = read_source(flags, chosen, bar.reporter());
-    check_degrees(input, chosen);
+    check_degrees(input, chosen, !devices.empty());
+    settings.search_from = choose_source(flags.bfs, input);
     if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
     for (auto const& name : chosen.allocators) {
       settings.allocator = name;
-      outcomes.push_back(build_graph(chosen.on->make_graph(name, chosen.pool_bytes, input.graph.vertices), input.graph,
-                                     input.keys, settings, bar.reporter()));
+      outcomes.push_back(build_graph(make_graph(name, chosen, devices, input.graph.vertices), input.graph, input.keys,
+                                     settings, bar.reporter()));
     }
   }
   if (!output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());

@@ -109,6 +109,7 @@ class breaking_graph : public dynamic_graph {
   void erase(edge_groups const& batch) override { sound_->erase(batch); }
   graph_counts counts() const override { return sound_->counts(); }
   adjacency_lists read() const override { return sound_->read(); }
+  search_levels search(u32 source) override { return sound_->search(source); }
   std::string fault() const override { return sound_->fault(); }
   void clear() override { sound_->clear(); }
 
@@ -128,7 +129,7 @@ Groups without_the_last(Groups from) {
 template <class Broken>
 std::string fault_of(u32 rounds = 1) {
   auto const graph = hubs_and_ring(400);
-  graph_settings const settings{.allocator = "broken", .rounds = rounds, .batch_size = 300};
+  graph_settings const settings{.allocator = "broken", .rounds = rounds, .batch_size = 300, .search_from = 5};
   return build_graph(std::make_unique<Broken>(400), graph, keys_of(graph), settings,
                      [](std::string const&, u64, u64) {})
       .fault;
@@ -161,6 +162,15 @@ TEST(DynamicGraph, ThatIsBrokenIsFoundOut) {
     void insert(edge_groups const& batch) override { breaking_graph::insert(without_the_last(batch)); }
   };
   EXPECT_THAT(fault_of<loses_on_loading>(0), HasSubstr("after loading the graph has"));
+  struct takes_a_detour : breaking_graph {
+    using breaking_graph::breaking_graph;
+    search_levels search(u32 source) override {
+      auto levels = breaking_graph::search(source);
+      ++levels.of_vertex[7];
+      return levels;
+    }
+  };
+  EXPECT_THAT(fault_of<takes_a_detour>(), HasSubstr("vertex 7 is at level 3 in the search, and at level 2 in"));
   struct forgets_a_block : breaking_graph {
     using breaking_graph::breaking_graph;
     void clear() override {}

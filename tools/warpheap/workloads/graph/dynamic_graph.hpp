@@ -31,13 +31,33 @@ struct graph_counts {
   double seconds = 0;  ///< of device work: kernels, without copies to and from the host
 };
 
+/// The level of a vertex to which no path leads.
+inline constexpr u32 unreached = ~0u;
+
+/// What one member of a job on several heaps did. A job on one heap has no members.
+struct member_counts {
+  int device = 0;
+  u64 vertices = 0;       ///< that it has
+  graph_counts graph;     ///< its lists; the seconds are those of its own kernels
+  u64 messages = 0;       ///< blocks of its heap that it sent
+  u64 foreign_frees = 0;  ///< blocks of other members' heaps that it freed
+  u64 peak_bytes = 0;     ///< the most live bytes after any batch
+  double send_seconds = 0, apply_seconds = 0, drain_seconds = 0, search_seconds = 0;
+};
+
+/// Levels of a breadth-first search.
+struct search_levels {
+  std::vector<u32> of_vertex;  ///< distance from the source in edges, or `unreached`
+  double seconds = 0;          ///< of device work
+};
+
 /// All adjacency lists: vertex v's neighbours are `targets[first[v]] … targets[first[v + 1]]`.
 struct adjacency_lists {
   std::vector<u64> first;
   std::vector<u32> targets;
 };
 
-/// A graph in device memory, each adjacency list a block of one heap. Edges are directed.
+/// A graph in device memory, each adjacency list a block of a heap. Edges are directed.
 class dynamic_graph {
  public:
   virtual ~dynamic_graph() = default;
@@ -46,7 +66,11 @@ class dynamic_graph {
   /// Erases the edges that are there.
   virtual void erase(edge_groups const& batch) = 0;
   virtual graph_counts counts() const = 0;
+  /// One of each heap, if the graph lies in several.
+  virtual std::vector<member_counts> members() const { return {}; }
   virtual adjacency_lists read() const = 0;
+  /// A breadth-first search from `source`, one of the vertices.
+  virtual search_levels search(u32 source) = 0;
   /// What is wrong with the heap, or contradicts the counts; empty if nothing is.
   virtual std::string fault() const = 0;
   /// Frees every list. After that, fault() also finds blocks that were lost.

@@ -7,6 +7,7 @@
 
 #include "random_order.hpp"
 #include "reference.hpp"
+#include "search.hpp"
 #include "warpheap/util/random.hpp"
 
 namespace warpheap::tool {
@@ -32,7 +33,9 @@ class graph_job {
     for (u32 round = 0; round < settings_.rounds; ++round) exchange_sample();
     note(reference_.difference(dynamic_->read(), work("checking", 1)));
     note(dynamic_->fault());
+    if (settings_.search_from) search_from(*settings_.search_from);
     outcome_.counts = dynamic_->counts();
+    outcome_.members = dynamic_->members();
     outcome_.edges = outcome_.counts.inserted - outcome_.counts.erased;
     free_everything();
     return outcome_;
@@ -112,6 +115,13 @@ class graph_job {
     reference_.erase(keys);
     note_peak();
     compare_counts("a deletion");
+  }
+
+  void search_from(u32 source) {
+    auto const wanted = search(reference_, graph_.vertices, source);
+    auto const made = dynamic_->search(source);
+    note(difference_of_levels(wanted, made.of_vertex));
+    outcome_.search = {source, wanted.vertices, wanted.entries, wanted.depth, made.seconds};
   }
 
   void compare_counts(char const* after) {

@@ -1,9 +1,10 @@
 // The work of `warpheap graph` for one allocator: all edges are inserted in batches in a random
 // order; rounds follow that erase a random sample of the edges and insert as many; the graph is
-// compared with the reference; and everything is freed.
+// compared with the reference, and searched if that is asked for; and everything is freed.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "edge_list.hpp"
@@ -14,9 +15,19 @@ struct graph_settings {
   std::string allocator = {};
   u64 pool_bytes = 0;
   u64 seed = 1;
-  u32 rounds = 0;        ///< of erasing and inserting
-  u64 batch_size = 1;    ///< edges
-  bool replace = false;  ///< what a round inserts is new random edges, not those that it erased
+  u32 rounds = 0;                       ///< of erasing and inserting
+  u64 batch_size = 1;                   ///< edges
+  bool replace = false;                 ///< what a round inserts is new random edges, not those that it erased
+  std::optional<u32> search_from = {};  ///< one of the vertices
+};
+
+/// A breadth-first search of the graph at the end.
+struct search_outcome {
+  u32 source = 0;
+  u64 reached = 0;  ///< vertices, the source among them
+  u64 entries = 0;  ///< adjacency entries of these
+  u32 depth = 0;    ///< the greatest distance from the source
+  double seconds = 0;
 };
 
 struct graph_outcome {
@@ -24,6 +35,8 @@ struct graph_outcome {
   u64 edges = 0;        ///< adjacency entries at the end
   graph_counts counts;  ///< of the graph at the end, before everything is freed
   u64 peak_bytes = 0;   ///< the most live_bytes after any batch
+  std::optional<search_outcome> search = {};
+  std::vector<member_counts> members = {};  ///< at the end, too
   std::string fault;
 
   bool verified() const { return fault.empty(); }

@@ -3,13 +3,12 @@
 // the list and not k, and no edge is there twice. A list grows by realloc to a power-of-two number
 // of entries, shrinks when a quarter full, and is freed when empty.
 //
-// One team of lanes has a list to itself: one lane a short one, and a whole warp a long one (hubs
-// have thousands of neighbours). The code is the same for both; a team of one has rank 0 and no
-// other lane to wait for.
+// One team of lanes has a list to itself.
 #pragma once
 
+#include "tally.hpp"
+#include "teams.hpp"
 #include "warpheap/heap/allocator.hpp"
-#include "warpheap/util/bits.hpp"
 
 namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
@@ -19,27 +18,6 @@ struct adjacency {
   u32* neighbours = nullptr;
   u32 degree = 0;
   u32 capacity = 0;
-};
-
-/// What a lane did; summed over all lanes at the end of a kernel.
-struct graph_tally {
-  u64 mallocs = 0, frees = 0, failures = 0, lost = 0, inserted = 0, erased = 0;
-  u64 live_bytes = 0;  ///< a difference, modulo 2^64
-};
-
-struct lone_lane {
-  static constexpr u32 size = 1;
-  WARPHEAP_DEVICE u32 rank() const { return 0; }
-  WARPHEAP_DEVICE u32 ballot(bool predicate) const { return predicate; }
-  WARPHEAP_DEVICE void sync() const {}
-};
-
-/// All 32 lanes of the calling warp.
-struct whole_warp {
-  static constexpr u32 size = warp_lanes;
-  WARPHEAP_DEVICE u32 rank() const { return simt::lane_id(); }
-  WARPHEAP_DEVICE u32 ballot(bool predicate) const { return simt::ballot(full_mask, predicate); }
-  WARPHEAP_DEVICE void sync() const { simt::sync_warp(full_mask); }
 };
 
 /// Index of the first of `size` ascending values that is not below `value`.
@@ -87,6 +65,37 @@ WARPHEAP_DEVICE bool resize(Heap const& heap, adjacency& list, u32 capacity, gra
   return true;
 }
 
+/// resize() to more, by a team: all of its lanes copy, where resize() leaves that to one.
+template <class Team, class Heap>
+WARPHEAP_DEVICE bool enlarge(Team team, Heap const& heap, adjacency& list, u32 capacity, graph_tally& tally) {
+  if constexpr (Team::size == 1) return resize(heap, list, capacity, tally);
+  u32* const before = list.neighbours;
+  u64 block = 0, bytes_before = 0;
+  if (team.rank() == 0) {
+    bytes_before = block_bytes(heap, list);
+    bool const fits = u64{capacity} * sizeof(u32) <= bytes_before;
+    block = reinterpret_cast<u64>(fits ? before : heap.malloc(capacity * sizeof(u32)));
+    tally.failures += !block;
+  }
+  auto* const made = reinterpret_cast<u32*>(team.from_first(block));
+  if (!made) return false;
+  if (made != before)
+    for (u32 i = team.rank(); i < list.degree; i += team.size) made[i] = before[i];
+  team.sync();  // all have copied before the old block goes
+  if (team.rank() == 0) {
+    if (made != before) {
+      heap.free(before);
+      ++tally.mallocs;
+      tally.frees += before != nullptr;
+    }
+    list.neighbours = made;
+    list.capacity = capacity;
+    tally.live_bytes += block_bytes(heap, list) - bytes_before;
+  }
+  team.sync();  // the list has changed before the others use it
+  return true;
+}
+
 template <class Heap>
 WARPHEAP_DEVICE void drop(Heap const& heap, adjacency& list, graph_tally& tally) {
   tally.live_bytes -= block_bytes(heap, list);
@@ -104,8 +113,7 @@ struct insert_edges {
                                   graph_tally& tally) {
     u32 const degree = list.degree;
     u32 fresh = keep_new(team, list, targets, places, count);
-    if (team.rank() == 0 && degree + fresh > list.capacity) grow(heap, list, degree + fresh, tally);
-    team.sync();  // the leader's new block, and the copy in it, happen before the others use it
+    if (degree + fresh > list.capacity) grow(team, heap, list, degree + fresh, tally);
     u32 const room = list.capacity - degree;
     if (fresh > room) {
       if (team.rank() == 0) tally.lost += fresh - room;
@@ -130,23 +138,22 @@ struct insert_edges {
       u32 const target = i < count ? targets[i] : 0;
       u32 const place = i < count ? lower_bound(list.neighbours, list.degree, target) : 0;
       bool const is_new = i < count && !(place < list.degree && list.neighbours[place] == target);
-      u32 const kept = team.ballot(is_new);
+      auto const kept = team.vote(is_new);
       team.sync();  // all have read before anyone overwrites
       if (is_new) {
-        u32 const to = fresh + popcount(kept & low_mask32(team.rank()));
-        targets[to] = target;
-        places[to] = place;
+        targets[fresh + kept.before] = target;
+        places[fresh + kept.before] = place;
       }
-      fresh += popcount(kept);
+      fresh += kept.all;
     }
     team.sync();
     return fresh;
   }
 
   /// Room for a power of two of entries if there is memory for it, else just enough.
-  template <class Heap>
-  WARPHEAP_DEVICE static void grow(Heap const& heap, adjacency& list, u32 wanted, graph_tally& tally) {
-    if (!resize(heap, list, capacity_for(wanted), tally)) resize(heap, list, wanted, tally);
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static void grow(Team team, Heap const& heap, adjacency& list, u32 wanted, graph_tally& tally) {
+    if (!enlarge(team, heap, list, capacity_for(wanted), tally)) enlarge(team, heap, list, wanted, tally);
   }
 
   /// Moves each neighbour up by the number of new ones below it, from the end, so that nothing is
@@ -158,7 +165,7 @@ struct insert_edges {
       u32 const i = begin + team.rank();
       u32 const neighbour = i < end ? neighbours[i] : 0;
       u32 const up = i < end ? lower_bound(fresh, count, neighbour) : 0;
-      bool const any_moves = team.ballot(up != 0) != 0;
+      bool const any_moves = team.vote(up != 0).all != 0;
       team.sync();  // all have read before anyone overwrites
       if (up) neighbours[i + up] = neighbour;
       end = any_moves ? begin : 0;  // below one that stays, all stay
@@ -194,10 +201,10 @@ struct erase_edges {
       u32 const i = base + team.rank();
       u32 const neighbour = i < degree ? neighbours[i] : 0;
       bool const stays = i < degree && !contains(targets, count, neighbour);
-      u32 const staying = team.ballot(stays);
+      auto const staying = team.vote(stays);
       team.sync();  // all have read before anyone overwrites
-      if (stays) neighbours[kept + popcount(staying & low_mask32(team.rank()))] = neighbour;
-      kept += popcount(staying);
+      if (stays) neighbours[kept + staying.before] = neighbour;
+      kept += staying.all;
     }
     team.sync();
     return kept;

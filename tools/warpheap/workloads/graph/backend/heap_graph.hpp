@@ -1,33 +1,16 @@
 // The dynamic graph of `warpheap graph` in a heap: batches go up grouped by vertex, and a kernel
 // updates each vertex's list. A lane takes one vertex. Vertices of a warp whose lists are long are
-// taken one after the other by all of its lanes.
+// taken one after the other by all of its lanes, and huge ones by thread blocks of a second kernel.
 #pragma once
 
-#include "adjacency.hpp"
 #include "bench/measure.hpp"
+#include "graph_search.hpp"
+#include "huge_list_room.hpp"
+#include "lists.hpp"
 #include "workloads/graph/dynamic_graph.hpp"
 
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
-
-/// A list and its batch with this many entries together are done by a warp, and shorter ones by a
-/// lane.
-constexpr u32 long_list = 128;
-
-WARPHEAP_DEVICE inline void add(u64& total, u64 part) {
-  // relaxed: read after the kernel
-  if (part) atomic_ref<u64>{total}.fetch_add(part, order::relaxed);
-}
-
-WARPHEAP_DEVICE inline void add(graph_tally& total, graph_tally const& part) {
-  add(total.mallocs, part.mallocs);
-  add(total.frees, part.frees);
-  add(total.failures, part.failures);
-  add(total.lost, part.lost);
-  add(total.inserted, part.inserted);
-  add(total.erased, part.erased);
-  add(total.live_bytes, part.live_bytes);
-}
 
 /// A batch in device memory.
 struct batch_view {
@@ -38,51 +21,52 @@ struct batch_view {
   u32 groups;
 };
 
-/// Kernel: lane i of the grid has group i. The grid is of whole warps, and all their lanes stay to
-/// the end.
+/// What a batch does to the list of one group.
+template <class Operation>
+struct group_update {
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency* lists, batch_view batch, u64 group,
+                                  graph_tally& tally) {
+    u32 const first = batch.first[group];
+    Operation::run(team, heap, lists[batch.vertices[group]], batch.targets + first, batch.places + first,
+                   batch.first[group + 1] - first, tally);
+  }
+};
+
+/// Kernel: lane i of the grid has group i, and leaves huge ones to the next kernel. The grid is of
+/// whole warps, and all their lanes stay to the end.
 template <class Operation>
 struct update_lists {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, graph_tally* total) const {
-    u64 const group = global_thread_index();
-    bool const mine = group < batch.groups;
-    u32 const vertex = mine ? batch.vertices[group] : 0;
-    u32 const first = mine ? batch.first[group] : 0;
-    u32 const count = mine ? batch.first[group + 1] - first : 0;
-    bool const is_long = mine && lists[vertex].degree + count > long_list;
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, huge_items huge,
+                                  graph_tally* total) const {
+    u64 const mine = global_thread_index();
+    auto const length = length_of(lists, batch, mine);
     graph_tally tally;
-    if (mine && !is_long)
-      Operation::run(lone_lane{}, heap, lists[vertex], batch.targets + first, batch.places + first, count, tally);
-    for (u32 rest = simt::ballot(full_mask, is_long); rest; rest &= rest - 1) {
-      u32 const lane = lowest_bit(rest);
-      u32 const its_vertex = simt::shuffle(full_mask, vertex, lane);
-      u32 const its_first = simt::shuffle(full_mask, first, lane);
-      u32 const its_count = simt::shuffle(full_mask, count, lane);
-      Operation::run(whole_warp{}, heap, lists[its_vertex], batch.targets + its_first, batch.places + its_first,
-                     its_count, tally);
-    }
+    if (length == item_length::is_huge) huge.add(mine);
+    share_by_length(length, mine, [&](auto team, u64 group) {
+      group_update<Operation>::run(team, heap, lists, batch, group, tally);
+    });
     add(*total, tally);
+  }
+
+ private:
+  WARPHEAP_DEVICE static item_length length_of(adjacency const* lists, batch_view batch, u64 group) {
+    if (group >= batch.groups) return item_length::none;
+    u32 const count = batch.first[group + 1] - batch.first[group];
+    return length_for(lists[batch.vertices[group]].degree + count);
   }
 };
 
-/// Kernel: frees every list.
-struct drop_neighbour_lists {
+/// Kernel: the huge ones.
+template <class Operation>
+struct update_huge_lists {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, u32 vertices, graph_tally* total) const {
-    u64 const vertex = global_thread_index();
-    if (vertex >= vertices || !lists[vertex].neighbours) return;
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, huge_items huge,
+                                  graph_tally* total) const {
     graph_tally tally;
-    drop(heap, lists[vertex], tally);
+    huge.share([&](auto team, u64 group) { group_update<Operation>::run(team, heap, lists, batch, group, tally); });
     add(*total, tally);
-  }
-};
-
-/// Kernel: copies every list to its place in one array.
-struct gather_lists {
-  WARPHEAP_DEVICE void operator()(adjacency const* lists, u64 const* first, u32* targets, u32 vertices) const {
-    u64 const vertex = global_thread_index();
-    if (vertex >= vertices) return;
-    for (u32 i = 0; i < lists[vertex].degree; ++i) targets[first[vertex] + i] = lists[vertex].neighbours[i];
   }
 };
 
@@ -100,16 +84,16 @@ class heap_graph final : public dynamic_graph {
     return {now.mallocs, now.frees, now.failures, now.lost, now.inserted, now.erased, now.live_bytes, seconds_};
   }
 
-  adjacency_lists read() const override {
-    adjacency_lists made;
-    made.first.assign(1, 0);
-    for (auto const& list : lists_.to_host()) made.first.push_back(made.first.back() + list.degree);
-    device_buffer<u64> const first{made.first};
-    device_buffer<u32> const targets(made.first.back());
-    launch(shape_for(lists_.size(), 128), gather_lists{}, lists_.data(), first.data(), targets.data(), vertices());
-    synchronize();
-    made.targets = targets.to_host();
-    return made;
+  adjacency_lists read() const override { return lists_of(lists_); }
+
+  search_levels search(u32 source) override {
+    member_team team{{warpheap::backend::current_device()}};
+    vertex_deal const deal{vertices(), 1};
+    auto const now = tally_[0];
+    std::vector<member_search> alone;
+    alone.emplace_back(deal, 0, lists_.data(), now.inserted - now.erased);
+    peer_clusters const among{team, {{.messages = {}, .found = alone[0].boxes()}}};
+    return run_search(team, deal, alone, among, source);
   }
 
   std::string fault() const override {
@@ -146,14 +130,20 @@ class heap_graph final : public dynamic_graph {
     device_buffer<u32> const places(batch.targets.size());
     batch_view const view{groups.data(), first.data(), targets.data(), places.data(),
                           static_cast<u32>(batch.vertices.size())};
+    entries_bound_ += batch.targets.size();
+    huge_list_room const huge{view.groups, entries_bound_};
     seconds_ += 1e-6 * watch_.microseconds([&] {
-      launch(shape_for(view.groups, 128), update_lists<Operation>{}, heap_.ref(), lists_.data(), view, tally_.data());
+      launch(shape_for(view.groups, 128), update_lists<Operation>{}, heap_.ref(), lists_.data(), view, huge.view(),
+             tally_.data());
+      launch(huge.shape(), update_huge_lists<Operation>{}, heap_.ref(), lists_.data(), view, huge.view(),
+             tally_.data());
     });
   }
 
   basic_heap<Allocator> heap_;
   device_buffer<adjacency> lists_;
   device_buffer<graph_tally> tally_;
+  u64 entries_bound_ = 0;  ///< of all batches
   bench::stopwatch watch_;
   double seconds_ = 0;
 };

@@ -1,0 +1,74 @@
+// One member's part of a graph that lies in several heaps, as the host drives it: its vertices'
+// lists, its slice of a batch, and what it has for others.
+#pragma once
+
+#include <optional>
+
+#include "huge_list_room.hpp"
+#include "lists.hpp"
+#include "messages.hpp"
+
+namespace warpheap::tool::graph {
+inline namespace WARPHEAP_BACKEND {
+
+/// Made, and called, with its device current. `heap` is what kernels on that device take.
+class graph_member {
+ public:
+  graph_member(vertex_deal deal, u32 rank)
+      : deal_{deal}, lists_(deal.count(rank)), counts_(deal.members()), tally_(1) {}
+
+  adjacency const* lists() const { return lists_.data(); }
+  adjacency_lists read() const { return lists_of(lists_); }
+  graph_tally tally() const { return tally_[0]; }
+  message_boxes boxes() const { return {slots_.data(), counts_.data(), capacity_}; }
+
+  /// Takes its slice of a batch to the device, and makes room for the messages of all slices, any of
+  /// which may be for this member. Nothing that was sent before is still to be read.
+  void receive(edge_groups const& slice, edge_groups const& batch) {
+    vertices_ = device_buffer<u32>{slice.vertices};
+    first_ = device_buffer<u32>{slice.first};
+    targets_ = device_buffer<u32>{slice.targets};
+    counts_ = device_buffer<u32>(counts_.size());
+    groups_ = batch.vertices.size();
+    entries_bound_ += batch.targets.size();
+    huge_.emplace(groups_, entries_bound_);
+    if (slice.vertices.size() <= capacity_) return;
+    capacity_ = slice.vertices.size();
+    slots_ = device_buffer<message*>(capacity_ * deal_.members());
+  }
+
+  template <class Heap, cluster Cluster>
+  void send(stream_view on, Heap heap, Cluster const& among) const {
+    slice_view const slice{vertices_.data(), first_.data(), targets_.data(), static_cast<u32>(vertices_.size())};
+    launch(on, shape_for(slice.groups, 128), send_groups{}, heap, among, deal_, slice, tally_.data());
+  }
+
+  template <class Operation, class Heap, cluster Cluster>
+  void apply(stream_view on, Heap heap, Cluster const& among) const {
+    launch(on, shape_for(groups_, 128), apply_messages<Operation>{}, heap, among, lists_.data(), huge_->view(),
+           tally_.data());
+    launch(on, huge_->shape(), apply_huge_messages<Operation>{}, heap, among, lists_.data(), huge_->view(),
+           tally_.data());
+  }
+
+  template <class Heap>
+  void clear(stream_view on, Heap heap) const {
+    launch(on, shape_for(lists_.size(), 128), drop_neighbour_lists{}, heap, lists_.data(),
+           static_cast<u32>(lists_.size()), tally_.data());
+  }
+
+ private:
+  vertex_deal deal_;
+  device_buffer<adjacency> lists_;
+  device_buffer<u32> vertices_, first_, targets_;  ///< of the slice
+  device_buffer<message*> slots_;
+  device_buffer<u32> counts_;
+  u64 capacity_ = 0;       ///< messages to one member
+  u64 groups_ = 0;         ///< of the batch
+  u64 entries_bound_ = 0;  ///< of all batches
+  std::optional<huge_list_room> huge_;
+  device_buffer<graph_tally> tally_;
+};
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool::graph

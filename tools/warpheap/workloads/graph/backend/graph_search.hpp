@@ -1,0 +1,105 @@
+// One member's part of a breadth-first search, as the host drives it, and the search by a team.
+#pragma once
+
+#include <algorithm>
+
+#include "bench/measure.hpp"
+#include "frontier.hpp"
+#include "member_team.hpp"
+#include "warpheap/platform/device_buffer.hpp"
+
+namespace warpheap::tool::graph {
+inline namespace WARPHEAP_BACKEND {
+
+/// The search of one member: its arrays, and its kernels on a stream of its device. Made with that
+/// device current.
+class member_search {
+ public:
+  /// `entries` is how many adjacency entries the member's lists have.
+  member_search(vertex_deal deal, u32 rank, adjacency const* lists, u64 entries)
+      : deal_{deal},
+        lists_{lists},
+        levels_{std::vector<u32>(deal.count(rank), unreached)},
+        seen_((u64{deal.vertices()} + 31) / 32),
+        found_(deal.vertices()),
+        found_counts_(deal.members()),
+        sizes_(2),
+        told_{1} {
+    for (auto& pieces : pieces_) pieces = device_buffer<frontier_piece>(levels_.size() + entries / piece_length);
+  }
+
+  found_boxes boxes() const { return {found_.data(), found_counts_.data()}; }
+
+  template <cluster Cluster>
+  void start(stream_view on, Cluster const& among, u32 source) const {
+    launch(on, {1, 1}, start_search{}, among, deal_, lists_, source, levels_.data(), next());
+  }
+  template <cluster Cluster>
+  void expand(stream_view on, Cluster const& among) const {
+    launch(on, shape_of_loop(pieces() * warp_lanes), expand_frontier{}, among, deal_, lists_, now(), seen_.data());
+  }
+  template <cluster Cluster>
+  void settle(stream_view on, Cluster const& among, u32 level) const {
+    launch(on, shape_of_loop(levels_.size()), settle_level{}, among, deal_, lists_, level, levels_.data(), next());
+  }
+  /// The level that was next is the last one from here on.
+  void close(stream_view on) {
+    launch(on, {1, 1}, close_level{}, now(), next(), boxes(), deal_.members(), told_.device());
+    is_odd_ = !is_odd_;
+  }
+
+  /// Pieces of the last level, once close() has ended.
+  u64 pieces() const { return told_.load(0); }
+  std::vector<u32> levels() const { return levels_.to_host(); }
+
+ private:
+  /// Threads for a loop of `turns` turns: no more than a device holds at once.
+  static launch_shape shape_of_loop(u64 turns) {
+    constexpr u32 threads = 128, resident_blocks = 16;
+    auto const enough = shape_for(turns, threads);
+    return {std::min(enough.blocks, warpheap::backend::multiprocessors() * resident_blocks), threads};
+  }
+
+  frontier_view now() const { return {pieces_[is_odd_].data(), sizes_.data() + is_odd_}; }
+  frontier_view next() const { return {pieces_[!is_odd_].data(), sizes_.data() + !is_odd_}; }
+
+  vertex_deal deal_;
+  adjacency const* lists_;
+  device_buffer<u32> levels_, seen_, found_, found_counts_;
+  device_buffer<frontier_piece> pieces_[2];  ///< of an even level, of an odd one
+  device_buffer<u32> sizes_;
+  warpheap::backend::shared_words told_;
+  bool is_odd_ = false;
+};
+
+/// Searches from `source` by all members, and waits. `among[i]` is the cluster of member i's
+/// kernels. Only the host knows when no member has a next level, so it waits once a level.
+template <class Clusters>
+search_levels run_search(member_team& team, vertex_deal deal, std::vector<member_search>& parts, Clusters const& among,
+                         u32 source) {
+  auto const close_step = [&] {
+    team.step(phase::other, [&](u32 i) { parts[i].close(team.stream(i)); });
+    team.finish();
+    return std::any_of(parts.begin(), parts.end(), [](auto const& part) { return part.pieces() != 0; });
+  };
+  search_levels made;
+  made.seconds = 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
+    team.step(phase::other, [&](u32 i) { parts[i].start(team.stream(i), among[i], source); });
+    for (u32 level = 1; close_step(); ++level) {
+      team.step(phase::expand, [&](u32 i) { parts[i].expand(team.stream(i), among[i]); });
+      team.step(phase::settle, [&](u32 i) { parts[i].settle(team.stream(i), among[i], level); });
+    }
+  });
+  std::vector<std::vector<u32>> levels;
+  levels.reserve(parts.size());
+  for (auto const& part : parts) levels.push_back(part.levels());
+  made.of_vertex.reserve(deal.vertices());
+  for (u32 vertex = 0; vertex < deal.vertices(); ++vertex) {
+    auto const [owner, local] = deal.find(vertex);
+    made.of_vertex.push_back(levels[owner][local]);
+  }
+  return made;
+}
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool::graph

@@ -1,0 +1,152 @@
+// A batch on its way between members. Every member has a slice of the batch, and sends each group
+// of its slice to the owner of the vertex: a message is a block of the sender's heap. The owner
+// copies the message to memory of its own heap, frees it, which sends it back to the sender's
+// heap, and changes the vertex's list.
+//
+// Why blocks and not one copy for each pair of members: no pass counts or sorts what goes where, and
+// a message is read once, by the lanes that use it, in pieces of 16 bytes.
+#pragma once
+
+#include "adjacency.hpp"
+#include "cluster.hpp"
+#include "warpheap/sync/warp_aggregate.hpp"
+#include "workloads/graph/vertex_deal.hpp"
+
+namespace warpheap::tool::graph {
+inline namespace WARPHEAP_BACKEND {
+
+/// A slice of a batch in device memory.
+struct slice_view {
+  u32 const* vertices;
+  u32 const* first;
+  u32 const* targets;
+  u32 groups;
+};
+
+/// Kernel: lane i of the grid sends group i. The grid is of whole warps, and all their lanes stay to
+/// the end.
+struct send_groups {
+  template <class Heap, cluster Cluster>
+  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, vertex_deal deal, slice_view slice,
+                                  graph_tally* total) const {
+    u64 const mine = global_thread_index();
+    graph_tally tally;
+    share_by_length(length_of(slice, mine), mine, [&](auto team, u64 group) {
+      send(team, heap, among, deal.find(slice.vertices[group]), slice.targets + slice.first[group],
+           slice.first[group + 1] - slice.first[group], tally);
+    });
+    add(*total, tally);
+  }
+
+ private:
+  WARPHEAP_DEVICE static item_length length_of(slice_view slice, u64 group) {
+    if (group >= slice.groups) return item_length::none;
+    return slice.first[group + 1] - slice.first[group] > long_list ? item_length::is_long : item_length::is_short;
+  }
+
+  template <class Team, class Heap, class Cluster>
+  WARPHEAP_DEVICE static void send(Team team, Heap const& heap, Cluster const& among, vertex_deal::place to,
+                                   u32 const* targets, u32 count, graph_tally& tally) {
+    u64 block = 0;
+    if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc(message::bytes_for(count)));
+    auto* const made = reinterpret_cast<message*>(team.from_first(block));
+    if (made)
+      for (u32 i = team.rank(); i < count; i += team.size) made->targets()[i] = targets[i];
+    if (team.rank() != 0) return;
+    if (!made) {
+      ++tally.failures;
+      tally.lost += count;
+      return;
+    }
+    ++tally.messages;
+    *made = {.local = to.local, .count = count, .sender = among.rank(), .unused = 0};
+    auto const boxes = among.boxes(among.rank()).messages;
+    boxes.of(to.owner)[aggregated_fetch_add(simt::active_mask(), boxes.counts[to.owner])] = made;
+  }
+};
+
+/// What a message does to the list of its vertex.
+template <class Operation>
+struct message_update {
+  template <class Team, class Heap, class Cluster>
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, Cluster const& among, adjacency* lists, u64 address,
+                                  graph_tally& tally) {
+    auto* const from = reinterpret_cast<message*>(address);
+    u32 const local = from->local, count = from->count, sender = from->sender;
+    u32* const targets = take_over(team, heap, from, count);
+    if (team.rank() == 0) {
+      heap.free(from);
+      tally.foreign_frees += sender != among.rank();
+      tally.failures += !targets;
+      if (!targets) tally.lost += count;
+    }
+    if (!targets) return;
+    u32* const places = targets + 4 * message::quads_for(count);
+    Operation::run(team, heap.local(), lists[local], targets, places, count, tally);
+    team.sync();  // all lanes are done with the copy
+    if (team.rank() == 0) heap.free(targets);
+  }
+
+ private:
+  /// A copy of the targets in this member's heap, with room for as many places behind it; nullptr if
+  /// there is no memory. All lanes of the team have read the message when it returns.
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static u32* take_over(Team team, Heap const& heap, message* from, u32 count) {
+    u32 const quads = message::quads_for(count);
+    u64 block = 0;
+    if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc(u64{quads} * sizeof(quad) + count * sizeof(u32)));
+    auto* const copy = reinterpret_cast<quad*>(team.from_first(block));
+    if (copy)
+      for (u32 i = team.rank(); i < quads; i += team.size) copy[i] = from->quads()[i];
+    team.sync();
+    return reinterpret_cast<u32*>(copy);
+  }
+};
+
+/// Kernel: lane i of the grid has message i of those for this member, and leaves those for huge lists
+/// to the next kernel. The grid is of whole warps, and all their lanes stay to the end.
+template <class Operation>
+struct apply_messages {
+  template <class Heap, cluster Cluster>
+  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency* lists, huge_items huge,
+                                  graph_tally* total) const {
+    auto* const mine = message_for(among, global_thread_index());
+    auto const length = mine ? length_for(lists[mine->local].degree + mine->count) : item_length::none;
+    u64 const address = reinterpret_cast<u64>(mine);
+    graph_tally tally;
+    if (length == item_length::is_huge) huge.add(address);
+    share_by_length(length, address, [&](auto team, u64 each) {
+      message_update<Operation>::run(team, heap, among, lists, each, tally);
+    });
+    add(*total, tally);
+  }
+
+ private:
+  /// Message `index` of all members' for this one; nullptr if there are fewer.
+  template <class Cluster>
+  WARPHEAP_DEVICE static message* message_for(Cluster const& among, u64 index) {
+    for (u32 sender = 0; sender < among.size(); ++sender) {
+      auto const boxes = among.boxes(sender).messages;
+      u32 const count = boxes.counts[among.rank()];
+      if (index < count) return among.reach(sender, boxes.of(among.rank())[index]);
+      index -= count;
+    }
+    return nullptr;
+  }
+};
+
+/// Kernel: those for huge lists.
+template <class Operation>
+struct apply_huge_messages {
+  template <class Heap, cluster Cluster>
+  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency* lists, huge_items huge,
+                                  graph_tally* total) const {
+    graph_tally tally;
+    huge.share(
+        [&](auto team, u64 address) { message_update<Operation>::run(team, heap, among, lists, address, tally); });
+    add(*total, tally);
+  }
+};
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool::graph

@@ -1,0 +1,163 @@
+// The dynamic graph of `warpheap graph --gpus`, in a set of heaps: every member has the lists of the
+// vertices that are dealt to it in its own heap.
+#pragma once
+
+#include "bench/measure.hpp"
+#include "graph_member.hpp"
+#include "graph_search.hpp"
+#include "warpheap/heap/heap_set.hpp"
+#include "workloads/graph/slices.hpp"
+#include "workloads/parallel_work.hpp"
+
+namespace warpheap::tool::graph {
+inline namespace WARPHEAP_BACKEND {
+
+template <set_member Allocator>
+class set_graph final : public dynamic_graph {
+ public:
+  set_graph(u64 pool_bytes, u32 vertices, std::vector<int> const& devices)
+      : set_{pool_bytes, devices}, team_{devices}, deal_{vertices, set_.size()}, peak_bytes_(set_.size()) {
+    members_.reserve(set_.size());
+    team_.for_each([&](u32 i) { members_.emplace_back(deal_, i); });
+  }
+
+  void insert(edge_groups const& batch) override { update<insert_edges>(batch); }
+  void erase(edge_groups const& batch) override { update<erase_edges>(batch); }
+
+  graph_counts counts() const override {
+    graph_counts sums;
+    for (u32 i = 0; i < set_.size(); ++i) add(sums, counts_of(members_[i].tally()));
+    sums.seconds = seconds_;
+    return sums;
+  }
+
+  std::vector<member_counts> members() const override {
+    std::vector<member_counts> made(set_.size());
+    for (u32 i = 0; i < set_.size(); ++i) {
+      auto const now = members_[i].tally();
+      made[i] = {.device = set_.device(i),
+                 .vertices = deal_.count(i),
+                 .graph = counts_of(now),
+                 .messages = now.messages,
+                 .foreign_frees = now.foreign_frees,
+                 .peak_bytes = peak_bytes_[i],
+                 .send_seconds = team_.seconds(i, phase::send),
+                 .apply_seconds = team_.seconds(i, phase::apply),
+                 .drain_seconds = team_.seconds(i, phase::drain),
+                 .search_seconds = team_.seconds(i, phase::expand) + team_.seconds(i, phase::settle)};
+    }
+    return made;
+  }
+
+  adjacency_lists read() const override {
+    std::vector<adjacency_lists> parts;
+    parts.reserve(set_.size());
+    team_.for_each([&](u32 i) { parts.push_back(members_[i].read()); });
+    return in_order_of_vertices(parts);
+  }
+
+  search_levels search(u32 source) override {
+    std::vector<member_search> parts;
+    parts.reserve(set_.size());
+    team_.for_each([&](u32 i) {
+      auto const now = members_[i].tally();
+      parts.emplace_back(deal_, i, members_[i].lists(), now.inserted - now.erased);
+    });
+    std::vector<member_boxes> boxes;
+    boxes.reserve(set_.size());
+    for (auto const& part : parts) boxes.push_back({.messages = {}, .found = part.boxes()});
+    peer_clusters const among{team_, boxes};
+    return run_search(team_, deal_, parts, among, source);
+  }
+
+  std::string fault() const override {
+    for (u32 i = 0; i < set_.size(); ++i)
+      if (auto const found = fault_of(i); !found.empty()) return "member " + std::to_string(i) + ": " + found;
+    if constexpr (requires { set_.check_invariants(); }) {
+      auto const violated = set_.check_invariants();
+      if (!violated.empty()) return violated.front();
+    }
+    return {};
+  }
+
+  void clear() override {
+    team_.step(phase::other, [&](u32 i) { members_[i].clear(team_.stream(i), set_.ref(i).local()); });
+    team_.finish();
+  }
+
+ private:
+  template <class Operation>
+  void update(edge_groups const& batch) {
+    auto const slices = cut(batch, set_.size());
+    team_.for_each([&](u32 i) { members_[i].receive(slices[i], batch); });
+    std::vector<member_boxes> boxes;
+    boxes.reserve(set_.size());
+    for (auto const& each : members_) boxes.push_back({.messages = each.boxes(), .found = {}});
+    peer_clusters const among{team_, boxes};
+    seconds_ += 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
+      team_.step(phase::send, [&](u32 i) { members_[i].send(team_.stream(i), set_.ref(i), among[i]); });
+      team_.step(phase::apply,
+                 [&](u32 i) { members_[i].template apply<Operation>(team_.stream(i), set_.ref(i), among[i]); });
+      team_.step(phase::drain, [&](u32 i) { set_.drain(i, team_.stream(i)); });
+      team_.finish();
+    });
+    for (u32 i = 0; i < set_.size(); ++i) peak_bytes_[i] = std::max(peak_bytes_[i], members_[i].tally().live_bytes);
+  }
+
+  static graph_counts counts_of(graph_tally const& now) {
+    return {now.mallocs, now.frees, now.failures, now.lost, now.inserted, now.erased, now.live_bytes};
+  }
+
+  static void add(graph_counts& to, graph_counts const& more) {
+    for (auto const field : {&graph_counts::mallocs, &graph_counts::frees, &graph_counts::failures, &graph_counts::lost,
+                             &graph_counts::inserted, &graph_counts::erased, &graph_counts::live_bytes})
+      to.*field += more.*field;
+  }
+
+  /// Every block of a member's heap is one of its lists: messages came back.
+  std::string fault_of(u32 i) const {
+    auto const now = members_[i].tally();
+    if (u64 const waiting = set_.pending(i)) return std::to_string(waiting) + " frees wait in the mailbox";
+    if constexpr (requires { set_.statistics(i); }) {
+      auto const seen = set_.statistics(i);
+      if (seen.live_blocks != now.mallocs - now.frees)
+        return "the heap has " + std::to_string(seen.live_blocks) + " live blocks, the graph " +
+               std::to_string(now.mallocs - now.frees);
+      if (seen.live_bytes != now.live_bytes)
+        return "the heap has " + std::to_string(seen.live_bytes) + " live bytes, the graph " +
+               std::to_string(now.live_bytes);
+    }
+    return {};
+  }
+
+  adjacency_lists in_order_of_vertices(std::vector<adjacency_lists> const& parts) const {
+    adjacency_lists made;
+    made.first.assign(u64{deal_.vertices()} + 1, 0);
+    for (u32 vertex = 0; vertex < deal_.vertices(); ++vertex) {
+      auto const [owner, local] = deal_.find(vertex);
+      auto const& first = parts[owner].first;
+      made.first[vertex + 1] = made.first[vertex] + (first[local + 1] - first[local]);
+    }
+    made.targets.resize(made.first.back());
+    chunked const chunks{deal_.vertices(), usual_chunk};
+    parallel_work{}.pass(chunks.count(), [&](u64 chunk) {
+      for (u64 vertex = chunks.first(chunk); vertex < chunks.last(chunk); ++vertex) {
+        auto const [owner, local] = deal_.find(static_cast<u32>(vertex));
+        auto const& part = parts[owner];
+        std::copy(part.targets.data() + part.first[local], part.targets.data() + part.first[local + 1],
+                  made.targets.data() + made.first[vertex]);
+      }
+    });
+    return made;
+  }
+
+  basic_heap_set<Allocator> set_;
+  member_team team_;
+  vertex_deal deal_;
+  std::vector<graph_member> members_;
+  std::vector<u64> peak_bytes_;
+  double seconds_ = 0;
+};
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool::graph

@@ -1,0 +1,14 @@
+// A batch cut into one slice a member, as if each had received a part of it.
+#pragma once
+
+#include <vector>
+
+#include "dynamic_graph.hpp"
+
+namespace warpheap::tool {
+
+/// Whole groups of the batch, in order, in `slices` slices with about as many targets each: every
+/// group is in one.
+std::vector<edge_groups> cut(edge_groups const& batch, u32 slices);
+
+}  // namespace warpheap::tool
