@@ -20,7 +20,7 @@ verdict counts_slots_rightly(scenario const& with) {
   verdict found;
   for (u64 const bytes : sweep_served<Allocator>(with, {64, 1000, 4096, 20'000, 100'000})) {
     harness<Allocator> bench{with};
-  bench.bring_all_memory();
+    bench.bring_all_memory();
     holdings held;
     u64 const other = bench.capped(1000);
     // An empty heap; one filled by half with another size; one from which every second block was

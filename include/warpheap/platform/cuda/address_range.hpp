@@ -91,8 +91,7 @@ inline std::vector<CUmemAccessDesc> access_to(CUmemLocation owner, bool peers) {
   access.reserve(1 + static_cast<size_t>(devices));
   for (int other = 0; other < devices; ++other) {
     int can_have_it = 0;
-    if (other != owner.id)
-      check(cudaDeviceCanAccessPeer(&can_have_it, other, owner.id), "cudaDeviceCanAccessPeer");
+    if (other != owner.id) check(cudaDeviceCanAccessPeer(&can_have_it, other, owner.id), "cudaDeviceCanAccessPeer");
     if (!can_have_it) continue;
     access.push_back(access.front());
     access.back().location.id = other;
