@@ -37,7 +37,7 @@ class FakeGpu:
         monkeypatch.setattr(driver, "device_number", lambda device: 0)
         monkeypatch.setattr(driver, "current", lambda device: contextlib.nullcontext())
         monkeypatch.setattr(driver, "context_number", lambda: 1)
-        names = ("plan", "place", "initialize", "count", "extend", "find_used_end", "withdraw", "shrink")
+        names = ("plan", "place", "initialize", "count", "extend", "note_brought_in", "find_used_end", "withdraw", "shrink")
         monkeypatch.setattr(heap, "kernels", lambda *_: {name: name for name in names})
         return self
 
@@ -87,8 +87,10 @@ class FakeGpu:
         assert count == 1 and access.location.id == 0
         assert access.location.type == self.bindings.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
         assert access.flags == self.bindings.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-        assert self.parts[address][0] == nbytes
-        self.parts[address][1] = True
+        opened = [part for begin, part in self.parts.items() if address <= begin < address + nbytes]
+        assert sum(part[0] for part in opened) == nbytes
+        for part in opened:
+            part[1] = True
 
     def cuMemUnmap(self, address, nbytes):
         assert self.parts.pop(address)[0] == nbytes
@@ -161,6 +163,9 @@ class FakeGpu:
     def extend(self, record, begin, end):
         assert begin == self.known and self._usable(_BEGIN + begin, _BEGIN + end)
         self.known = end
+
+    def note_brought_in(self, record, begin, end):
+        assert self.calls[-2] == "extend" and end == self.known
 
     def find_used_end(self, record, present):
         assert record.answer == 0 and present == self.known

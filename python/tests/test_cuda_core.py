@@ -38,12 +38,13 @@ def test_a_key_of_the_cache_has_the_headers():
 
 
 @pytest.mark.gpu
-def test_a_kernel_of_a_program_allocates():
+@pytest.mark.parametrize("limit", [None, 1 << 30])  # code of slab_bitmap can use a heap that grows
+def test_a_kernel_of_a_program_allocates(limit):
     device = core.Device(0)
     device.set_current()
     stream = device.create_stream()
     kernel = core.Program(SOURCE, "c++", options(f"sm_{device.arch}")).compile("cubin").get_kernel("take")
-    with warpheap.Heap(64 << 20, stream=stream) as heap:
+    with warpheap.Heap(64 << 20, stream=stream, limit=limit) as heap:
         fresh = heap.available_slots(64, stream)
         got = device.allocate(8 * 4096, stream=stream)
         core.launch(stream, core.LaunchConfig(grid=16, block=256), kernel, numpy.uint64(heap.handle), got)

@@ -112,8 +112,8 @@ def test_memory_is_mapped_before_the_heap_is_told(gpu):
     with small_heap(limit=8) as grows:
         gpu.calls.clear()
         assert grows.grow(GRANULE + 1) == 2 * GRANULE
-        chunk = ["cuMemCreate", "cuMemMap", "cuMemRelease", "cuMemSetAccess"]
-        assert gpu.calls == [*chunk, *chunk, "extend"]
+        chunk = ["cuMemCreate", "cuMemMap", "cuMemRelease"]
+        assert gpu.calls == [*chunk, *chunk, "cuMemSetAccess", "extend", "note_brought_in"]
         assert gpu.known == grows.committed_bytes == 4 * GRANULE
         gpu.calls.clear()
         assert grows.grow(0) == 0 and gpu.calls == []
@@ -155,7 +155,7 @@ def test_memory_that_a_kernel_took_meanwhile_stays(gpu):
         gpu.stays = 1
         gpu.calls.clear()
         assert grows.trim() == 0 and grows.committed_bytes == gpu.known == 4 * GRANULE
-        assert "cuMemUnmap" not in gpu.calls and gpu.calls[-1] == "extend"
+        assert "cuMemUnmap" not in gpu.calls and gpu.calls[-2:] == ["extend", "note_brought_in"]
         gpu.stays = 0
         assert grows.trim() == 2 * GRANULE
 
@@ -164,7 +164,7 @@ def test_where_the_device_lacks_the_memory_nothing_changes(gpu):
     with small_heap() as grows:
         gpu.left = 3 * GRANULE
         gpu.calls.clear()
-        words = f"{4 * GRANULE} bytes more of a pool that has {2 * GRANULE}: device 0 lacks the memory for {GRANULE} bytes"
+        words = f"{4 * GRANULE} bytes more of a pool that has {2 * GRANULE}: device 0 lacks the memory for {4 * GRANULE} bytes"
         with pytest.raises(warpheap.OutOfMemoryError, match=words) as caught:
             grows.grow(4 * GRANULE)
         assert isinstance(caught.value, MemoryError)

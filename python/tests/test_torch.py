@@ -10,6 +10,7 @@ import pytest
 
 import warpheap
 import warpheap.torch
+from warpheap.allocators import HEADERS, WITH_LIMIT, type_of
 
 MIB = 1 << 20
 
@@ -60,9 +61,10 @@ def test_load_inline_passes_everything_on(monkeypatch):
     assert said["more"] == warpheap.torch.arguments(functions=["served"])
 
 
-def test_nvcc_takes_the_arguments(nvcc, tmp_path):
+@pytest.mark.parametrize("allocator", ["slab_bitmap", *WITH_LIMIT])
+def test_nvcc_takes_the_arguments(nvcc, tmp_path, allocator):
     source = tmp_path / "kernel.cu"
-    source.write_text(CUDA_SOURCE)
+    source.write_text(HEADERS + CUDA_SOURCE.replace("warpheap::default_allocator", type_of(allocator)))
     made = warpheap.torch.arguments()
     flags = [*made["extra_cuda_cflags"], *(f"-I{folder}" for folder in made["extra_include_paths"])]
     done = subprocess.run([nvcc, "-ptx", "-arch=sm_80", *flags, "-o", "-", source], capture_output=True, text=True)

@@ -2,16 +2,18 @@
 // The program maps and unmaps memory as detail::pool_growth does. It launches the kernels that
 // WARPHEAP_GROWTH_KERNELS(allocator) defines, by any number of thread blocks of 256 threads:
 //
-//   warpheap_extend         bytes [from, to) of the pool have memory now: blocks are made of them
-//   warpheap_find_used_end  raises record->answer to where the last slab in use ends
-//   warpheap_withdraw       no blocks are made of bytes [from, to) from now on; adds to
-//                           record->answer the slabs there that are in use, and remain so
-//   warpheap_shrink         the first `present` bytes have memory, and no others
+//   warpheap_extend           bytes [from, to) of the pool have memory now: blocks are made of them
+//   warpheap_note_brought_in  after it, for the same bytes
+//   warpheap_find_used_end    raises record->answer to where the last slab in use ends
+//   warpheap_withdraw         no blocks are made of bytes [from, to) from now on; adds to
+//                             record->answer the slabs there that are in use, and remain so
+//   warpheap_shrink           the first `present` bytes have memory, and no others
 //
 // For NVRTC only.
 #pragma once
 
 #include "kernel_setup.hpp"
+#include "pool_growth.hpp"
 
 #if defined(__CUDACC_RTC__)
 
@@ -34,6 +36,9 @@ struct kernel_growth {
     visit(record,
           [=](creation_type const& creation, growth_state* state) { creation.extend(from, to, &state->present, {}); });
   }
+  static WARPHEAP_DEVICE void note_brought_in(heap_record* record, u64 from, u64 to) {
+    if (global_thread_index() == 0) detail::note_brought_in{}(setup::growth_of(record), from, to);
+  }
   static WARPHEAP_DEVICE void find_used_end(heap_record* record, u64 present) {
     visit(record,
           [=](creation_type const& creation, growth_state*) { creation.find_used_end(present, &record->answer); });
@@ -54,6 +59,10 @@ struct kernel_growth {
   extern "C" __global__ void warpheap_extend(warpheap::heap_record* record, unsigned long long from,             \
                                              unsigned long long to) {                                            \
     warpheap::kernel_growth<__VA_ARGS__>::extend(record, from, to);                                              \
+  }                                                                                                              \
+  extern "C" __global__ void warpheap_note_brought_in(warpheap::heap_record* record, unsigned long long from,    \
+                                                      unsigned long long to) {                                   \
+    warpheap::kernel_growth<__VA_ARGS__>::note_brought_in(record, from, to);                                     \
   }                                                                                                              \
   extern "C" __global__ void warpheap_find_used_end(warpheap::heap_record* record, unsigned long long present) { \
     warpheap::kernel_growth<__VA_ARGS__>::find_used_end(record, present);                                        \

@@ -53,12 +53,12 @@ struct kernel_setup {
     if (pool == 0) pool = placement::pool_that_fits(range.bytes);
     auto const creation = creation_type::place(range.begin, pool);
     u8* const tail = placement::tail_after(reinterpret_cast<u64>(range.begin) + creation_type::required_bytes(pool));
-    record->handle = reinterpret_cast<u64>(tail + placement::state_bytes());
+    u8* const reference = tail + placement::state_bytes(pool);
+    record->handle = reinterpret_cast<u64>(reference);
     if constexpr (growing_pool<typename Allocator::reserve_pool_type>)
       *growth_of(record) = first_growth_state(pool, record->present, reinterpret_cast<u64*>(record->shared));
-    if constexpr (requests_growth<oom_type>)
-      new (tail + placement::state_bytes()) Allocator{creation, oom_type{growth_of(record)}};
-    else new (tail + placement::state_bytes()) Allocator{creation};
+    if constexpr (requests_growth<oom_type>) new (reference) Allocator{creation, oom_type{growth_of(record)}};
+    else new (reference) Allocator{creation};
     record->pool_bytes = creation.pool_bytes();
     record->metadata_bytes = creation.metadata_bytes();
     record->steps.runs_functors = 0;

@@ -2,15 +2,16 @@
 // answered. One object a heap; basic_heap holds it.
 #pragma once
 
-#if !defined(__CUDACC_RTC__)
+#include "../platform/simt.hpp"
+#include "../policy/growth_state.hpp"
+#include "policies.hpp"
 
+#if !defined(__CUDACC_RTC__)
 #include <memory>
 #include <mutex>
 
 #include "../platform/errors.hpp"
-#include "../platform/simt.hpp"
-#include "../policy/growth_state.hpp"
-#include "policies.hpp"
+#endif
 
 namespace warpheap::inline WARPHEAP_BACKEND::detail {
 
@@ -25,6 +26,8 @@ struct note_brought_in {
     atomic_ref<u64>{state->brought}.fetch_add(to - from, order::release);
   }
 };
+
+#if !defined(__CUDACC_RTC__)
 
 /// For any other pool: nothing.
 template <class Creation, class ReservePool, class Oom>
@@ -158,6 +161,6 @@ class pool_growth<Creation, ReservePool, Oom> {
   std::unique_ptr<host_state> host_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
-
 #endif
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::detail

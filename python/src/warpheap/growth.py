@@ -69,7 +69,8 @@ class GrowingPool:
         self.committed = 0  #: bytes of the pool that have memory: its first ones
         self._range = AddressRange(device, _rounded_up(nbytes, granularity(device)))
         try:
-            self._map(self._limit, self._range.nbytes - self._limit, f"a limit of {self._limit} bytes")
+            behind = self._range.nbytes - self._limit
+            self._map(self._limit, behind, behind, f"a limit of {self._limit} bytes")
             self.commit(self._initial)
             self._told = self.committed  # the heap knows of the first bytes up to here
             self._words = _words()
@@ -124,21 +125,17 @@ class GrowingPool:
             self._tell(tell)
             return 0
         ask("shrink", kept)  # and so waits for it
-        self._decommit(kept)
+        self._range.unmap(kept, before - kept)
+        self.committed = kept
         return before - kept
 
     def commit(self, nbytes: int) -> None:
         """Maps `nbytes` bytes more, rounded up to chunks, or all up to the limit. If it cannot, it maps nothing."""
         before = self.committed
         wanted = self._chunks_for(min(before + nbytes, self._limit))
-        try:
-            while self.committed < wanted:
-                size = min(self._chunk, self._limit - self.committed)
-                self._map(self.committed, size, f"{nbytes} bytes more of a pool that has {before}")
-                self.committed += size
-        except BaseException:
-            self._decommit(before)
-            raise
+        if wanted != before:
+            self._map(before, wanted - before, self._chunk, f"{nbytes} bytes more of a pool that has {before}")
+            self.committed = wanted
 
     def release(self) -> None:
         """Gives back all that the pool owns, once the device is at rest."""
@@ -148,20 +145,15 @@ class GrowingPool:
 
     def _tell(self, tell) -> None:
         if self._told != self.committed:
-            tell("extend", self._told, self.committed)
+            for kernel in ("extend", "note_brought_in"):
+                tell(kernel, self._told, self.committed)
             self._told = self.committed
 
-    def _map(self, offset: int, nbytes: int, purpose: str) -> None:
+    def _map(self, offset: int, nbytes: int, part_nbytes: int, purpose: str) -> None:
         try:
-            self._range.map(offset, nbytes)
+            self._range.map(offset, nbytes, part_nbytes)
         except OutOfMemoryError as problem:
             raise OutOfMemoryError(f"{purpose}: device {self._device} lacks the memory for {nbytes} bytes") from problem
-
-    def _decommit(self, nbytes: int) -> None:
-        while self.committed > nbytes:
-            last = (self.committed - 1) // self._chunk * self._chunk
-            self._range.unmap(last)
-            self.committed = last
 
     def _chunks_for(self, nbytes: int) -> int:
         return min(_rounded_up(nbytes, self._chunk), self._limit)

@@ -8,7 +8,7 @@ from . import compiler, driver
 from .allocators import HEADERS, grows, type_of
 
 _SETUP = ("plan", "place", "initialize", "count")
-_GROWTH = ("extend", "find_used_end", "withdraw", "shrink")
+_GROWTH = ("extend", "note_brought_in", "find_used_end", "withdraw", "shrink")
 
 
 class Fill(ctypes.Structure):

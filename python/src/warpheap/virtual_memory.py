@@ -40,19 +40,29 @@ class AddressRange:
             raise OutOfMemoryError(f"device {device} has not {nbytes} addresses ({problem})") from problem
         self.nbytes = nbytes
 
-    def map(self, offset: int, nbytes: int) -> None:
-        """Maps memory of `nbytes` bytes, a part, at `offset`. If it cannot, it maps nothing."""
+    def map(self, offset: int, nbytes: int, part_nbytes: int) -> None:
+        """Maps memory of `nbytes` bytes at `offset`, in parts of `part_nbytes`. If it cannot, it maps nothing."""
+        try:
+            for begin in range(offset, offset + nbytes, part_nbytes):
+                self._add(begin, min(part_nbytes, offset + nbytes - begin))
+            self._open(offset, nbytes)
+        except BaseException:
+            self.unmap(offset, nbytes)
+            raise
+
+    def unmap(self, offset: int, nbytes: int) -> None:
+        """Gives back the memory of the parts in these bytes. No kernel may use it."""
+        for begin in [begin for begin in self._parts if offset <= begin < offset + nbytes]:
+            driver.call("cuMemUnmap", self.begin + begin, self._parts[begin])
+            del self._parts[begin]
+
+    def _add(self, offset: int, nbytes: int) -> None:
         handle = driver.call("cuMemCreate", nbytes, self._memory, 0)
         try:
             driver.call("cuMemMap", self.begin + offset, nbytes, 0, handle, 0)
+            self._parts[offset] = nbytes
         finally:
             driver.call("cuMemRelease", handle)  # the mapping keeps the memory
-        try:
-            self._open(offset, nbytes)
-        except BaseException:
-            driver.call("cuMemUnmap", self.begin + offset, nbytes)
-            raise
-        self._parts[offset] = nbytes
 
     def _open(self, offset: int, nbytes: int) -> None:
         bindings = driver.load()
@@ -61,14 +71,8 @@ class AddressRange:
         access.flags = bindings.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
         driver.call("cuMemSetAccess", self.begin + offset, nbytes, [access], 1)
 
-    def unmap(self, offset: int) -> None:
-        """Gives back the memory of the part at `offset`. No kernel may use it."""
-        driver.call("cuMemUnmap", self.begin + offset, self._parts[offset])
-        del self._parts[offset]
-
     def release(self) -> None:
         """Gives back all memory and the addresses, once the device is at rest."""
         driver.call("cuCtxSynchronize")
-        for offset in list(self._parts):
-            self.unmap(offset)
+        self.unmap(0, self.nbytes)
         driver.call("cuMemAddressFree", self.begin, self.nbytes)

@@ -11,14 +11,14 @@ class address_range {
   static size_t granularity();
 
   address_range();
-  explicit address_range(size_t bytes);
+  explicit address_range(size_t bytes, bool peers = false);
   address_range(address_range&&) noexcept;
   address_range& operator=(address_range&&) noexcept;
   ~address_range();
 
   u8* begin() const;
   size_t bytes() const;
-  void map(size_t offset, size_t bytes);
+  void map(size_t offset, size_t bytes, size_t part_bytes);
   void unmap(size_t offset, size_t bytes);
 };
 
