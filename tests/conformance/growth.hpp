@@ -111,24 +111,15 @@ struct counted_out {
   }
 };
 
-/// Kernel: its lanes are the service, one at a time, as long as threads of others run. Several,
-/// because a schedule by priorities may keep one lane back for millions of steps.
+/// Kernel: one lane is the service, as long as threads of others run.
 struct serve_while_running {
-  static constexpr u32 lanes = 4;
-
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap* heap, u64* running, u64* serving) const {
-    // relaxed: a count.
-    for (; atomic_ref<u64>{*running}.load(order::relaxed) != 0; simt::pause(2000)) {
-      // acq_rel, release: the lanes serve one after the other; they pair with each other.
-      if (atomic_ref<u64>{*serving}.exchange(1, order::acq_rel) != 0) continue;
-      heap->serve();
-      atomic_ref<u64>{*serving}.store(0, order::release);
-    }
+  WARPHEAP_DEVICE void operator()(Heap* heap, u64* running) const {
+    for (; atomic_ref<u64>{*running}.load(order::relaxed) != 0; simt::pause(2000)) heap->serve();
   }
 };
 
-/// Runs them while memory is brought: by a service, or, where a seed orders all steps, by lanes
+/// Runs them while memory is brought: by a service, or, where a seed orders all steps, by a lane
 /// that the schedule knows of.
 template <class Allocator>
 class kernel_runner<Allocator, true> {
@@ -141,25 +132,25 @@ class kernel_runner<Allocator, true> {
   void start(stream_view on, launch_shape shape, Kernel kernel, Arguments... arguments) {
     if (service_) return launch(on, shape, kernel, arguments...);
     running_ += u64{shape.blocks} * shape.threads;
-    launch(on ? on : stream_view{default_}, shape, counted_out<Kernel>{kernel}, words_.data(), arguments...);
+    launch(on ? on : stream_view{default_}, shape, counted_out<Kernel>{kernel}, running_word_.data(), arguments...);
   }
 
   void finish() {
     if (service_) return synchronize();
-    backend::copy_bytes(words_.data(), &running_, sizeof running_);
+    backend::copy_bytes(running_word_.data(), &running_, sizeof running_);
     running_ = 0;
     auto roomy = host::current_execution();
-    ++roomy.blocks_per_sm;  // the lanes take no thread block's place
+    ++roomy.blocks_per_sm;  // the lane takes no thread block's place
     host::scoped_execution const use{roomy};
-    launch(serving_, {1, serve_while_running::lanes}, serve_while_running{}, &heap_, words_.data(), words_.data() + 1);
+    launch(serving_, {1, 1}, serve_while_running{}, &heap_, running_word_.data());
     synchronize();
   }
 
  private:
   basic_heap<Allocator>& heap_;
   std::optional<growth_service> service_;
-  stream serving_, default_;     // thread blocks of the first start first
-  device_buffer<u64> words_{2};  ///< threads that run; 1 while a lane serves
+  stream serving_, default_;  // thread blocks of the first start first
+  device_buffer<u64> running_word_{1};
   u64 running_ = 0;
 };
 #endif

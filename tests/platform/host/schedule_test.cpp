@@ -124,6 +124,34 @@ TEST(Schedule, SpinningWithoutPauseStarvesNobody) {
   });
 }
 
+/// All lanes but one wait for that one, and wake each other all the time. It waits as well, for a
+/// while.
+struct wake_each_other {
+  WARPHEAP_DEVICE void operator()(u32* done, u32* word) const {
+    if (simt::thread_index() != 5) {
+      for (; !atomic_ref<u32>{*done}.load(order::relaxed); simt::pause(10))
+        atomic_ref<u32>{*word}.fetch_add(1, order::relaxed);
+      return;
+    }
+    for (u32 i = 0; i < 2000; ++i) {
+      atomic_ref<u32>{*word}.load(order::relaxed);
+      simt::pause(10);
+    }
+    atomic_ref<u32>{*done}.store(1, order::relaxed);
+  }
+};
+
+TEST(Schedule, LanesThatWakeEachOtherStarveNobody) {
+  for (u64 seed = 0; seed < 100; ++seed) {
+    auto run = test::schedule_of(seed);
+    run.step_cap = 4'000'000;
+    host::scoped_execution const use{run};
+    device_buffer<u32> done(1), word(1);
+    EXPECT_NO_THROW(launch({1, 20}, wake_each_other{}, done.data(), word.data())) << "seed " << seed;
+    if (HasFailure()) return;
+  }
+}
+
 /// All lanes pause but one, and count how often they ran meanwhile.
 struct pause_lets_others_go {
   void operator()(u32* done, u32* turns) const {

@@ -56,6 +56,7 @@ class priority_schedule final : public schedule {
     places_.begin(random);
     steps_alone_ = 0;
     compared_ = 0;
+    lowest_ = fallen;
   }
 
   WARPHEAP_NO_TSAN void started(lane& lane, draws& random) override {
@@ -87,18 +88,20 @@ class priority_schedule final : public schedule {
   }
   WARPHEAP_NO_TSAN bool waits_for_changes() const override { return true; }
 
-  /// Lanes that wake each other in turn must not keep the others out either.
-  WARPHEAP_NO_TSAN void pausing(lane& paused, draws& random) override {
-    if (++paused.pauses % pauses_until_fall == 0) paused.priority = random.next() & ~high;
+  /// Lanes that wake each other in turn must not keep the others out either: in the end they come
+  /// below each lane that they kept out, however low it fell.
+  WARPHEAP_NO_TSAN void pausing(lane& paused, draws&) override {
+    if (++paused.pauses % pauses_until_fall == 0) paused.priority = --lowest_;
   }
 
  private:
   static constexpr u32 pauses_until_fall = 64;
   static constexpr u64 most_steps_alone = 1 << 14;
-  static constexpr u64 high = u64{1} << 63;  // a lane that has not fallen
+  static constexpr u64 high = u64{1} << 63;    // a lane that has not fallen
+  static constexpr u64 fallen = u64{1} << 62;  // one that has, but not by pauses
 
   WARPHEAP_NO_TSAN void fall(lane& running, situation const& now) {
-    running.priority = now.random.next() & ~high;
+    running.priority = (now.random.next() & ~high) | fallen;
     steps_alone_ = 0;
     compared_ = 0;
   }
@@ -121,6 +124,7 @@ class priority_schedule final : public schedule {
   fall_places places_;
   u64 steps_alone_ = 0;
   u64 compared_ = 0;  // ready lanes that the running lane was compared with
+  u64 lowest_ = fallen;
 };
 
 }  // namespace warpheap::host::detail
