@@ -248,7 +248,7 @@ struct drain_for_others {
 };
 
 TEST(Mailbox, DrainsForCallsThatHaveHeardOfMore) {
-  test::for_each_schedule(6000, [&] {
+  test::for_each_schedule(8000, [&] {
 #if !defined(__CUDACC__)
     auto roomy = host::current_execution();  // the posting thread must run
     roomy.sm_count = 4;
