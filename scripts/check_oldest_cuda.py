@@ -17,18 +17,25 @@ ARCHITECTURES = ["sm_75", "sm_90"]  # the oldest and the newest that it has
 SOURCE = compilers.ROOT / "tests" / "compile" / "public_api.cu"
 
 
-def compile_with(library, text, options):
-    """Returns (succeeded, what NVRTC said)."""
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+def text_of(library, program, getter):
+    """A text that NVRTC has of a program, by the name of the function that gets it."""
+    size = ctypes.c_size_t()
+    getattr(library, getter + "Size")(program, ctypes.byref(size))
+    said = ctypes.create_string_buffer(size.value + 1)
+    getattr(library, getter)(program, said)
+    return said.value.decode().strip()
+
+
+def compile_with(library, text, options, getter="nvrtcGetProgramLog"):
+    """Returns (succeeded, what `getter` gets); of a failure what NVRTC said."""
+    program = ctypes.c_void_p()
     if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"source.cu", 0, None, None) != 0:
         return False, "NVRTC made no program"
     words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     good = library.nvrtcCompileProgram(program, len(options), words) == 0
-    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    said = ctypes.create_string_buffer(size.value + 1)
-    library.nvrtcGetProgramLog(program, said)
+    said = text_of(library, program, getter if good else "nvrtcGetProgramLog")
     library.nvrtcDestroyProgram(ctypes.byref(program))
-    return good, said.value.decode().strip()
+    return good, said
 
 
 def compile_everywhere(library, text):
