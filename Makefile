@@ -13,7 +13,7 @@ SOURCES = git ls-files -co --exclude-standard '*.hpp' '*.cuh' '*.cpp' '*.cu'
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what is missing (Debian, as root), or say what is
@@ -73,6 +73,15 @@ registers: ## What kernels take in registers and machine code, as tables (needs 
 .PHONY: gpu-build
 gpu-build: setup ## Test programs and tool for a machine with a GPU, in build/gpu
 	@scripts/gpu_build
+
+.PHONY: single-header
+single-header: ## The headers as one file: build/warpheap.hpp
+	@scripts/amalgamate.py
+
+# make release RELEASE='--archive-url … --homepage …'; docs/guide/releasing.md
+.PHONY: release
+release: ## Archive, hash, single header, bill of materials and recipes of this commit, in build/release
+	@scripts/release.py $(RELEASE)
 
 .PHONY: format
 format: ## Format every source in place

@@ -3,7 +3,7 @@
 set(Boost_USE_STATIC_LIBS ${PROJECT_IS_TOP_LEVEL}) # so that our own binaries run where Boost is not installed
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 CONFIG QUIET GLOBAL COMPONENTS context) # fibers of the host backend; CUDA code needs none
-if(NOT TARGET Boost::context AND PROJECT_IS_TOP_LEVEL)
+if(NOT TARGET Boost::context AND (WARPHEAP_TESTS OR WARPHEAP_TOOL OR WARPHEAP_EXAMPLES OR WARPHEAP_BENCH))
   message(FATAL_ERROR "The host backend needs Boost.Context (Debian: libboost-context-dev)")
 endif()
 

@@ -57,7 +57,7 @@ def main():
     if compilers.arguments(__doc__).parse_args().self_test:
         return self_test()
     root = compilers.ROOT
-    pages = [*root.glob("*.md"), *(path for name in ("docs", "include", "bench") for path in (root / name).rglob("*.md"))]
+    pages = [*root.glob("*.md"), *(path for name in ("docs", "include", "bench", "packaging") for path in (root / name).rglob("*.md"))]
     nvcc = compilers.find_nvcc()
     faults = [fault for page in sorted(pages) for fault in dead_links(page)] + broken_programs(sorted(pages), nvcc)
     print("\n".join(faults) or f"{len(pages)} pages: links and programs are good")

@@ -3,7 +3,7 @@
 #pragma once
 
 #define WARPHEAP_VERSION_MAJOR 0
-#define WARPHEAP_VERSION_MINOR 1
+#define WARPHEAP_VERSION_MINOR 2
 #define WARPHEAP_VERSION_PATCH 0
 
 /// One number to compare: 10,000 a major version, 100 a minor one.

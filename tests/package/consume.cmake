@@ -4,7 +4,7 @@
 #
 # SOURCE is Warpheap's source, BUILD a build of it to install from, WORK a folder to work in. KIND is
 # find_package, fetch_content, cuda, cuda_alone or tool. CUDA consumers are compiled and not run;
-# `tool` installs the tool and looks for what belongs to it.
+# `tool` installs everything, and looks for what belongs to the tool.
 
 cmake_policy(VERSION 3.25)
 
@@ -26,13 +26,18 @@ endif()
 
 file(REMOVE_RECURSE ${WORK})
 if(KIND STREQUAL "tool")
-  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component Tool)
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
   run(${WORK}/prefix/bin/warpheap --version)
   foreach(file share/bash-completion/completions/warpheap share/zsh/site-functions/_warpheap
                share/fish/vendor_completions.d/warpheap.fish share/man/man1/warpheap.1)
     file(READ ${WORK}/prefix/${file} contents)
     if(NOT contents MATCHES "warpheap" OR NOT contents MATCHES "drop.*self.*loops")
       message(FATAL_ERROR "tool: ${file} does not tell of an option")
+    endif()
+  endforeach()
+  foreach(file include/warpheap/warpheap.hpp share/doc/warpheap/LICENSE)
+    if(NOT EXISTS ${WORK}/prefix/${file})
+      message(FATAL_ERROR "tool: ${file} was not installed")
     endif()
   endforeach()
   return()

@@ -12,7 +12,7 @@ namespace warpheap::tool {
 /// `{cpu, device, driver, cuda, commit, time}`; null where the backend has none.
 nlohmann::ordered_json machine_of(backend const& on);
 
-/// This library's version, "0.1.0".
+/// This library's version, like "1.2.3".
 std::string version();
 
 /// The commit that the program was built from; "unknown" if the build did not know.
