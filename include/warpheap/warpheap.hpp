@@ -37,8 +37,11 @@
 #if !defined(__CUDACC_RTC__)
 namespace warpheap::literals {
 
+/// 2^10 bytes.
 consteval unsigned long long operator""_KiB(unsigned long long count) { return count << 10; }
+/// 2^20 bytes.
 consteval unsigned long long operator""_MiB(unsigned long long count) { return count << 20; }
+/// 2^30 bytes.
 consteval unsigned long long operator""_GiB(unsigned long long count) { return count << 30; }
 
 }  // namespace warpheap::literals

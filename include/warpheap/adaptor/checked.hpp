@@ -29,7 +29,9 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// An error that was found, for the host. The sites' files are in the strings.
 struct error_report : recorded_error {
-  std::string allocated_file, freed_file, found_file;
+  std::string allocated_file;  ///< of the call that made the block
+  std::string freed_file;      ///< of the one that freed it
+  std::string found_file;      ///< of the one that found the error
 
   /// All of it in a line.
   std::string describe() const {
@@ -45,13 +47,15 @@ struct error_report : recorded_error {
 
 /// Live blocks of one size that were allocated at one place.
 struct leak_report {
-  std::string file;
-  u32 line = 0;  ///< 0: `file` is a name that was given
-  size_t block_bytes = 0;
-  u64 blocks = 0;
-  recorded_call first;  ///< of the block with the lowest address
+  std::string file;        ///< of the calls that made them
+  u32 line = 0;            ///< 0: `file` is a name that was given
+  size_t block_bytes = 0;  ///< of each block
+  u64 blocks = 0;          ///< how many
+  recorded_call first;     ///< of the block with the lowest address
 
+  /// Bytes of all these blocks.
   u64 bytes() const { return blocks * block_bytes; }
+  /// All of it in a line.
   std::string describe() const {
     recorded_call readable = first;
     if (first.site.file) readable.site.file = file.c_str();
@@ -72,9 +76,13 @@ class checked {
   using state_type = checked_parts::shared_state<pieces>;
 
  public:
+  /// The heap below.
   using heap_type = Heap;
+  /// What ref() returns.
   using ref_type = checked_ref<typename Heap::ref_type, pieces, Config>;
+  /// The settings.
   static constexpr checked_config config = Config;
+  /// The smallest pool there is.
   static constexpr size_t minimum_bytes = Heap::minimum_bytes;
 
   /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
@@ -119,8 +127,9 @@ class checked {
 
   /// The errors found so far: the first `most_reports`, in the order in which they were found.
   std::vector<error_report> reports() const { return reports_from(0); }
-  /// All errors found so far, of one kind or of any.
+  /// All errors found so far.
   u64 error_count() const { return state_[0].errors.count(); }
+  /// All errors of one kind found so far.
   u64 error_count(memory_error kind) const { return state_[0].errors.count_of(kind); }
 
   /// Examines all live blocks and those in quarantine. Returns the errors that this found, as far
@@ -187,14 +196,19 @@ class checked {
     return counted;
   }
 
+  /// The violated invariants of the heap below; none if all is well.
   invariant_report check_invariants() const requires Heap::takes_snapshots { return below_.check_invariants(); }
+  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
   u64 available_slots(size_t bytes) const requires requires(Heap const heap) { heap.available_slots(bytes); }
   { return below_.available_slots(ref_type::created_bytes(bytes)); }
+  /// Bytes of the pool of the heap below.
   size_t pool_bytes() const { return below_.pool_bytes(); }
+  /// Bytes of everything beside the pool, with the records.
   size_t metadata_bytes() const {
     return below_.metadata_bytes() + map_words_.size_bytes() + slots_.size_bytes() + records_.size_bytes() +
            state_.size_bytes();
   }
+  /// "checked" and what the heap below tells of itself.
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
   { return "checked" + separator + below_.info(separator); }
 

@@ -24,10 +24,15 @@ class allocator {
   static constexpr bool frames = frames_parts<Distribution>;
 
  public:
+  /// How a block is made.
   using creation_type = Creation;
+  /// How a warp's requests are served.
   using distribution_type = Distribution;
+  /// What a call does when there is no memory.
   using oom_type = Oom;
+  /// Where the pool comes from.
   using reserve_pool_type = ReservePool;
+  /// What sizes are padded to.
   using alignment_type = Alignment;
 
   /// Whether AddressSanitizer is told of blocks: access_guard.hpp.
@@ -37,7 +42,9 @@ class allocator {
   static constexpr allocator_traits traits =
       traits_through<Alignment>(traits_through<Distribution>(source_type::traits));
 
+  /// A null reference: not to be called.
   allocator() = default;
+  /// Made by heaps.
   WARPHEAP_HOST_DEVICE explicit allocator(Creation creation, Oom oom = {}) : source_{creation, oom} {}
 
   /// At least `bytes` bytes, uninitialised, aligned to 16 (and a power of two up to 4 KiB to
@@ -161,7 +168,9 @@ class allocator {
     else return padded;
   }
 
+  /// The creation policy, for calls past the others.
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return source_.creation(); }
+  /// The out-of-memory policy, if a call may ask twice.
   WARPHEAP_HOST_DEVICE Oom const& oom() const requires(overflow_policy<Oom> || retries<Oom>) { return source_.oom(); }
 
  private:

@@ -48,24 +48,36 @@ struct default_allocator : plain_allocator<creation::slab_bitmap<>> {
 using forgiving_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
                                       reserve_pool::zeroed_memory, alignment::shrink<32>>;
 
+/// CUDA's own allocator, or the C library's on the host backend.
 using toolkit_allocator = allocator<creation::toolkit, distribution::none, oom::return_null,
                                     reserve_pool::toolkit_limit, alignment::shrink<16>>;
 /// For policies whose chunks of 24 bytes are aligned only to 8.
 template <class Creation>
 using finely_aligned_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<8>>;
+/// Slabs of chunks, found by a hash of a counter; TBuddy above 3 KiB.
 using halloc_allocator = finely_aligned_allocator<creation::halloc<>>;
+/// Frames of one size in a ring.
 using ring_buffer_allocator = plain_allocator<creation::ring_buffer<>>;
-/// Pages of 8 KiB found by random walks: by page, by word, and by the lanes of a warp together.
+/// Walks over pages.
 inline constexpr creation::random_walk_config walk_by_page{.kind = creation::walk_kind::plain};
+/// Walks of the lanes of a warp together.
 inline constexpr creation::random_walk_config walk_together{.kind = creation::walk_kind::collaborative};
+/// Pages of 8 KiB, found by random walks over pages.
 using rw_allocator = plain_allocator<creation::random_walk<walk_by_page>>;
+/// Pages of 8 KiB, found by random walks over words of a bitmap.
 using rw_bitmap_allocator = plain_allocator<creation::random_walk<>>;
+/// Pages of 8 KiB, found by walks of the lanes of a warp together.
 using corw_allocator = plain_allocator<creation::random_walk<walk_together>>;
+/// Runs of 16-byte units, found by random walks.
 using rw_malloc_allocator = plain_allocator<creation::rw_malloc<>>;
+/// ScatterAlloc.
 using scatter_allocator = plain_allocator<creation::scatter<>>;
+/// Powers of two of 4 KiB pages, split and merged.
 using tbuddy_allocator = plain_allocator<creation::tbuddy<>>;
+/// UAlloc's bins alone.
 using ualloc_allocator = plain_allocator<creation::ualloc<>>;
+/// UAlloc and TBuddy as one.
 using throughput_allocator = plain_allocator<creation::throughput<>>;
 
 /// The default heap as a kernel takes it: 16 bytes, trivially copyable.
@@ -83,9 +95,11 @@ using toolkit_heap = basic_heap<toolkit_allocator>;
 using halloc_heap = basic_heap<halloc_allocator>;
 /// Frames of 8 KiB behind a push and a pop index.
 using ring_buffer_heap = basic_heap<ring_buffer_allocator>;
-/// Pages of 8 KiB, found by random walks.
+/// Pages of 8 KiB, found by random walks over pages.
 using rw_heap = basic_heap<rw_allocator>;
+/// Pages of 8 KiB, found by random walks over words of a bitmap.
 using rw_bitmap_heap = basic_heap<rw_bitmap_allocator>;
+/// Pages of 8 KiB, found by walks of the lanes of a warp together.
 using corw_heap = basic_heap<corw_allocator>;
 /// Runs of 16-byte units, found by random walks.
 using rw_malloc_heap = basic_heap<rw_malloc_allocator>;

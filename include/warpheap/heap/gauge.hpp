@@ -31,9 +31,9 @@ struct tell_sums {
 
 /// What was live at about one moment. A call that was in progress may be counted or not.
 struct gauge_reading {
-  u64 pool_bytes = 0;       ///< that the pool may have
-  u64 committed_bytes = 0;  ///< of these, that have memory
-  u64 live_blocks = 0;
+  u64 pool_bytes = 0;            ///< that the pool may have
+  u64 committed_bytes = 0;       ///< of these, that have memory
+  u64 live_blocks = 0;           ///< allocated and not freed
   u64 live_bytes = 0;            ///< in whole blocks
   u64 highest_live_bytes = 0;    ///< of all readings of this gauge
   u64 failures = 0;              ///< refused calls since the heap was made or reset
@@ -48,10 +48,13 @@ struct gauge_reading {
 template <class Allocator>
 class gauge {
  public:
+  /// For a heap that need not be quiet.
   explicit gauge(basic_heap<Allocator> const& heap,
                  stream on = stream::urgent()) requires adds_occupancy<typename Allocator::creation_type>
       : creation_{heap.ref().creation()}, sums_(1), shared_{words}, own_{std::move(on)} {}
 
+  /// What is live now. Waits for two small kernels on a stream of its own, which start beside those
+  /// that run.
   gauge_reading read() {
     backend::fill_bytes(sums_.data(), 0, sizeof(occupancy_sums), own_);
     creation_.add_occupancy(sums_.data(), own_);
@@ -97,6 +100,7 @@ class gauge {
   u64 highest_ = 0;
 };
 
+/// The gauge of a heap is of the heap's allocator.
 template <class Allocator>
 gauge(basic_heap<Allocator> const&) -> gauge<Allocator>;
 template <class Allocator>

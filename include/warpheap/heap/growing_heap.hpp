@@ -43,16 +43,21 @@ struct polled_allocator : growing_allocator_with<oom::grow_on_demand<>> {
   using growing_allocator_with<oom::grow_on_demand<>>::growing_allocator_with;
 };
 
+/// How long calls of a waiting_heap wait for memory.
+inline constexpr oom::grow_on_demand_config wait_20_ms{.deadline_us = 20000};
+
 /// 24 bytes. Refused calls wait up to 20 ms for memory, which a growth_service brings while the
 /// kernel runs.
-inline constexpr oom::grow_on_demand_config wait_20_ms{.deadline_us = 20000};
 struct waiting_allocator : growing_allocator_with<oom::grow_on_demand<wait_20_ms>> {
   using growing_allocator_with<oom::grow_on_demand<wait_20_ms>>::growing_allocator_with;
 };
 
 #if !defined(__CUDACC_RTC__)
+/// A heap whose pool grows by grow() alone.
 using growing_heap = basic_heap<growing_allocator>;
+/// A heap whose pool grows by poll(), as refused calls have requested.
 using polled_heap = basic_heap<polled_allocator>;
+/// A heap whose calls wait up to 20 ms for a growth_service to grow the pool.
 using waiting_heap = basic_heap<waiting_allocator>;
 #endif
 

@@ -13,20 +13,24 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
+/// Heaps whose refused calls ask for memory.
+template <class Heap>
+concept served_heap = requires(Heap& heap) {
+  heap.serve();
+};
+
 /// Serves one heap as long as it lives. The heap must outlive it, and not be moved. Calls of
 /// kernels that wait without a service get nullptr at their deadline.
 class growth_service {
  public:
   /// `pause`: how long the thread sleeps when nothing was requested.
   template <class Allocator>
-  explicit growth_service(basic_heap<Allocator>& heap,
-                          std::chrono::microseconds pause = std::chrono::microseconds{20}) requires requires {
-    heap.serve();
-  } : thread_{[this, &heap, pause, device = backend::current_device()] {
-    backend::device_scope const on{device};
-    serve(heap, pause);
-  }} {
-  }
+    requires served_heap<basic_heap<Allocator>>
+  explicit growth_service(basic_heap<Allocator>& heap, std::chrono::microseconds pause = std::chrono::microseconds{20})
+      : thread_{[this, &heap, pause, device = backend::current_device()] {
+          backend::device_scope const on{device};
+          serve(heap, pause);
+        }} {}
   growth_service(growth_service const&) = delete;
   growth_service& operator=(growth_service const&) = delete;
   /// Ends the thread, and with it the service.

@@ -44,6 +44,7 @@ struct second_heap_of<Oom> {
 
 }  // namespace detail
 
+/// Policies that info() can tell.
 template <class P>
 concept named_policy = requires {
   P::name;
@@ -74,20 +75,32 @@ class basic_heap {
   friend class basic_heap;
 
  public:
+  /// The five policies together, as kernels hold them.
   using allocator_type = Allocator;
+  /// How a block is made.
   using creation_type = typename Allocator::creation_type;
+  /// How a warp's requests are served.
   using distribution_type = typename Allocator::distribution_type;
+  /// What a call does when there is no memory.
   using oom_type = typename Allocator::oom_type;
+  /// Where the pool comes from.
   using reserve_pool_type = typename Allocator::reserve_pool_type;
+  /// What sizes are padded to.
   using alignment_type = typename Allocator::alignment_type;
+  /// What ref() returns.
   using ref_type = Allocator;
+  /// The heap behind this one, if it overflows.
   using second_heap_type = typename detail::second_heap_of<oom_type>::type;
 
   static_assert(reserve_pool_policy<reserve_pool_type>);
 
+  /// Whether a second heap serves what this one refuses.
   static constexpr bool overflows = overflow_policy<oom_type>;
+  /// Whether the distribution policy puts parts into blocks.
   static constexpr bool frames = frames_parts<distribution_type>;
+  /// Whether for_each_live() can tell what callers hold.
   static constexpr bool knows_parts = frames || hands_out_as_created<distribution_type>;
+  /// Whether statistics() and check_invariants() exist.
   static constexpr bool takes_snapshots = warpheap::takes_snapshots<creation_type> && second_heap_type::takes_snapshots;
 
   /// Pieces of memory that this heap and the one behind it lie in; 0 for the toolkit's.
@@ -190,12 +203,12 @@ class basic_heap {
   /// Bytes of the pool that have memory, of pool_bytes().
   size_t committed_bytes() const requires growing_pool<reserve_pool_type> { return growth_.committed(reserve_); }
 
-  /// Bytes of the pool that blocks come from, and bytes of everything beside the pool. For a pool
-  /// that grows, this is its limit.
+  /// Bytes of the pool that blocks come from. For a pool that grows, this is its limit.
   size_t pool_bytes() const {
     if constexpr (overflows) return ref_.creation().pool_bytes() + second_.pool_bytes();
     else return ref_.creation().pool_bytes();
   }
+  /// Bytes of everything beside the pool.
   size_t metadata_bytes() const {
     if constexpr (overflows) return ref_.creation().metadata_bytes() + oom_type::state_bytes + second_.metadata_bytes();
     else if constexpr (keeps_state<oom_type>)
@@ -203,7 +216,7 @@ class basic_heap {
     else return ref_.creation().metadata_bytes();
   }
 
-  /// These pieces: every block lies in one, and so does the metadata.
+  /// The memory_pieces pieces of memory: every block lies in one, and so does the metadata.
   std::vector<memory_range> memory() const {
     std::vector<memory_range> pieces;
     if (memory_.begin) pieces.push_back(memory_);

@@ -84,8 +84,11 @@ struct drain_member {
 template <set_member Allocator>
 class basic_heap_set {
  public:
+  /// A member as its own kernels hold it.
   using allocator_type = member_allocator<Allocator>;
+  /// A member's heap.
   using heap_type = basic_heap<allocator_type>;
+  /// What ref() returns.
   using ref_type = heap_set_ref<allocator_type>;
 
   /// A heap of `bytes_per_gpu` bytes on each GPU. Throws as the next constructor.
@@ -105,11 +108,13 @@ class basic_heap_set {
     for (u32 i = 0; i < size(); ++i) members_[i]->write_table(table_for(i));
   }
 
+  /// How many members there are.
   u32 size() const { return static_cast<u32>(members_.size()); }
   /// The device of member `i`.
   int device(u32 i) const { return at(i).device; }
   /// The heap of member `i`. Its reset() empties the mailbox too.
   heap_type& heap(u32 i) { return *at(i).heap; }
+  /// As above.
   heap_type const& heap(u32 i) const { return *at(i).heap; }
   /// What kernels on the GPU of member `i` take.
   ref_type ref(u32 i) const { return {at(i).heap->ref(), at(i).table.data()}; }

@@ -13,9 +13,9 @@ inline constexpr u32 most_set_members = 16;
 /// In the memory of each member's GPU.
 template <class Mailbox>
 struct heap_set_table {
-  u32 members;
-  u32 self;  ///< the member whose table this is
-  Mailbox boxes[most_set_members];
+  u32 members;                      ///< how many
+  u32 self;                         ///< the member whose table this is
+  Mailbox boxes[most_set_members];  ///< of each
 
   /// The member whose blocks lie where `memory` does; `members` if there is none.
   WARPHEAP_DEVICE u32 owner_of(void const* memory) const {
@@ -35,7 +35,9 @@ class heap_set_ref {
   using table_type = heap_set_table<mailbox_type>;
 
  public:
+  /// A null reference: not to be called.
   heap_set_ref() = default;
+  /// Made by heap sets.
   WARPHEAP_HOST_DEVICE heap_set_ref(Allocator local, table_type const* table) : local_{local}, table_{table} {}
 
   /// At least `bytes` bytes of this GPU's heap; nullptr for 0 bytes, or if there is no memory. Then
@@ -62,8 +64,9 @@ class heap_set_ref {
   /// Whether `memory` lies in the pool of any member, in a block or not.
   WARPHEAP_DEVICE bool contains(void const* memory) const { return owner(memory) != size(); }
 
-  /// Number of members, and which one this is.
+  /// How many members there are.
   WARPHEAP_DEVICE u32 size() const { return table_->members; }
+  /// The member that this is of.
   WARPHEAP_DEVICE u32 self() const { return table_->self; }
 
   /// This GPU's heap alone: for realloc(), usable_size() and the like, of its own blocks.

@@ -19,6 +19,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// units of a program.
 template <class Program = void>
 struct override_allocator {
+  /// The allocator.
   using type = default_allocator;
 };
 

@@ -27,6 +27,7 @@ static override_unit const this_unit{
 /// The heap that device code calls by name, in all units of the process that include this header.
 template <class Allocator>
 using basic_override_heap = process_heap<Allocator, detail::override_kind>;
+/// The heap that device code calls by name, of the allocator that override_allocator names.
 using override_heap = basic_override_heap<override_allocator<>::type>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -89,6 +89,7 @@ concept oom_policy = overflow_policy<P> || retries<P> || requires(P policy, size
   { policy.handle(bytes) } -> same_type<void*>;
 };
 
+/// pad() rounds a size up to a multiple of `bytes`, and align_pool() the start of a pool.
 template <class P>
 concept alignment_policy = requires(size_t bytes, memory_range pool) {
   P::bytes;
@@ -109,6 +110,7 @@ concept given_pool = requires(P const pool) {
   { pool.range() } -> same_type<memory_range>;
 };
 
+/// Where a pool comes from.
 template <class P>
 concept reserve_pool_policy = acquiring_pool<P> || given_pool<P>;
 
@@ -182,6 +184,7 @@ concept distribution_page_fits_creation = !requires {
   Creation::page_bytes + Distribution::page_bytes;
 }
 || Distribution::page_bytes <= Creation::page_bytes;
+/// Blocks begin where a distribution policy needs them to.
 template <class Creation, class Distribution>
 concept creation_aligns_for_distribution = !requires {
   Distribution::alignment;

@@ -114,6 +114,7 @@ class process_heap {
 
   /// The heap itself: statistics, invariants, reset, and its ref() for kernels that take one.
   basic_heap<Allocator>& heap() noexcept { return *heap_; }
+  /// As above.
   basic_heap<Allocator> const& heap() const noexcept { return *heap_; }
 
  private:

@@ -13,11 +13,14 @@ namespace warpheap {
 ///   |  pe + 1 |  offset  |     0: no block
 class remote_ptr {
  public:
+  /// Bits of an offset.
   static constexpr u32 offset_bits = 48;
-  /// How many PEs there may be, and how many bytes a pool.
+  /// How many PEs there may be.
   static constexpr u32 most_pes = (u32{1} << 16) - 1;
+  /// How many bytes a pool may have.
   static constexpr u64 most_bytes = u64{1} << offset_bits;
 
+  /// The null name.
   remote_ptr() = default;
   /// `pe` below most_pes, `offset` in bytes from the start of its pool, below most_bytes.
   WARPHEAP_HOST_DEVICE constexpr remote_ptr(u32 pe, u64 offset) : bits_{u64{pe + 1} << offset_bits | offset} {}
@@ -30,9 +33,12 @@ class remote_ptr {
 
   /// Of a block; not of nullptr.
   WARPHEAP_HOST_DEVICE constexpr u32 pe() const { return static_cast<u32>(bits_ >> offset_bits) - 1; }
+  /// Bytes from the start of its pool.
   WARPHEAP_HOST_DEVICE constexpr u64 offset() const { return bits_ & low_mask(offset_bits); }
 
+  /// The whole name as a number; 0 for the null name.
   WARPHEAP_HOST_DEVICE constexpr u64 bits() const { return bits_; }
+  /// Whether it names a block.
   WARPHEAP_HOST_DEVICE constexpr explicit operator bool() const { return bits_ != 0; }
   WARPHEAP_HOST_DEVICE friend constexpr bool operator==(remote_ptr one, remote_ptr other) {
     return one.bits_ == other.bits_;

@@ -24,8 +24,10 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// Which process of a job this is.
 struct job_place {
-  int pe = 0, pes = 1;
-  int pe_on_host = 0;   ///< among those of this machine: it takes this device, modulo their count
+  int pe = 0;   ///< its number
+  int pes = 1;  ///< how many there are
+  /// Its number among those of this machine: it takes this device, modulo their count.
+  int pe_on_host = 0;
   std::string meeting;  ///< a file that all processes reach, and that is new for each job
 
   /// Whether something has started this process as one of a job.

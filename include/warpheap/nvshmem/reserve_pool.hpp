@@ -14,6 +14,7 @@ namespace reserve_pool {
 /// Owns one range of symmetric memory. Movable.
 class nvshmem {
  public:
+  /// For info().
   static constexpr char const* name = "nvshmem";
   /// With NVSHMEM's functions.
   static constexpr bool peers_reach_it = true;

@@ -26,7 +26,8 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 /// In the memory of this PE's GPU.
 template <class Mailbox>
 struct symmetric_table {
-  u32 pe, pes;
+  u32 pe;       ///< of this PE
+  u32 pes;      ///< how many there are
   Mailbox own;  ///< of every other PE, too, by addresses of symmetric memory
 };
 
@@ -38,7 +39,9 @@ class symmetric_heap_ref {
   using table_type = symmetric_table<mailbox_type>;
 
  public:
+  /// A null reference: not to be called.
   symmetric_heap_ref() = default;
+  /// Made by heaps.
   WARPHEAP_HOST_DEVICE symmetric_heap_ref(Allocator local, table_type const* table) : local_{local}, table_{table} {}
 
   /// At least `bytes` bytes of this PE; nullptr for 0 bytes, or if there is no memory.
@@ -87,8 +90,9 @@ class symmetric_heap_ref {
     return true;
   }
 
-  /// Which PE this is, and of how many.
+  /// Which PE this is.
   WARPHEAP_DEVICE u32 pe() const { return table_->pe; }
+  /// How many there are.
   WARPHEAP_DEVICE u32 pes() const { return table_->pes; }
 
   /// This PE's heap alone: for realloc(), usable_size() and the like.
@@ -121,8 +125,11 @@ class symmetric_heap_ref {
 template <set_member Allocator>
 class basic_symmetric_heap {
  public:
+  /// The heap as its own kernels hold it.
   using allocator_type = member_allocator<Allocator>;
+  /// The heap below.
   using heap_type = basic_heap<allocator_type>;
+  /// What ref() returns.
   using ref_type = symmetric_heap_ref<allocator_type>;
 
   /// A heap of `bytes` bytes on each PE. Returns on no PE before all are ready to take posts.
@@ -139,9 +146,12 @@ class basic_symmetric_heap {
   ref_type ref() const { return {heap_.ref(), table_.data()}; }
   /// The heap below. Its reset() empties the mailbox too; no other PE may be freeing blocks then.
   heap_type& heap() { return heap_; }
+  /// As above.
   heap_type const& heap() const { return heap_; }
 
+  /// Which PE this is.
   u32 pe() const { return static_cast<u32>(nvshmem_my_pe()); }
+  /// How many there are.
   u32 pes() const { return static_cast<u32>(nvshmem_n_pes()); }
 
   /// Frees what other PEs have freed of this one, in order on stream `on`, beside kernels that use

@@ -16,12 +16,15 @@ class device_buffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
+  /// Nothing.
   device_buffer() = default;
+  /// Zeroed.
   explicit device_buffer(size_t size) : size_{size} {
     data_ = static_cast<T*>(backend::allocate_bytes(size_bytes() + 1));
     backend::fill_bytes(data_, 0, size_bytes());
     synchronize(stream_view{});
   }
+  /// A copy of `values`.
   explicit device_buffer(std::vector<T> const& values) : size_{values.size()} {
     data_ = static_cast<T*>(backend::allocate_bytes(size_bytes() + 1));
     backend::copy_bytes(data_, values.data(), size_bytes());
@@ -35,8 +38,11 @@ class device_buffer {
   }
   ~device_buffer() { backend::deallocate_bytes(data_); }
 
+  /// Their address, for kernels.
   T* data() const noexcept { return data_; }
+  /// How many.
   size_t size() const noexcept { return size_; }
+  /// How many bytes.
   // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
   size_t size_bytes() const noexcept { return size_ * sizeof(T); }
 

@@ -19,8 +19,9 @@ struct backend_error : std::runtime_error {
 
 /// A CUDA call failed. `code` is its cudaError_t.
 struct cuda_error : backend_error {
+  /// What `code` means, in `what`.
   cuda_error(int code, std::string const& what) : backend_error{what}, code{code} {}
-  int code;
+  int code;  ///< a cudaError_t
 };
 
 }  // namespace warpheap

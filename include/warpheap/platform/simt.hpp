@@ -40,9 +40,11 @@ namespace backend = host;
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
+/// What one thread can ask and do: its place, votes and shuffles, waiting.
 using simt = backend::simt;
 static_assert(simt_backend<simt>);
 
+/// An atomic in memory: integers, floats, doubles and pointers.
 template <class T, scope Scope = scope::device>
 using atomic_ref = backend::atomic_ref<T, Scope>;
 static_assert(atomic_integer_reference<atomic_ref<u32>, u32> && atomic_integer_reference<atomic_ref<i32>, i32>);

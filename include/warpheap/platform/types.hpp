@@ -62,11 +62,17 @@
 
 namespace warpheap {
 
+/// Unsigned, 8 bits.
 using u8 = unsigned char;
+/// Unsigned, 32 bits.
 using u32 = unsigned int;
+/// Unsigned, 64 bits.
 using u64 = unsigned long long;
+/// Signed, 32 bits.
 using i32 = int;
+/// Signed, 64 bits.
 using i64 = long long;
+/// The type of sizes; the standard library's, without its header.
 using size_t = decltype(sizeof(0));
 
 static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void*) == 8, "Warpheap needs a 64-bit platform");
@@ -85,6 +91,7 @@ WARPHEAP_HOST_DEVICE inline u32 opaque(u32 value) {
 #endif
   return value;
 }
+/// As above, for 64 bits.
 WARPHEAP_HOST_DEVICE inline u64 opaque(u64 value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("" : "+l"(value));
@@ -106,8 +113,8 @@ enum class scope { block, device, system };
 /// Grid shape: `blocks` thread blocks of `threads` threads each. A thread block may hold 1 to 1,024
 /// threads; its last warp may be partial.
 struct launch_shape {
-  u32 blocks = 1;
-  u32 threads = 1;
+  u32 blocks = 1;   ///< thread blocks of the grid
+  u32 threads = 1;  ///< threads of a thread block
 };
 
 /// The shape that gives at least `total` threads in blocks of `threads`.

@@ -6,10 +6,12 @@
 
 namespace warpheap {
 
+/// The bytes from `begin` on.
 struct memory_range {
-  void* begin = nullptr;
-  size_t bytes = 0;
+  void* begin = nullptr;  ///< its first byte
+  size_t bytes = 0;       ///< how many
 
+  /// Whether an address lies in it.
   WARPHEAP_HOST_DEVICE bool contains(void const* memory) const {
     return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(begin) < bytes;
   }

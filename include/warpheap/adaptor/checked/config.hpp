@@ -18,20 +18,23 @@ struct checked_config {
   /// Bytes before each block that are watched for underruns; a multiple of 16. The block's header
   /// lies before them.
   u32 front_redzone_bytes = 16;
-  /// Freed blocks that are held back at most, and their bytes. Without quarantine (0 blocks) a
-  /// second free of a block is found only as a free of an address that is no block.
+  /// Freed blocks that are held back, at most. Without quarantine (0 blocks) a second free of a
+  /// block is found only as a free of an address that is no block.
   u32 quarantine_blocks = 1024;
+  /// Bytes of the blocks that are held back, at most.
   u64 quarantine_bytes = u64{64} << 20;
   /// Sizes that the heap aligns to more than 16 keep that alignment up to this, a power of two from
   /// 16 on. A block takes that many bytes more.
   u32 keeps_alignment_up_to = 4096;
   /// Reports that are kept; all are counted.
   u32 most_reports = 256;
+  /// What an error does to the kernel that has it.
   on_error reaction = on_error::record;
   /// Whether the heap's destructor prints what was found, and what leaked, to standard error.
   bool prints_at_end = false;
 };
 
+/// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(checked_config const& config) {
   return config.redzone_bytes >= 1 && config.redzone_bytes <= 65536 && config.front_redzone_bytes >= 16 &&
          config.front_redzone_bytes <= 65536 && config.front_redzone_bytes % 16 == 0 &&
@@ -49,6 +52,7 @@ enum class memory_error : u32 {
   inner_free,      ///< an address within a block was freed
   foreign_free     ///< an address was freed that belongs to no block of this heap
 };
+/// Kinds of errors.
 inline constexpr u32 memory_errors = 7;
 
 /// What the heap did when it found an error.

@@ -9,28 +9,30 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// A call of a kernel's thread: where in the source, and by which thread.
 struct recorded_call {
-  source_site site;
-  u32 thread_block = 0;
-  u32 thread = 0;
+  source_site site;      ///< file and line
+  u32 thread_block = 0;  ///< of the grid
+  u32 thread = 0;        ///< of the thread block
 };
 
 /// What is known of an error. `File` of the sites is a pointer that kernels can read.
 struct recorded_error {
+  /// What it is.
   memory_error kind = memory_error::foreign_free;
+  /// What the heap did when it found it.
   found_in where = found_in::free;
   u64 address = 0;  ///< of the block; of what was freed, if that is no block
   u64 bytes = 0;    ///< of the block
   /// Bytes outside of the block that were written, the furthest one counted; bytes written of a
   /// freed block; the distance of an inner address from the block's start.
   u64 extent = 0;
-  u64 first = 0;             ///< the first byte that was written of a freed block
-  bool reaches_end = false;  ///< the whole redzone was written, and perhaps more
-  bool in_pool = false;      ///< of a foreign address: whether it lies within the heap's memory
-  bool knows_allocation = false;
-  bool knows_free = false;
-  recorded_call allocated;
-  recorded_call freed;
-  recorded_call found;  ///< the call that found it; without meaning in a check by the host
+  u64 first = 0;                  ///< the first byte that was written of a freed block
+  bool reaches_end = false;       ///< the whole redzone was written, and perhaps more
+  bool in_pool = false;           ///< whether a foreign address lies within the heap's memory
+  bool knows_allocation = false;  ///< whether `allocated` has a meaning
+  bool knows_free = false;        ///< whether `freed` has one
+  recorded_call allocated;        ///< the call that made the block
+  recorded_call freed;            ///< the call that freed it
+  recorded_call found;            ///< the call that found it; has no meaning in a check by the host
 };
 
 namespace checked_parts {

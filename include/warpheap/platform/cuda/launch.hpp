@@ -59,6 +59,7 @@ void launch(stream_view on, launch_shape shape, Functor functor, Arguments... ar
   check(cudaGetLastError(), "kernel launch");
 }
 
+/// Launches on the default stream.
 template <class Functor, class... Arguments>
 void launch(launch_shape shape, Functor functor, Arguments... arguments) {
   launch(stream_view{}, shape, functor, arguments...);

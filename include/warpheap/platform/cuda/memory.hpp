@@ -36,6 +36,7 @@ inline void synchronize() { check(cudaDeviceSynchronize(), "cudaDeviceSynchroniz
 /// An owned stream that does not synchronize with the default one.
 class stream {
  public:
+  /// A new one.
   stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
   /// One whose thread blocks start before those of other streams that wait for room.
   static stream urgent() {
@@ -56,6 +57,7 @@ class stream {
     if (handle_) cudaStreamDestroy(handle_);
   }
 
+  /// What launch() and CUDA take.
   operator stream_view() const noexcept { return handle_; }
 
  private:

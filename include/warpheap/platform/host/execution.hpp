@@ -18,6 +18,8 @@ class schedule;
 
 }  // namespace detail
 
+/// How kernels run: thread blocks on all cores, or one lane at a time in an order that a seed
+/// decides.
 enum class execution_mode { parallel, deterministic };
 
 /// The choice of the next lane in deterministic mode. `round_robin` gives each lane one step in
@@ -32,17 +34,18 @@ enum class schedule_policy { round_robin, random_walk, priorities, directed };
 /// three by seed. Parallel mode is always maximal, so that performance tests see full warps.
 enum class mask_policy { singleton, random, maximal, mixed };
 
+/// How kernels run on the host backend.
 struct execution {
-  execution_mode mode = execution_mode::parallel;
-  schedule_policy policy = schedule_policy::random_walk;
+  execution_mode mode = execution_mode::parallel;         ///< parallel or repeatable
+  schedule_policy policy = schedule_policy::random_walk;  ///< which lane is next, if repeatable
   /// Chooses, if the policy is `directed`.
   detail::schedule* director = nullptr;
-  mask_policy masks = mask_policy::mixed;
-  u64 seed = 1;
-  /// Residency: `sm_count * blocks_per_sm` thread blocks run at a time; one more starts when one
-  /// ends.
+  mask_policy masks = mask_policy::mixed;  ///< what active_mask() answers
+  u64 seed = 1;                            ///< of the order of lanes
+  /// Multiprocessors. `sm_count * blocks_per_sm` thread blocks run at a time; one more starts when
+  /// one ends.
   u32 sm_count = 8;
-  u32 blocks_per_sm = 8;
+  u32 blocks_per_sm = 8;  ///< thread blocks that a multiprocessor has room for
   /// OS threads of parallel mode; 0 takes as many as the machine has.
   u32 os_threads = 0;
   /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes
@@ -68,6 +71,7 @@ inline execution const& current_execution() { return detail::chosen_execution; }
 /// Sets how kernels run until the end of the scope. Not to be used while a kernel runs.
 class scoped_execution {
  public:
+  /// Kernels run as `wanted` says from here on.
   explicit scoped_execution(execution const& wanted) : before_{detail::chosen_execution} {
     detail::chosen_execution = wanted;
   }

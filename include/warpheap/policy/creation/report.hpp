@@ -38,14 +38,14 @@ struct heap_statistics {
   u64 pool_bytes = 0;      ///< memory that blocks are made of
   u64 metadata_bytes = 0;  ///< everything beside it
   u64 live_blocks = 0;     ///< allocated and not freed
-  u64 live_bytes = 0;
-  u64 slabs = 0;          ///< containers the pool is cut into
-  u64 free_slabs = 0;     ///< belonging to no size class
-  u64 empty_slabs = 0;    ///< belonging to one, without a live block
-  u64 run_slabs = 0;      ///< part of a block larger than a slab
-  u64 double_frees = 0;   ///< frees of a block that was not allocated: ignored
-  u64 foreign_frees = 0;  ///< frees of pointers to no block of this heap: ignored
-  u64 failures = 0;       ///< calls that found no memory; one that waits counts each time
+  u64 live_bytes = 0;      ///< of those blocks
+  u64 slabs = 0;           ///< containers the pool is cut into
+  u64 free_slabs = 0;      ///< belonging to no size class
+  u64 empty_slabs = 0;     ///< belonging to one, without a live block
+  u64 run_slabs = 0;       ///< part of a block larger than a slab
+  u64 double_frees = 0;    ///< frees of a block that was not allocated: ignored
+  u64 foreign_frees = 0;   ///< frees of pointers to no block of this heap: ignored
+  u64 failures = 0;        ///< calls that found no memory; one that waits counts each time
 
 #if !defined(__CUDACC_RTC__)
   /// The counts of two heaps together.
@@ -62,19 +62,19 @@ struct heap_statistics {
 
 /// What is live while kernels run, as a kernel adds it up. All members are 64 bits.
 struct occupancy_sums {
-  u64 blocks_of[64];  ///< by size class (structure/size_class.hpp)
-  u64 runs;           ///< blocks larger than a slab
-  u64 run_bytes;
-  u64 committed_bytes;  ///< of the pool that have memory
-  u64 failures;
-  u64 largest_failed_bytes;
+  u64 blocks_of[64];         ///< by size class (structure/size_class.hpp)
+  u64 runs;                  ///< blocks larger than a slab
+  u64 run_bytes;             ///< of those
+  u64 committed_bytes;       ///< of the pool that have memory
+  u64 failures;              ///< refused calls
+  u64 largest_failed_bytes;  ///< of these calls
 };
 
 #if !defined(__CUDACC_RTC__)
 /// How many live blocks have one size.
 struct size_count {
   size_t bytes;  ///< of a block
-  u64 blocks;
+  u64 blocks;    ///< how many
 };
 
 /// Exact figures of a quiet heap: its statistics, and what they have no room for.

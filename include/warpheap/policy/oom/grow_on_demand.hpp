@@ -16,18 +16,20 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace oom {
 
+/// Settings of grow_on_demand.
 struct grow_on_demand_config {
   /// How long a call waits for memory, at most, in microseconds; 0: not at all.
   u32 deadline_us = 0;
 };
 
 #if !defined(__CUDACC_RTC__)
+/// The settings in words.
 inline std::string describe(grow_on_demand_config const& config) {
   return config_text{}("deadline_us", config.deadline_us).text;
 }
 #endif
 
-/// Copies serve one heap.
+/// A call that finds no memory asks the host for more. Copies serve one heap.
 template <grow_on_demand_config Config = grow_on_demand_config{}>
 class grow_on_demand {
  public:

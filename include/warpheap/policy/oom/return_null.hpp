@@ -7,6 +7,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace oom {
 
+/// A call that finds no memory returns nullptr.
 struct return_null {
   static constexpr char const* name = "return_null";
 

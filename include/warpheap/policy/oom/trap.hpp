@@ -8,6 +8,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace oom {
 
+/// A call that finds no memory ends the kernel.
 struct trap {
   static constexpr char const* name = "trap";
 

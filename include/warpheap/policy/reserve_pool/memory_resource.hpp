@@ -16,18 +16,21 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace reserve_pool {
 
+/// Resources of CCCL 3.
 template <class Resource>
 concept allocates_sync = requires(Resource& resource, void* memory, size_t bytes) {
   { resource.allocate_sync(bytes, bytes) } -> same_type<void*>;
   resource.deallocate_sync(memory, bytes, bytes);
 };
 
+/// Resources of earlier ones, and of std::pmr.
 template <class Resource>
 concept allocates_aligned = requires(Resource& resource, void* memory, size_t bytes) {
   { resource.allocate(bytes, bytes) } -> same_type<void*>;
   resource.deallocate(memory, bytes, bytes);
 };
 
+/// What a heap can take its memory from.
 template <class Resource>
 concept memory_source = allocates_sync<Resource> || allocates_aligned<Resource>;
 

@@ -10,6 +10,7 @@ namespace creation {
 
 /// Tuning of halloc. Name the fields that differ from the defaults; a named constexpr value serves
 /// as template argument.
+/// Settings of halloc.
 struct halloc_config {
   /// Bytes of the largest slabs, a power of two, 16 KiB to 8 MiB; a pool has at least 64 slabs
   /// where it can.
@@ -42,6 +43,7 @@ struct halloc_config {
 
 #if !defined(__CUDACC_RTC__)
 /// For info().
+/// The settings in words.
 inline std::string describe(halloc_config const& config) {
   config_text said;
   said("slab_bytes", config.slab_bytes);
@@ -63,6 +65,7 @@ inline std::string describe(halloc_config const& config) {
 #endif
 
 /// Work of halloc that cannot be seen from outside.
+/// What a heap that counts_work has done.
 struct halloc_work {
   u64 replacements = 0;  ///< heads replaced
   u64 probes = 0;        ///< places tried in vain
@@ -71,12 +74,16 @@ struct halloc_work {
   u64 word_looks = 0;    ///< of searches at words of slabs
   u64 dry_rows = 0;      ///< replacements of rows in use for which no next head was ready
   u64 waits = 0;         ///< naps of groups while others replaced their head
-  /// Cycles that replacing a head took, in all and the longest. They begin when a thread has locked
-  /// the row, and end when the row is in service again, or when the next head is found as well.
-  u64 replacing_cycles = 0, longest_replacing_cycles = 0, caching_cycles = 0, longest_caching_cycles = 0;
+  /// Cycles that replacing heads took: from when a thread has locked the row until the row is in
+  /// service again.
+  u64 replacing_cycles = 0;
+  u64 longest_replacing_cycles = 0;  ///< the most that one took
+  u64 caching_cycles = 0;            ///< until the next head is found as well
+  u64 longest_caching_cycles = 0;    ///< the most that one took
 };
 
 /// Whether the allocator can work with a configuration.
+/// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(halloc_config const& config) {
   bool const slabs = is_power_of_two(config.slab_bytes) && config.slab_bytes >= 16384 && config.slab_bytes <= 8u << 20;
   bool const fill =

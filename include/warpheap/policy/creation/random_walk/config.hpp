@@ -9,6 +9,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// How a lane looks for a page.
+/// How pages are looked for.
 enum class walk_kind : u32 {
   plain,         ///< RW: at one page after the other
   bitmap,        ///< RW-BM: at one word of the bitmap after the other
@@ -16,7 +17,9 @@ enum class walk_kind : u32 {
 };
 
 /// Tuning of random_walk.
+/// Settings of random_walk.
 struct random_walk_config {
+  /// How pages are looked for.
   walk_kind kind{walk_kind::WARPHEAP_RANDOM_WALK_KIND};
   /// Bytes of every block, and the most that a request may ask for; a multiple of 16.
   size_t page_bytes{WARPHEAP_RANDOM_WALK_PAGE_BYTES};
@@ -30,18 +33,21 @@ struct random_walk_config {
 };
 
 /// Whether a configuration is valid.
+/// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(random_walk_config const& config) {
   return config.page_bytes >= 16 && config.page_bytes % 16 == 0 && is_power_of_two(config.word_pages) &&
          config.word_pages <= (config.kind == walk_kind::collaborative ? 32 : 64);
 }
 
 /// The name that an allocator of the kind goes by.
+/// The name of a kind, as the tool has it.
 WARPHEAP_HOST_DEVICE constexpr char const* name_of(walk_kind kind) {
   return kind == walk_kind::plain ? "rw" : kind == walk_kind::bitmap ? "rw_bitmap" : "corw";
 }
 
 #if !defined(__CUDACC_RTC__)
 /// For info().
+/// The settings in words.
 inline std::string describe(random_walk_config const& config) {
   config_text said;
   said("kind", name_of(config.kind));

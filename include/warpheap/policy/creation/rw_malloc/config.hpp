@@ -9,6 +9,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
 /// Tuning of rw_malloc.
+/// Settings of rw_malloc.
 struct rw_malloc_config {
   /// Sizes are rounded up to multiples of this; a power of two from 16 to 4,096.
   size_t unit_bytes{WARPHEAP_RW_MALLOC_UNIT_BYTES};
@@ -27,6 +28,7 @@ struct rw_malloc_config {
 };
 
 /// Whether a configuration is valid.
+/// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(rw_malloc_config const& config) {
   return is_power_of_two(config.unit_bytes) && config.unit_bytes >= 16 && config.unit_bytes <= 4096 &&
          config.aggregated_units <= 32 && is_power_of_two(config.words_per_lane) && config.words_per_lane <= 4 &&
@@ -35,6 +37,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(rw_malloc_config const& config) {
 
 #if !defined(__CUDACC_RTC__)
 /// For info().
+/// The settings in words.
 inline std::string describe(rw_malloc_config const& config) {
   config_text said;
   said("unit_bytes", config.unit_bytes);

@@ -10,6 +10,7 @@ namespace creation {
 
 /// Tuning of scatter. Name the fields that differ from the defaults; a named constexpr value serves
 /// as template argument.
+/// Settings of scatter.
 struct scatter_config {
   /// A page holds chunks of one size; a power of two, 512 to 256 KiB.
   u32 page_bytes{WARPHEAP_SCATTER_PAGE_BYTES};
@@ -32,6 +33,7 @@ struct scatter_config {
 };
 
 /// Whether a configuration is valid.
+/// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(scatter_config const& config) {
   return is_power_of_two(config.page_bytes) && config.page_bytes >= 512 && config.page_bytes <= 256 * 1024 &&
          config.access_blocks >= 1 && config.access_blocks <= 1024 && config.open_blocks >= 1 &&
@@ -41,6 +43,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(scatter_config const& config) {
 
 #if !defined(__CUDACC_RTC__)
 /// For info().
+/// The settings in words.
 inline std::string describe(scatter_config const& config) {
   config_text said;
   said("page_bytes", config.page_bytes);
