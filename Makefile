@@ -57,7 +57,7 @@ sanitizers: setup ## Tests and planted faults of the host backend under ThreadSa
 	@scripts/test host-tsan host-asan
 
 .PHONY: more-checks
-more-checks: setup ## The checks that `make test` leaves out: each header alone, old and odd compilers
+more-checks: setup setup-site ## The checks that `make test` leaves out: each header alone, old and odd compilers
 	@scripts/build host checks
 	@ctest --preset host --label-regex '^more-checks$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/more-checks.xml
 
@@ -82,6 +82,15 @@ single-header: ## The headers as one file: build/warpheap.hpp
 .PHONY: release
 release: ## Archive, hash, single header, bill of materials and recipes of this commit, in build/release
 	@scripts/release.py $(RELEASE)
+
+# make site SITE='--report FILE.html'
+.PHONY: site
+site: setup-site ## The site: build/site/html/index.html
+	@scripts/site.py $(SITE)
+
+.PHONY: setup-site
+setup-site: setup
+	@scripts/setup doxygen
 
 .PHONY: format
 format: ## Format every source in place

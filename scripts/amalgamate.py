@@ -13,7 +13,7 @@ import compilers
 
 INCLUDE = compilers.ROOT / "include" / "warpheap"
 # What programs include by name; the second list is for host code.
-EXTRAS = ["heap/growing_heap.hpp", "heap/gauge.hpp", "adaptor/checked.hpp"]
+EXTRAS = ["heap/growing_heap.hpp", "heap/gauge.hpp", "heap/heap_set.hpp", "adaptor/checked.hpp"]
 HOST_EXTRAS = ["heap/growth_service.hpp", "platform/address_range.hpp", "platform/device_buffer.hpp"]
 
 OWN = re.compile(r'\s*#\s*include\s+"([^"]+)"')
