@@ -57,7 +57,8 @@ sanitizers: setup ## Tests and planted faults of the host backend under ThreadSa
 	@scripts/test host-tsan host-asan
 
 .PHONY: more-checks
-more-checks: setup setup-site ## The checks that `make test` leaves out: each header alone, old and odd compilers
+more-checks: setup ## The checks that `make test` leaves out: each header alone, old and odd compilers, packages, the site
+	-@scripts/setup doxygen
 	@scripts/build host checks
 	@ctest --preset host --label-regex '^more-checks$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/more-checks.xml
 
@@ -85,12 +86,9 @@ release: ## Archive, hash, single header, bill of materials and recipes of this 
 
 # make site SITE='--report FILE.html'
 .PHONY: site
-site: setup-site ## The site: build/site/html/index.html
-	@scripts/site.py $(SITE)
-
-.PHONY: setup-site
-setup-site: setup
+site: setup ## The site: build/site/html/index.html
 	@scripts/setup doxygen
+	@scripts/site.py $(SITE)
 
 .PHONY: format
 format: ## Format every source in place
