@@ -2,7 +2,7 @@
 """Compiles each header of the library alone, so that each includes what it uses.
 
 With g++ the host backend is chosen, with --nvcc the device code of the CUDA backend. A backend's own headers are left to
-their compiler, and so is explore/, which is the host backend's. Each header is included twice, because the second time must do nothing.
+their compiler, explore/, which is the host backend's, to g++, and nvshmem/ to check_nvshmem.py. Each header is included twice, because the second time must do nothing.
 
 Alone is expensive: most of what a compiler reads is the standard library, for each header again. But a header that comes
 after those that it includes anyhow sees no more than it does alone. So the headers are made chains, each header of which
@@ -20,11 +20,11 @@ import compilers
 
 MOST_INCLUDED = "platform/simt.hpp"
 # Included in place of one that it includes, and not after it.
-IN_PLACE = {"heap/override_forgiving.hpp"}
+IN_PLACE = {"heap/override_forgiving.hpp", "heap/override_growing.hpp"}
 
 
 def headers(base, nvcc):
-    others = ("platform/host/", "explore/") if nvcc else ("platform/cuda/",)
+    others = ("nvshmem/", "platform/host/", "explore/") if nvcc else ("nvshmem/", "platform/cuda/")
     patterns = ["*.hpp", "*.cuh"] if nvcc else ["*.hpp"]
     found = sorted(path.relative_to(base).as_posix() for pattern in patterns for path in base.rglob(pattern))
     return [name for name in found if not name.startswith(others)]

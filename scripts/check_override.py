@@ -9,6 +9,8 @@ override_bounds.cu, whose kernels have all kinds of bounds. In the linked progra
   N2 of heap/override_names.hpp: no function that malloc, free and __cuda_syscall_aligned_malloc call, directly or not, uses more
   than 32 registers
   each unit with the header has a variable of its own for its heap
+
+For one architecture also with override_growing.hpp, whose malloc asks the host for memory.
 """
 
 import contextlib
@@ -26,6 +28,7 @@ QUICKLY = "--Ofast-compile=max"
 SOURCES = compilers.ROOT / "tests" / "compile"
 CALLED_BY_OTHERS = {"malloc", "free", "__cuda_syscall_aligned_malloc"}
 MOST_REGISTERS = 32
+HEADER, GROWING_HEADER = "override.hpp", "override_growing.hpp"
 UNITS_WITH_HEADER = 2
 WITH_HOST_CODE = "90"  # nvlink merges equal constants of objects with host code alone, which take twice the time
 
@@ -56,11 +59,12 @@ def shared_variables(cubin):
     return [] if apart and inside else [f"places variables device_heap over each other: {found}"]
 
 
-def commands(nvcc, sources, folder, arch, whole):
+def commands(nvcc, sources, folder, arch, whole, header):
     """{what: compiler} of one architecture's units, and its device link."""
     kernels, program, bounds = sources
-    header = str(compilers.ROOT / "include" / "warpheap" / "heap" / "override.hpp")
-    target = [*nvcc, QUICKLY, "-Werror=all-warnings", f"-arch=sm_{arch}"]
+    grows = ["-DOVERRIDE_GROWS"] if header == GROWING_HEADER else []
+    header = str(compilers.ROOT / "include" / "warpheap" / "heap" / header)
+    target = [*nvcc, QUICKLY, "-Werror=all-warnings", f"-arch=sm_{arch}", *grows]
     kind = ["-c", "o"] if arch == WITH_HOST_CODE else ["-cubin", "cubin"]
     linked = [str(folder / f"{unit}-{arch}.{kind[1]}") for unit in ("kernels", "program", "bounds")]
     relocatable = [*target, "-rdc=true", kind[0], "-o"]
@@ -78,12 +82,13 @@ def commands(nvcc, sources, folder, arch, whole):
 WITHOUT_LINKING = ["75", "120"]  # the oldest and the newest: there each unit with its header too
 
 
-def compile_override(nvcc, sources, architectures=compilers.ARCHITECTURES):
+def compile_override(nvcc, sources, architectures=compilers.ARCHITECTURES, header=HEADER):
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         units, links = {}, {}
         for arch in architectures:
-            more_units, more_links = commands(nvcc, sources, folder, arch, arch in WITHOUT_LINKING or len(architectures) == 1)
+            whole = arch in WITHOUT_LINKING or len(architectures) == 1
+            more_units, more_links = commands(nvcc, sources, folder, arch, whole, header)
             units |= more_units
             links |= more_links
         results = compilers.compile_all(units)
@@ -104,7 +109,7 @@ def compile_override(nvcc, sources, architectures=compilers.ARCHITECTURES):
             seconds = sum(took for (of, _), (_, _, took) in results.items() if of == arch)
             count = len(linked.reached_from(CALLED_BY_OTHERS))
             verdict = "; ".join(wrong) or f"all of {count} functions behind malloc and free are ours and fit {MOST_REGISTERS} registers"
-            print(f"sm_{arch:4} {verdict} ({seconds:.1f} s)")
+            print(f"sm_{arch:4} {header}: {verdict} ({seconds:.1f} s)")
         return good
 
 
@@ -160,7 +165,8 @@ def main():
     sources = [str(SOURCES / f"override_{part}.cu") for part in ("kernels", "main", "bounds")]
     if options.self_test:
         return self_test(nvcc, sources)
-    return 0 if compile_override(nvcc, sources) else 1
+    good = compile_override(nvcc, sources)
+    return 0 if compile_override(nvcc, sources, [WITH_HOST_CODE], GROWING_HEADER) and good else 1
 
 
 if __name__ == "__main__":

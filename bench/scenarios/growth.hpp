@@ -1,24 +1,23 @@
 // growth: what a pool that grows costs. A heap of an eighth of the pool, or 64 MiB, is grown to all
 // of it by one call, and trimmed again (wall's clock). Bursts then run on a heap that has grown and
 // on one of fixed size: the first one of a heap just made, and later ones, round by round in turn,
-// so that a drift of the machine meets both. Last, a kernel asks such a small heap for all of the
-// pool, and waits while a host thread maps the memory. Sizes: the first of `sizes`; threads:
-// `threads`.
+// so that a drift of the machine meets both. So do the churns of growth_churn.hpp. Last, a kernel
+// asks such a small heap for all of the pool, and waits while a host thread maps the memory. Sizes:
+// the first of `sizes`, and of churns the first of `ranges`; threads: `threads`; rounds of a churn:
+// `rounds`; steps of a round of long churn: `kernels`.
 //
 // The pool is mapped in chunks, a 32nd of it each, and the initial size is whole chunks.
 #pragma once
 
 #include "bench/measure.hpp"
 #include "bench/one_call.hpp"
-#include "warpheap/heap/growing_heap.hpp"
+#include "bench/patient_heap.hpp"
+#include "bench/scenarios/growth_churn.hpp"
 #include "warpheap/heap/growth_service.hpp"
 #include "warpheap/warpheap.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
-
-/// As long as a busy machine may need.
-inline constexpr oom::grow_on_demand_config wait_a_minute{.deadline_us = 60'000'000};
 
 /// `Creation` is slab_bitmap, but for tests.
 template <class Creation = creation::slab_bitmap<>>
@@ -33,10 +32,10 @@ class growth_scenario {
 
   std::vector<result> rows() {
     // What a broken heap says next means nothing.
-    for (auto const part :
-         {&growth_scenario::grow_and_trim, &growth_scenario::look_for_requests, &growth_scenario::first_bursts,
-          &growth_scenario::bursts, &growth_scenario::wait_for_memory}) {
-      if (!asked_.proceed("growth", parts_done_++, 5)) break;
+    for (auto const part : {&growth_scenario::grow_and_trim, &growth_scenario::look_for_requests,
+                            &growth_scenario::first_bursts, &growth_scenario::bursts, &growth_scenario::churn,
+                            &growth_scenario::long_churn, &growth_scenario::wait_for_memory}) {
+      if (!asked_.proceed("growth", parts_done_++, 7)) break;
       (this->*part)();
       if (!rows_.back().checked()) break;
     }
@@ -49,7 +48,7 @@ class growth_scenario {
       basic_heap<allocator<Creation, distribution::none, Oom, reserve_pool::growing, alignment::shrink<16>>>;
   using grown_heap = growing_with<oom::return_null>;
   using requesting_heap = growing_with<oom::grow_on_demand<>>;
-  using patient_heap = growing_with<oom::grow_on_demand<wait_a_minute>>;
+  using patient_heap = basic_heap<patient_allocator<Creation>>;
   using fixed_heap = basic_heap<plain_allocator<Creation>>;
   template <class Heap>
   using calls_of = one_call<typename Heap::allocator_type>;
@@ -158,31 +157,81 @@ class growth_scenario {
     append("fixed first_malloc", fixed, fault);
   }
 
-  /// Both heaps at a time, and the device may lack the memory for that.
-  void bursts() {
+  /// Calls `measure(grown, fixed)` with both heaps at a time. If the device lacks the memory for
+  /// that, `first` is a row that was skipped.
+  template <class Measure>
+  void with_both_heaps(result const& first, Measure measure) {
     try {
       auto grown = make_grown();
       fixed_heap fixed{pool_bytes_};
-      take_turns(grown, fixed);
+      measure(grown, fixed);
     } catch (out_of_memory const& lacking) {
-      skip(rows_, row_of_burst("grown malloc"), std::string{"not two such heaps at a time: "} + lacking.what());
+      skip(rows_, first, std::string{"not two such heaps at a time: "} + lacking.what());
     }
   }
 
-  void take_turns(grown_heap& grown_one, fixed_heap& fixed_one) {
-    calls_of<grown_heap> grown{grown_one, draw_, threads_};
-    calls_of<fixed_heap> fixed{fixed_one, draw_, threads_};
-    grown.warm_up();
-    fixed.warm_up();
+  /// Rounds of the two in turn. Their order alternates too.
+  template <class GrownRound, class FixedRound>
+  void take_turns(GrownRound grown_round, FixedRound fixed_round) {
     for (u32 round = 0; round < asked_.repeat; ++round) {
-      // The order of the two alternates too.
-      if (round % 2 == 0) grown.timed_round();
-      fixed.timed_round();
-      if (round % 2 == 1) grown.timed_round();
+      if (round % 2 == 0) grown_round();
+      fixed_round();
+      if (round % 2 == 1) grown_round();
     }
-    grown.last_round();
-    fixed.last_round();
-    append_pair(grown.times(), fixed.times());
+  }
+
+  void bursts() {
+    with_both_heaps(row_of_burst("grown malloc"), [&](grown_heap& grown_one, fixed_heap& fixed_one) {
+      calls_of<grown_heap> grown{grown_one, draw_, threads_};
+      calls_of<fixed_heap> fixed{fixed_one, draw_, threads_};
+      grown.warm_up();
+      fixed.warm_up();
+      take_turns([&] { grown.timed_round(); }, [&] { fixed.timed_round(); });
+      grown.last_round();
+      fixed.last_round();
+      append_pair(grown.times(), fixed.times());
+    });
+  }
+
+  size_range range(size_range otherwise) const { return asked_.ranges.empty() ? otherwise : asked_.ranges.front(); }
+
+  void churn() {
+    auto const sizes = range({16, 512});
+    u64 const threads = default_for_backend(asked_.threads, u64{1} << 18, u64{1} << 12);
+    auto const base = row("grown churn", {{"least_bytes", sizes.least},
+                                          {"most_bytes", sizes.most},
+                                          {"threads", threads},
+                                          {"rounds", asked_.rounds},
+                                          {"pool_bytes", pool_bytes_}});
+    with_both_heaps(base, [&](grown_heap& grown, fixed_heap& fixed) {
+      append_churns(base, churn_of_kernels{grown, sizes, threads, asked_},
+                    churn_of_kernels{fixed, sizes, threads, asked_});
+    });
+  }
+
+  void long_churn() {
+    auto const sizes = range({16, 4096});
+    u64 const kernels = default_for_backend(asked_.kernels, 256, 8);
+    auto const base = row(
+        "grown long_churn",
+        {{"least_bytes", sizes.least}, {"most_bytes", sizes.most}, {"kernels", kernels}, {"pool_bytes", pool_bytes_}});
+    with_both_heaps(base, [&](grown_heap& grown, fixed_heap& fixed) {
+      append_churns(base, churn_across_kernels{grown, sizes, kernels, pool_bytes_, asked_.seed},
+                    churn_across_kernels{fixed, sizes, kernels, pool_bytes_, asked_.seed});
+    });
+  }
+
+  template <class GrownChurn, class FixedChurn>
+  void append_churns(result const& base, GrownChurn grown, FixedChurn fixed) {
+    result of_grown = base, of_fixed = base;
+    of_fixed.operation = std::string{"fixed "} + FixedChurn::name;
+    take_turns([&] { of_grown.times_us.push_back(grown.time()); }, [&] { of_fixed.times_us.push_back(fixed.time()); });
+    grown.finish(of_grown);
+    fixed.finish(of_fixed);
+    if (of_grown.checked()) of_grown.fault = of_fixed.fault;
+    of_fixed.fault = of_grown.fault;
+    if (of_grown.checked()) of_grown.figures = {{"ratio", median_ratio(of_grown.times_us, of_fixed.times_us)}};
+    rows_.insert(rows_.end(), {of_grown, of_fixed});
   }
 
   void append_pair(one_call_times grown, one_call_times fixed) {

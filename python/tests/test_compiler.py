@@ -5,7 +5,8 @@ import pytest
 
 import warpheap
 from warpheap import compiler
-from warpheap.heap import setup_source
+from warpheap.allocators import WITH_LIMIT
+from warpheap.setup_kernels import setup_source
 
 
 @pytest.fixture(autouse=True)
@@ -14,18 +15,26 @@ def own_cache(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", warpheap.allocators)
+@pytest.mark.parametrize("name", [*warpheap.allocators, *WITH_LIMIT])
 def test_functions_of_every_allocator_compile(name):
     ptx = warpheap.compile_functions("sm_80", name, prefix="other", format="ptx").decode()
     for function in ("malloc", "free", "calloc", "realloc", "aligned_alloc", "usable_size"):
         assert f"other_{function}" in ptx
 
 
-@pytest.mark.parametrize("name", warpheap.allocators)
+@pytest.mark.parametrize("name", [*warpheap.allocators, *WITH_LIMIT])
 def test_every_allocator_is_placed_by_a_kernel(name):
     kernels = warpheap.compile(setup_source(name), "sm_80", "ptx", ["-rdc=false"]).decode()
     for kernel in ("plan", "place", "initialize", "count"):
         assert f".entry warpheap_{kernel}" in kernels
+    for kernel in ("extend", "find_used_end", "withdraw", "shrink"):
+        assert (f".entry warpheap_{kernel}" in kernels) == (name in WITH_LIMIT)
+
+
+def test_refused_calls_post_requests_where_the_pool_grows():
+    """To the host: the store is for the whole system."""
+    posts = {name: b"st.relaxed.sys" in warpheap.compile_functions("sm_80", name, format="ptx") for name in ("slab_bitmap", *WITH_LIMIT)}
+    assert posts == {"slab_bitmap": False, "slab_bitmap_growing": True}
 
 
 def test_the_functions_are_linked_by_the_names_of_the_c_interface():

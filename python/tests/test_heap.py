@@ -11,7 +11,7 @@ import warpheap
 from heaps import heap_that_is_open
 from kernels import THREADS, give_blocks, take_blocks
 from warpheap import driver
-from warpheap.heap import _Record
+from warpheap.setup_kernels import Record
 from warpheap.memory import LentMemory
 
 MIB = 1 << 20
@@ -278,8 +278,8 @@ def test_blocks_of_sizes_that_are_none_are_refused():
 @pytest.mark.parametrize(
     ("record", "given", "words"),
     [
-        (_Record(least_bytes=4096), LentMemory(1 << 40, 1000, None), "1000 bytes of memory: the least is 4096"),
-        (_Record(refused=1), None, f"slab_bitmap cannot manage {MIB} bytes on device 0"),
+        (Record(least_bytes=4096), LentMemory(1 << 40, 1000, None), "1000 bytes of memory: the least is 4096"),
+        (Record(refused=1), None, f"slab_bitmap cannot manage {MIB} bytes on device 0"),
     ],
 )
 def test_what_set_up_says_of_a_size_is_raised(record, given, words, monkeypatch):
@@ -289,4 +289,4 @@ def test_what_set_up_says_of_a_size_is_raised(record, given, words, monkeypatch)
     for name in ("_write", "_launch"):
         monkeypatch.setattr(warpheap.Heap, name, lambda self, *arguments: None)
     with pytest.raises(warpheap.HeapSizeError, match=words):
-        heap_that_is_open()._place(MIB if given is None else None, given, 0)
+        heap_that_is_open()._place(MIB if given is None else None, given, None, 0)

@@ -10,7 +10,8 @@ import pytest
 
 import warpheap
 from warpheap import compiler, inspection
-from warpheap.heap import _Record
+from warpheap.allocators import WITH_LIMIT
+from warpheap.setup_kernels import Record
 
 
 @pytest.fixture
@@ -31,13 +32,13 @@ def same_layout(structure, name, members=None):
 
 
 def test_the_record_of_set_up_is_that_of_the_headers():
-    names = [f".{field} = {{}}" for field, _ in _Record._fields_]
+    names = [f".{field} = {{}}" for field, _ in Record._fields_]
     members = f".steps = {{{', '.join(names[:5])}}}, {', '.join(names[5:])}"
-    fill = dict(_Record._fields_)["fill_of"]._type_
+    fill = dict(Record._fields_)["fill_of"]._type_
     source = "#include <warpheap/warpheap.hpp>\n#include <warpheap/heap/kernel_setup.hpp>\n"
-    source += same_layout(_Record, "warpheap::heap_record", members) + same_layout(fill, "warpheap::cuda::setup::fill")
+    source += same_layout(Record, "warpheap::heap_record", members) + same_layout(fill, "warpheap::cuda::setup::fill")
     warpheap.compile(source, "sm_80", "ptx")
-    for wrong in (source.replace("== 464", "== 472"), source.replace(".refused = {}, .fills = {}", ".fills = {}, .refused = {}")):
+    for wrong in (source.replace("== 488", "== 496"), source.replace(".refused = {}, .fills = {}", ".fills = {}, .refused = {}")):
         assert wrong != source
         with pytest.raises(warpheap.CompileError):
             warpheap.compile(wrong, "sm_80", "ptx")
@@ -59,7 +60,7 @@ def test_requests_and_statistics_are_those_of_the_headers():
     assert not compiles(source.replace(".slabs = {}, .free_slabs = {}", ".free_slabs = {}, .slabs = {}"))
 
 
-@pytest.mark.parametrize("allocator", warpheap.allocators)
+@pytest.mark.parametrize("allocator", [*warpheap.allocators, *WITH_LIMIT])
 def test_every_allocator_has_a_library(allocator):
     for what in ("statistics", "check", "live"):
         assert getattr(inspection.library(allocator), f"warpheap_{what}")

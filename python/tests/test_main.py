@@ -22,6 +22,7 @@ def test_without_a_gpu_every_allocator_compiles(tmp_path):
     assert "no GPU" in done.stdout and "(none yet)" in done.stdout and "cuda-bindings" in done.stdout
     for name in warpheap.allocators:
         assert f"{name}: OK, compiles" in done.stdout
+    assert "slab_bitmap_growing: OK, compiles" in done.stdout
     results = len(list((tmp_path / "new").iterdir()))
     assert f"({results} results" in run(CUDA_VISIBLE_DEVICES="", WARPHEAP_CACHE_DIR=str(tmp_path / "new")).stdout
 
@@ -42,7 +43,7 @@ def test_an_allocator_that_does_not_compile_is_a_failure(monkeypatch, capsys):
     monkeypatch.setattr(tool, "_devices", lambda: [])
     assert tool.main() == 1
     said = capsys.readouterr()
-    assert "scatter: FAILED: planted" in said.out and "1 of 11" in said.err and "halloc: OK" in said.out
+    assert "scatter: FAILED: planted" in said.out and "1 of 12" in said.err and "halloc: OK" in said.out
 
 
 @pytest.mark.gpu
@@ -52,6 +53,7 @@ def test_every_allocator_serves_a_kernel():
     assert "GPU 0: " in done.stdout and driver.architecture(0) in done.stdout
     for name in warpheap.allocators:
         assert f"{name}: OK, serves a kernel" in done.stdout
+    assert "slab_bitmap_growing: OK, serves a kernel" in done.stdout
 
 
 @pytest.mark.gpu

@@ -74,7 +74,7 @@ def use_of_every_method(package):
 
 def test_a_heap_is_an_argument(package):
     kernel = use_of_every_method(package)
-    for allocator in ("slab_bitmap", "scatter"):
+    for allocator in ("slab_bitmap", "slab_bitmap_growing", "scatter"):
         ptx = package.ptx(kernel, package.whn.HeapType(allocator), package.types.int64[::1])
         for method in METHODS:
             assert f"warpheap_numba_{allocator}_{method}" in ptx

@@ -1,7 +1,11 @@
 // Kernels that know Warpheap, with launch bounds as kernels have them, in a unit that replaces
 // device malloc too. Compiled with -rdc=true and read by scripts/check_override.py: ptxas refuses a
 // kernel that calls a function of more registers.
+#if defined(OVERRIDE_GROWS)
+#include <warpheap/heap/override_growing.hpp>
+#else
 #include <warpheap/heap/override.hpp>
+#endif
 #include <warpheap/warpheap.hpp>
 
 __device__ void call_all(warpheap::heap_ref heap, void** results) {

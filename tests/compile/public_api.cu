@@ -2,6 +2,7 @@
 // compiling this file for an architecture shows that the interface works there. Read by
 // scripts/check_architectures.py.
 #include <warpheap/heap/growing_heap.hpp>
+#include <warpheap/heap/heap_set.hpp>
 #include <warpheap/warpheap.hpp>
 
 template <class Ref>
@@ -37,6 +38,15 @@ __global__ void call_growing(warpheap::growing_allocator heap, void** results, u
 __global__ void call_waiting(warpheap::waiting_allocator heap, void** results, unsigned long long* counts,
                              warpheap::size_t bytes) {
   call_all(heap, results, counts, bytes);
+}
+
+__global__ void call_set(warpheap::heap_set::ref_type heap, void** results, unsigned long long* counts,
+                         warpheap::size_t bytes) {
+  call_all(heap.local(), results, counts, bytes);
+  results[threadIdx.x] = heap.malloc(bytes);
+  heap.free(results[threadIdx.x + 1]);
+  void* const memory = heap.calloc(bytes, 2);
+  counts[threadIdx.x] = heap.owner(memory) + heap.contains(memory) + heap.size() + heap.self();
 }
 
 __global__ void call_scatter(warpheap::scatter_allocator heap, void** results, unsigned long long* counts,

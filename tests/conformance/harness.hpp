@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "growth.hpp"
 #include "kernels.hpp"
 #include "scenario.hpp"
 #include "verdict.hpp"
-#include "warpheap/heap/heap.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace conformance {
@@ -26,29 +26,6 @@ inline holdings split_off(holdings& list, u64 count) {
   return last;
 }
 
-template <class Allocator>
-inline constexpr bool has_growing_pool = growing_pool<typename Allocator::reserve_pool_type>;
-
-/// What sizes of pools are multiples of, in bytes.
-template <class Allocator>
-size_t pool_unit() {
-  if constexpr (has_growing_pool<Allocator>) return Allocator::reserve_pool_type::granularity();
-  else return 1;
-}
-
-/// A heap of `bytes` bytes. A pool that grows has none of them at first.
-template <class Allocator>
-basic_heap<Allocator> heap_of(size_t bytes) {
-  if constexpr (has_growing_pool<Allocator>) {
-    basic_heap<Allocator> heap{typename Allocator::reserve_pool_type{{.initial = 0, .limit = bytes}}};
-    heap.grow(bytes / 2);
-    heap.grow(bytes);
-    return heap;
-  } else {
-    return basic_heap<Allocator>{bytes};
-  }
-}
-
 /// A heap of the scenario's size and a grid of its shape. Every member function waits for the grid.
 template <class Allocator>
 class harness {
@@ -57,7 +34,7 @@ class harness {
   static constexpr bool limited = traits.largest_bytes != ~size_t{0};
 
   explicit harness(scenario const& with)
-      : heap_{heap_of<Allocator>(with.pool_bytes)}, with_{with}, room_bytes_{with.pool_bytes} {}
+      : parts_{std::make_unique<parts>(with.pool_bytes)}, with_{with}, room_bytes_{with.pool_bytes} {}
 
   /// In a small scenario, a heap in which one block leaves only a few slabs: they run out, come
   /// back and change their class after few steps. Where blocks are limited, so that none is that
@@ -88,28 +65,41 @@ class harness {
     return made;
   }
 
+  /// All of the pool gets memory, also if kernels would make it grow. For checks of counts, which
+  /// are of what has memory, and of how large blocks lie, which is another way in a pool that grew.
+  void bring_all_memory() {
+    if constexpr (waits_for_memory<Allocator>) heap().grow(with_.pool_bytes);
+  }
+
   /// `bytes`, or the most that the allocator serves if that is less.
   static constexpr u64 capped(u64 bytes) { return std::min<u64>(bytes, traits.largest_bytes); }
 
   /// How many blocks of `bytes` an empty heap of this size holds. An allocator of limited blocks,
   /// which may be much larger than the request, is asked.
   u64 room_for(u64 bytes) const {
-    if constexpr (limited && traits.exact_out_of_memory) return heap_.available_slots(bytes);
+    if constexpr (limited && traits.exact_out_of_memory) return heap().available_slots(bytes);
     else return with_.pool_bytes / bytes;
   }
 
-  basic_heap<Allocator>& heap() { return heap_; }
-  Allocator ref() const { return heap_.ref(); }
+  basic_heap<Allocator>& heap() const { return parts_->heap; }
+  Allocator ref() const { return heap().ref(); }
   u64 pool_bytes() const { return with_.pool_bytes; }
   u64 room_bytes() const { return room_bytes_; }
   u64 lanes() const { return with_.lanes(); }
   scenario const& with() const { return with_; }
 
+  /// Puts a kernel on a stream. What it needs of a heap that grows comes before finish() returns.
+  template <class Kernel, class... Arguments>
+  void start(stream_view on, launch_shape shape, Kernel kernel, Arguments... arguments) {
+    parts_->runner.start(on, shape, kernel, arguments...);
+  }
+  void finish() { parts_->runner.finish(); }
+
   /// Runs `kernel(arguments...)` in every thread of `shape`, or of the scenario's.
   template <class Kernel, class... Arguments>
   void run_as(launch_shape shape, Kernel kernel, Arguments... arguments) {
-    launch(shape, kernel, arguments...);
-    synchronize();
+    start({}, shape, kernel, arguments...);
+    finish();
   }
   template <class Kernel, class... Arguments>
   void run(Kernel kernel, Arguments... arguments) {
@@ -120,7 +110,7 @@ class harness {
   template <class Kernel, class... Arguments>
   holdings transform(Kernel kernel, holdings const& list, Arguments... arguments) {
     device_buffer<holding> const device{list};
-    run(kernel, heap_.ref(), device.data(), static_cast<u64>(list.size()), arguments...);
+    run(kernel, heap().ref(), device.data(), static_cast<u64>(list.size()), arguments...);
     return device.to_host();
   }
 
@@ -137,7 +127,7 @@ class harness {
     u64 const capacity = room_for(limited ? least : std::max<u64>(least, traits.alignment)) + with_.lanes();
     device_buffer<holding> const list(capacity);
     device_buffer<u64> const served(1);
-    run(fill_until_null{}, heap_.ref(), least, most, with_.seed, list.data(), capacity, served.data());
+    run(fill_until_null{}, heap().ref(), least, most, with_.seed, list.data(), capacity, served.data());
     holdings blocks(std::min<u64>(served[0], capacity));
     backend::copy_bytes(blocks.data(), list.data(), blocks.size() * sizeof(holding));
     overfilled_ = overfilled_ || served[0] > capacity;
@@ -166,7 +156,7 @@ class harness {
   std::vector<answer> query(holdings const& list) {
     device_buffer<holding> const device{list};
     device_buffer<answer> const answers(list.size());
-    run(query_each{}, heap_.ref(), device.data(), static_cast<u64>(list.size()), answers.data());
+    run(query_each{}, heap().ref(), device.data(), static_cast<u64>(list.size()), answers.data());
     return answers.to_host();
   }
 
@@ -176,8 +166,8 @@ class harness {
   /// The quiet heap has `live` live blocks and violates no invariant, as far as it can tell.
   verdict quiet(u64 live) {
     verdict found = sound();
-    if constexpr (requires { heap_.statistics(); })
-      found.equal("live blocks", heap_.statistics().live_blocks, live + ballast_);
+    if constexpr (requires { heap().statistics(); })
+      found.equal("live blocks", heap().statistics().live_blocks, live + ballast_);
     return found;
   }
 
@@ -185,8 +175,8 @@ class harness {
   verdict sound() {
     verdict found;
     found.holds("fills got no more than the pool holds", !overfilled_);
-    if constexpr (requires { heap_.check_invariants(); })
-      for (auto const& violated : heap_.check_invariants()) found.add("invariant: ", violated);
+    if constexpr (requires { heap().check_invariants(); })
+      for (auto const& violated : heap().check_invariants()) found.add("invariant: ", violated);
     return found;
   }
 
@@ -199,7 +189,14 @@ class harness {
     return std::clamp<u64>(largest / 4096, 1, 4096);
   }
 
-  basic_heap<Allocator> heap_;
+  /// Stay where they are.
+  struct parts {
+    explicit parts(size_t bytes) : heap{heap_of<Allocator>(bytes)} {}
+    basic_heap<Allocator> heap;
+    kernel_runner<Allocator> runner{heap};
+  };
+
+  std::unique_ptr<parts> parts_;
   scenario with_;
   u64 room_bytes_;
   u64 ballast_ = 0;  ///< blocks

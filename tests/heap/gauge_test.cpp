@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "support/schedules.hpp"
@@ -41,7 +42,8 @@ void expect_the_same(gauge_reading const& seen, Heap const& heap) {
   auto const counted = heap.statistics();
   EXPECT_EQ(seen.live_blocks, counted.live_blocks);
   EXPECT_EQ(seen.live_bytes, counted.live_bytes);
-  EXPECT_EQ(seen.pool_bytes, counted.pool_bytes);
+  EXPECT_EQ(seen.pool_bytes, heap.pool_bytes());
+  EXPECT_EQ(seen.committed_bytes, counted.pool_bytes);
   EXPECT_EQ(seen.failures, counted.failures);
 }
 
@@ -89,11 +91,13 @@ TEST(Gauge, SeesWhatAGrowingPoolHas) {
   size_t const granule = reserve_pool::growing::granularity();
   growing_heap heap{growth{.initial = granule, .limit = 8 * granule, .chunk = granule}};
   gauge reader{heap};
-  EXPECT_EQ(reader.read().pool_bytes, granule);
+  EXPECT_EQ(reader.read().pool_bytes, 8 * granule);
+  EXPECT_EQ(reader.read().committed_bytes, granule);
   EXPECT_EQ(reader.read().live_blocks, 0u);
   heap.grow(2 * granule);
   synchronize();
-  EXPECT_EQ(reader.read().pool_bytes, 3 * granule);
+  EXPECT_EQ(reader.read().committed_bytes, 3 * granule);
+  EXPECT_EQ(heap.snapshot().largest_available, 3 * granule);
   expect_the_same(reader.read(), heap);
 }
 
@@ -105,6 +109,72 @@ TEST(Gauge, CountsRefusals) {
   synchronize();
   EXPECT_GT(reader.read().failures, 0u);
   expect_the_same(reader.read(), heap);
+}
+
+/// Kernel: every thread asks for the bytes of its turn, and notes what it was refused.
+struct ask_for {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 const* bytes, u32 sizes, u64* refused) const {
+    u64 const me = global_thread_index();
+    if (heap.malloc(bytes[me % sizes])) return;
+    atomic_ref<u64>{refused[me % sizes]}.fetch_add(1, order::relaxed);
+  }
+};
+
+/// What a refused request for `bytes` is counted as, where slabs have `slab` bytes.
+u64 counted_size(u64 bytes, u64 slab) {
+  return bytes <= slab ? class_bytes(size_class_of(bytes)) : align_up(bytes, 16);
+}
+
+/// Asks `heap` for sizes by many threads; the largest size that any was refused, and calls refused.
+std::pair<u64, u64> ask(warpheap::heap const& heap, std::vector<u64> const& sizes, u64 slab) {
+  device_buffer<u64> const wanted{sizes}, refused(sizes.size());
+  launch({4, 64}, ask_for{}, heap.ref(), static_cast<u64 const*>(wanted.data()), static_cast<u32>(sizes.size()),
+         refused.data());
+  synchronize();
+  u64 largest = 0, calls = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (refused[i] != 0) largest = std::max(largest, counted_size(sizes[i], slab));
+    calls += refused[i];
+  }
+  return {largest, calls};
+}
+
+TEST(Gauge, TellsTheLargestSizeThatWasRefused) {
+  u64 all_refused = 0;
+  test::for_each_schedule(60, [&] {
+    warpheap::heap heap{1_MiB};
+    u64 const slab = heap.ref().creation().geometry().slab_bytes();
+    gauge reader{heap};
+    EXPECT_EQ(reader.read().largest_failed_bytes, 0u);
+    // Seven sizes up to half a slab, and three of runs: the pool has room for a part of them.
+    auto const [first, refused] = ask(heap, {900, 33, 5000, 16, 40000, 100, 7000, 70000, 2000, 100001}, slab);
+    EXPECT_GT(refused, 0u);
+    EXPECT_EQ(reader.read().largest_failed_bytes, first);
+    EXPECT_EQ(reader.read().failures, refused);
+    EXPECT_EQ(heap.snapshot().largest_failed_bytes, first);
+    // Small sizes that are refused later do not lower it; a larger one raises it.
+    ask(heap, {100, 40}, slab);
+    EXPECT_EQ(reader.read().largest_failed_bytes, first);
+    EXPECT_EQ(ask(heap, {3_MiB + 5, 2_MiB}, slab).first, 3_MiB + 16);
+    EXPECT_EQ(reader.read().largest_failed_bytes, 3_MiB + 16);
+    ask(heap, {~u64{0} - 100}, slab);
+    EXPECT_EQ(reader.read().largest_failed_bytes, align_up(~u64{0} - 100, 16));
+    heap.reset();
+    synchronize();
+    EXPECT_EQ(reader.read().largest_failed_bytes, 0u);
+    all_refused += refused;
+  });
+  EXPECT_GT(all_refused, 0u);
+}
+
+TEST(Gauge, CallsOneSizeWhatLanesThatAskTogetherAreRefused) {
+  warpheap::heap heap{1_MiB};
+  u64 const slab = heap.ref().creation().geometry().slab_bytes();
+  ask(heap, {slab}, slab);
+  gauge reader{heap};
+  EXPECT_EQ(reader.read().largest_failed_bytes, slab) << "of one block, not of all lanes' together";
+  EXPECT_EQ(reader.read().failures, 256 - 1_MiB / slab);
 }
 
 /// Kernel: every thread takes a block and gives it back, again and again.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/schedules.hpp"
+#include "warpheap/heap/c_functions.hpp"
 #include "warpheap/heap/growing_heap.hpp"
 #include "warpheap/heap/growth_service.hpp"
 #include "warpheap/platform/device_buffer.hpp"
@@ -116,6 +117,28 @@ TEST(PolledHeap, PostsWhatGrowthCanServe) {
   EXPECT_EQ(take(heap, {1, 1}, 4 * granule, blocks), 1u);
 }
 
+/// Kernel: every thread asks by a handle, in code that was compiled for `Allocator`.
+template <class Allocator>
+struct take_by_handle {
+  WARPHEAP_DEVICE void operator()(u64 handle, u64 bytes, u64** blocks) const {
+    take_each{}(ref_of<Allocator>(handle), bytes, blocks);
+  }
+};
+
+TEST(PolledHeap, ServesCodeOfTheDefaultAllocatorWhichPostsNothing) {
+  polled_heap heap{growth{.initial = granule, .limit = 64 * granule, .chunk = granule}};
+  device_buffer<u64*> const blocks(threads);
+  launch(shape, take_by_handle<default_allocator>{}, heap.handle(), block_bytes, blocks.data());
+  synchronize();
+  auto const got = blocks.to_host();
+  EXPECT_EQ(got.size() - std::count(got.begin(), got.end(), nullptr), granule / block_bytes);
+  EXPECT_EQ(heap.requested_bytes(), 0u);
+  give_back(heap, shape, blocks);
+  launch(shape, take_by_handle<polled_allocator>{}, heap.handle(), block_bytes, blocks.data());
+  synchronize();
+  EXPECT_EQ(heap.poll(), threads * block_bytes - granule);
+}
+
 // As long as a busy machine may need.
 constexpr oom::grow_on_demand_config wait_a_minute{.deadline_us = 60'000'000};
 using patient_heap = basic_heap<growing_allocator_with<oom::grow_on_demand<wait_a_minute>>>;
@@ -197,6 +220,21 @@ TEST(PolledHeap, HearsOfEveryRefusal) {
   });
 }
 
+// A call that took what grow() has mapped for news would be tried again.
+TEST(PolledHeap, CountsARefusedCallOnceAlsoAfterGrow) {
+  test::for_each_schedule(60, [&] {
+    polled_heap heap{growth{.initial = 0, .limit = 4 * granule, .chunk = granule}};
+    constexpr launch_shape few{3, 20};
+    device_buffer<u64*> const blocks(60);
+    for (u64 const round : {1, 2, 3}) {
+      heap.grow(granule);
+      EXPECT_EQ(take(heap, few, 4 * granule, blocks), 0u);
+      EXPECT_EQ(heap.requested_bytes(), round * 60 * 4 * granule);
+      EXPECT_EQ(heap.statistics().failures, round * 60);
+    }
+  });
+}
+
 #if !defined(__CUDACC__)
 /// Kernel: one lane is the service, for a number of looks.
 struct serve_as_a_lane {
@@ -208,6 +246,20 @@ struct serve_as_a_lane {
     }
   }
 };
+
+TEST(PolledHeap, CountsARefusedCallOnceAlsoWhileMemoryComes) {
+  test::for_each_schedule(60, [&] {
+    polled_heap heap{growth{.initial = 0, .limit = 4 * granule, .chunk = granule}};
+    constexpr launch_shape few{3, 20};
+    device_buffer<u64*> const blocks(60);
+    stream const ours, theirs;
+    launch(ours, few, take_each{}, heap.ref(), 3 * granule, blocks.data());
+    launch(theirs, {1, 1}, serve_as_a_lane{}, &heap, 40u);
+    synchronize();
+    EXPECT_LE(heap.requested_bytes(), 60 * 3 * granule);
+    EXPECT_GE(heap.requested_bytes(), 59 * 3 * granule);
+  });
+}
 
 // Seeded schedules of request, map and deadline. A pool of two parts: the second is there for some
 // and comes too late for others.

@@ -131,6 +131,7 @@ TEST(HeapSet, HasAHeapOnEachDeviceThatIsNamed) {
   EXPECT_EQ(set.device(1), two()[1]);
   EXPECT_EQ(set.heap(1).pool_bytes(), 1_MiB);
   EXPECT_GT(set.heap(0).metadata_bytes(), heap{1_MiB}.metadata_bytes() + 1_MiB / 128) << "the mailbox";
+  EXPECT_EQ(set.statistics(0).metadata_bytes, set.heap(0).metadata_bytes());
   EXPECT_EQ(heap_set{1_MiB}.size(), static_cast<u32>(backend::device_count()));
   expect_quiet(set, 0);
 }

@@ -48,30 +48,79 @@ TEST(AddressRange, HasMemoryWhereItWasMapped) {
   address_range range{16 * unit};
   EXPECT_EQ(reinterpret_cast<u64>(range.begin()) % address_range::alignment, 0u);
   EXPECT_EQ(range.bytes(), 16 * unit);
-  range.map(0, unit);
-  range.map(8 * unit, 2 * unit);
-  range.map(unit, unit);
+  range.map(0, unit, unit);
+  range.map(8 * unit, 2 * unit, 2 * unit);
+  range.map(unit, unit, unit);
   write(range, 0, 2 * unit, 7);
   write(range, 8 * unit, 2 * unit, 9);
   EXPECT_EQ(wrong(range, 0, 2 * unit, 7), 0u);
   EXPECT_EQ(wrong(range, 8 * unit, 2 * unit, 9), 0u);
   range.unmap(unit, unit);
   EXPECT_EQ(wrong(range, 0, unit, 7), 0u);
-  range.map(unit, unit);
+  range.map(unit, unit, unit);
   write(range, unit, unit, 1);
   EXPECT_EQ(wrong(range, unit, unit, 1), 0u);
 }
 
+TEST(AddressRange, MapsSeveralPartsAtATimeAndGivesBackAnyOfThem) {
+  address_range range{16 * unit};
+  range.map(unit, 7 * unit, 2 * unit);  // the last part is smaller
+  write(range, unit, 7 * unit, 3);
+  EXPECT_EQ(wrong(range, unit, 7 * unit, 3), 0u);
+  range.unmap(3 * unit, 4 * unit);
+  EXPECT_EQ(wrong(range, unit, 2 * unit, 3), 0u);
+  range.map(3 * unit, 4 * unit, 4 * unit);
+  write(range, 3 * unit, 4 * unit, 4);
+  EXPECT_EQ(wrong(range, 3 * unit, 4 * unit, 4), 0u);
+  range.unmap(unit, 6 * unit);
+  range.unmap(7 * unit, unit);
+  range.map(0, 16 * unit, 16 * unit);  // nothing is left there
+}
+
+#if defined(__CUDACC__)
+size_t free_memory() {
+  size_t free = 0, total = 0;
+  cuda::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
+TEST(AddressRange, MapsNothingWhenTheDeviceHasNotEnough) {
+  size_t const before = free_memory(), part = size_t{1} << 30, whole = before / part * part + 4 * part;
+  address_range range{whole};
+  EXPECT_THAT(test::message_of<out_of_memory>([&] { range.map(0, whole, part); }),
+              testing::HasSubstr(std::to_string(part)));
+  EXPECT_GE(free_memory() + part, before) << "but for what others have taken meanwhile";
+  range.map(0, part, part);
+  write(range, 0, unit, 1);
+  EXPECT_EQ(wrong(range, 0, unit, 1), 0u);
+}
+
+TEST(AddressRange, LetsOtherDevicesInIfTheyMay) {
+  int devices = 0, reaches = 0;
+  cuda::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  if (devices > 1) cuda::check(cudaDeviceCanAccessPeer(&reaches, 1, 0), "cudaDeviceCanAccessPeer");
+  if (!reaches) GTEST_SKIP() << "no second device that reaches the first";
+  address_range range{4 * unit, true};
+  range.map(0, 2 * unit, unit);
+  write(range, 0, 2 * unit, 6);
+  cuda::device_scope const on{1};
+  EXPECT_EQ(wrong(range, 0, 2 * unit, 6), 0u);
+  write(range, 0, 2 * unit, 7);
+  cuda::device_scope const back{0};
+  EXPECT_EQ(wrong(range, 0, 2 * unit, 7), 0u);
+}
+#endif
+
 TEST(AddressRange, MovesWithItsMemory) {
   address_range first{4 * unit};
-  first.map(2 * unit, unit);
+  first.map(2 * unit, unit, unit);
   write(first, 2 * unit, unit, 5);
   auto* const begin = first.begin();
   address_range second{std::move(first)}, third;
   third = std::move(second);
   EXPECT_EQ(third.begin(), begin);
   EXPECT_EQ(wrong(third, 2 * unit, unit, 5), 0u);
-  third.map(0, unit);
+  third.map(0, unit, unit);
   third.unmap(2 * unit, unit);
 }
 
@@ -83,7 +132,7 @@ TEST(AddressRange, RefusesMoreAddressesThanThereAre) {
 #if !defined(__CUDACC__)
 TEST(AddressRangeDeathTest, HasNoMemoryElsewhere) {
   address_range range{4 * unit};
-  range.map(0, unit);
+  range.map(0, unit, unit);
   range.begin()[unit - 1] = 1;
   EXPECT_DEATH(range.begin()[unit] = 1, "");
   range.unmap(0, unit);

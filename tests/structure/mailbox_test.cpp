@@ -64,7 +64,7 @@ struct post_units {
 /// Kernel: all threads drain, and count what comes out.
 struct drain_all {
   WARPHEAP_DEVICE void operator()(box_type box, u32* freed) const {
-    mailbox_drain{box, simt::active_mask()}(
+    mailbox_drain{&box, simt::active_mask()}(
         [=](void* memory) { atomic_ref<u32>{freed[unit_of(memory)]}.fetch_add(1, order::relaxed); });
   }
 };
@@ -190,7 +190,7 @@ struct post_and_drain {
   }
 
   WARPHEAP_DEVICE static void drain(box_type box, exchange_words* words, u64 stride) {
-    mailbox_drain{box, simt::active_mask()}([=](void* memory) {
+    mailbox_drain{&box, simt::active_mask()}([=](void* memory) {
       u64 const post = unit_of(memory) / stride;
       if (atomic_ref<u64>{words->payload[post]}.load(order::relaxed) == 0)
         atomic_ref<u32>{words->unwritten}.fetch_add(1, order::relaxed);
@@ -225,6 +225,43 @@ bool exchange_goes_well(u64 turn) {
 TEST(Mailbox, LosesNothingBetweenPostsAndDrains) {
   u64 turn = 0;
   test::for_each_schedule(900, [&] { EXPECT_TRUE(exchange_goes_well(turn++)); });
+}
+
+/// Thread block 0 posts to two regions, one after the other. Of the others, some drain as soon as the
+/// first post is there, and may do so for those that drain because of both.
+struct drain_for_others {
+  WARPHEAP_DEVICE void operator()(box_type box, u32* said, u32* freed, u32* missed) const {
+    u32 const wanted = 1 + simt::block_index() % 2;
+    if (simt::block_index() == 0) {
+      for (u32 post = 0; post < 2; ++post) {
+        box.post(box.address((1 - post) * 32 * 64, 0));
+        atomic_ref<u32>{*said}.store(post + 1, order::release);
+      }
+      return;
+    }
+    while (atomic_ref<u32>{*said}.load(order::acquire) < wanted) simt::pause(100);
+    mailbox_drain{&box, simt::active_mask()}(
+        [=](void* memory) { atomic_ref<u32>{freed[unit_of(memory) == 0 ? 1 : 0]}.fetch_add(1, order::relaxed); });
+    for (u32 post = 0; post < wanted; ++post)
+      if (atomic_ref<u32>{freed[post]}.load(order::relaxed) != 1) atomic_ref<u32>{*missed}.fetch_add(1, order::relaxed);
+  }
+};
+
+TEST(Mailbox, DrainsForCallsThatHaveHeardOfMore) {
+  test::for_each_schedule(8000, [&] {
+#if !defined(__CUDACC__)
+    auto roomy = host::current_execution();  // the posting thread must run
+    roomy.sm_count = 4;
+    roomy.blocks_per_sm = 2;
+    host::scoped_execution const use{roomy};
+#endif
+    box_of<box_type> const box{u64{4} << 20};
+    device_buffer<u32> const said(1), freed(2), missed(1);
+    launch({5, 1}, drain_for_others{}, box(), said.data(), freed.data(), missed.data());
+    synchronize();
+    EXPECT_EQ(missed[0], 0u);
+    EXPECT_EQ(mailbox_snapshot{box()}.pending(), 0u);
+  });
 }
 
 #if !defined(__CUDACC__)

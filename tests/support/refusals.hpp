@@ -112,13 +112,22 @@ inline refusals judge(std::vector<diary_entry> const& diary, std::vector<u64> pl
 }
 
 /// Runs the lanes of `shape` against a heap whose free places for `bytes` bytes are `places`.
-template <class Heap>
-refusals refusals_of(Heap heap, launch_shape shape, std::vector<u64> const& places, u64 bytes, u32 rounds, u64 seed) {
+/// `run(shape, kernel, arguments...)` launches a kernel and waits for it.
+template <class Heap, class Run>
+refusals refusals_of(Heap heap, launch_shape shape, std::vector<u64> const& places, u64 bytes, u32 rounds, u64 seed,
+                     Run run) {
   device_buffer<u64> const now(1);
   device_buffer<diary_entry> const diary(u64{shape.blocks} * shape.threads * rounds);
-  launch(shape, keep_a_diary{}, heap, bytes, rounds, seed, now.data(), diary.data());
-  synchronize();
+  run(shape, keep_a_diary{}, heap, bytes, rounds, seed, now.data(), diary.data());
   return judge(diary.to_host(), places, bytes);
+}
+
+template <class Heap>
+refusals refusals_of(Heap heap, launch_shape shape, std::vector<u64> const& places, u64 bytes, u32 rounds, u64 seed) {
+  return refusals_of(heap, shape, places, bytes, rounds, seed, [](auto... kernel) {
+    launch(kernel...);
+    synchronize();
+  });
 }
 
 }  // namespace warpheap::test

@@ -7,6 +7,7 @@
 #if !defined(__CUDACC_RTC__)
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "../platform/device_buffer.hpp"
@@ -30,26 +31,26 @@ struct tell_sums {
 
 /// What was live at about one moment. A call that was in progress may be counted or not.
 struct gauge_reading {
-  struct size_class {
-    size_t bytes;  ///< of a block
-    u64 blocks;
-  };
-
+  u64 pool_bytes = 0;       ///< that the pool may have
+  u64 committed_bytes = 0;  ///< of these, that have memory
   u64 live_blocks = 0;
-  u64 live_bytes = 0;          ///< in whole blocks
-  u64 highest_live_bytes = 0;  ///< of all readings of this gauge
-  u64 pool_bytes = 0;          ///< that have memory
-  u64 failures = 0;            ///< refused calls since the heap was made or reset
+  u64 live_bytes = 0;            ///< in whole blocks
+  u64 highest_live_bytes = 0;    ///< of all readings of this gauge
+  u64 failures = 0;              ///< refused calls since the heap was made or reset
+  u64 largest_failed_bytes = 0;  ///< of these calls; up to a slab, as a whole block
   /// Those that have live blocks, smallest first. Blocks larger than a slab are in none.
-  std::vector<size_class> classes;
+  std::vector<size_count> classes;
 };
 
-/// Reads one heap, again and again. The heap must outlive it. For one host thread at a time.
+/// Reads one heap, again and again: of two heaps one behind the other, the first. The heap must
+/// outlive it. For one host thread at a time. On the host backend the kernels of a stream run when
+/// any host thread synchronizes; a gauge for a thread beside those is made with stream::apart().
 template <class Allocator>
 class gauge {
  public:
-  explicit gauge(basic_heap<Allocator> const& heap) requires adds_occupancy<typename Allocator::creation_type>
-      : creation_{heap.ref().creation()}, sums_(1), shared_{words} {}
+  explicit gauge(basic_heap<Allocator> const& heap,
+                 stream on = stream::urgent()) requires adds_occupancy<typename Allocator::creation_type>
+      : creation_{heap.ref().creation()}, sums_(1), shared_{words}, own_{std::move(on)} {}
 
   gauge_reading read() {
     backend::fill_bytes(sums_.data(), 0, sizeof(occupancy_sums), own_);
@@ -71,8 +72,10 @@ class gauge {
     occupancy_sums seen;
     std::memcpy(&seen, told, sizeof seen);
     gauge_reading now;
-    now.pool_bytes = seen.pool_bytes;
+    now.pool_bytes = creation_.pool_bytes();
+    now.committed_bytes = seen.committed_bytes;
     now.failures = seen.failures;
+    now.largest_failed_bytes = seen.largest_failed_bytes;
     now.live_blocks = seen.runs;
     now.live_bytes = seen.run_bytes;
     for (u32 size_class = 0; size_class < size_class_count; ++size_class) {
@@ -90,12 +93,14 @@ class gauge {
   typename Allocator::creation_type creation_;
   device_buffer<occupancy_sums> sums_;
   backend::shared_words shared_;
-  stream own_ = stream::urgent();
+  stream own_;
   u64 highest_ = 0;
 };
 
 template <class Allocator>
 gauge(basic_heap<Allocator> const&) -> gauge<Allocator>;
+template <class Allocator>
+gauge(basic_heap<Allocator> const&, stream) -> gauge<Allocator>;
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
 

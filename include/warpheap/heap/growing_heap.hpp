@@ -22,8 +22,10 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 #if defined(__CUDACC_RTC__)
 namespace reserve_pool {
-class growing;
-}
+struct growing {
+  static constexpr bool grows = true;
+};
+}  // namespace reserve_pool
 #endif
 
 /// slab_bitmap over a pool that grows, with an out-of-memory policy.

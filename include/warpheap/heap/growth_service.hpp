@@ -35,6 +35,9 @@ class growth_service {
     thread_.join();
   }
 
+  /// How often it has mapped memory.
+  u64 growths() const { return growths_; }
+
   /// What ended the service before its time, if anything did: an error of the backend, say.
   std::exception_ptr failure() const { return has_failed_ ? failure_ : nullptr; }
 
@@ -42,8 +45,10 @@ class growth_service {
   template <class Heap>
   void serve(Heap& heap, std::chrono::microseconds pause) {
     try {
-      while (!stops_)
-        if (heap.serve() == 0) std::this_thread::sleep_for(pause);
+      while (!stops_) {
+        if (heap.serve() != 0) ++growths_;
+        else std::this_thread::sleep_for(pause);
+      }
     } catch (...) {
       failure_ = std::current_exception();
       has_failed_ = true;
@@ -51,6 +56,7 @@ class growth_service {
   }
 
   std::atomic<bool> stops_{false}, has_failed_{false};
+  std::atomic<u64> growths_{0};
   std::exception_ptr failure_;
   std::thread thread_;
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -231,6 +232,20 @@ class basic_heap {
       });
     }
     return counted;
+  }
+
+  /// statistics(), and more, of one moment of a quiet heap: live blocks by size, the largest block
+  /// that a call could get, and the largest that was refused.
+  heap_snapshot snapshot() const
+      requires(!overflows && hands_out_as_created<distribution_type> && knows_largest<creation_type>) {
+    auto const seen = ref_.creation().snapshot();
+    heap_snapshot told{seen.statistics()};
+    std::map<size_t, u64> blocks_of;
+    seen.for_each_live([&](void*, size_t bytes) { ++blocks_of[bytes]; });
+    for (auto const& [bytes, blocks] : blocks_of) told.sizes.push_back({bytes, blocks});
+    told.largest_available = seen.largest_available();
+    told.largest_failed_bytes = seen.largest_failed_bytes();
+    return told;
   }
 
   /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.

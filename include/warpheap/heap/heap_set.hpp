@@ -148,6 +148,7 @@ class basic_heap_set {
   heap_statistics statistics(u32 i) const requires heap_type::takes_snapshots {
     backend::device_scope const current{device(i)};
     heap_statistics counted = heap(i).statistics();
+    counted.metadata_bytes = heap(i).metadata_bytes();
     counted.double_frees += mailbox_snapshot{at(i).mailbox}.repeats();
     return counted;
   }

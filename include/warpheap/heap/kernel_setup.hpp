@@ -6,6 +6,8 @@
 //   warpheap_initialize  <<<1, 256>>>  after the fills; fills and this kernel again reset the heap
 //   warpheap_count       <<<1, 32>>>   available_slots() of a quiet heap
 //
+// For a pool that grows, the program first maps memory, and kernel_growth.hpp has more kernels.
+//
 // For NVRTC only: nvcc compiles basic_heap.
 #pragma once
 
@@ -24,11 +26,15 @@ struct heap_record {
   u64 metadata_bytes = 0;
   u64 handle = 0;
   u64 slots = 0;
+  u64 present = 0;  ///< of a pool that grows, bytes that have memory; the program writes it, and
+  u64 shared = 0;   ///< the device's address of the words of growth_word
+  u64 answer = 0;   ///< of a kernel of kernel_growth.hpp; 0 before it
 };
 
 template <class Allocator>
 struct kernel_setup {
   using creation_type = typename Allocator::creation_type;
+  using oom_type = typename Allocator::oom_type;
   using placement = detail::placement<Allocator>;
   static constexpr u64 alignment = Allocator::alignment_type::bytes;
 
@@ -47,19 +53,28 @@ struct kernel_setup {
     if (pool == 0) pool = placement::pool_that_fits(range.bytes);
     auto const creation = creation_type::place(range.begin, pool);
     u8* const tail = placement::tail_after(reinterpret_cast<u64>(range.begin) + creation_type::required_bytes(pool));
-    new (tail) Allocator{creation};
-    record->handle = reinterpret_cast<u64>(tail);
+    record->handle = reinterpret_cast<u64>(tail + placement::state_bytes());
+    if constexpr (growing_pool<typename Allocator::reserve_pool_type>)
+      *growth_of(record) = first_growth_state(pool, record->present, reinterpret_cast<u64*>(record->shared));
+    if constexpr (requests_growth<oom_type>)
+      new (tail + placement::state_bytes()) Allocator{creation, oom_type{growth_of(record)}};
+    else new (tail + placement::state_bytes()) Allocator{creation};
     record->pool_bytes = creation.pool_bytes();
     record->metadata_bytes = creation.metadata_bytes();
     record->steps.runs_functors = 0;
-    creation.initialize({});
+    initialize(record, creation);
   }
 
   /// All threads of one thread block call.
   static WARPHEAP_DEVICE void initialize(heap_record* record) {
     if (threadIdx.x == 0) backend::current_setup = &record->steps;
     __syncthreads();
-    reinterpret_cast<Allocator const*>(record->handle)->creation().initialize({});
+    initialize(record, reinterpret_cast<Allocator const*>(record->handle)->creation());
+  }
+
+  /// What a pool that grows keeps in device memory.
+  static WARPHEAP_DEVICE growth_state* growth_of(heap_record const* record) {
+    return reinterpret_cast<growth_state*>(record->handle - placement::growth_bytes());
   }
 
   /// All lanes of one warp call.
@@ -67,6 +82,13 @@ struct kernel_setup {
     Allocator const heap = *reinterpret_cast<Allocator const*>(record->handle);
     u64 const slots = heap.available_slots_warp(0xffffffffu, bytes);
     if (threadIdx.x == 0) record->slots = slots;
+  }
+
+ private:
+  static WARPHEAP_DEVICE void initialize(heap_record const* record, creation_type const& creation) {
+    if constexpr (growing_pool<typename Allocator::reserve_pool_type>)
+      creation.initialize({}, &growth_of(record)->present);
+    else creation.initialize({});
   }
 };
 

@@ -123,11 +123,13 @@ concept growing_pool = acquiring_pool<P> && requires(P pool, P const quiet, size
   pool.decommit(bytes);
 };
 #else
-/// Pools exist on the host; here they are only names.
+/// Pools exist on the host; here they are only names, and one that grows says so.
 template <class P>
 concept reserve_pool_policy = true;
 template <class P>
-concept growing_pool = false;
+concept growing_pool = requires {
+  requires P::grows;
+};
 #endif
 
 /// What `P` makes of the promises of the policies behind it.

@@ -14,6 +14,18 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND::detail {
 
+/// Kernel, one thread: a kernel before it has made blocks of the bytes in [from, to). Calls then
+/// take them for no news, and are not tried again in vain. If a call has claimed some of them, it
+/// says so itself (growth_state G2).
+struct note_brought_in {
+  WARPHEAP_DEVICE void operator()(growth_state* state, u64 from, u64 to) const {
+    // relaxed: it divides the work, as in grow_on_demand.
+    if (!atomic_ref<u64>{state->claimed}.compare_exchange(from, to, order::relaxed, order::relaxed)) return;
+    // release: the slabs are free; pairs with the acquire in more_may_be_there().
+    atomic_ref<u64>{state->brought}.fetch_add(to - from, order::release);
+  }
+};
+
 /// For any other pool: nothing.
 template <class Creation, class ReservePool, class Oom>
 class pool_growth {};
@@ -25,18 +37,17 @@ class pool_growth<Creation, ReservePool, Oom> {
   /// State for a heap whose reserve has acquired its pool; `memory` is zero or not, and aligned.
   void place(void* memory, ReservePool const& reserve) {
     state_ = static_cast<growth_state*>(memory);
-    growth_state first{};
-    first.limit = reserve.limit();
-    first.present = reserve.committed();
-    first.claimed = first.brought = first.present;
+    u64 const present = reserve.committed();
+    u64* shared = nullptr;
     if constexpr (requests_growth<Oom>) {
       shared_ = reserve.share(growth_word::count);
-      shared_.store(growth_word::mapped, first.present);
-      first.shared = shared_.device();
+      shared_.store(growth_word::mapped, present);
+      shared = shared_.device();
     }
+    growth_state const first = first_growth_state(reserve.limit(), present, shared);
     backend::copy_bytes(state_, &first, sizeof first);
     host_ = std::make_unique<host_state>();
-    host_->brought = first.present;
+    host_->brought = present;
   }
 
   growth_state* state() const { return state_; }
@@ -115,6 +126,7 @@ class pool_growth<Creation, ReservePool, Oom> {
     if (committed == host_->brought) return;
     if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, committed);
     creation.extend(host_->brought, committed, &state_->present, on);
+    if constexpr (requests_growth<Oom>) launch(on, {1, 1}, note_brought_in{}, state_, host_->brought, committed);
     host_->brought = committed;
   }
 

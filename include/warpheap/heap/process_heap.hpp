@@ -13,6 +13,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
+struct growth;
+
 namespace detail {
 
 template <auto Value>
@@ -76,21 +78,21 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 template <class Allocator, class Kind>
 class process_heap {
   using units = detail::bound_unit<Kind>;
+  static constexpr bool grows = growing_pool<typename Allocator::reserve_pool_type>;
 
  public:
   /// As basic_heap's. Also throws std::logic_error if there is a heap of this kind already, or a
   /// unit was compiled for another allocator; backend_error if the device cannot run a unit's code,
   /// or CUDA does not know its variable yet.
   explicit process_heap(size_t bytes) {
-    units::expect_all_bindable(nothing());  // before memory is taken
-    heap_ = std::make_unique<basic_heap<Allocator>>(bytes);
-    words_ = bound_heap<Allocator>{heap_->ref()};
-    try {
-      bind();
-    } catch (...) {  // O1: some may be bound
-      units::unbind_all(nothing());
-      throw;
-    }
+    static_assert(!grows, "this allocator's pool grows: say growth{.initial = ..., .limit = ...}");
+    if constexpr (!grows) make(bytes);
+  }
+  /// For an allocator whose pool grows: what it begins with, and may become. Functions of heap()
+  /// grow and trim it. Throws as the constructor above.
+  explicit process_heap(growth const& sizes) {
+    static_assert(grows, "this allocator's pool has one size, in bytes; that of polled_allocator grows");
+    if constexpr (grows) make(sizes);
   }
   process_heap(process_heap const&) = delete;
   process_heap& operator=(process_heap const&) = delete;
@@ -116,6 +118,19 @@ class process_heap {
 
  private:
   static constexpr bound_heap<Allocator> unbound{};
+
+  template <class Size>
+  void make(Size const& size) {
+    units::expect_all_bindable(nothing());  // before memory is taken
+    heap_ = std::make_unique<basic_heap<Allocator>>(size);
+    words_ = bound_heap<Allocator>{heap_->ref()};
+    try {
+      bind();
+    } catch (...) {  // O1: some may be bound
+      units::unbind_all(nothing());
+      throw;
+    }
+  }
 
   detail::unit_binding nothing() const { return {binding_.allocator, binding_.device, &unbound, sizeof unbound}; }
 

@@ -6,6 +6,8 @@
 
 #if defined(__CUDACC__)
 #include "cuda/address_range.hpp"
+#elif defined(WARPHEAP_READER)
+#include "reader/address_range.hpp"
 #else
 #include "host/address_range.hpp"
 #endif

@@ -8,6 +8,8 @@
 //       for their order. A kernel that the host launches brings in all that is present.
 //   G3  `unmet` only rises, in both places. The host answers each value that it sees: by `mapped`
 //       if there is more memory now, else by `refused`. A refusal comes after all that was mapped.
+//       Where no call waits, the host may leave both words: the kernel that it launches raises
+//       `present`.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -29,6 +31,15 @@ struct growth_state {
   u64 more_padding[15];
 };
 static_assert(sizeof(growth_state) == 256);
+
+/// Of a pool of which the first `present` bytes have memory, and no call has asked.
+WARPHEAP_HOST constexpr growth_state first_growth_state(u64 limit, u64 present, u64* shared) {
+  growth_state first{};
+  first.limit = limit;
+  first.shared = shared;
+  first.present = first.claimed = first.brought = present;
+  return first;
+}
 
 /// Words that the host shares with the device: which is where.
 namespace growth_word {

@@ -124,7 +124,7 @@ class mailbox {
   WARPHEAP_HOST_DEVICE u32 regions() const {
     return static_cast<u32>((u64{summary_words_} + low_mask(span_log2_)) >> span_log2_);
   }
-  WARPHEAP_HOST_DEVICE void* address(u64 word, u32 bit) const { return pool_ + (64 * word + bit) * Unit; }
+  WARPHEAP_HOST_DEVICE void* address(u32 word, u32 bit) const { return pool_ + (u64{64} * word + bit) * Unit; }
 
  private:
   WARPHEAP_HOST_DEVICE u64 offset_of(void const* memory) const {

@@ -11,15 +11,14 @@ import time
 import warpheap
 
 from . import driver
-from .allocators import type_of
+from .allocators import HEADERS, WITH_LIMIT, grows, type_of
 from .compiler import cache_folder, compile, compile_functions, nvrtc_version
-from .heap import setup_source
+from .setup_kernels import setup_source
 
 PACKAGES = ("cuda-bindings", "cuda-core", "numpy", "numba-cuda", "numba_cuda_mlir", "cupy-cuda12x", "cupy-cuda13x", "torch")
 THREADS, POOL_BYTES = 1 << 12, 128 << 20
 
-SOURCE = """#include <warpheap/warpheap.hpp>
-#include <warpheap/heap/c_functions.hpp>
+SOURCE = HEADERS + """#include <warpheap/heap/c_functions.hpp>
 using heap_type = {};
 extern "C" __global__ void take(unsigned long long heap, unsigned** got) {{
   unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -46,9 +45,10 @@ def main() -> int:
         print(f"warpheap: {problem}", file=sys.stderr)
         return 1
     devices = _devices()
-    failures = sum(not _tried(name, devices) for name in warpheap.allocators)
+    names = [*warpheap.allocators, *WITH_LIMIT]
+    failures = sum(not _tried(name, devices) for name in names)
     if failures:
-        print(f"warpheap: {failures} of {len(warpheap.allocators)} allocators failed", file=sys.stderr)
+        print(f"warpheap: {failures} of {len(names)} allocators failed", file=sys.stderr)
     return 1 if failures else 0
 
 
@@ -102,8 +102,9 @@ def _tried(allocator: str, devices: list[int]) -> bool:
         for arch in sorted({driver.architecture(device) for device in devices}) or ["sm_90"]:
             compile_functions(arch, allocator)
             compile(setup_source(allocator), arch, "cubin", ["-rdc=false"])
+        limit = POOL_BYTES if grows(allocator) else None
         for device in devices:
-            with warpheap.Heap(POOL_BYTES, allocator, device) as heap:
+            with warpheap.Heap(POOL_BYTES, allocator, device, limit=limit) as heap:
                 serve_a_kernel(heap)
     except warpheap.WarpheapError as problem:
         print(f"{allocator}: FAILED: {problem}")

@@ -12,7 +12,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 
-from .allocators import type_of
+from .allocators import HEADERS, type_of
 from .errors import CompileError, CompilerTooOldError, NoCompilerError
 
 OLDEST_NVRTC = (12, 0)
@@ -96,8 +96,7 @@ def compile_functions(arch: str, allocator: str = "slab_bitmap", prefix: str = "
     if not re.fullmatch(r"[A-Za-z_]\w*", prefix):
         raise ValueError(f"{prefix!r} cannot begin the name of a C function")
     source = (
-        "#include <warpheap/warpheap.hpp>\n#include <warpheap/heap/c_functions.hpp>\n"
-        f"WARPHEAP_C_FUNCTIONS({prefix}, {type_of(allocator)})\n"
+        f"{HEADERS}#include <warpheap/heap/c_functions.hpp>\nWARPHEAP_C_FUNCTIONS({prefix}, {type_of(allocator)})\n"
     )
     return compile(source, arch, format)
 

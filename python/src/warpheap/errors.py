@@ -49,6 +49,10 @@ class HeapSizeError(WarpheapError, ValueError):
     """A size that no heap can have. The message has the size and the least, or the most."""
 
 
+class GrowthError(WarpheapError, ValueError):
+    """The heap's pool cannot grow. The message says why: its allocator, its memory, its device, or no limit."""
+
+
 class MemoryArgumentError(WarpheapError, ValueError):
     """The memory for a heap lies elsewhere, is not contiguous, or cannot be written."""
 

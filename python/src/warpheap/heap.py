@@ -10,70 +10,25 @@ import functools
 import operator
 import threading
 import weakref
+from collections.abc import Callable
 
-from . import compiler, driver, inspection
-from .allocators import type_of
-from .errors import ClosedHeapError, CudaError, DamagedHeapError, HeapSizeError
+from . import driver, inspection
+from .allocators import growing, grows, type_of
+from .errors import ClosedHeapError, CudaError, DamagedHeapError, GrowthError, HeapSizeError
+from .growth import MOST_BYTES, GrowingPool, Growth
 from .memory import checked, lent
+from .setup_kernels import Record, kernels
+from .virtual_memory import granularity
 
 MINIMUM_BYTES = 1 << 20
-_MOST_BYTES = 1 << 43  # the allocators count pages and slabs in 32 bits
-_SOURCE = """#include <warpheap/warpheap.hpp>
-#include <warpheap/heap/kernel_setup.hpp>
-WARPHEAP_SETUP_KERNELS({})
-"""
+_BLOCKS = 64  # of a kernel that tells a heap of growth
 
 
-class _Fill(ctypes.Structure):
-    _fields_ = [("begin", ctypes.c_uint64), ("bytes", ctypes.c_uint64), ("value", ctypes.c_uint64)]
-
-
-class _Record(ctypes.Structure):
-    """warpheap::heap_record, whose first five members are warpheap::cuda::setup."""
-
-    _fields_ = [
-        ("multiprocessors", ctypes.c_uint64),
-        ("runs_functors", ctypes.c_uint64),
-        ("refused", ctypes.c_uint64),
-        ("fills", ctypes.c_uint64),
-        ("fill_of", _Fill * 16),
-        ("whole_bytes", ctypes.c_uint64),
-        ("least_bytes", ctypes.c_uint64),
-        ("pool_bytes", ctypes.c_uint64),
-        ("metadata_bytes", ctypes.c_uint64),
-        ("handle", ctypes.c_uint64),
-        ("slots", ctypes.c_uint64),
-    ]
-
-
-def setup_source(allocator: str) -> str:
-    """The kernels that set a heap of this allocator up."""
-    return _SOURCE.format(type_of(allocator))
-
-
-_loading = threading.Lock()
-
-
-def _kernels(device: int, context: int, allocator: str):
-    with _loading:  # two threads would load the module twice
-        return _load_kernels(device, context, allocator)
-
-
-@functools.cache
-def _load_kernels(device: int, context: int, allocator: str):
-    driver.check_compiler(compiler.nvrtc_version(), driver.version())
-    code = compiler.compile(setup_source(allocator), driver.architecture(device), "cubin", ["-rdc=false"])
-    with driver.current(device):
-        module = driver.call("cuModuleLoadData", code)
-        names = ("plan", "place", "initialize", "count")
-        return {name: driver.call("cuModuleGetFunction", module, b"warpheap_" + name.encode()) for name in names}
-
-
-def _release(device: int, context: int, addresses: list[int]) -> None:
+def _release(device: int, context: int, owned: list[Callable[[], object]]) -> None:
     try:
         with driver.current(device):
-            while addresses and driver.context_number() == context:  # else the memory went with its context
-                driver.call("cuMemFree", addresses.pop())
+            while owned and driver.context_number() == context:  # else the memory went with its context
+                owned.pop()()
     except CudaError:
         pass  # the context is gone, or an error of a kernel has ended it
 
@@ -83,6 +38,22 @@ def _whole_number(value, what: str) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{what} is {value!r}, and must be a whole number") from None
+
+
+def _sizes(nbytes, allocator, memory, limit, chunk) -> Growth | None:
+    """Those of a pool that grows, if it does. An error if the arguments contradict each other."""
+    if limit is None:
+        if chunk is not None:
+            raise GrowthError(f"a chunk of {chunk} bytes is for a heap with a limit")
+        if grows(allocator):
+            raise GrowthError(f"{allocator} is the allocator of heaps with a limit")
+        return None
+    growing(allocator)
+    if memory is not None:
+        raise GrowthError("memory of yours has one size: leave out `limit`, or `memory`")
+    sizes = Growth(nbytes, _whole_number(limit, "limit"), 0 if chunk is None else _whole_number(chunk, "chunk"))
+    sizes.check()
+    return sizes
 
 
 class Heap:
@@ -95,20 +66,35 @@ class Heap:
     stream     where set-up runs; the constructor waits for it
     memory     an object with __cuda_array_interface__, __dlpack__, or `size` in bytes and `ptr` or
                `handle`; or a DLPack capsule
+    limit      most bytes that the pool may have; `nbytes` are then only what it has at first. None: the
+               pool has one size
+    chunk      how much grow(), poll() and trim() map or unmap at a time; a 32nd of the limit if None
 
     The heap must outlive every kernel that uses it: close it, or let go of it, when none is running.
     It belongs to the device's primary context, as Numba's, CuPy's and PyTorch's memory does.
     """
 
-    def __init__(self, nbytes: int | None, allocator: str = "slab_bitmap", device: int | None = None, stream=None, memory=None):
+    def __init__(
+        self,
+        nbytes: int | None,
+        allocator: str = "slab_bitmap",
+        device: int | None = None,
+        stream=None,
+        memory=None,
+        limit: int | None = None,
+        chunk: int | None = None,
+    ):
         self._finalizer = None
         type_of(allocator)
         if nbytes is not None:
             nbytes = _whole_number(nbytes, "nbytes")
         elif memory is None:
             raise TypeError("nbytes is None, which is possible only with memory")
-        if nbytes is not None and not MINIMUM_BYTES <= nbytes < _MOST_BYTES:
-            raise HeapSizeError(f"heap of {nbytes} bytes: the least is {MINIMUM_BYTES}, the most {_MOST_BYTES - 1}")
+        sizes = _sizes(nbytes, allocator, memory, limit, chunk)
+        if sizes is not None:
+            allocator = growing(allocator)
+        elif nbytes is not None and not MINIMUM_BYTES <= nbytes < MOST_BYTES:
+            raise HeapSizeError(f"heap of {nbytes} bytes: the least is {MINIMUM_BYTES}, the most {MOST_BYTES - 1}")
         if device is not None:
             device = _whole_number(device, "device")
         stream = driver.stream_number(stream)
@@ -117,31 +103,37 @@ class Heap:
         self._device = driver.device_number(device)
         if given is not None:
             given = checked(given, nbytes, self._device)
-        self._owned: list[int] = []
+        self._growth: GrowingPool | None = None
+        self._owned: list[Callable[[], object]] = []  # what gives each thing back
         self._lock = threading.Lock()
         with driver.current(self._device):
             context = driver.context_number()
         self._finalizer = weakref.finalize(self, _release, self._device, context, self._owned)
         self._finalizer.atexit = False  # the driver frees all when the process ends
         try:
-            self._functions = _kernels(self._device, context, allocator)
+            self._functions = kernels(self._device, context, allocator)
             with driver.current(self._device):
                 if given is not None and given.stream:
                     driver.call("cuStreamSynchronize", given.stream)
-                self._place(nbytes, given, stream)
+                self._place(nbytes, given, sizes, stream)
         except BaseException:
             self.close()
             raise
 
-    def _place(self, nbytes, given, stream) -> None:
-        record = _Record(multiprocessors=driver.attribute(self._device, "MULTIPROCESSOR_COUNT"))
+    def _place(self, nbytes, given, sizes, stream) -> None:
+        record = Record(multiprocessors=driver.attribute(self._device, "MULTIPROCESSOR_COUNT"))
         self._record = self._acquire(ctypes.sizeof(record))
         self._write(record, stream)
         pool = nbytes if given is None else MINIMUM_BYTES
+        if sizes is not None:
+            sizes = sizes.in_granules(granularity(self._device))
+            pool = sizes.limit
         self._launch("plan", 1, stream, (self._record, pool), (None, ctypes.c_uint64))
         record = self._read(stream)
         self._refuse(record, pool)
-        if given is None:
+        if sizes is not None:
+            memory, size = self._reserve(sizes, record, stream), record.whole_bytes
+        elif given is None:
             memory, size = self._acquire(record.whole_bytes), record.whole_bytes
         else:
             memory, size, pool = given.address, given.nbytes, 0
@@ -157,6 +149,14 @@ class Heap:
         self._initialize(stream)
         driver.call("cuStreamSynchronize", stream)
 
+    def _reserve(self, sizes, record, stream) -> int:
+        """The addresses of a pool that grows, of which the record is then told."""
+        self._growth = growth = GrowingPool(self._device, sizes, record.whole_bytes)
+        self._owned.append(growth.release)
+        record.present, record.shared = growth.committed, growth.words_on_device()
+        self._write(record, stream)
+        return growth.begin
+
     def _refuse(self, record, nbytes: int) -> None:
         if record.refused:
             raise HeapSizeError(f"{self._allocator} cannot manage {nbytes} bytes on device {self._device}")
@@ -169,22 +169,40 @@ class Heap:
 
     def _acquire(self, nbytes: int) -> int:
         address = int(driver.call("cuMemAlloc", nbytes))
-        self._owned.append(address)
+        self._owned.append(functools.partial(driver.call, "cuMemFree", address))
         return address
 
     def _write(self, record, stream) -> None:
         driver.call("cuMemcpyHtoDAsync", self._record, ctypes.addressof(record), ctypes.sizeof(record), stream)
         driver.call("cuStreamSynchronize", stream)
 
-    def _read(self, stream) -> _Record:
-        record = _Record()
+    def _read(self, stream) -> Record:
+        record = Record()
         driver.call("cuMemcpyDtoHAsync", ctypes.addressof(record), self._record, ctypes.sizeof(record), stream)
         driver.call("cuStreamSynchronize", stream)
         return record
 
-    def _launch(self, name: str, threads: int, stream, values, types) -> None:
+    def _launch(self, name: str, threads: int, stream, values, types, blocks: int = 1) -> None:
         types = tuple(kind or ctypes.c_void_p for kind in types)
-        driver.call("cuLaunchKernel", self._functions[name], 1, 1, 1, threads, 1, 1, 0, stream, (values, types), 0)
+        driver.call("cuLaunchKernel", self._functions[name], blocks, 1, 1, threads, 1, 1, 0, stream, (values, types), 0)
+
+    def _tell(self, stream, name: str, *values: int) -> None:
+        """Launches a kernel of heap/kernel_growth.hpp."""
+        types = (None, *(ctypes.c_uint64 for _ in values))
+        self._launch(name, 256, stream, (self._record, *values), types, _BLOCKS)
+
+    def _ask(self, stream, name: str, *values: int) -> int:
+        """Launches such a kernel, waits for it, and returns what it answers."""
+        answer = Record.answer
+        driver.call("cuMemsetD8Async", self._record + answer.offset, 0, answer.size, stream)
+        self._tell(stream, name, *values)
+        return self._read(stream).answer
+
+    def _pool_that_grows(self) -> GrowingPool:
+        self._open()
+        if self._growth is None:
+            raise GrowthError("the heap was made without a limit, so its pool has one size")
+        return self._growth
 
     def _open(self) -> None:
         if self.closed:
@@ -198,7 +216,7 @@ class Heap:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the pool that blocks come from."""
+        """Bytes of the pool that blocks come from; of one that grows, its limit."""
         return self._pool_bytes
 
     @property
@@ -213,7 +231,7 @@ class Heap:
 
     @property
     def allocator(self) -> str:
-        """The allocator's name."""
+        """The allocator's name, by which device code is compiled. With a limit it is one of its own."""
         return self._allocator
 
     @property
@@ -226,6 +244,46 @@ class Heap:
         self._open()
         with driver.current(self._device):
             self._initialize(driver.stream_number(stream))
+
+    def grow(self, nbytes: int, stream=None) -> int:
+        """Maps at least `nbytes` bytes more of the pool, or all below its limit, and makes blocks of them in order on the stream.
+
+        Does not wait; kernels that use the heap may be running. Returns how many bytes were mapped: whole
+        chunks. If the device lacks the memory, raises OutOfMemoryError and changes nothing.
+        """
+        growth, nbytes, stream = self._pool_that_grows(), _whole_number(nbytes, "nbytes"), driver.stream_number(stream)
+        if nbytes < 0:
+            raise HeapSizeError(f"growth by {nbytes} bytes: the least is 0")
+        with self._lock, driver.current(self._device):
+            return growth.grow(nbytes, functools.partial(self._tell, stream))
+
+    def poll(self, stream=None) -> int:
+        """Grows by what calls were refused since the last poll(), as far as there is memory, in order on the stream.
+
+        Does not wait, and looks at one word if nothing was refused. Returns how many bytes were mapped.
+        """
+        growth, stream = self._pool_that_grows(), driver.stream_number(stream)
+        with self._lock, driver.current(self._device):
+            return growth.poll(functools.partial(self._tell, stream))
+
+    def trim(self) -> int:
+        """Gives back the chunks at the end of the pool in which no block is live, but none that the pool had at first.
+
+        Waits for the default stream. No kernel may use the heap. Returns how many bytes were given back.
+        """
+        growth = self._pool_that_grows()
+        with self._lock, driver.current(self._device):
+            return growth.trim(functools.partial(self._tell, 0), functools.partial(self._ask, 0))
+
+    @property
+    def committed_bytes(self) -> int:
+        """Bytes of the pool that have memory."""
+        return self._pool_that_grows().committed
+
+    @property
+    def requested_bytes(self) -> int:
+        """Bytes that refused calls have requested since the heap was made; also while kernels run."""
+        return self._pool_that_grows().requested()
 
     def available_slots(self, nbytes: int, stream=None) -> int:
         """How many blocks of `nbytes` bytes could be allocated now, in order on the stream. Exact while no kernel uses the heap."""
@@ -282,5 +340,6 @@ class Heap:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{self._pool_bytes} bytes on device {self._device}"
+        size = f"{self._growth.committed} of {self._pool_bytes}" if self._growth else f"{self._pool_bytes}"
+        state = "closed" if self.closed else f"{size} bytes on device {self._device}"
         return f"<warpheap.Heap {self._allocator}, {state}>"

@@ -21,6 +21,7 @@ from .compiler import _keep, cache_folder, get_include, headers_digest
 from .errors import DamagedHeapError, NoHostCompilerError
 
 _SOURCE = """#include <warpheap/heap/default_heap.hpp>
+#include <warpheap/heap/growing_heap.hpp>
 //
 #include <warpheap/heap/c_inspection.hpp>
 WARPHEAP_C_INSPECTION(warpheap, {})

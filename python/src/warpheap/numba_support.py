@@ -8,14 +8,13 @@ offset, and stored in arrays, with no operations of ours. All else is C++ that t
 import functools
 
 from . import driver
-from .allocators import type_of
+from .allocators import HEADERS, type_of
 from .compiler import compile
 from .errors import MemoryArgumentError
 from .heap import Heap
 
 # An address is signed in Numba, where an unsigned number plus a signed one is a floating-point number.
-_SOURCE = """#include <warpheap/warpheap.hpp>
-#include <warpheap/heap/c_functions.hpp>
+_SOURCE = HEADERS + """#include <warpheap/heap/c_functions.hpp>
 using size = unsigned long long;
 using address = long long;
 using heap_type = {type};
@@ -39,8 +38,7 @@ FUNCTION(size, usable_size)(size heap, address memory) {{
 }}
 """
 # WARPHEAP_DEVICE matters: heap/override_names.hpp says which registers a function called malloc may use.
-_MALLOC_SOURCE = """#include <warpheap/warpheap.hpp>
-#include <warpheap/heap/c_functions.hpp>
+_MALLOC_SOURCE = HEADERS + """#include <warpheap/heap/c_functions.hpp>
 extern "C" {{
 extern __constant__ unsigned long long warpheap_numba_heap;
 WARPHEAP_DEVICE void* malloc(size_t bytes) {{ return warpheap::ref_of<{type}>(warpheap_numba_heap).malloc(bytes); }}

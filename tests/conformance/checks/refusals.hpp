@@ -35,7 +35,8 @@ verdict finds_what_stays_free(scenario const& crowd) {
   auto const with = crowd.less_crowded();
   nearly_full<Allocator> heap{with, with.lanes()};
   verdict found;
-  auto const seen = test::refusals_of(heap.bench.ref(), with.shape, heap.places, heap.bytes, 5u, with.seed);
+  auto const seen = test::refusals_of(heap.bench.ref(), with.shape, heap.places, heap.bytes, 5u, with.seed,
+                                      [&](auto... kernel) { heap.bench.run_as(kernel...); });
   found.at_least("calls served", seen.served, 1u);
   found.equal("refusals while a block stayed free", seen.unfounded, 0u);
   found.equal("blocks free after that", served(heap.bench.ask(same(with.lanes(), heap.bytes))).size(),

@@ -18,9 +18,9 @@ verdict serves_two_streams_at_once(scenario const& with) {
   device_buffer<holding> const lists[2]{device_buffer<holding>(slots), device_buffer<holding>(slots)};
   device_buffer<churn_counts> const counts(1);
   for (u64 i = 0; i < 2; ++i)
-    launch(streams[i], with.shape, churn{}, bench.ref(), lists[i].data(), slots, rounds, most, with.seed + i,
-           counts.data());
-  for (auto const& on : streams) synchronize(on);
+    bench.start(streams[i], with.shape, churn{}, bench.ref(), lists[i].data(), slots, rounds, most, with.seed + i,
+                counts.data());
+  bench.finish();
   auto left = lists[0].to_host();
   auto const right = lists[1].to_host();
   left.insert(left.end(), right.begin(), right.end());

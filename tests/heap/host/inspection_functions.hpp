@@ -5,6 +5,7 @@
 
 // NOLINTBEGIN(misc-definitions-in-headers): only other_inspection_unit.cpp gets definitions
 WARPHEAP_C_INSPECTION(inspect_slab_bitmap, warpheap::default_allocator)
+WARPHEAP_C_INSPECTION(inspect_polled, warpheap::polled_allocator)
 WARPHEAP_C_INSPECTION(inspect_ring_buffer, warpheap::ring_buffer_allocator)
 WARPHEAP_C_INSPECTION(inspect_rw, warpheap::rw_allocator)
 WARPHEAP_C_INSPECTION(inspect_rw_bitmap, warpheap::rw_bitmap_allocator)

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "warpheap/heap/growing_heap.hpp"
+//
 #include "inspection_functions.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
@@ -36,12 +38,12 @@ struct subject {
 };
 #define SUBJECT(name, allocator) \
   subject<allocator, &inspect_##name##_statistics, &inspect_##name##_check, &inspect_##name##_live>
-using subjects =
-    testing::Types<SUBJECT(slab_bitmap, default_allocator), SUBJECT(ring_buffer, ring_buffer_allocator),
-                   SUBJECT(rw, rw_allocator), SUBJECT(rw_bitmap, rw_bitmap_allocator), SUBJECT(corw, corw_allocator),
-                   SUBJECT(rw_malloc, rw_malloc_allocator), SUBJECT(scatter, scatter_allocator),
-                   SUBJECT(halloc, halloc_allocator), SUBJECT(tbuddy, tbuddy_allocator),
-                   SUBJECT(ualloc, ualloc_allocator), SUBJECT(throughput, throughput_allocator)>;
+using subjects = testing::Types<SUBJECT(slab_bitmap, default_allocator), SUBJECT(polled, polled_allocator),
+                                SUBJECT(ring_buffer, ring_buffer_allocator), SUBJECT(rw, rw_allocator),
+                                SUBJECT(rw_bitmap, rw_bitmap_allocator), SUBJECT(corw, corw_allocator),
+                                SUBJECT(rw_malloc, rw_malloc_allocator), SUBJECT(scatter, scatter_allocator),
+                                SUBJECT(halloc, halloc_allocator), SUBJECT(tbuddy, tbuddy_allocator),
+                                SUBJECT(ualloc, ualloc_allocator), SUBJECT(throughput, throughput_allocator)>;
 
 /// Blocks of many sizes; a third of them are freed again.
 struct allocate {
@@ -85,7 +87,14 @@ class Inspection : public testing::Test {
     return blocks;
   }
 
-  heap_type heap{4_MiB};
+  /// A damage is looked for in all of a pool, so one that grows is there from the start.
+  static heap_type made() {
+    if constexpr (growing_pool<typename heap_type::reserve_pool_type>)
+      return heap_type{growth{.initial = 4_MiB, .limit = 4_MiB}};
+    else return heap_type{4_MiB};
+  }
+
+  heap_type heap = made();
 };
 TYPED_TEST_SUITE(Inspection, subjects);
 
@@ -143,6 +152,20 @@ TYPED_TEST(Inspection, SaysWhatItCannotLookInto) {
     ++other.metadata_bytes;
     EXPECT_EQ(what(&other), static_cast<int>(inspection::other_heap));
     EXPECT_EQ(answer, "none");
+  }
+}
+
+TEST(InspectionOfAGrowingHeap, SeesWhatHasMemory) {
+  polled_heap heap{growth{.initial = 2_MiB, .limit = 16_MiB}};
+  for (u64 const bytes : {2_MiB, 4_MiB}) {
+    inspected_heap const asked{heap.handle(), heap.pool_bytes(), heap.metadata_bytes(), &read, &keep};
+    ASSERT_EQ(inspect_polled_statistics(&asked), 0);
+    heap_statistics counted;
+    ASSERT_EQ(answer.size(), sizeof counted);
+    std::memcpy(&counted, answer.data(), sizeof counted);
+    EXPECT_EQ(counted.pool_bytes, bytes);
+    heap.grow(2_MiB);
+    synchronize();
   }
 }
 

@@ -2,5 +2,6 @@
 #define WARPHEAP_READER
 
 #include "warpheap/heap/default_heap.hpp"
+#include "warpheap/heap/growing_heap.hpp"
 //
 #include "inspection_functions.hpp"

@@ -37,7 +37,8 @@ TEST(Growth, MeasuresEveryOperationSoundly) {
   auto const rows = measured_growth(asked);
   EXPECT_THAT(operations_of(rows),
               ElementsAre("grow", "grow and wait", "trim", "poll", "grown first_malloc", "fixed first_malloc",
-                          "grown malloc", "grown free", "fixed malloc", "fixed free", "waiting malloc"));
+                          "grown malloc", "grown free", "fixed malloc", "fixed free", "grown churn", "fixed churn",
+                          "grown long_churn", "fixed long_churn", "waiting malloc"));
   for (auto const& row : rows) {
     EXPECT_EQ(row.allocator, "slab_bitmap");
     EXPECT_EQ(row.fault, "") << row.operation;
@@ -56,8 +57,22 @@ TEST(Growth, UsesTheSizeThatIsAsked) {
   auto asked = small_request();
   asked.sizes = {256, 64};
   auto const rows = measured_growth(asked);
-  ASSERT_THAT(rows, SizeIs(11));
+  ASSERT_THAT(rows, SizeIs(15));
   for (size_t i = 4; i < 10; ++i) EXPECT_THAT(rows[i].parameters, Contains(Pair("bytes", 256u))) << rows[i].operation;
+}
+
+TEST(Growth, ChurnsAsItIsAsked) {
+  auto asked = small_request();
+  asked.ranges = {{32, 100}, {16, 16}};
+  auto const rows = measured_growth(asked);
+  ASSERT_THAT(rows, SizeIs(15));
+  for (size_t i = 10; i < 14; ++i)
+    EXPECT_THAT(rows[i].parameters, AllOf(Contains(Pair("least_bytes", 32u)), Contains(Pair("most_bytes", 100u))));
+  EXPECT_THAT(rows[10].parameters, AllOf(Contains(Pair("rounds", asked.rounds)), Contains(Pair("threads", 500u))));
+  EXPECT_THAT(rows[12].parameters, Contains(Pair("kernels", asked.kernels)));
+  EXPECT_EQ(rows[10].operations, rows[11].operations) << "the same rounds";
+  double const slots = 8.0 * mebibyte / 60;
+  EXPECT_NEAR(rows[12].operations, slots / 2, slots / 10) << "a quarter is freed, and as many are asked for";
 }
 
 TEST(Growth, GrowsWholeChunksToThePoolAndNeverFromAllOfIt) {
@@ -90,7 +105,7 @@ TEST(Growth, CountsCallsThatNeitherHeapCanServe) {
   auto asked = small_request();
   asked.sizes = {u64{64} << 10};  // the pool of 16 MiB has 256
   auto const rows = measured_growth(asked);
-  ASSERT_THAT(rows, SizeIs(11));
+  ASSERT_THAT(rows, SizeIs(15));
   for (size_t i = 4; i < 7; ++i) {
     EXPECT_EQ(rows[i].fault, "") << rows[i].operation;
     EXPECT_GE(rows[i].failures, 500u - 256u) << rows[i].operation;
@@ -103,7 +118,7 @@ TEST(Growth, EndsWhereItIsTold) {
   u64 told = 0;
   asked.proceed = [&](std::string const&, u64 done, u64 total) {
     told = done;
-    EXPECT_EQ(total, 5u);
+    EXPECT_EQ(total, 7u);
     return done < 2;
   };
   EXPECT_THAT(operations_of(measured_growth(asked)), ElementsAre("grow", "grow and wait", "trim", "poll"));
@@ -157,6 +172,20 @@ struct refusing_when_grown : twin_of_slab_bitmap<refusing_when_grown> {
   static inline bool grows = false;  // one heap lives at a time
 };
 
+/// Gives blocks of the sizes of one scenario at multiples of 8.
+template <size_t Least, size_t Most>
+struct misaligning_sizes : twin_of_slab_bitmap<misaligning_sizes<Least, Most>> {
+  using sound = creation::slab_bitmap<>;
+  static bool is_wrong(void const* block) { return reinterpret_cast<u64>(block) % 16 == 8; }
+
+  void* create(size_t bytes) const {
+    if (bytes < Least || bytes > Most) return sound::create(bytes);
+    auto* const block = static_cast<u8*>(sound::create(bytes + 8));
+    return block ? block + 8 : nullptr;
+  }
+  void destroy(void* block) const { sound::destroy(is_wrong(block) ? static_cast<u8*>(block) - 8 : block); }
+};
+
 template <class Creation>
 bench::result last_row() {
   return bench::growth_scenario<Creation>{small_request()}.rows().back();
@@ -173,7 +202,9 @@ TEST(Growth, FindsBrokenHeapsAndStopsThere) {
         finding{last_row<giving_one_block>(), "fixed first_malloc", "blocks overlap another"},
         finding{last_row<misaligning_slabs>(), "fixed first_malloc", "500 blocks are not aligned"},
         finding{last_row<leaking>(), "fixed first_malloc", "1 blocks lost"},
-        finding{last_row<refusing_when_grown>(), "fixed first_malloc", "1 calls refused right after growth"}}) {
+        finding{last_row<refusing_when_grown>(), "fixed first_malloc", "1 calls refused right after growth"},
+        finding{last_row<misaligning_sizes<65, 512>>(), "fixed churn", "blocks are not aligned"},
+        finding{last_row<misaligning_sizes<513, 4096>>(), "fixed long_churn", "blocks are not aligned"}}) {
     EXPECT_EQ(row.operation, operation) << fault;
     EXPECT_THAT(row.fault, HasSubstr(fault));
   }

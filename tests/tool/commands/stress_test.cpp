@@ -48,6 +48,21 @@ TEST_F(ProgramStress, FindsNothingWrongWithAnyAllocator) {
   EXPECT_THAT(document["results"][1]["left_out"], testing::Contains("exact slots")) << "the toolkit's";
 }
 
+TEST_F(ProgramStress, GrowsAPoolUnderItsKernelsAndTellsHowFar) {
+  auto const document = document_of("--grow --misuse --rounds 60 --threads 64 --pool 15MiB");
+  EXPECT_EQ(document["grow"], true);
+  EXPECT_EQ(document["verified"], true);
+  auto const growth = document["results"][0]["growth"];
+  EXPECT_EQ(growth["initial_bytes"], 2 << 20) << "1 MiB, in whole chunks";
+  EXPECT_EQ(growth["limit_bytes"], 16 << 20) << "in whole chunks";
+  EXPECT_EQ(growth["most_bytes"], growth["limit_bytes"]);
+  EXPECT_EQ(growth["least_bytes"], growth["initial_bytes"]);
+  EXPECT_GT(growth["growths"], 0);
+  EXPECT_GT(growth["trims"], 0);
+  EXPECT_FALSE(document_of("--rounds 1")["results"][0].contains("growth"));
+  EXPECT_THAT(run("stress --backend host --grow --rounds 9").out, HasSubstr("slab_bitmap grew "));
+}
+
 TEST_F(ProgramStress, EndsInTime) {
   auto const row = document_of("--minutes 0.003 --threads 64 --streams 1")["results"][0];
   EXPECT_GT(row["rounds"], 1);
@@ -76,12 +91,20 @@ TEST_F(ProgramStress, PrintsWhatItKnowsWhenItIsInterrupted) {
   EXPECT_EQ(row["verified"], true);
 }
 
+TEST_F(ProgramStress, TellsOfGrowthWhenItIsInterrupted) {
+  auto const made = run_interrupted("stress --backend host --grow --threads 64 --minutes 10");
+  EXPECT_EQ(made.status, 130);
+  EXPECT_THAT(made.out, HasSubstr("slab_bitmap grew "));
+}
+
 TEST_F(ProgramStress, RefusesWhatItCannotDo) {
   expect_refusal("stress --rounds 0", "--rounds: 0 is not between 1");
   expect_refusal("stress --minutes 0", "--minutes: 0 is not between 0.0001 and 1000000");
   expect_refusal("stress --streams 17", "--streams: 17 is not between 1 and 16");
   expect_refusal("stress --threads 31", "--threads: 31 is not between 32 and 4194304");
   expect_refusal("stress --backend host --allocator nobody", "no allocator is called 'nobody'");
+  expect_refusal("stress --backend host --grow --allocator slab_bitmap,scatter", "the pool of 'scatter' cannot grow");
+  expect_refusal("stress --backend host --grow --deterministic", "not with --deterministic");
   expect_refusal("stress --backend host --pool 1000", "--pool: '1000' is less than 1 MiB");
 }
 

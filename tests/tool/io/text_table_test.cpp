@@ -38,6 +38,15 @@ TEST(TextTable, CountsRowsThatAreAlike) {
   EXPECT_EQ(table.text("t"), "t: who one, us 1\n2 rows alike\n");
 }
 
+TEST(TextTable, LeavesColumnsInPlaceWhereTheLayoutSaysSo) {
+  text_table table{{"who", ">us"}};
+  table.add({"one", "1"});
+  table.add({"other", "1"});
+  EXPECT_EQ(table.text("t", {.says_shared_values_once = false}), "t\n\nwho    us\none     1\nother   1\n");
+  EXPECT_EQ(table.text("t", {.columns = 6, .says_shared_values_once = false}), "t\n\nwho    us\none     1\nother   1\n")
+      << "one column is shown, however wide";
+}
+
 TEST(TextTable, IsCutIntoPartsThatBeginWithNames) {
   std::vector<std::string> titles{"who"}, first{"one"}, second{"other"};
   for (int i = 0; i < 20; ++i) {

@@ -20,6 +20,7 @@ std::atomic<bool> is_deferring{false};
 std::atomic<int> noted{0};
 std::atomic<bool> is_line_drawn{false};
 std::atomic<char const*> unfinished{nullptr};
+std::atomic<termios const*> terminal_before{nullptr};
 static_assert(std::atomic<char const*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 /// Written before any handler is installed.
@@ -30,6 +31,10 @@ void write_to_terminal(std::string_view text) {
 }
 
 void tidy_up() {
+  if (auto const* const before = terminal_before.load()) {
+    tcsetattr(STDIN_FILENO, TCSANOW, before);
+    [[maybe_unused]] auto const ignored = write(STDOUT_FILENO, show_cursor, sizeof show_cursor - 1);
+  }
   if (is_line_drawn) write_to_terminal(wipe_line);
   if (auto const* const path = unfinished.load()) unlink(path);
 }
@@ -84,6 +89,9 @@ void die_of(int signal) {
 
 unfinished_file::unfinished_file(std::string const& path) { unfinished = path.c_str(); }
 unfinished_file::~unfinished_file() { unfinished = nullptr; }
+
+changed_terminal::changed_terminal(termios const& before) { terminal_before = &before; }
+changed_terminal::~changed_terminal() { terminal_before = nullptr; }
 
 void set_line_drawn(bool drawn) { is_line_drawn = drawn; }
 

@@ -7,6 +7,8 @@
 // occurs.
 #pragma once
 
+#include <termios.h>
+
 #include <string>
 
 namespace warpheap::tool {
@@ -46,6 +48,19 @@ class unfinished_file {
 /// Tells whether something stands on the terminal's last line that a signal which ends the program
 /// must wipe away.
 void set_line_drawn(bool drawn);
+
+/// While it lives, a signal that ends the program restores standard input's terminal to `before`,
+/// and shows the cursor.
+class changed_terminal {
+ public:
+  explicit changed_terminal(termios const& before);
+  changed_terminal(changed_terminal const&) = delete;
+  changed_terminal& operator=(changed_terminal const&) = delete;
+  ~changed_terminal();
+};
+
+/// Hides and shows a terminal's cursor.
+inline constexpr char hide_cursor[] = "\x1b[?25l", show_cursor[] = "\x1b[?25h";
 
 /// Wipes the last line of a terminal.
 inline constexpr char wipe_line[] = "\r\x1b[K";

@@ -15,11 +15,15 @@ void add_switch(CLI::App& to, char const* name, bool& value, char const* help) {
   to.add_flag(name, value, help)->disable_flag_override();
 }
 
+void add_json_flag(CLI::App& to, std::string& path) {
+  add_text(to, "--json", path, "Write the results as JSON; '-' is standard output, which then has nothing else",
+           "FILE");
+}
+
 void add_output_flags(CLI::App& to, common_flags& flags) {
   add_text(to, "--backend", flags.backend,
            "Where kernels run (default cuda where this program can use a GPU, else host)", "cuda|host");
-  add_text(to, "--json", flags.json, "Write the results as JSON; '-' is standard output, which then has nothing else",
-           "FILE");
+  add_json_flag(to, flags.json);
 }
 
 void add_common_flags(CLI::App& to, common_flags& flags, common_defaults const& defaults) {

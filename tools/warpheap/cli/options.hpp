@@ -27,6 +27,9 @@ CLI::Option* add_text(CLI::App& to, char const* name, std::string& value, std::s
 /// An option without a value.
 void add_switch(CLI::App& to, char const* name, bool& value, char const* help);
 
+/// --json.
+void add_json_flag(CLI::App& to, std::string& path);
+
 /// --backend and --json.
 void add_output_flags(CLI::App& to, common_flags& flags);
 

@@ -9,6 +9,7 @@
 #include "cli/interruption.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/usage_error.hpp"
 #include "command.hpp"
 #include "io/json_output.hpp"
 #include "io/standard_output.hpp"
@@ -27,6 +28,7 @@ struct stress_flags {
   std::string rounds;
   std::string minutes;
   bool misuse = false;
+  bool grow = false;
 };
 
 /// A small pool is filled often, and its invariants are checked soon.
@@ -42,7 +44,8 @@ void declare_stress(CLI::App& to, stress_flags& flags) {
       "own, which is verified before it is freed or resized and after each round. Then the heap's counts and "
       "invariants "
       "are checked; in some rounds it is filled to the last block, or emptied. A seed draws the rounds. On a GPU the "
-      "hardware orders their calls, and so another run with the same seed may differ.");
+      "hardware orders their calls, and so another run with the same seed may differ. `warpheap top` shows the heap "
+      "meanwhile, if the allocator has gauges.");
   add_common_flags(to, flags.common,
                    {.host_pool = "8MiB", .gpu_pool = "256MiB on a GPU", .random = "Seed of the rounds"});
   add_text(to, "--threads", flags.threads, "Threads of a round (default 65536 on a GPU, 256 on the host)", "N");
@@ -53,10 +56,23 @@ void declare_stress(CLI::App& to, stress_flags& flags) {
            "T");
   add_switch(to, "--misuse", flags.misuse,
              "Also free blocks twice, and what is no block: where the allocator promises to detect that");
+  add_switch(to, "--grow", flags.grow,
+             "Start with 1 MiB, map memory up to the pool's size while kernels wait for it, and give it back between "
+             "rounds: with slab_bitmap");
+}
+
+void refuse_growth(choices const& chosen) {
+  for (auto const& each : chosen.allocators)
+    if (each != "slab_bitmap")
+      throw usage_error{fmt::format("--grow: the pool of '{}' cannot grow; that of slab_bitmap can", each)};
+  if (chosen.deterministic)
+    throw usage_error{"--grow: another thread maps the memory, and no seed says when: not with --deterministic"};
 }
 
 stress_request parse_request(stress_flags const& flags, choices const& chosen) {
-  stress_request asked{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .misuse = flags.misuse};
+  stress_request asked{
+      .pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .misuse = flags.misuse, .grows = flags.grow};
+  if (flags.grow) refuse_growth(chosen);
   if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 32, u64{1} << 22);
   asked.streams = static_cast<u32>(parse_count("--streams", flags.streams, 1, 16));
   if (!flags.rounds.empty()) asked.rounds = parse_count("--rounds", flags.rounds, 1);
@@ -65,12 +81,18 @@ stress_request parse_request(stress_flags const& flags, choices const& chosen) {
   return asked;
 }
 
+json json_of(stress_growth const& seen) {
+  return {{"initial_bytes", seen.initial_bytes}, {"limit_bytes", seen.limit_bytes}, {"most_bytes", seen.most_bytes},
+          {"least_bytes", seen.least_bytes},     {"growths", seen.growths},         {"trims", seen.trims}};
+}
+
 json json_of(stress_row const& row) {
   json made{{"allocator", row.allocator}, {"rounds", row.rounds}, {"fills", row.fills}};
   for (auto const& [name, number] : stress_counts::calls) made["calls"][name] = row.counts.*number;
   made["refused"] = row.counts.refused;
   made["verified_bytes"] = row.counts.verified_bytes;
   for (auto const& [name, number] : stress_faults::kinds) made["faults"][name] = row.faults.*number;
+  if (row.growth) made["growth"] = json_of(*row.growth);
   made["left_out"] = row.left_out;
   made["seconds"] = row.seconds;
   made["verified"] = row.fault.empty();
@@ -113,6 +135,7 @@ int run_stress(stress_flags const& flags) {
   document["pool_bytes"] = chosen.pool_bytes;
   document["streams"] = asked.streams;
   document["misuse"] = asked.misuse;
+  document["grow"] = asked.grows;
   if (interruption.signal() != 0) document["interrupted"] = true;
   document["verified"] = failed == rows.end();
   document["results"] = json::array();
@@ -125,6 +148,10 @@ int run_stress(stress_flags const& flags) {
                fmt::format("{}", calls_of(row)), fmt::format("{}", row.counts.refused),
                fmt::format("{}", row.counts.verified_bytes), fmt::format("{}", row.faults.total()),
                fmt::format("{:.2f}", row.seconds), row.fault.empty() ? "yes" : "NO"});
+    if (auto const& seen = row.growth)
+      table.note(fmt::format("{} grew {} times, from {} bytes to {} at most, and was trimmed {} times, to {} at least",
+                             row.allocator, seen->growths, seen->initial_bytes, seen->most_bytes, seen->trims,
+                             seen->least_bytes));
     if (!row.left_out.empty()) table.note(fmt::format("{} without {}", row.allocator, fmt::join(row.left_out, ", ")));
     if (!row.fault.empty()) table.note(fmt::format("NO: {}: {}", row.allocator, row.fault));
   }

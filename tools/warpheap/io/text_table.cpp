@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "cli/wrapped_text.hpp"
-
 namespace warpheap::tool {
 
 namespace {
@@ -50,7 +48,7 @@ size_t text_table::width(size_t column) const {
   return widest;
 }
 
-std::vector<std::vector<size_t>> text_table::parts(std::vector<size_t> const& shown) const {
+std::vector<std::vector<size_t>> text_table::parts(std::vector<size_t> const& shown, size_t line_width) const {
   std::vector<size_t> names;
   size_t width_of_names = 0;
   for (size_t const column : shown)
@@ -62,7 +60,7 @@ std::vector<std::vector<size_t>> text_table::parts(std::vector<size_t> const& sh
   size_t used = width_of_names;
   for (size_t const column : shown) {
     if (column < names_) continue;
-    if (made.back().size() > names.size() && used + width(column) > line_columns) {
+    if (made.back().size() > names.size() && used + width(column) > line_width) {
       made.push_back(names);
       used = width_of_names;
     }
@@ -83,19 +81,19 @@ std::string text_table::line(std::vector<size_t> const& shown, std::vector<std::
   return made.erase(made.find_last_not_of(' ') + 1) + "\n";
 }
 
-std::string text_table::text(std::string const& title) const {
+std::string text_table::text(std::string const& title, table_layout layout) const {
   std::string common;
   std::vector<size_t> shown;
   std::vector<std::string> titles;
   for (size_t column = 0; column < columns_.size(); ++column) {
     titles.push_back(columns_[column].title);
-    auto const value = common_value(column);
+    auto const value = layout.says_shared_values_once ? common_value(column) : std::string{};
     if (value.empty()) shown.push_back(column);
     else common += fmt::format("{}{} {}", common.empty() ? ": " : ", ", columns_[column].title, value);
   }
   std::string made = wrapped(title + common, gap) + "\n";
   if (shown.empty()) return made + fmt::format("{} rows alike\n", rows_.size());
-  for (auto const& part : parts(shown)) {
+  for (auto const& part : parts(shown, layout.columns)) {
     made += "\n" + line(part, titles);
     for (auto const& row : rows_) made += line(part, row);
   }

@@ -1,14 +1,23 @@
 // A table of text for people: columns as wide as their widest cell, numbers to the right, and no
-// line longer than `line_columns` unless a single column is.
+// line longer than a limit unless a single column is.
 //
-// A value that all rows share is said once, above. Columns that do not fit beside the others come
-// in further parts below, each of which begins with the columns that name a row.
+// A value that all rows share is said once, above, unless the layout says otherwise. Columns that
+// do not fit beside the others come in further parts below, each of which begins with the columns
+// that name a row.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "cli/wrapped_text.hpp"
+
 namespace warpheap::tool {
+
+/// How a table is laid out; as a report, if nothing else is said.
+struct table_layout {
+  size_t columns = line_columns;        ///< of a line
+  bool says_shared_values_once = true;  ///< above the rows
+};
 
 class text_table {
  public:
@@ -22,7 +31,7 @@ class text_table {
   /// A line below the table, written once however often it is added.
   void note(std::string const& text);
   /// The table; the values that all rows share are in a line that begins with `title`.
-  std::string text(std::string const& title) const;
+  std::string text(std::string const& title, table_layout layout = {}) const;
 
  private:
   struct column {
@@ -33,8 +42,8 @@ class text_table {
   /// The value of every row in this column; empty if rows differ, or there is but one.
   std::string common_value(size_t column) const;
   size_t width(size_t column) const;
-  /// The columns that differ, cut into parts, each as wide as a line.
-  std::vector<std::vector<size_t>> parts(std::vector<size_t> const& shown) const;
+  /// The columns to show, cut into parts, each as wide as a line.
+  std::vector<std::vector<size_t>> parts(std::vector<size_t> const& shown, size_t line_width) const;
   std::string line(std::vector<size_t> const& shown, std::vector<std::string> const& cells) const;
 
   std::vector<column> columns_;

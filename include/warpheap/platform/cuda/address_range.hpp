@@ -83,6 +83,22 @@ inline CUmemAllocationProp memory_of_device() {
   return memory;
 }
 
+/// Access by the memory's own device and, with `peers`, by every other one that can have it.
+inline std::vector<CUmemAccessDesc> access_to(CUmemLocation owner, bool peers) {
+  int devices = 0;
+  if (peers) check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  std::vector<CUmemAccessDesc> access{{owner, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+  access.reserve(1 + static_cast<size_t>(devices));
+  for (int other = 0; other < devices; ++other) {
+    int can_have_it = 0;
+    if (other != owner.id) check(cudaDeviceCanAccessPeer(&can_have_it, other, owner.id), "cudaDeviceCanAccessPeer");
+    if (!can_have_it) continue;
+    access.push_back(access.front());
+    access.back().location.id = other;
+  }
+  return access;
+}
+
 }  // namespace detail
 
 /// Owns `bytes()` addresses of the device that is current when it is made, and the memory that was
@@ -103,8 +119,10 @@ class address_range {
   }
 
   address_range() = default;
-  /// Reserves addresses. Throws out_of_memory if the device has not that many.
-  explicit address_range(size_t bytes) : memory_{detail::memory_of_device()}, bytes_{bytes} {
+  /// Reserves addresses. With `peers`, kernels of other devices may use the memory too. Throws
+  /// out_of_memory if the device has not that many addresses.
+  explicit address_range(size_t bytes, bool peers = false)
+      : memory_{detail::memory_of_device()}, access_{detail::access_to(memory_.location, peers)}, bytes_{bytes} {
     auto const& driver = detail::virtual_memory::instance();
     if (driver.reserve(&begin_, bytes, alignment, 0, 0) != CUDA_SUCCESS)
       throw out_of_memory{"the device has not " + std::to_string(bytes) + " addresses"};
@@ -120,7 +138,7 @@ class address_range {
     auto const& driver = detail::virtual_memory::instance();
     device_scope const on{memory_.location.id};
     cudaDeviceSynchronize();
-    for (auto const& part : parts_) driver.unmap(begin_ + part.offset, part.bytes);
+    for (auto const& each : parts_) remove(each);
     driver.free(begin_, bytes_);
     cudaGetLastError();
   }
@@ -128,29 +146,28 @@ class address_range {
   u8* begin() const { return reinterpret_cast<u8*>(begin_); }
   size_t bytes() const { return bytes_; }
 
-  /// Maps memory of `bytes` bytes, a part, at `offset`. Throws out_of_memory, and maps nothing
-  /// then.
-  void map(size_t offset, size_t bytes) {
-    auto const& driver = detail::virtual_memory::instance();
-    parts_.reserve(parts_.size() + 1);
-    CUmemGenericAllocationHandle handle = 0;
-    driver.check(driver.create(&handle, bytes, &memory_, 0), "cuMemCreate of " + std::to_string(bytes) + " bytes");
-    CUresult const mapped = driver.map(begin_ + offset, bytes, 0, handle, 0);
-    driver.release(handle);  // the mapping keeps the memory
-    driver.check(mapped, "cuMemMap");
-    CUmemAccessDesc const access{memory_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUresult const accessible = driver.set_access(begin_ + offset, bytes, &access, 1);
-    if (accessible != CUDA_SUCCESS) driver.unmap(begin_ + offset, bytes);
-    driver.check(accessible, "cuMemSetAccess");
-    parts_.push_back({offset, bytes});
+  /// Maps memory of `bytes` bytes at `offset`, in parts of `part_bytes`, of which the last may be
+  /// smaller. Throws out_of_memory, and maps nothing then.
+  void map(size_t offset, size_t bytes, size_t part_bytes) {
+    size_t const before = parts_.size();
+    try {
+      for (size_t done = 0; done < bytes; done += parts_.back().bytes)
+        add_part(offset + done, bytes - done < part_bytes ? bytes - done : part_bytes);
+      auto const& driver = detail::virtual_memory::instance();
+      driver.check(driver.set_access(begin_ + offset, bytes, access_.data(), access_.size()), "cuMemSetAccess");
+    } catch (...) {
+      for (; parts_.size() > before; parts_.pop_back()) remove(parts_.back());
+      throw;
+    }
   }
 
-  /// Gives back the memory of the part at `offset`, which is `bytes` bytes large. No kernel may use
-  /// it.
+  /// Gives back the memory of the `bytes` bytes at `offset`, which are whole parts. No kernel may
+  /// use it.
   void unmap(size_t offset, size_t bytes) {
-    auto const& driver = detail::virtual_memory::instance();
-    driver.check(driver.unmap(begin_ + offset, bytes), "cuMemUnmap");
-    std::erase_if(parts_, [&](part const& each) { return each.offset == offset; });
+    auto const goes = [&](part const& each) { return each.offset >= offset && each.offset < offset + bytes; };
+    for (auto const& each : parts_)
+      if (goes(each)) detail::virtual_memory::instance().check(remove(each), "cuMemUnmap");
+    std::erase_if(parts_, goes);
   }
 
  private:
@@ -158,14 +175,31 @@ class address_range {
     size_t offset, bytes;
   };
 
+  void add_part(size_t offset, size_t bytes) {
+    auto const& driver = detail::virtual_memory::instance();
+    parts_.reserve(parts_.size() + 1);
+    CUmemGenericAllocationHandle handle = 0;
+    driver.check(driver.create(&handle, bytes, &memory_, 0), "cuMemCreate of " + std::to_string(bytes) + " bytes");
+    CUresult const mapped = driver.map(begin_ + offset, bytes, 0, handle, 0);
+    driver.release(handle);  // the mapping keeps the memory
+    driver.check(mapped, "cuMemMap");
+    parts_.push_back({offset, bytes});
+  }
+
+  CUresult remove(part const& each) const {
+    return detail::virtual_memory::instance().unmap(begin_ + each.offset, each.bytes);
+  }
+
   void swap(address_range& other) noexcept {
     std::swap(memory_, other.memory_);
+    std::swap(access_, other.access_);
     std::swap(begin_, other.begin_);
     std::swap(bytes_, other.bytes_);
     std::swap(parts_, other.parts_);
   }
 
   CUmemAllocationProp memory_{};
+  std::vector<CUmemAccessDesc> access_;
   CUdeviceptr begin_ = 0;
   size_t bytes_ = 0;
   std::vector<part> parts_;

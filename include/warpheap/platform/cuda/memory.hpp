@@ -45,6 +45,8 @@ class stream {
     check(cudaStreamCreateWithPriority(&made.handle_, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
     return made;
   }
+  /// One for a host thread beside others. On a GPU that is an urgent one; host/memory.hpp has more.
+  static stream apart() { return urgent(); }
   stream(stream&& other) noexcept : handle_{std::exchange(other.handle_, nullptr)} {}
   stream& operator=(stream&& other) noexcept {
     std::swap(handle_, other.handle_);
@@ -108,6 +110,22 @@ inline int current_device() {
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   return device;
+}
+
+/// The current device by its name and its place on the bus, which tells two of a name apart.
+inline std::string device_name() {
+  cudaDeviceProp has{};
+  check(cudaGetDeviceProperties(&has, current_device()), "cudaGetDeviceProperties");
+  char place[16] = {};
+  check(cudaDeviceGetPCIBusId(place, sizeof place, current_device()), "cudaDeviceGetPCIBusId");
+  return std::string{has.name} + " " + place;
+}
+
+/// From now on this thread's calls neither fail nor spoil a capture where another thread captures a
+/// graph.
+inline void stay_out_of_captures() {
+  auto mode = cudaStreamCaptureModeRelaxed;
+  check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
 }
 
 /// Selects another device for this thread's calls, as long as the object lives. If that fails, the

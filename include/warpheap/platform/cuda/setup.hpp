@@ -49,5 +49,9 @@ WARPHEAP_HOST void launch(stream_view, launch_shape shape, Functor functor, Argu
   if (!alone || threadIdx.x == 0) functor(arguments...);
   __syncthreads();
 }
+template <class Functor, class... Arguments>
+WARPHEAP_HOST void launch(launch_shape shape, Functor functor, Arguments... arguments) {
+  launch(stream_view{}, shape, functor, arguments...);
+}
 
 }  // namespace warpheap::cuda

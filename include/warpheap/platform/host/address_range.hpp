@@ -22,8 +22,9 @@ class address_range {
   static size_t granularity() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
   address_range() = default;
-  /// Reserves addresses. Throws out_of_memory if the process has not that many.
-  explicit address_range(size_t bytes) : bytes_{bytes} {
+  /// Reserves addresses. There are no other devices. Throws out_of_memory if the process has not
+  /// that many addresses.
+  explicit address_range(size_t bytes, [[maybe_unused]] bool peers = false) : bytes_{bytes} {
     size_t const whole = bytes + alignment;
     void* const reserved = whole < bytes
                                ? MAP_FAILED
@@ -49,15 +50,15 @@ class address_range {
   u8* begin() const { return begin_; }
   size_t bytes() const { return bytes_; }
 
-  /// Maps memory of `bytes` bytes, a part, at `offset`. Throws out_of_memory, and maps nothing
-  /// then.
-  void map(size_t offset, size_t bytes) {
+  /// Maps memory of `bytes` bytes at `offset`, in parts of `part_bytes`, of which the last may be
+  /// smaller. Throws out_of_memory, and maps nothing then.
+  void map(size_t offset, size_t bytes, [[maybe_unused]] size_t part_bytes) {
     if (mprotect(begin_ + offset, bytes, PROT_READ | PROT_WRITE) != 0)
       throw out_of_memory{"the process has not " + std::to_string(bytes) + " bytes of memory more"};
   }
 
-  /// Gives back the memory of the part at `offset`, which is `bytes` bytes large. No kernel may use
-  /// it.
+  /// Gives back the memory of the `bytes` bytes at `offset`, which are whole parts. No kernel may
+  /// use it.
   void unmap(size_t offset, size_t bytes) {
     forget(offset, bytes);
     // A new mapping in place of the old one: its memory is gone, and its addresses stay ours.

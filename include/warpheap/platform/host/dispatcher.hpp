@@ -28,6 +28,7 @@ struct stream_work {
 /// Work that was put on one stream and has not run yet.
 struct stream_queue {
   std::deque<stream_work> pending;
+  bool runs_apart = false;  ///< alone, by the host thread that synchronizes it
 };
 
 /// A thread block to start; `of` is null if there is none now.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "arena.hpp"
@@ -18,8 +19,11 @@ namespace warpheap::host {
 using stream_view = detail::stream_queue*;
 
 /// Runs all work of all streams, because other streams may hold work that runs concurrently with
-/// that of `on`. Throws what ended the run.
-inline void synchronize(stream_view) { detail::simulated_device::instance().run_streams(); }
+/// that of `on`; of a stream made by stream::apart() its own work alone. Throws what ended the run.
+inline void synchronize(stream_view on) {
+  if (on && on->runs_apart) detail::simulated_device::instance().run({on});
+  else detail::simulated_device::instance().run_streams();
+}
 
 /// Runs all work of all streams; throws what ended the run.
 inline void synchronize() { detail::simulated_device::instance().run_streams(); }
@@ -31,6 +35,13 @@ class stream {
   stream() : queue_{new detail::stream_queue} { detail::simulated_device::instance().add(*queue_); }
   /// As on a GPU, where its thread blocks start before others. Here the schedule decides.
   static stream urgent() { return {}; }
+  /// One for a host thread beside those that use other streams: its work runs when that thread
+  /// synchronizes it, beside no other work.
+  static stream apart() {
+    auto queue = std::make_unique<detail::stream_queue>();
+    queue->runs_apart = true;
+    return stream{queue.release()};
+  }
   stream(stream&& other) noexcept : queue_{std::exchange(other.queue_, nullptr)} {}
   stream& operator=(stream&& other) noexcept {
     std::swap(queue_, other.queue_);
@@ -50,6 +61,8 @@ class stream {
   operator stream_view() const noexcept { return queue_; }
 
  private:
+  explicit stream(detail::stream_queue* queue) : queue_{queue} {}
+
   detail::stream_queue* queue_;
 };
 
@@ -115,6 +128,9 @@ class shared_words {
 inline int device_count() { return 1; }
 inline int current_device() { return 0; }
 inline void enable_peer_access(int, int) {}
+inline std::string device_name() { return "host"; }
+/// There are no graphs.
+inline void stay_out_of_captures() {}
 
 class device_scope {
  public:

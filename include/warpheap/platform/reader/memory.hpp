@@ -51,6 +51,18 @@ void* allocate_bytes(size_t bytes);
 void deallocate_bytes(void* memory) noexcept;
 void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {});
 int current_device();
+
+class shared_words {
+ public:
+  shared_words();
+  explicit shared_words(size_t count);
+  shared_words(shared_words&&) noexcept;
+  shared_words& operator=(shared_words&&) noexcept;
+  ~shared_words();
+  u64* device() const;
+  u64 load(size_t i) const;
+  void store(size_t i, u64 value) const;
+};
 u32 multiprocessors();
 
 template <class T>

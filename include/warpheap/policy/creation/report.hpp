@@ -45,8 +45,9 @@ struct heap_statistics {
   u64 run_slabs = 0;      ///< part of a block larger than a slab
   u64 double_frees = 0;   ///< frees of a block that was not allocated: ignored
   u64 foreign_frees = 0;  ///< frees of pointers to no block of this heap: ignored
-  u64 failures = 0;       ///< calls that found no memory and returned nullptr
+  u64 failures = 0;       ///< calls that found no memory; one that waits counts each time
 
+#if !defined(__CUDACC_RTC__)
   /// The counts of two heaps together.
   heap_statistics& operator+=(heap_statistics const& more) {
     using counts = heap_statistics;
@@ -56,6 +57,7 @@ struct heap_statistics {
       this->*count += more.*count;
     return *this;
   }
+#endif
 };
 
 /// What is live while kernels run, as a kernel adds it up. All members are 64 bits.
@@ -63,11 +65,25 @@ struct occupancy_sums {
   u64 blocks_of[64];  ///< by size class (structure/size_class.hpp)
   u64 runs;           ///< blocks larger than a slab
   u64 run_bytes;
-  u64 pool_bytes;  ///< that have memory
+  u64 committed_bytes;  ///< of the pool that have memory
   u64 failures;
+  u64 largest_failed_bytes;
 };
 
 #if !defined(__CUDACC_RTC__)
+/// How many live blocks have one size.
+struct size_count {
+  size_t bytes;  ///< of a block
+  u64 blocks;
+};
+
+/// Exact figures of a quiet heap: its statistics, and what they have no room for.
+struct heap_snapshot : heap_statistics {
+  std::vector<size_count> sizes;  ///< of all live blocks, smallest first
+  u64 largest_available = 0;      ///< bytes that one call could get now; 0 if the heap is full
+  u64 largest_failed_bytes = 0;   ///< as in gauge_reading
+};
+
 /// Result of a check of a quiet heap: a line for each violated invariant, with its number; empty if
 /// all hold.
 using invariant_report = std::vector<std::string>;
@@ -86,6 +102,14 @@ concept takes_snapshots = requires(P const policy) {
   policy.snapshot().statistics();
   policy.snapshot().check_invariants();
   policy.snapshot().for_each_live(ignore_block{});
+};
+
+/// One whose snapshot also tells the largest block that could be allocated, and the largest that
+/// was refused.
+template <class P>
+concept knows_largest = requires(P const policy) {
+  policy.snapshot().largest_available();
+  policy.snapshot().largest_failed_bytes();
 };
 
 /// A creation policy that can add up what is live while kernels run, by a kernel on a stream.

@@ -51,14 +51,14 @@ class slab_bitmap {
   /// A block of `bytes` bytes or more; nullptr for 0 or if none. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
-    if (bytes > slab_bytes()) return create_run(bytes, 1);
+    if (bytes > slab_bytes()) return slab_runs::create(table_, bytes, 1);
     return block_service{table_}.create(size_class_of(bytes));
   }
 
   /// As create(), at a multiple of `alignment`, a power of two.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
-    if (bytes > slab_bytes() || alignment > slab_bytes()) return create_run(bytes, alignment);
+    if (bytes > slab_bytes() || alignment > slab_bytes()) return slab_runs::create(table_, bytes, alignment);
     return block_service{table_}.create(aligned_size_class(alignment, bytes));
   }
 
@@ -101,9 +101,11 @@ class slab_bitmap {
     u32 const first = static_cast<u32>(share.first(slot_places())), end = static_cast<u32>(share.end(slot_places()));
     if (bytes == 0) return {};
     return bytes <= slab_bytes() ? count_blocks(table_, size_class_of(bytes), first, end)
-                                 : count_runs(table_, slabs_for(bytes), first, end);
+                                 : count_runs(table_, geometry().slabs_for(bytes), first, end);
   }
-  WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const { return length / slabs_for(bytes); }
+  WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const {
+    return length / geometry().slabs_for(bytes);
+  }
 
   /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
   WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
@@ -130,24 +132,24 @@ class slab_bitmap {
   WARPHEAP_HOST size_t metadata_bytes() const { return geometry().metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
   WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), pool_bytes()}; }
-#if !defined(__CUDACC_RTC__)
   /// A pool of which the bytes in [from, to) have memory now: blocks are made of them, in order on
   /// stream `on`, and `*present` is raised to `to`.
-  void extend(u64 from, u64 to, u64* present, stream_view on) const {
+  WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
     launch(on, slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::free_absent_slabs{},
            table_, slabs_in(table_, from), slabs_in(table_, to), present);
   }
   /// Raises `*end` to the end of the last slab in use, of those before `present` bytes.
-  void find_used_end(u64 present, u64* end) const {
+  WARPHEAP_HOST void find_used_end(u64 present, u64* end) const {
     u32 const slabs = slabs_in(table_, present);
     launch(slab_bitmap_parts::shape_for(slabs), slab_bitmap_parts::find_used_end{}, table_, slabs, end);
   }
   /// No blocks are made of the bytes in [from, to) from now on. Adds to `*stay` the slabs there
   /// that are in use, and remain so.
-  void withdraw(u64 from, u64 to, u64* stay) const {
+  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const {
     launch(slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::take_slabs_away{}, table_,
            slabs_in(table_, from), slabs_in(table_, to), stay);
   }
+#if !defined(__CUDACC_RTC__)
   /// Adds to `*sums`, which is zero, what is live, in order on stream `on`, beside whatever runs.
   void add_occupancy(occupancy_sums* sums, stream_view on) const {
     launch(on, {16, 256}, slab_bitmap_parts::add_occupancy{}, table_, sums);
@@ -165,14 +167,6 @@ class slab_bitmap {
   }
 
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
-  /// `bytes` is not 0.
-  WARPHEAP_HOST_DEVICE u64 slabs_for(size_t bytes) const { return ((bytes - 1) >> geometry().slab_log2()) + 1; }
-
-  WARPHEAP_DEVICE void* create_run(u64 bytes, u64 alignment) const {
-    void* const memory = slab_runs::create(table_, slabs_for(bytes), alignment);
-    if (!memory) table_.add_count(slab_table::count::failures, 1);
-    return memory;
-  }
 
   slab_table table_;
 };

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "../../structure/mailbox_drain.hpp"
-#include "../../sync/same_object.hpp"
 #include "../memory_range.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND {
@@ -35,7 +34,7 @@ class drain_mailbox {
   WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64, Pool pool) const {
     if (mine.is_over) return false;
     mine.is_over = true;
-    u32 const active = lanes_with_same(simt::active_mask(), box_);
+    u32 const active = simt::match_any(simt::active_mask(), reinterpret_cast<u64>(box_));
     return drain(active, [=](void* memory) { pool.give_back(memory); });
   }
 
@@ -43,7 +42,7 @@ class drain_mailbox {
   /// All lanes of `active` call together.
   template <class Free>
   WARPHEAP_DEVICE bool drain(u32 active, Free free) const {
-    return mailbox_drain<mailbox_type>{*box_, active}(free);
+    return mailbox_drain<mailbox_type>{box_, active}(free);
   }
 
 #if !defined(__CUDACC_RTC__)

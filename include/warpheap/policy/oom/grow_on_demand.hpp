@@ -75,7 +75,7 @@ class grow_on_demand {
       bool const all_is_in = brought >= present;
       if (all_is_in && brought != mine.brought) {
         mine.brought = brought;
-        mine.ticket = 0;  // if that was not enough, more is requested
+        if (waits) mine.ticket = 0;  // if that was not enough, more is requested
         return true;
       }
       u64 const waited = simt::nanoseconds() - mine.began;

@@ -18,6 +18,7 @@ struct growth {
   size_t initial = 0;  ///< rounded up to whole chunks; a pool never becomes smaller than that
   size_t limit = 0;    ///< a multiple of reserve_pool::growing::granularity()
   size_t chunk = 0;    ///< as `limit`; 0: a 32nd of the limit
+  bool peers = false;  ///< whether kernels of other GPUs that can reach the memory may use it
 };
 
 namespace reserve_pool {
@@ -54,8 +55,9 @@ class growing {
   /// initial size and for all behind the pool. Returns where they start. Called once. Throws
   /// out_of_memory.
   void* acquire(size_t bytes) {
-    addresses_ = address_range{rounded_up(bytes, granularity())};
-    addresses_.map(plan_.limit, addresses_.bytes() - plan_.limit);
+    addresses_ = address_range{rounded_up(bytes, granularity()), plan_.peers};
+    size_t const behind = addresses_.bytes() - plan_.limit;
+    addresses_.map(plan_.limit, behind, behind);
     commit(plan_.initial);
     return addresses_.begin();
   }
@@ -76,24 +78,17 @@ class growing {
   /// Maps `bytes` bytes more, rounded up to chunks, or all up to the limit. Throws out_of_memory,
   /// and maps nothing then.
   void commit(size_t bytes) {
-    size_t const before = committed_, left = plan_.limit - before;
-    size_t const wanted = chunks_for(before + (bytes < left ? bytes : left));
-    try {
-      for (; committed_ < wanted; committed_ += chunk_at(committed_)) addresses_.map(committed_, chunk_at(committed_));
-    } catch (...) {
-      decommit(before);
-      throw;
-    }
+    size_t const left = plan_.limit - committed_;
+    size_t const wanted = chunks_for(committed_ + (bytes < left ? bytes : left));
+    if (wanted == committed_) return;
+    addresses_.map(committed_, wanted - committed_, plan_.chunk);
+    committed_ = wanted;
   }
 
-  /// Gives memory back until the first `bytes` bytes have some, which is a value of kept_for(), or
-  /// an earlier committed().
+  /// Gives memory back until the first `bytes` bytes have some, which is a value of kept_for().
   void decommit(size_t bytes) {
-    while (committed_ > bytes) {
-      size_t const last = (committed_ - 1) / plan_.chunk * plan_.chunk;
-      addresses_.unmap(last, committed_ - last);
-      committed_ = last;
-    }
+    addresses_.unmap(bytes, committed_ - bytes);
+    committed_ = bytes;
   }
 
  private:
@@ -106,10 +101,6 @@ class growing {
   size_t chunks_for(size_t bytes) const {
     size_t const rounded = rounded_up(bytes, plan_.chunk);
     return rounded < plan_.limit ? rounded : plan_.limit;
-  }
-  size_t chunk_at(size_t offset) const {
-    size_t const left = plan_.limit - offset;
-    return plan_.chunk < left ? plan_.chunk : left;
   }
 
   growth plan_;

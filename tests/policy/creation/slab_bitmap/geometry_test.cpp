@@ -65,7 +65,7 @@ TEST(SlabBitmapGeometry, TheMetadataHoldsEachPartBehindTheOther) {
     ASSERT_EQ(made.index_count(), 2 + 2 * made.classes());
     ASSERT_GE(made.control_offset() - made.indexes_offset(), u64{8} * made.index_words() * made.index_count());
     ASSERT_EQ(made.control_offset() % 128, made.indexes_offset() % 128);
-    ASSERT_GE(made.control_bytes(), 8 * (made.classes() + 3));
+    ASSERT_GE(made.control_bytes(), 8 * (made.classes() + 4));
     ASSERT_EQ(made.metadata_bytes(), made.control_offset() + made.control_bytes());
     ASSERT_EQ(made.alignment() % slab_bytes, 0u);
     ASSERT_EQ(made.alignment() % 4096, 0u);

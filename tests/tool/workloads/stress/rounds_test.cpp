@@ -129,6 +129,58 @@ TEST(StressRounds, FindNothingWrongWithARightAllocatorAndMakeEveryCall) {
   }
 }
 
+template <class Allocator>
+stress_row run_growing(stress_request const& request) {
+  basic_heap<Allocator> heap{growth{.initial = mebibyte, .limit = request.pool_bytes}};
+  return stress_run<Allocator>{heap, "growing", request}.run();
+}
+
+TEST(StressRounds, GrowAPoolUnderTheirKernelsAndTrimItBetweenThem) {
+  auto request = asked(3);
+  request.pool_bytes = 16 * mebibyte;
+  request.misuse = true;
+  auto const row = run_growing<bench::patient_allocator<>>(request);
+  EXPECT_THAT(row.fault, IsEmpty());
+  EXPECT_EQ(row.rounds, 60u);
+  EXPECT_GT(row.fills, 5u);
+  EXPECT_GT(row.counts.refused, 0u);
+  ASSERT_TRUE(row.growth);
+  EXPECT_EQ(row.growth->limit_bytes, request.pool_bytes);
+  EXPECT_LT(row.growth->initial_bytes, request.pool_bytes);
+  EXPECT_EQ(row.growth->most_bytes, request.pool_bytes) << "a heap was filled";
+  EXPECT_EQ(row.growth->least_bytes, row.growth->initial_bytes) << "a heap was emptied";
+  EXPECT_GT(row.growth->growths, 5u);
+  EXPECT_GT(row.growth->trims, 5u);
+}
+
+TEST(StressRounds, FindARefusalByAPoolThatMightHaveGrown) {
+  auto request = asked();
+  request.pool_bytes = 16 * mebibyte;
+  auto const row = run_growing<polled_allocator>(request);  // its calls do not wait
+  expect_found(row, &stress_faults::refused_too_soon);
+}
+
+/// Has an error when it is to grow while kernels wait, which is by less than all.
+struct failing_pool : reserve_pool::growing {
+  using reserve_pool::growing::growing;
+  void commit(size_t bytes) {
+    if (bytes < limit()) throw std::runtime_error{"a planted error"};
+    reserve_pool::growing::commit(bytes);
+  }
+};
+
+inline constexpr oom::grow_on_demand_config wait_a_moment{.deadline_us = 1000};
+
+TEST(StressRounds, FindThatTheServiceHasEnded) {
+  auto request = asked();
+  request.pool_bytes = 16 * mebibyte;
+  auto const row =
+      run_growing<allocator<creation::slab_bitmap<>, distribution::none, oom::grow_on_demand<wait_a_moment>,
+                            failing_pool, alignment::shrink<16>>>(request);
+  expect_found(row, &stress_faults::ended_by_error);
+  EXPECT_THAT(row.fault, HasSubstr("a planted error"));
+}
+
 TEST(StressRounds, FindOneBlockHandedOutTwice) {
   auto const row = run_with(planted::same_block, asked());
   EXPECT_GT(row.faults.damaged + row.faults.lost_blocks + row.faults.overlapping, 0u) << row.fault;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ struct stress_request {
   u64 threads = 0;  ///< of a round's kernels together; 0 means the backend's default
   u32 streams = 1;
   bool misuse = false;
+  bool grows = false;  ///< the pool starts with 1 MiB, and has `pool_bytes` at most
   u64 rounds = ~u64{0};
   double seconds = 1e9;
   /// Called after each round with what is done so far. False ends the run.
@@ -57,6 +59,7 @@ struct stress_faults {
   u64 misaligned = 0;         ///< blocks that are not aligned as promised, or as asked
   u64 too_small = 0;          ///< blocks with fewer usable bytes than were asked for
   u64 overlapping = 0;        ///< blocks that begin before one below them ends
+  u64 refused_too_soon = 0;   ///< calls that got nullptr from a pool that might have grown
   u64 refused_with_room = 0;  ///< blocks that a heap at rest had room for and did not hand out
   u64 miscounted_slots = 0;   ///< blocks that a heap at rest handed out without having said so
   u64 lost_blocks = 0;        ///< blocks that are live and nobody's, or slots that are gone
@@ -70,6 +73,7 @@ struct stress_faults {
       {"misaligned", &stress_faults::misaligned},
       {"too_small", &stress_faults::too_small},
       {"overlapping", &stress_faults::overlapping},
+      {"refused_too_soon", &stress_faults::refused_too_soon},
       {"refused_with_room", &stress_faults::refused_with_room},
       {"miscounted_slots", &stress_faults::miscounted_slots},
       {"lost_blocks", &stress_faults::lost_blocks},
@@ -84,6 +88,15 @@ struct stress_faults {
   }
 };
 
+/// How a pool that grows did. In bytes that have memory, but for the counts.
+struct stress_growth {
+  u64 initial_bytes = 0, limit_bytes = 0;
+  u64 most_bytes = 0;   ///< when kernels had ended
+  u64 least_bytes = 0;  ///< after a trim
+  u64 growths = 0;      ///< times that memory was mapped while kernels waited for it
+  u64 trims = 0;        ///< trims that gave memory back
+};
+
 /// One allocator's run.
 struct stress_row {
   std::string allocator = {};
@@ -93,6 +106,7 @@ struct stress_row {
   stress_faults faults = {};
   std::vector<std::string> left_out = {};  ///< what the allocator lacks
   double seconds = 0;
+  std::optional<stress_growth> growth = {};
   /// The round that failed, its seed, and how; empty if none did.
   std::string fault = {};
 };

@@ -29,6 +29,8 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u32 rows_log2() const { return static_cast<u32>(packed >> 38) & 63; }
   WARPHEAP_HOST_DEVICE constexpr u32 slab_bytes() const { return 1u << slab_log2(); }
   WARPHEAP_HOST_DEVICE constexpr u64 pool_bytes() const { return u64{slabs()} << slab_log2(); }
+  /// Slabs that `bytes` bytes take, more than 0.
+  WARPHEAP_HOST_DEVICE constexpr u64 slabs_for(u64 bytes) const { return ((bytes - 1) >> slab_log2()) + 1; }
   WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << rows_log2(); }
   /// Classes of blocks up to a whole slab: one for 16, 32, 48, 64 bytes each, then four a doubling.
   WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
@@ -62,8 +64,8 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const {
     return indexes_offset() + align_up(index_count() * index_words() * 8, 128);
   }
-  /// One count of unmet demand a class, and three counts of all.
-  WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return align_up(8 * (u64{classes()} + 3), 128); }
+  /// One count of unmet demand a class, and those of slab_table::count.
+  WARPHEAP_HOST_DEVICE constexpr u64 control_bytes() const { return align_up(8 * (u64{classes()} + 4), 128); }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return control_offset() + control_bytes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
 };

@@ -32,8 +32,10 @@ struct add_occupancy {
         add(sums->run_bytes, u64{role.length()} << geometry.slab_log2());
       }
     }
-    add(sums->pool_bytes, present << geometry.slab_log2());
-    if (first == 0) add(sums->failures, table.failures());
+    add(sums->committed_bytes, present << geometry.slab_log2());
+    if (first != 0) return;
+    add(sums->failures, table.read_count(slab_table::count::failures));
+    add(sums->largest_failed_bytes, table.read_count(slab_table::count::largest_failed_bytes));
   }
 };
 

@@ -20,9 +20,12 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 /// Allocates and frees runs. Stateless; `table` is the heap.
 class slab_runs {
  public:
-  /// A run at a multiple of `alignment` bytes; nullptr if none stayed takeable. Any lane alone.
-  WARPHEAP_COLD static void* create(slab_table table, u64 length, u64 alignment) {
-    return slab_runs{table}.create(length, alignment);
+  /// A run of at least `bytes` bytes, more than 0, at a multiple of `alignment`; nullptr, which is
+  /// counted, if none stayed takeable. Any lane alone.
+  WARPHEAP_COLD static void* create(slab_table table, u64 bytes, u64 alignment) {
+    void* const memory = slab_runs{table}.create_run(table.geometry().slabs_for(bytes), alignment);
+    if (memory == nullptr) table.add_failures(1, bytes);
+    return memory;
   }
 
   /// Frees the run at slab `first`, if its role is still `role`; else `role` becomes the newest.
@@ -41,7 +44,7 @@ class slab_runs {
 
   WARPHEAP_DEVICE explicit slab_runs(slab_table const& table) : table_{table} {}
 
-  WARPHEAP_DEVICE void* create(u64 length, u64 alignment) const {
+  WARPHEAP_DEVICE void* create_run(u64 length, u64 alignment) const {
     u32 const slabs = table_.geometry().slabs();
     if (length > slabs) return nullptr;
     u32 const run = static_cast<u32>(length);

@@ -157,7 +157,7 @@ class block_service {
       bool const leaves = block != nullptr || search.has_ended();
       active = simt::ballot(active, !leaves);
       if (leaves) {
-        if (block == nullptr && group.leads) table.add_count(slab_table::count::failures, group.size);
+        if (block == nullptr && group.leads) table.add_failures(group.size, class_bytes(size_class));
         return block;
       }
       group_mask &= active;

@@ -5,6 +5,7 @@
 #include "table.hpp"
 
 #if !defined(__CUDACC_RTC__)
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,25 @@ class snapshot {
         counted.live_bytes += u64{length} << geometry_.slab_log2();
       }
     }
-    u64 const* const counts = control() + geometry_.classes();
-    counted.double_frees = counts[static_cast<u32>(slab_table::count::double_frees)];
-    counted.foreign_frees = counts[static_cast<u32>(slab_table::count::foreign_frees)];
-    counted.failures = counts[static_cast<u32>(slab_table::count::failures)];
+    counted.double_frees = count(slab_table::count::double_frees);
+    counted.foreign_frees = count(slab_table::count::foreign_frees);
+    counted.failures = count(slab_table::count::failures);
     return counted;
   }
+
+  /// Bytes of the largest block that one call could get now; 0 if the heap is full.
+  u64 largest_available() const {
+    if (u32 const slabs = longest_takeable()) return u64{slabs} << geometry_.slab_log2();
+    u32 largest = 0;
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
+      slab_state const now = state(slab);
+      if (now.is_live() && now.used() < geometry_.capacity(now.size_class()))
+        largest = std::max(largest, class_bytes(now.size_class()));
+    }
+    return largest;
+  }
+
+  u64 largest_failed_bytes() const { return count(slab_table::count::largest_failed_bytes); }
 
   /// Calls visit(address, bytes) for every live block in address order.
   template <class Visitor>
@@ -76,6 +90,7 @@ class snapshot {
   u64 const* record(u32 slab) const { return at(u64{slab} * geometry_.record_bytes()); }
   u64 const* control() const { return at(geometry_.control_offset()); }
   u64 const* index(u32 which) const { return at(geometry_.indexes_offset()) + which * geometry_.index_words(); }
+  u64 count(slab_table::count which) const { return control()[geometry_.classes() + static_cast<u32>(which)]; }
   slab_state state(u32 slab) const { return {*record(slab)}; }
   u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[slab_geometry::bitmap_offset / 8 + word]; }
   slab_role role(u32 slab) const { return {static_cast<u32>(record(slab)[slab_geometry::role_offset / 8])}; }
@@ -88,6 +103,16 @@ class snapshot {
   u32 run_length(u32 slab) const {
     bool const is_head = state(slab).kind() == slab_kind::run && role(slab).is_run();
     return is_head ? role(slab).length() : 0;
+  }
+
+  /// Slabs of the longest stretch that a run could take.
+  u32 longest_takeable() const {
+    u32 longest = 0, here = 0;
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
+      here = state(slab).is_takeable() ? here + 1 : 0;
+      longest = std::max(longest, here);
+    }
+    return longest;
   }
 
   void check_slab(u32 slab, invariant_report& report) const {

@@ -30,7 +30,8 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 /// View of a heap's slabs; 16 bytes, trivially copyable, owns nothing.
 class slab_table {
  public:
-  enum class count : u32 { double_frees, foreign_frees, failures };  // no invariant rests on these
+  /// No invariant rests on these. The last one is a maximum.
+  enum class count : u32 { double_frees, foreign_frees, failures, largest_failed_bytes };
 
   slab_table() = default;
   WARPHEAP_HOST_DEVICE slab_table(u8* base, slab_geometry geometry) : base_{base}, geometry_{geometry} {}
@@ -202,15 +203,25 @@ class slab_table {
   WARPHEAP_DEVICE atomic_ref<u64> unmet_demand(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
-    // relaxed: nobody reads it before the kernel ends.
-    unmet_demand(geometry_.classes() + static_cast<u32>(which)).fetch_add(amount, order::relaxed);
+    // relaxed: a figure, on which nothing depends.
+    count_word(which).fetch_add(amount, order::relaxed);
   }
 
-  WARPHEAP_DEVICE u64 failures() const {
-    return unmet_demand(geometry_.classes() + static_cast<u32>(count::failures)).load(order::relaxed);
+  /// Counts `calls` calls that get nullptr in place of a block of `bytes` bytes.
+  WARPHEAP_DEVICE void add_failures(u64 calls, u64 bytes) const {
+    add_count(count::failures, calls);
+    // relaxed: as above. Loads run side by side, where read-modify-writes of a crowd would queue.
+    atomic_ref<u64> const largest = count_word(count::largest_failed_bytes);
+    if (largest.load(order::relaxed) < bytes) largest.fetch_max(bytes, order::relaxed);
   }
+
+  WARPHEAP_DEVICE u64 read_count(count which) const { return count_word(which).load(order::relaxed); }
 
  private:
+  WARPHEAP_DEVICE atomic_ref<u64> count_word(count which) const {
+    return unmet_demand(geometry_.classes() + static_cast<u32>(which));
+  }
+
   WARPHEAP_DEVICE u64* record(u32 slab) const {
     return reinterpret_cast<u64*>(base_ + u64{slab} * geometry_.record_bytes());
   }

@@ -1,14 +1,30 @@
 // Rounds of random calls by many threads on a heap of the chosen allocator. Every block is checked.
+#include "backend/shown_heap.hpp"
 #include "backend/workloads.hpp"
 #include "rounds.hpp"
 
 namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
 
+namespace {
+
+stress_row run_growing(stress_request asked) {
+  using allocator_type = bench::patient_allocator<>;
+  u64 const unit = reserve_pool::growing::granularity();
+  asked.pool_bytes = align_up(asked.pool_bytes, unit);
+  basic_heap<allocator_type> heap{
+      growth{.initial = size_t{1} << 20, .limit = asked.pool_bytes, .chunk = align_up(asked.pool_bytes / 256, unit)}};
+  return stress_run<allocator_type>{heap, allocator_type::creation_type::name, asked}.run();
+}
+
+}  // namespace
+
 stress_row run_stress(std::string const& allocator, stress_request const& asked) {
+  if (asked.grows) return run_growing(asked);
   return for_allocator(allocator, [&](auto entry) {
     using allocator_type = typename decltype(entry)::allocator_type;
     basic_heap<allocator_type> heap{asked.pool_bytes};
+    auto const shown = show_heap(heap, "stress");
     return stress_run<allocator_type>{heap, entry.name, asked}.run();
   });
 }

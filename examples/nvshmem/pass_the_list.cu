@@ -1,0 +1,80 @@
+// Processes of one job, each with a heap: each one builds lists on its GPU, and its neighbour, on
+// this machine or another, reads them and frees them. Runs itself as the processes of a job, as many
+// as the first argument says (2), or is one that mpirun or srun starts.
+//
+//   nvcc -std=c++20 -rdc=true pass_the_list.cu libnvshmem_device.a -lnvshmem_host -lcuda
+#include <warpheap/nvshmem/job.hpp>
+#include <warpheap/nvshmem/symmetric_heap.hpp>
+
+#include <cstdio>
+
+namespace {
+
+using warpheap::remote_ptr;
+
+struct node {
+  unsigned value;
+  remote_ptr next;  // of any PE
+};
+
+constexpr unsigned lists = 4096, length = 10;
+
+__global__ void build(warpheap::symmetric_heap::ref_type heap, remote_ptr* heads) {
+  unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= lists) return;
+  remote_ptr head;
+  for (unsigned n = 0; n < length; ++n) {
+    auto* const made = static_cast<node*>(heap.malloc(sizeof(node)));
+    if (!made) break;
+    *made = {i + n, head};
+    head = heap.remote(made);
+  }
+  heads[i] = head;
+}
+
+// Adds up the lists of another PE, and frees them.
+__global__ void take(warpheap::symmetric_heap::ref_type heap, remote_ptr const* heads, int from,
+                     unsigned long long* sum) {
+  unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= lists) return;
+  remote_ptr block;
+  nvshmem_getmem(&block, heads + i, sizeof block, from);
+  while (block) {
+    node seen;
+    heap.get(&seen, block, sizeof seen);
+    atomicAdd(sum, seen.value);
+    heap.free(block);  // goes into the mailbox of the PE that made it
+    block = seen.next;
+  }
+}
+
+int run(warpheap::job_place const& place) {
+  warpheap::nvshmem_job const job{place};
+  warpheap::symmetric_heap heap{64u << 20};
+  warpheap::symmetric_memory const heads{lists * sizeof(remote_ptr)};
+  auto* const names = static_cast<remote_ptr*>(heads.begin());
+  warpheap::device_buffer<unsigned long long> const sum{1};
+
+  build<<<lists / 128, 128>>>(heap.ref(), names);
+  warpheap::synchronize();
+  nvshmem_barrier_all();
+  int const neighbour = (nvshmem_my_pe() + 1) % nvshmem_n_pes();
+  take<<<lists / 128, 128>>>(heap.ref(), names, neighbour, sum.data());
+  warpheap::synchronize();
+  nvshmem_barrier_all();
+  heap.drain();
+  warpheap::synchronize();
+
+  unsigned long long const expected = length * (lists * (lists - 1ull) / 2) + lists * (length * (length - 1ull) / 2);
+  auto const left = heap.statistics().live_blocks;
+  std::printf("PE %u of %u: sum %llu of %llu, %llu blocks left\n", heap.pe(), heap.pes(), sum[0], expected,
+              static_cast<unsigned long long>(left));
+  return sum[0] == expected && left == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (!warpheap::job_place::is_given()) return warpheap::run_as_pes(count > 1 ? std::atoi(arguments[1]) : 2, arguments);
+  return run(warpheap::job_place::from_environment());
+}

@@ -1,0 +1,159 @@
+// A heap's gauge as other programs see it: a page of shared memory that names program and heap, and
+// has two slots for readings, which the program writes in turn.
+//
+//   P1  All but `published` and `slots` is constant once `magic` is there.
+//   P2  Reading n is in slots[n % 2], whole while `published` is n. The program writes the next one
+//       to the other slot, and then raises `published`. So a reader that finds `published` as it
+//       was has read a whole reading, and a program that stops anywhere leaves one.
+//
+// Cost of a reading: nine stores. A reader waits for nothing: it reads again a limited number of
+// times.
+#pragma once
+
+#if !defined(__CUDACC_RTC__)
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "../platform/shared_page.hpp"
+
+namespace warpheap {
+
+/// What a page shows of a heap at one moment: gauge_reading has the members' meaning.
+struct gauge_figures {
+  u64 read_at = 0;  ///< nanoseconds of std::chrono::steady_clock, which all programs here share
+  u64 pool_bytes = 0;
+  u64 committed_bytes = 0;
+  u64 live_bytes = 0;
+  u64 live_blocks = 0;
+  u64 highest_live_bytes = 0;
+  u64 failures = 0;
+  u64 largest_failed_bytes = 0;
+};
+
+/// The page. `magic` and `version` are in the same place in every version.
+struct gauge_page {
+  static constexpr char const* prefix = "warpheap";
+  static constexpr u64 magic_value = 0x7061'6568'7072'6177, current_version = 1;
+  static constexpr size_t text_bytes = 64;
+  static constexpr size_t words = sizeof(gauge_figures) / sizeof(u64);
+
+  u64 magic;
+  u64 version;
+  u64 process;
+  // Each ends with a zero.
+  char program[text_bytes], heap[text_bytes], allocator[text_bytes], device[text_bytes];
+  u64 published;
+  u64 slots[2][words];
+
+  /// For the program that has the page.
+  void publish(gauge_figures const& figures) {
+    // relaxed: only this program writes it.
+    u64 const next = word(published).load(std::memory_order_relaxed) + 1;
+    auto const values = std::bit_cast<std::array<u64, words>>(figures);
+    // release: `published` was raised before (P2); pairs with the acquire of slots in newest().
+    for (size_t i = 0; i < words; ++i) word(slots[next % 2][i]).store(values[i], std::memory_order_release);
+    // release: the reading is whole; pairs with the acquire of `published` in newest().
+    word(published).store(next, std::memory_order_release);
+  }
+
+  /// To be called after the first publish().
+  void show() {
+    version = current_version;
+    // release: all else is there (P1); pairs with the acquire in is_made().
+    word(magic).store(magic_value, std::memory_order_release);
+  }
+
+  bool is_made() const { return word(magic).load(std::memory_order_acquire) == magic_value; }
+
+  /// The newest reading; nullopt if the program published new ones each time this one looked.
+  std::optional<gauge_figures> newest() const {
+    constexpr u32 looks = 1000;
+    for (u32 look = 0; look < looks; ++look) {
+      u64 const number = word(published).load(std::memory_order_acquire);
+      std::array<u64, words> values{};
+      // acquire: a value of a later reading comes after `published` was raised (P2).
+      for (size_t i = 0; i < words; ++i) values[i] = word(slots[number % 2][i]).load(std::memory_order_acquire);
+      // relaxed: the loads above keep it behind them.
+      if (word(published).load(std::memory_order_relaxed) == number) return std::bit_cast<gauge_figures>(values);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  /// A word that two programs share. Readers have the page as constant memory, and only load.
+  static std::atomic_ref<u64> word(u64 const& shared) {
+    static_assert(std::atomic_ref<u64>::is_always_lock_free);
+    return std::atomic_ref<u64>{const_cast<u64&>(shared)};
+  }
+};
+
+/// A heap that a running program publishes.
+struct published_heap {
+  u64 process;
+  std::string program, name, allocator, device;
+  double age_seconds;  ///< since the reading
+  gauge_figures figures;
+};
+
+struct published_heaps {
+  std::vector<published_heap> heaps;  ///< by process and name
+  u64 of_other_versions = 0;          ///< of this library, which this one cannot read
+};
+
+namespace detail {
+
+/// A page's text, which ends at its zero. Another program wrote it: there may be none.
+inline std::string text_of(char const (&text)[gauge_page::text_bytes]) {
+  return {text, strnlen(text, gauge_page::text_bytes - 1)};
+}
+
+inline u64 steady_nanoseconds() {
+  auto const now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+inline void add_page(gauge_page const& page, published_heaps& to) {
+  if (page.version != gauge_page::current_version) {
+    ++to.of_other_versions;
+    return;
+  }
+  auto const figures = page.newest();
+  if (!figures) return;
+  u64 const now = steady_nanoseconds();
+  double const age = now > figures->read_at ? 1e-9 * static_cast<double>(now - figures->read_at) : 0;
+  to.heaps.push_back({page.process, text_of(page.program), text_of(page.heap), text_of(page.allocator),
+                      text_of(page.device), age, *figures});
+}
+
+}  // namespace detail
+
+/// The heaps that running programs of this machine publish, as far as this user may read them.
+/// Pages of programs that have ended are left out, and removed if they are this user's.
+inline published_heaps read_published_heaps() {
+  published_heaps found;
+  for (auto const& name : shared_page_names(gauge_page::prefix)) {
+    auto const view = shared_page_view::open(name, sizeof(gauge_page));
+    if (!view) continue;
+    auto const& page = *static_cast<gauge_page const*>(view->data());
+    if (!page.is_made()) continue;
+    if (view->is_abandoned()) view->remove();
+    else detail::add_page(page, found);
+  }
+  auto const order = [](published_heap const& each) { return std::tie(each.process, each.name); };
+  std::sort(found.heaps.begin(), found.heaps.end(), [&](auto const& a, auto const& b) { return order(a) < order(b); });
+  return found;
+}
+
+}  // namespace warpheap
+
+#endif

@@ -1,0 +1,49 @@
+// The name of a block that every process of a job understands: which process it is of, and where in
+// that one's pool it lies. nvshmem/symmetric_heap.hpp makes and takes it.
+#pragma once
+
+#include "../platform/types.hpp"
+#include "../util/bits.hpp"
+
+namespace warpheap {
+
+/// A block of one PE. 8 bytes, so that one store, exchange or compare-and-swap passes it on.
+///
+///    63    48 47        0
+///   |  pe + 1 |  offset  |     0: no block
+class remote_ptr {
+ public:
+  static constexpr u32 offset_bits = 48;
+  /// How many PEs there may be, and how many bytes a pool.
+  static constexpr u32 most_pes = (u32{1} << 16) - 1;
+  static constexpr u64 most_bytes = u64{1} << offset_bits;
+
+  remote_ptr() = default;
+  /// `pe` below most_pes, `offset` in bytes from the start of its pool, below most_bytes.
+  WARPHEAP_HOST_DEVICE constexpr remote_ptr(u32 pe, u64 offset) : bits_{u64{pe + 1} << offset_bits | offset} {}
+  /// What bits() has returned.
+  WARPHEAP_HOST_DEVICE static constexpr remote_ptr from_bits(u64 bits) {
+    remote_ptr made;
+    made.bits_ = bits;
+    return made;
+  }
+
+  /// Of a block; not of nullptr.
+  WARPHEAP_HOST_DEVICE constexpr u32 pe() const { return static_cast<u32>(bits_ >> offset_bits) - 1; }
+  WARPHEAP_HOST_DEVICE constexpr u64 offset() const { return bits_ & low_mask(offset_bits); }
+
+  WARPHEAP_HOST_DEVICE constexpr u64 bits() const { return bits_; }
+  WARPHEAP_HOST_DEVICE constexpr explicit operator bool() const { return bits_ != 0; }
+  WARPHEAP_HOST_DEVICE friend constexpr bool operator==(remote_ptr one, remote_ptr other) {
+    return one.bits_ == other.bits_;
+  }
+
+  /// `bytes` further in the same block.
+  WARPHEAP_HOST_DEVICE constexpr remote_ptr operator+(u64 bytes) const { return from_bits(bits_ + bytes); }
+
+ private:
+  u64 bits_ = 0;
+};
+static_assert(sizeof(remote_ptr) == 8);
+
+}  // namespace warpheap

@@ -1,0 +1,51 @@
+// The pool from NVSHMEM's symmetric heap: at the same offset on every PE, so that a block's offset
+// names it for all of them. symmetric_heap.hpp makes heaps of it. A program includes it by
+// name.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "symmetric_memory.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+namespace reserve_pool {
+
+/// Owns one range of symmetric memory. Movable.
+class nvshmem {
+ public:
+  static constexpr char const* name = "nvshmem";
+  /// With NVSHMEM's functions.
+  static constexpr bool peers_reach_it = true;
+
+  /// All PEs. Takes `bytes` bytes on each and returns where they start on this one. Called once.
+  /// Throws on every PE if they ask for different sizes (std::invalid_argument), or if the device
+  /// of one of them has not that much memory free (out_of_memory).
+  void* acquire(size_t bytes) {
+    auto const asked = gather_from_pes(bytes);
+    for (size_t pe = 0; pe < asked.size(); ++pe)
+      if (asked[pe] != asked[0])
+        throw std::invalid_argument{"heap in symmetric memory: PE 0 asks for " + std::to_string(asked[0]) +
+                                    " bytes, and PE " + std::to_string(pe) + " for " + std::to_string(asked[pe])};
+    auto const free = gather_from_pes(free_bytes());
+    for (size_t pe = 0; pe < free.size(); ++pe)
+      if (free[pe] < bytes)
+        throw out_of_memory{"heap in symmetric memory: " + std::to_string(bytes) + " bytes, but the device of PE " +
+                            std::to_string(pe) + " has " + std::to_string(free[pe]) + " free"};
+    memory_ = symmetric_memory{bytes};
+    return memory_.begin();
+  }
+
+ private:
+  /// Of this PE's device.
+  static size_t free_bytes() {
+    size_t free = 0, total = 0;
+    backend::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return free;
+  }
+
+  symmetric_memory memory_;
+};
+
+}  // namespace reserve_pool
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,167 @@
+"""A pool that grows: its addresses are reserved at once, and its memory comes in chunks.
+
+This is policy/reserve_pool/growing.hpp and heap/pool_growth.hpp in Python. Memory is mapped before a kernel
+tells the heap of it, and unmapped after a kernel has taken it out of the heap: heap/kernel_growth.hpp.
+"""
+
+import ctypes
+from typing import NamedTuple
+
+from . import driver
+from .errors import HeapSizeError, OutOfMemoryError
+from .virtual_memory import AddressRange, granularity
+
+MOST_BYTES = 1 << 43  # the allocators count pages and slabs in 32 bits
+SHARED_WORDS, UNMET = 32, 0  # warpheap::growth_word
+
+
+class Growth(NamedTuple):
+    """How large a pool is at first, how large it may become, and in which steps."""
+
+    initial: int
+    limit: int
+    chunk: int  #: 0: a 32nd of the limit
+
+    def check(self) -> None:
+        """Raises HeapSizeError where no device would do."""
+        if not 0 < self.limit < MOST_BYTES:
+            raise HeapSizeError(f"limit of {self.limit} bytes: it must be above 0, and at most {MOST_BYTES - 1}")
+        if not 0 <= self.initial <= self.limit:
+            raise HeapSizeError(f"heap of {self.initial} bytes: it must be at least 0, and at most its limit of {self.limit}")
+        if self.chunk < 0:
+            raise HeapSizeError(f"chunk of {self.chunk} bytes: it must be at least 0")
+
+    def in_granules(self, granule: int) -> "Growth":
+        """With a chunk, and whole chunks at first. Raises HeapSizeError if a size is no multiple of `granule`."""
+        for what, size in (("limit", self.limit), ("chunk", self.chunk)):
+            if size % granule:
+                raise HeapSizeError(f"{what} of {size} bytes: it must be a multiple of {granule}")
+        chunk = self.chunk or _rounded_up(-(-self.limit // 32), granule)
+        return Growth(min(_rounded_up(self.initial, chunk), self.limit), self.limit, chunk)
+
+
+def _words() -> int:
+    """The address of words that calls and the host share, all zero."""
+    flags = driver.load().CU_MEMHOSTALLOC_DEVICEMAP | driver.load().CU_MEMHOSTALLOC_PORTABLE
+    words = int(driver.call("cuMemHostAlloc", 8 * SHARED_WORDS, flags))
+    ctypes.memset(words, 0, 8 * SHARED_WORDS)
+    return words
+
+
+def _rounded_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+class GrowingPool:
+    """Owns the addresses and memory of a heap, and the words in which calls post their requests, until release().
+
+    `tell(kernel, *values)` launches a kernel on the heap, and `ask(kernel, *values)` returns its answer too.
+    """
+
+    def __init__(self, device: int, sizes: Growth, nbytes: int):
+        """Reserves `nbytes` addresses, and maps memory for the initial size and for all behind the pool.
+
+        `sizes` is what in_granules() returned.
+        """
+        self._device, self._initial, self._limit, self._chunk = device, sizes.initial, sizes.limit, sizes.chunk
+        self._words = 0  # their address; 0 before there are any
+        self._answered = 0  # the requests up to this sum
+        self.committed = 0  #: bytes of the pool that have memory: its first ones
+        self._range = AddressRange(device, _rounded_up(nbytes, granularity(device)))
+        try:
+            self._map(self._limit, self._range.nbytes - self._limit, f"a limit of {self._limit} bytes")
+            self.commit(self._initial)
+            self._told = self.committed  # the heap knows of the first bytes up to here
+            self._words = _words()
+        except BaseException:
+            self.release()
+            raise
+
+    @property
+    def begin(self) -> int:
+        """The first address."""
+        return self._range.begin
+
+    def words_on_device(self) -> int:
+        """The address of the words for kernels. Calls read no answer there, because none of them waits for one."""
+        return int(driver.call("cuMemHostGetDevicePointer", self._words, 0))
+
+    def requested(self) -> int:
+        """Bytes that refused calls have requested, a sum that only rises."""
+        return ctypes.c_uint64.from_address(self._words + 8 * UNMET).value
+
+    def grow(self, nbytes: int, tell) -> int:
+        """Maps and tells of `nbytes` bytes more, or of all below the limit. Returns how many."""
+        before = self.committed
+        self.commit(nbytes)
+        self._tell(tell)
+        return self.committed - before
+
+    def poll(self, tell) -> int:
+        """Maps and tells of as much as was requested since the last time, as far as there is memory. Returns how many."""
+        before, requested = self.committed, self.requested()
+        wanted = requested - self._answered
+        while wanted:
+            try:
+                self.commit(wanted)
+                break
+            except OutOfMemoryError:
+                wanted //= 2
+        self._answered = requested
+        self._tell(tell)
+        return self.committed - before
+
+    def trim(self, tell, ask) -> int:
+        """Takes the chunks at the end that nobody uses out of the heap, and unmaps them. Returns how many bytes."""
+        self._tell(tell)  # what the heap does not know of would count as used
+        before = self.committed
+        kept = max(self._chunks_for(ask("find_used_end", before)), self._initial)
+        if kept == before:
+            return 0
+        stay = ask("withdraw", kept, before)
+        self._told = kept
+        if stay:  # a kernel was running, and has taken some
+            self._tell(tell)
+            return 0
+        ask("shrink", kept)  # and so waits for it
+        self._decommit(kept)
+        return before - kept
+
+    def commit(self, nbytes: int) -> None:
+        """Maps `nbytes` bytes more, rounded up to chunks, or all up to the limit. If it cannot, it maps nothing."""
+        before = self.committed
+        wanted = self._chunks_for(min(before + nbytes, self._limit))
+        try:
+            while self.committed < wanted:
+                size = min(self._chunk, self._limit - self.committed)
+                self._map(self.committed, size, f"{nbytes} bytes more of a pool that has {before}")
+                self.committed += size
+        except BaseException:
+            self._decommit(before)
+            raise
+
+    def release(self) -> None:
+        """Gives back all that the pool owns, once the device is at rest."""
+        self._range.release()
+        if self._words:
+            driver.call("cuMemFreeHost", self._words)
+
+    def _tell(self, tell) -> None:
+        if self._told != self.committed:
+            tell("extend", self._told, self.committed)
+            self._told = self.committed
+
+    def _map(self, offset: int, nbytes: int, purpose: str) -> None:
+        try:
+            self._range.map(offset, nbytes)
+        except OutOfMemoryError as problem:
+            raise OutOfMemoryError(f"{purpose}: device {self._device} lacks the memory for {nbytes} bytes") from problem
+
+    def _decommit(self, nbytes: int) -> None:
+        while self.committed > nbytes:
+            last = (self.committed - 1) // self._chunk * self._chunk
+            self._range.unmap(last)
+            self.committed = last
+
+    def _chunks_for(self, nbytes: int) -> int:
+        return min(_rounded_up(nbytes, self._chunk), self._limit)

@@ -1,0 +1,74 @@
+"""Addresses of a device without memory, and the memory that is mapped there in parts.
+
+This is platform/cuda/address_range.hpp in Python, by the functions of the driver that it calls.
+"""
+
+from . import driver
+from .errors import CudaError, GrowthError, OutOfMemoryError
+
+ALIGNMENT = 1 << 21  #: of the first address
+
+
+def _memory_of(device: int):
+    """Memory of the device, as cuMemCreate() takes it."""
+    bindings = driver.load()
+    memory = bindings.CUmemAllocationProp()
+    memory.type = bindings.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    memory.location.type = bindings.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    memory.location.id = device
+    return memory
+
+
+def granularity(device: int) -> int:
+    """What sizes of pools that grow are multiples of: what the device maps, and slabs of any size."""
+    if not driver.attribute(device, "VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
+        raise GrowthError(f"device {device} has no virtual memory management: its heaps cannot grow")
+    least = driver.load().CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+    mapped = int(driver.call("cuMemGetAllocationGranularity", _memory_of(device), least))
+    return -(-ALIGNMENT // mapped) * mapped
+
+
+class AddressRange:
+    """Owns `nbytes` addresses from `begin` on, and the memory that was mapped there, until release()."""
+
+    def __init__(self, device: int, nbytes: int):
+        self._memory = _memory_of(device)
+        self._parts: dict[int, int] = {}  # offset to bytes
+        try:
+            self.begin = int(driver.call("cuMemAddressReserve", nbytes, ALIGNMENT, 0, 0))
+        except (CudaError, OutOfMemoryError) as problem:
+            raise OutOfMemoryError(f"device {device} has not {nbytes} addresses ({problem})") from problem
+        self.nbytes = nbytes
+
+    def map(self, offset: int, nbytes: int) -> None:
+        """Maps memory of `nbytes` bytes, a part, at `offset`. If it cannot, it maps nothing."""
+        handle = driver.call("cuMemCreate", nbytes, self._memory, 0)
+        try:
+            driver.call("cuMemMap", self.begin + offset, nbytes, 0, handle, 0)
+        finally:
+            driver.call("cuMemRelease", handle)  # the mapping keeps the memory
+        try:
+            self._open(offset, nbytes)
+        except BaseException:
+            driver.call("cuMemUnmap", self.begin + offset, nbytes)
+            raise
+        self._parts[offset] = nbytes
+
+    def _open(self, offset: int, nbytes: int) -> None:
+        bindings = driver.load()
+        access = bindings.CUmemAccessDesc()
+        access.location = self._memory.location
+        access.flags = bindings.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        driver.call("cuMemSetAccess", self.begin + offset, nbytes, [access], 1)
+
+    def unmap(self, offset: int) -> None:
+        """Gives back the memory of the part at `offset`. No kernel may use it."""
+        driver.call("cuMemUnmap", self.begin + offset, self._parts[offset])
+        del self._parts[offset]
+
+    def release(self) -> None:
+        """Gives back all memory and the addresses, once the device is at rest."""
+        driver.call("cuCtxSynchronize")
+        for offset in list(self._parts):
+            self.unmap(offset)
+        driver.call("cuMemAddressFree", self.begin, self.nbytes)

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Compiles and links programs over NVSHMEM, from PyPI: its tests, the example, and each header of nvshmem/ alone.
+
+Nothing runs here: that takes a GPU.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import compilers
+
+PACKAGE = "nvidia-nvshmem-cu13"
+FOLDER = compilers.ROOT / "include" / "warpheap" / "nvshmem"
+PROGRAMS = [
+    (compilers.ROOT / "tests" / "nvshmem" / "symmetric_heap_test.cu", ["-lgtest", "-lpthread"]),
+    (compilers.ROOT / "examples" / "nvshmem" / "pass_the_list.cu", []),
+]
+RELOCATABLE = "-rdc=true"
+
+
+def command(nvcc, package, *more):
+    # Two warnings are about code of NVSHMEM's headers that only these programs make a compiler look at.
+    return [*nvcc, f"-I{compilers.ROOT}/tests", "-isystem", str(package / "include"), "-diag-suppress=3012,3013", "-arch=sm_90", *more]
+
+
+def link_of(package, libraries):
+    """The wheel has no link of the name that a linker looks for."""
+    library = package / "lib" / "libnvshmem_host.so"
+    if not library.exists():
+        library.symlink_to("libnvshmem_host.so.3")
+    return [str(package / "lib" / "libnvshmem_device.a"), f"-L{package}/lib", "-lnvshmem_host", "-lcuda", *libraries]
+
+
+def check(nvcc, package, headers, programs, directory):
+    """Returns (how many were tried, faults)."""
+    commands = {}
+    for header in headers:
+        source = pathlib.Path(directory) / f"{header.stem}.cu"
+        source.write_text(f'#include "{header}"\n#include "{header}"\n')
+        commands[f"nvcc {header.stem}"] = command(nvcc, package, RELOCATABLE, "-c", "-o", f"{source}.o", str(source))
+    for source, libraries in programs:
+        output = str(pathlib.Path(directory) / source.stem)
+        commands[f"nvcc {source.stem}"] = command(
+            nvcc, package, RELOCATABLE, "-o", output, str(source), *link_of(package, libraries))
+    results = compilers.compile_all(commands)
+    return len(commands), [f"{name}: {said}" for name, (good, said, _) in results.items() if not good]
+
+
+def stops_in_time(nvcc, package, directory):
+    """What is wrong with the messages to those who forget what NVSHMEM needs."""
+    source = pathlib.Path(directory) / "forgotten.cu"
+    source.write_text(f'#include "{FOLDER}/symmetric_heap.hpp"\n__global__ void kernel() {{}}\n')
+    tries = {
+        "compile with -rdc=true": command(nvcc, package, "-c", "-o", f"{source}.o", str(source)),
+        "NVSHMEM needs nvcc": [*compilers.GXX, "-x", "c++", "-fsyntax-only", str(source)],
+    }
+    results = compilers.compile_all(tries)
+    return [f"no word of '{words}':\n{said}" for words, (good, said, _) in results.items() if good or words not in said]
+
+
+def self_test(nvcc, package, directory):
+    """A header that lacks an include, and a program that lacks a function, must be reported; right ones must not."""
+    header, program, right = (pathlib.Path(directory) / name for name in ("lacks.hpp", "undefined.cu", "right.hpp"))
+    header.write_text("#pragma once\ninline int pes() { return nvshmem_n_pes(); }\n")
+    right.write_text("#pragma once\n#include <nvshmem.h>\ninline int pes() { return nvshmem_n_pes(); }\n")
+    program.write_text("#include <nvshmem.h>\nint nowhere();\nint main() { return nowhere() + nvshmem_n_pes(); }\n")
+    _, faults = check(nvcc, package, [header, right], [(program, [])], directory)
+    return compilers.judge_self_test(faults, ["lacks", "undefined"])
+
+
+def main():
+    options = compilers.arguments(__doc__).parse_args()
+    nvcc = compilers.nvcc_or_skip("a heap in symmetric memory")
+    with tempfile.TemporaryDirectory() as directory:
+        if not compilers.fetch_wheels([PACKAGE], directory):
+            print(f"SKIP: pip cannot fetch {PACKAGE}, so a heap in symmetric memory was not compiled")
+            return compilers.SKIPPED
+        package = pathlib.Path(directory) / "nvidia" / "nvshmem"
+        if options.self_test:
+            return self_test(nvcc, package, directory)
+        tried, faults = check(nvcc, package, sorted(FOLDER.glob("*.hpp")), PROGRAMS, directory)
+        faults += stops_in_time(nvcc, package, directory)
+    for fault in faults:
+        print(fault)
+    print(f"{tried} sources over NVSHMEM, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
