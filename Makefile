@@ -67,6 +67,10 @@ check: setup ## The checks alone: layers, headers, format, documentation, CUDA c
 	@scripts/build host checks
 	@ctest --preset host --label-regex '^check$$'
 
+.PHONY: report
+report: ## Results as one page, build/report.html: RESULTS="FILES", or a small run on the host; BEFORE="FILES"
+	@RESULTS="$(RESULTS)" BEFORE="$(BEFORE)" IMAGES="$(IMAGES)" scripts/make_report
+
 .PHONY: registers
 registers: ## What kernels take in registers and machine code, as tables (needs nvcc)
 	@scripts/check_registers.py --markdown

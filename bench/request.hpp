@@ -51,7 +51,7 @@ struct request {
   std::vector<double> levels;       ///< shares of the pool that live
   std::vector<double> left_shares;  ///< of fragmentation: shares of the blocks that are not freed
   std::vector<double> page_shares;  ///< of random_walk: shares of the pages that are free
-  u64 kernels = 0;                  ///< of fill_level, long_churn
+  u64 kernels = 0;                  ///< of fill_level, long_churn, map
   double seconds = 0;               ///< of long_churn, on the device
   u32 scale = 0;                    ///< of graph_scaling: 2^scale vertices
   std::vector<int> devices;         ///< of graph_scaling, one for each member
@@ -69,6 +69,8 @@ struct result {
   std::vector<std::pair<std::string, u64>> parameters = {};
   /// measured beside the time: utilisation, cycles
   std::vector<std::pair<std::string, double>> figures = {};
+  /// what belongs to each of many places, like the cells of a map
+  std::vector<std::pair<std::string, std::vector<u64>>> lists = {};
   std::vector<double> times_us = {};
   double operations = 0;  ///< done in each of the times
   double bytes = 0;       ///< asked for by these mallocs; 0 where no rate of bytes is told

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "large_blocks.hpp"
 #include "listed_calls.hpp"
 #include "slot_load.hpp"
 #include "timed_calls.hpp"
@@ -189,6 +190,16 @@ class slot_table {
       sum.bytes += bytes;
     }
     return sum;
+  }
+
+  std::vector<asked_block> held_blocks() const {
+    auto const blocks = blocks_.to_host();
+    auto const bytes = bytes_.to_host();
+    std::vector<asked_block> held;
+    held.reserve(blocks.size());
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (blocks[i]) held.push_back({blocks[i], bytes[i]});
+    return held;
   }
 
   /// Calls that returned nullptr since this was asked last.

@@ -3,6 +3,7 @@
 #include "fill_level.hpp"
 #include "fragmentation.hpp"
 #include "long_churn.hpp"
+#include "map.hpp"
 #include "workers.hpp"
 
 #include "bench/registry.hpp"
@@ -56,6 +57,18 @@ bench::registration const registered_long_churn{{
              {"--seconds"}},
     .ignores = {"--repeat"},
     .run = with_allocator([](auto const& subject, auto const& asked) { return bench::long_churn(subject, asked); }),
+}};
+
+bench::registration const registered_map{{
+    .name = "map",
+    .text = "where in the memory which sizes lie in the course of fill_level's loads, and how full its parts are",
+    .rank = 100,
+    .uses = {{"--ranges", "the first"},
+             {"--threads", "1048576 slots"},
+             {"--levels", "the first; default 0.9"},
+             {"--kernels", "steps of a load; default 256 on a GPU, 16 on the host"}},
+    .ignores = {"--repeat"},
+    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::heap_map(subject, asked); }),
 }};
 
 bench::registration const registered_crowd{{

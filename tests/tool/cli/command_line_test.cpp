@@ -15,15 +15,16 @@ using testing::HasSubstr;
 using testing::Not;
 using ProgramParser = program_test;
 
-char const* const every_command[] = {"info", "graph", "bench", "verify", "stress", "explore", "pic", "join"};
+char const* const every_command[] = {"info", "graph", "bench", "verify", "stress", "explore", "pic", "join", "report"};
 
 TEST_F(ProgramParser, SaysWhatWasWrongInASentence) {
   expect_refusal("",
-                 "warpheap: a command is missing; there are: info, graph, bench, verify, stress, explore, pic, join; ");
+                 "warpheap: a command is missing; there are: info, graph, bench, verify, stress, explore, pic, join, "
+                 "report; ");
   expect_refusal("-x", "warpheap: there is no option '-x' before the command; 'warpheap --help' lists");
-  expect_refusal(
-      "fly",
-      "warpheap: there is no command 'fly'; there are: info, graph, bench, verify, stress, explore, pic, join\n");
+  expect_refusal("fly",
+                 "warpheap: there is no command 'fly'; there are: info, graph, bench, verify, stress, explore, pic, "
+                 "join, report\n");
   expect_refusal("--json x graph", "warpheap: there is no option '--json' before the command");
   expect_refusal("graph --wings 2", "warpheap graph: there is no option '--wings'; 'warpheap graph --help' lists");
   expect_refusal("graph --wings=2", "warpheap graph: there is no option '--wings'; ");
@@ -146,6 +147,8 @@ TEST_F(ProgramParser, BashCompletes) {
   EXPECT_EQ(completed("bench --divergence warp,b"), "warp,block\n");
   EXPECT_EQ(completed("graph --scale 1"), "\n") << "a number";
   EXPECT_EQ(completed("graph --input " + script.substr(0, script.size() - 3)), script + "\n");
+  EXPECT_EQ(completed("report x.json " + script.substr(0, script.size() - 3)), script + "\n");
+  EXPECT_EQ(completed("report --im"), "--images\n");
 }
 
 TEST_F(ProgramParser, OtherShellsTakeTheirScripts) {

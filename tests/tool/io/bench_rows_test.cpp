@@ -29,7 +29,7 @@ std::string too_wide(std::string const& text) {
 
 /// Those of some options that `scenario` uses.
 std::string options_of(std::string const& scenario) {
-  bool const is_of_slots = scenario == "fill_level" || scenario == "long_churn";
+  bool const is_of_slots = scenario == "fill_level" || scenario == "long_churn" || scenario == "map";
   std::map<std::string, std::string> const values{{"--allocator", "slab_bitmap,halloc,ring_buffer"},
                                                   {"--pool", "2MiB"},
                                                   {"--sizes", "64,1024,9000"},

@@ -62,7 +62,7 @@ int dispatch(int count, char const* const* arguments, std::string& command_name)
   app.require_subcommand(1);
   int status = 0;
   for (auto const add :
-       {add_info, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic, add_join, add_top})
+       {add_info, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic, add_join, add_top, add_report})
     add(app, status);
   // Set after the commands are added, or their help would end with it as well.
   app.footer(

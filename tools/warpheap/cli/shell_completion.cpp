@@ -58,7 +58,10 @@ std::string bash_completion(program_outline const& outline) {
         what = fmt::format("words='{}'{} ;;", joined(option.values), option.is_list ? " list=yes" : "");
       values += fmt::format("    '{} {}') {}\n", command.name, option.names.back(), what);
     }
-    words += fmt::format("        {}) words='{}' ;;\n", command.name, joined(words_of(command)));
+    bool const takes_files = std::any_of(command.arguments.begin(), command.arguments.end(),
+                                         [](auto const& argument) { return argument.is_file; });
+    words += fmt::format("        {}) words='{}'{} ;;\n", command.name, joined(words_of(command)),
+                         takes_files ? "; case $word in -*) ;; *) files=yes ;; esac" : "");
   }
   auto first = names_of(outline.commands), before = words_of(program);
   first.insert(first.end(), before.begin(), before.end());
@@ -151,9 +154,10 @@ std::string fish_completion(program_outline const& outline) {
                         fish_quoted(command.text));
     auto const condition = "__fish_seen_subcommand_from " + command.name;
     for (auto const& option : command.options) add_option(option, condition);
-    for (auto const& argument : command.arguments)
-      made += fmt::format("complete -c {} -n {} -a {}\n", name, fish_quoted(condition),
-                          fish_quoted(joined(argument.values)));
+    for (auto const& argument : command.arguments) {
+      auto const what = argument.is_file ? "-F" : "-a " + fish_quoted(joined(argument.values));
+      made += fmt::format("complete -c {} -n {} {}\n", name, fish_quoted(condition), what);
+    }
   }
   return made;
 }

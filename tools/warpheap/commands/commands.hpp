@@ -18,5 +18,6 @@ void add_explore(CLI::App& program, int& status);
 void add_pic(CLI::App& program, int& status);
 void add_join(CLI::App& program, int& status);
 void add_top(CLI::App& program, int& status);
+void add_report(CLI::App& program, int& status);
 
 }  // namespace warpheap::tool

@@ -44,6 +44,8 @@ nlohmann::ordered_json json_of(bench::result const& made, std::string const& bac
   if (made.checked() && made.bytes > 0) row["bytes_per_second"] = bytes_per_second(made);
   if (made.checked())
     for (auto const& [name, value] : made.figures) row[name] = value;
+  if (made.checked())
+    for (auto const& [name, values] : made.lists) row[name] = values;
   row["failures"] = made.failures;
   row["checked"] = made.checked();
   if (!made.checked()) row["fault"] = made.fault;

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Checks that docs/performance.html is what scripts/report makes of the results below; --write makes it and the pictures.
+
+The pictures, docs/images/*.png, are drawn by rsvg-convert (Debian: librsvg2-bin), whose versions differ by some pixels: of them
+the check looks at the size alone.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import compilers
+
+PAGE = pathlib.Path("docs/performance.html")
+IMAGES = pathlib.Path("docs/images")
+MOST_PAGE_BYTES, MOST_IMAGE_BYTES = 1_500_000, 100_000
+RESULTS = pathlib.Path("bench/results")
+# On one H200: the newest of each scenario, and what the papers' figures need.
+NAMES = """
+burst-all burst churn long-churn fill fill-level fill-level-others exhaust-all exhaust exhaust-ualloc exhaust-toolkit
+exhaust-toolkit-small utilisation fragmentation fragmentation-others crowd placement scaling-all rw-malloc rw-malloc-mixed-1024
+rw-malloc-mixed-32768 rw-malloc-mixed-1048576 rw-malloc-windows two-phase two-phase-mixed prefix-sum head-replacement workers
+policy-overhead semaphore-batches semaphore-10us rcu-delegation collective-mutex atomic random-walk pic-1600 pic-capacity
+pic-toolkit join join-32gib graph-files growth throughput-toolkit-16 throughput-toolkit-64 throughput-toolkit-256
+throughput-toolkit-1024 throughput-toolkit-4096 throughput-toolkit-16384
+""".split()
+# Picture of the docs: results, and its name among those that scripts/report writes.
+PICTURES = {
+    "burst.png": (["h200-burst-all.json", "h200-burst.json"], "burst-median-us"),
+    "fill_level.png": (["h200-fill-level.json", "h200-fill-level-others.json"], "fill-level-median-us"),
+    "heap_map.png": (["host-map.json"], "map-no-2"),
+}
+
+
+def made_page(root, names):
+    """The page that the script makes in a folder; paths on it are relative to that."""
+    files = [str(RESULTS / f"h200-{name}.json") for name in names]
+    command = [sys.executable, "-B", str(compilers.ROOT / "scripts" / "report"), "--output", "-", *files]
+    return subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE).stdout
+
+
+def faults(root, names=NAMES, pictures=PICTURES):
+    wanted, page = made_page(root, names), root / PAGE
+    if not page.exists() or page.read_bytes() != wanted:
+        yield f"{PAGE} is not what scripts/report makes of bench/results: run scripts/check_report.py --write"
+    if len(wanted) > MOST_PAGE_BYTES:
+        yield f"{PAGE} would have {len(wanted):,} bytes, and may have {MOST_PAGE_BYTES:,}"
+    for name in pictures:
+        image = root / IMAGES / name
+        if not image.exists() or not 0 < image.stat().st_size <= MOST_IMAGE_BYTES:
+            yield f"{IMAGES / name} is missing, or has more than {MOST_IMAGE_BYTES:,} bytes"
+
+
+def write(root):
+    (root / PAGE).write_bytes(made_page(root, NAMES))
+    (root / IMAGES).mkdir(exist_ok=True)
+    for name, (files, picture) in PICTURES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            script = str(compilers.ROOT / "scripts" / "report")
+            command = [sys.executable, "-B", script, "--output", os.devnull, "--images", folder]
+            command += [str(RESULTS / file) for file in files]
+            subprocess.run(command, cwd=root, check=True, stdout=subprocess.DEVNULL)
+            (root / IMAGES / name).write_bytes((pathlib.Path(folder) / f"{picture}.png").read_bytes())
+
+
+def self_test():
+    """A page that is right, one of an older file, and pictures that are missing or too large."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        (root / RESULTS).mkdir(parents=True)
+        (root / IMAGES).mkdir(parents=True)
+        source = root / RESULTS / "h200-burst.json"
+        text = (compilers.ROOT / RESULTS / "h200-burst.json").read_text()
+        source.write_text(text)
+        (root / PAGE).write_bytes(made_page(root, ["burst"]))
+        (root / IMAGES / "good.png").write_bytes(b"x" * 1000)
+        good = list(faults(root, ["burst"], ["good.png"]))
+        source.write_text(text.replace('"median_us": 8.4', '"median_us": 9.4', 1))
+        (root / IMAGES / "large.png").write_bytes(b"x" * (MOST_IMAGE_BYTES + 1))
+        planted = list(faults(root, ["burst"], ["good.png", "large.png", "gone.png"]))
+    if good or len(planted) != 3:
+        print(f"a good page gave {good}; a changed result and two bad pictures gave {planted}")
+        return 1
+    print("caught the changed result, the missing picture and the one that is too large")
+    return 0
+
+
+def main():
+    parser = compilers.arguments(__doc__)
+    parser.add_argument("--write", action="store_true", help="write page and pictures")
+    options = parser.parse_args()
+    if options.self_test:
+        return self_test()
+    if options.write:
+        write(compilers.ROOT)
+    found = list(faults(compilers.ROOT))
+    print("\n".join(found) or f"{PAGE} shows bench/results")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

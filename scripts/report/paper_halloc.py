@@ -1,0 +1,161 @@
+"""The figures of Adinetz and Pleiter 2014, as their slides have them."""
+
+from papers import Figure, lines_by, panel, subject
+from text import bytes_text
+
+PAPER = "Adinetz and Pleiter 2014, Halloc"
+
+
+def _threads(rows):
+    pools = rows.of("scaling", subjects=("halloc",), operations=("malloc",))
+    panels = []
+    for size in pools.values("bytes"):
+        for pool in pools.of("scaling", bytes=size).values("pool_bytes"):
+            chosen = rows.of("scaling", operations=("malloc",), bytes=size, pool_bytes=pool)
+            panels.append(
+                panel(
+                    f"{bytes_text(size)}, a pool of {bytes_text(pool)}",
+                    lines_by(chosen, subject, "threads", "operations_per_second"),
+                    "rate",
+                    "calls of malloc a second",
+                    "higher",
+                    "threads",
+                )
+            )
+    return Figure(
+        PAPER,
+        "throughput by threads",
+        "Calls a second by the number of threads",
+        "The slides: waves by up to 25,000 threads on a K20X; here one call a thread.",
+        panels,
+    )
+
+
+def _sizes(rows):
+    chosen = rows.of("burst", operations=("malloc",), needs=("bytes",))
+    chosen.rows = [row for row in chosen.rows if row.subject != "null" and row.parameters.get("threads") == 1 << 20]
+
+    def byte_rate(row):
+        rate = row.value("operations_per_second")
+        return rate * row.parameters["bytes"] if rate else None
+
+    series = lines_by(chosen, subject, "bytes", byte_rate)
+    return Figure(
+        PAPER,
+        "throughput by size",
+        "Bytes a second by the size of a block",
+        "The slides: 15 to 20 GiB/s, nearly flat, on a K20X; 51 GiB/s at best.",
+        [
+            panel(
+                "2²⁰ threads, one call each",
+                series,
+                "byte_rate",
+                "bytes asked for a second",
+                "higher",
+                "size of a block",
+                "bytes",
+            )
+        ],
+    )
+
+
+def _waves(rows):
+    chosen = rows.of("two_phase")
+    panels = []
+    for kernel in ("spree", "private"):
+        for pool in chosen.values("pool_bytes"):
+            for drawn_by in chosen.values("drawn_by"):
+                some = rows.of("two_phase", operations=(kernel,), drawn_by=drawn_by, pool_bytes=pool)
+                title = (
+                    f"{kernel}, drawn by {drawn_by} thread{'s' if drawn_by > 1 else ''}, a pool of {bytes_text(pool)}"
+                )
+                panels.append(
+                    panel(
+                        title,
+                        lines_by(some, subject, "bytes", "operations_per_second"),
+                        "rate",
+                        "calls of malloc a second",
+                        "higher",
+                        "size of a block",
+                        "bytes",
+                    )
+                )
+    return Figure(
+        PAPER,
+        "two-phase test",
+        "Waves: a kernel a step (spree), or one for all (private)",
+        "The slides: Halloc 3 to 4 times as fast as ScatterAlloc where that holds, 10 to 1,000 times where it does not.",
+        panels,
+    )
+
+
+def _fragmentation(rows):
+    inside = rows.of("utilisation")
+    inside.rows = [row for row in inside.rows if "bytes" in row.parameters]
+    dense = {
+        name for name in {row.subject for row in inside.rows} if sum(row.subject == name for row in inside.rows) > 40
+    }
+    if dense:
+        inside.rows = [
+            row for row in inside.rows if row.subject in dense and row.parameters.get("pool_bytes") == 16 << 20
+        ] or inside.rows
+    outside = rows.of("fragmentation", operations=("free",))
+    return Figure(
+        PAPER,
+        "fragmentation",
+        "Internal and external fragmentation",
+        "The slides: 15% lost on average over multiples of 8 bytes; externally, the fraction of slabs that are not free.",
+        [
+            panel(
+                "internal: bytes asked for, of the pool",
+                lines_by(inside, subject, "bytes", "utilisation"),
+                "share",
+                "of the pool",
+                "higher",
+                "size of a block",
+                "bytes",
+                x_log=not dense,
+            ),
+            panel(
+                "external: slabs that are not free",
+                lines_by(outside, subject, "left_permille", "slab_share"),
+                "share",
+                "of all slabs",
+                "lower",
+                "share of the blocks that is left",
+                "permille",
+            ),
+        ],
+    )
+
+
+def _prefix_sum(rows):
+    panels = []
+    chosen = rows.of("prefix_sum", operations=("malloc",))
+    for most in chosen.values("most_bytes"):
+        some = chosen.of("prefix_sum", most_bytes=most)
+        least = some.values("least_bytes")[0]
+        panels.append(
+            panel(
+                f"sizes of {least} to {bytes_text(most)}",
+                lines_by(some, subject, "threads", "median_us"),
+                "time",
+                "until every thread has its pointer",
+                "lower",
+                "threads",
+            )
+        )
+    return Figure(
+        PAPER,
+        "against a prefix sum",
+        "malloc against a prefix sum and one cudaMalloc",
+        "The slides: which is faster depends on the size and on the number of allocations.",
+        panels,
+    )
+
+
+def figures(rows):
+    if not any(row.subject.startswith("halloc") for row in rows.rows):
+        return []
+    made = [_threads(rows), _sizes(rows), _waves(rows), _fragmentation(rows), _prefix_sum(rows)]
+    return [each for each in made if each.panels]

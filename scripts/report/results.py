@@ -1,0 +1,230 @@
+"""Reads results files, and says what is wrong with one that cannot be read.
+
+A file is a JSON document as the tool's --json writes it (docs/guide/command_line.md, "JSON"): `schema` 1, a `machine`, and
+`results`, whose rows of benchmarks have a scenario, parameters and times. Rows without a scenario, such as those of
+`stress`, are kept as they are and shown as tables alone.
+"""
+
+import json
+import math
+import pathlib
+import sys
+
+MACHINE_KEYS = ("cpu", "device", "driver", "cuda", "commit", "time")
+# What a row of a benchmark has beside its figures.
+ROW_KEYS = {
+    "scenario",
+    "allocator",
+    "primitive",
+    "backend",
+    "operation",
+    "parameters",
+    "times_us",
+    "median_us",
+    "operations_per_second",
+    "failures",
+    "checked",
+    "fault",
+    "skipped",
+}
+
+
+class Fault(Exception):
+    """Bad usage or bad input, as one line."""
+
+
+class Source:
+    """One results file."""
+
+    def __init__(self, name, document):
+        self.name, self.document = name, document
+        self.number = 0  # on the page, from 1
+        machine = document.get("machine") if isinstance(document.get("machine"), dict) else {}
+        self.machine = {key: machine.get(key) for key in MACHINE_KEYS}
+        self.backend = document.get("backend")
+        for key, value in (*self.machine.items(), ("backend", self.backend)):
+            if value is not None and not isinstance(value, str):
+                raise Fault(f"{name}: {key} is no text")
+        self.rows = []
+        self.others = []  # rows that are of no benchmark
+
+    @property
+    def commit(self):
+        return str(self.machine.get("commit") or "unknown")
+
+    @property
+    def where(self):
+        """What must be equal for times to be comparable: backend, device, processor, driver, CUDA."""
+        return tuple([self.backend or "?"] + [self.machine.get(key) for key in ("device", "cpu", "driver", "cuda")])
+
+
+class Row:
+    """One operation of one allocator or primitive, measured some times."""
+
+    def __init__(self, source, index, fields):
+        self.source, self.index, self.fields = source, index, fields
+        self.scenario = fields["scenario"]
+        self.subject = fields.get("allocator") or fields.get("primitive") or "?"
+        self.operation = fields.get("operation") or ""
+        self.parameters = dict(fields.get("parameters") or {})
+        self.times = fields.get("times_us") or []
+        self.median = fields.get("median_us")
+        self.failures = fields.get("failures") or 0
+        self.skipped, self.fault = str(fields.get("skipped") or ""), str(fields.get("fault") or "")
+        others = {key: value for key, value in fields.items() if key not in ROW_KEYS}
+        self.lists = {key: value for key, value in others.items() if isinstance(value, list)}
+        self.figures = {key: value for key, value in others.items() if not isinstance(value, (list, dict))}
+        for key in [key for key, value in self.figures.items() if isinstance(value, str)]:
+            self.parameters[key] = self.figures.pop(key)  # tells rows apart, like Python's `kind`
+
+    @property
+    def key(self):
+        """Equal for rows that measured the same thing, on whatever machine."""
+        parameters = tuple(sorted(self.parameters.items(), key=str))
+        return (self.scenario, self.subject, self.operation, parameters, self.source.backend)
+
+    def value(self, name):
+        """The number called `name`, or None."""
+        if self.skipped or self.fault:
+            return None
+        if name in ("median_us", "operations_per_second", "bytes_per_second"):
+            return self.fields.get(name) or None
+        return self.figures[name] if is_number(self.figures.get(name)) else None
+
+    def spread(self):
+        """The ends of the times without the fastest and the slowest tenth: from five on at least one of each is left out, so
+        that one odd time does not widen it."""
+        if not self.times:
+            return None
+        ordered = sorted(self.times)
+        cut = max(len(ordered) // 10, len(ordered) >= 5)
+        return ordered[cut], ordered[-1 - cut]
+
+
+def newest(rows):
+    """Of rows that measured the same thing on one machine, the one measured last; in the order of the first of each."""
+    chosen = {}
+    for row in rows:
+        same = (row.key, row.source.where)
+        seen = chosen.get(same)
+        if seen is None or str(row.source.machine.get("time")) >= str(seen.source.machine.get("time")):
+            chosen[same] = row
+    return list(chosen.values())
+
+
+def _no_constant(text):
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check_row(fields, place):
+    """Raises Fault if a benchmark's row has not the types that it must have."""
+    parameters = fields.get("parameters") or {}
+    if not isinstance(parameters, dict):
+        raise Fault(f"{place}: parameters is no object")
+    for name, value in parameters.items():
+        if not is_number(value) and not isinstance(value, str):
+            raise Fault(f"{place}: parameters: {name} is neither a number nor text")
+    times = fields.get("times_us") or []
+    if not isinstance(times, list) or not all(is_number(time) and time >= 0 for time in times):
+        raise Fault(f"{place}: times_us is no list of times")
+    for name in ("median_us", "operations_per_second", "failures"):
+        if fields.get(name) is not None and not (is_number(fields[name]) and fields[name] >= 0):
+            raise Fault(f"{place}: {name} is no number, or less than 0")
+    for name in ("scenario", "operation", "allocator", "primitive", "backend", "skipped", "fault"):
+        if fields.get(name) is not None and not isinstance(fields[name], str):
+            raise Fault(f"{place}: {name} is no text")
+    if not fields["scenario"]:
+        raise Fault(f"{place}: scenario is empty")
+
+
+def _graph_row(fields):
+    """A result of `warpheap graph` as a benchmark's row."""
+    microseconds = fields["seconds"] * 1e6
+    kept = {key: fields[key] for key in ("mallocs", "frees", "live_bytes", "peak_bytes", "lost") if key in fields}
+    return {
+        "scenario": "graph",
+        "allocator": fields.get("allocator"),
+        "operation": "build and change",
+        "parameters": {
+            "input": str(fields.get("input", "?")),
+            "edges": fields["edges"],
+            "pool_bytes": fields.get("pool_bytes", 0),
+        },
+        "times_us": [microseconds],
+        "median_us": microseconds,
+        "failures": fields.get("failures", 0),
+        **kept,
+    }
+
+
+def _rows_of(document):
+    if isinstance(document.get("results"), list):
+        return document["results"]
+    if "vertices" in document:
+        return document.get("runs") or [document]
+    return document.get("programs") if isinstance(document.get("programs"), list) else None
+
+
+def source_of(name, text):
+    try:
+        document = json.loads(text, parse_constant=_no_constant)
+    except ValueError as fault:
+        raise Fault(f"{name}: not JSON: {fault}") from None
+    except RecursionError:
+        raise Fault(f"{name}: not JSON: nested too deeply") from None
+    if not isinstance(document, dict):
+        raise Fault(f"{name}: the document is no object")
+    if document.get("schema", 1) != 1:
+        raise Fault(f"{name}: schema is {json.dumps(document['schema'])}, and this program knows 1")
+    source = Source(name, document)
+    for index, fields in enumerate(_rows_of(document) or []):
+        place = f"{name}: results[{index}]"
+        if not isinstance(fields, dict):
+            raise Fault(f"{place} is no object")
+        if "vertices" in fields and is_number(fields.get("seconds")) and is_number(fields.get("edges")):
+            fields = _graph_row(fields)
+        if "scenario" not in fields:
+            source.others.append(fields)
+            continue
+        _check_row(fields, place)
+        source.rows.append(Row(source, index, fields))
+    if source.backend is None:
+        told = {row.fields.get("backend") for row in source.rows} - {None}
+        source.backend = told.pop() if len(told) == 1 else "cuda" if source.machine.get("device") else None
+    return source
+
+
+def _files_of(typed):
+    if typed == "-":
+        return [typed]
+    path = pathlib.Path(typed)
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.json"))
+    if not found:
+        raise Fault(f"{typed}: no .json file in this folder")
+    return found
+
+
+def read_all(typed):
+    """The sources of files and folders, numbered from 1."""
+    sources = []
+    for name in typed:
+        for path in _files_of(name):
+            if path == "-":
+                sources.append(source_of("<stdin>", sys.stdin.read()))
+                continue
+            try:
+                text = path.read_text(encoding="utf-8")
+            except OSError as fault:
+                raise Fault(f"{path}: {fault.strerror}") from None
+            except UnicodeDecodeError as fault:
+                raise Fault(f"{path}: not UTF-8: {fault.reason} at byte {fault.start}") from None
+            sources.append(source_of(str(path), text))
+    for number, source in enumerate(sources, 1):
+        source.number = number
+    return sources
