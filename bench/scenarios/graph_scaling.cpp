@@ -1,8 +1,8 @@
 // graph_scaling: the dynamic graph of `warpheap graph` in a heap set, by the number of members. An
 // R-MAT graph is inserted in eight batches and searched breadth-first. Strong scaling: one graph of
-// scale `scale` by 1, 2, … all members. Weak scaling: 2^k members have a graph of scale `scale` + k.
-// Members are on `devices`, from the first on, each with a heap of the pool's size. Every result is compared with a reference on the host
-// and with the one of a single member.
+// scale `scale` by 1, 2, … all members. Weak scaling: 2^k members have a graph of scale `scale` +
+// k. Members are on `devices`, from the first on, each with a heap of the pool's size. Every result
+// is compared with a reference on the host and with the one of a single member.
 #include <bit>
 #include <map>
 

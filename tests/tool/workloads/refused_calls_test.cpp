@@ -12,6 +12,7 @@
 #include "warpheap/policy/creation/refuse_some.hpp"
 #include "warpheap/warpheap.hpp"
 #include "workloads/graph/backend/heap_graph.hpp"
+#include "workloads/graph/backend/set_graph.hpp"
 #include "workloads/graph/edge_list.hpp"
 #include "workloads/join/backend/job.hpp"
 #include "workloads/join/reference.hpp"
@@ -96,6 +97,48 @@ TEST(RefusedCalls, LoseNoEntryOfTheGraphThatIsNotCounted) {
   });
   EXPECT_GT(lost, 0u);
   EXPECT_GT(failures, lost / 100);
+}
+
+// A message that finds no room, or whose receiver has none for a copy, changes nothing, and its
+// entries are counted; its block goes back all the same.
+TEST(RefusedCalls, LoseNoMessageOfTheGraphThatIsNotCounted) {
+  u64 lost = 0, foreign = 0;
+  test::for_each_schedule(6, [&] {
+    constexpr u32 vertices = 60;
+    graph::set_graph<refusing> graph{2 * mebibyte, vertices, {0, 0, 0}};
+    u64 seed = 100 * test::schedule_seed();
+    for (u32 round = 0; round < 4; ++round) {
+      auto const before = entries_of(graph), more = drawn_entries(vertices, 250, ++seed);
+      u64 const lost_before = graph.counts().lost;
+      graph.insert(batch_of(more));
+      auto const after = entries_of(graph);
+      u64 const lost_between = graph.counts().lost;
+      entries all;
+      std::set_union(before.begin(), before.end(), more.begin(), more.end(), std::back_inserter(all));
+      EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
+      EXPECT_TRUE(std::includes(all.begin(), all.end(), after.begin(), after.end()));
+      EXPECT_GE(after.size() + lost_between - lost_before, all.size());
+      EXPECT_THAT(graph.fault(), IsEmpty());
+
+      auto const gone = drawn_entries(vertices, 400, ++seed);
+      graph.erase(batch_of(gone));
+      auto const now = entries_of(graph);
+      entries left;
+      std::set_difference(after.begin(), after.end(), gone.begin(), gone.end(), std::back_inserter(left));
+      EXPECT_TRUE(std::includes(now.begin(), now.end(), left.begin(), left.end()));
+      EXPECT_TRUE(std::includes(after.begin(), after.end(), now.begin(), now.end()));
+      EXPECT_LE(now.size(), left.size() + graph.counts().lost - lost_between);
+      EXPECT_EQ(graph.counts().inserted - graph.counts().erased, now.size());
+      EXPECT_THAT(graph.fault(), IsEmpty());
+    }
+    lost += graph.counts().lost;
+    for (auto const& member : graph.members()) foreign += member.foreign_frees;
+    graph.clear();
+    EXPECT_EQ(graph.counts().mallocs, graph.counts().frees);
+    EXPECT_THAT(graph.fault(), IsEmpty());
+  });
+  EXPECT_GT(lost, 0u);
+  EXPECT_GT(foreign, 0u);
 }
 
 /// Key, build payload, probe payload.

@@ -52,6 +52,25 @@ TEST(DynamicGraph, HasExactlyTheEdgesOfTheReference) {
   }
 }
 
+TEST(DynamicGraph, LiesInSetsOfEveryAllocatorThatCanBeInOne) {
+  auto const on = make_host_backend();
+  auto const graph = hubs_and_ring(200);
+  auto const names = on->allocators_of_sets();
+  EXPECT_THAT(names, testing::IsSupersetOf({"slab_bitmap", "halloc", "throughput_8"}));
+  EXPECT_THAT(names, testing::Not(testing::Contains("scatter")));
+  for (auto const& allocator : names) {
+    graph_settings const settings{
+        .allocator = allocator, .pool_bytes = 8 * mebibyte, .rounds = 2, .batch_size = 100, .search_from = 1};
+    auto const made = build_graph(on->make_set_graph(allocator, settings.pool_bytes, graph.vertices, {0, 0, 0}), graph,
+                                  keys_of(graph), settings, [](std::string const&, u64, u64) {});
+    EXPECT_THAT(made.fault, IsEmpty()) << allocator;
+    EXPECT_EQ(made.edges, keys_of(graph).size()) << allocator;
+    EXPECT_EQ(made.counts.failures, 0u) << allocator;
+    EXPECT_GT(made.members[2].foreign_frees, 0u) << allocator;
+  }
+  EXPECT_THROW(on->make_set_graph("scatter", mebibyte, 1, {0}), std::invalid_argument);
+}
+
 TEST(DynamicGraph, IsTheSameUnderEverySchedule) {
   auto const graph = hubs_and_ring(150);
   test::for_each_schedule(6, [&] {

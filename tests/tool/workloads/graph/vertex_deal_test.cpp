@@ -1,4 +1,5 @@
-// Vertices dealt to members: each to one place, and as many to each member; batches cut into slices.
+// Vertices dealt to members: each to one place, and as many to each member; batches cut into
+// slices.
 #include "workloads/graph/vertex_deal.hpp"
 
 #include <gmock/gmock.h>

@@ -17,7 +17,7 @@ struct graph_settings {
   u64 seed = 1;
   u32 rounds = 0;                       ///< of erasing and inserting
   u64 batch_size = 1;                   ///< edges
-  bool replace = false;                 ///< what a round inserts is new random edges, not those that it erased
+  bool replace = false;                 ///< a round inserts new random edges, not the erased ones
   std::optional<u32> search_from = {};  ///< one of the vertices
 };
 

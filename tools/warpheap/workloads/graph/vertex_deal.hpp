@@ -1,10 +1,11 @@
-// Which member of a job has a vertex. Vertices are dealt by a hash that is a bijection: their places
-// in an order that it makes are cut into one range a member. So every member has as many vertices,
-// give or take one, and no table says which.
+// Which member of a job has a vertex. Vertices are dealt by a hash that is a bijection: their
+// places in an order that it makes are cut into one range a member. So every member has as many
+// vertices, give or take one, and no table says which.
 //
-// The hash is Fibonacci's: vertex · m mod vertices, where m is about vertices / golden ratio and has
-// no divisor in common with it. Neighbouring vertices then lie far apart, and whatever is regular in
-// their numbers is spread. Source: Knuth, The Art of Computer Programming, volume 3, section 6.4.
+// The hash is Fibonacci's: vertex · m mod vertices, where m is about vertices / golden ratio and
+// has no divisor in common with it. Neighbouring vertices then lie far apart, and whatever is
+// regular in their numbers is spread. Source: Knuth, The Art of Computer Programming, volume 3,
+// section 6.4.
 #pragma once
 
 #include "warpheap/platform/types.hpp"

@@ -1,6 +1,6 @@
 // How the members of a job reach each other in its kernels. Each member has a heap, and a part of
-// the vertices. The kernels are templates over a cluster, so that they do not depend on what carries
-// a member's accesses to another one's memory.
+// the vertices. The kernels are templates over a cluster, so that they do not depend on what
+// carries a member's accesses to another one's memory.
 //
 // What is written for others lies in the writer's own memory, and the reader fetches it: first a
 // list of what there is for it (boxes), then, of messages, the blocks themselves. Nobody waits in a
@@ -12,24 +12,19 @@
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
 
-/// Memory moved at once.
-struct alignas(16) quad {
-  u32 value[4];
-};
-
 /// What a batch changes of one vertex: a block of the sender's heap, which the receiver reads and
-/// frees. `count` targets follow, ascending and without duplicates, in whole quads.
-struct alignas(16) message {
+/// frees. `count` targets follow, ascending and without duplicates, in whole pieces of 16 bytes.
+struct alignas(8) message {
   u32 local;  ///< number of the vertex at its owner
   u32 count;
   u32 sender;
   u32 unused;
 
-  WARPHEAP_DEVICE quad* quads() { return reinterpret_cast<quad*>(this + 1); }
   WARPHEAP_DEVICE u32* targets() { return reinterpret_cast<u32*>(this + 1); }
 
-  static WARPHEAP_DEVICE u32 quads_for(u32 targets) { return (targets + 3) / 4; }
-  static WARPHEAP_DEVICE u64 bytes_for(u32 targets) { return sizeof(message) + u64{16} * quads_for(targets); }
+  /// Of this many targets, in whole pieces.
+  static WARPHEAP_DEVICE u64 padded(u32 targets) { return (u64{targets} + 3) / 4 * 4; }
+  static WARPHEAP_DEVICE u64 bytes_for(u32 targets) { return sizeof(message) + padded(targets) * sizeof(u32); }
 };
 
 /// One member's messages to each: `counts[i]` for member i, in `slots` from i · capacity on.

@@ -2,8 +2,8 @@
 // the last level that are its own, and sends the neighbours that it has not met before to their
 // owners, which keep the levels.
 //
-// The frontier goes to the owners, and lists are not read across: a member sends each vertex once in
-// a search at most, 4 bytes, and a list that is read across costs 4 bytes an edge.
+// The frontier goes to the owners, and lists are not read across: a member sends each vertex once
+// in a search at most, 4 bytes, and a list that is read across costs 4 bytes an edge.
 //
 //   F1  A bit of `seen` is set once this member has sent the vertex to its owner.
 //   F2  A level is written once, by the thread whose compare-exchange finds the vertex unreached.

@@ -24,9 +24,9 @@ class basic_graph_member {
   graph_tally tally() const { return tally_[0]; }
   message_boxes boxes() const { return {slots_.data(), counts_.data(), capacity_}; }
 
-  /// Takes its slice of a batch to the device, and makes room for the messages of all slices, any of
-  /// which may be for this member. Nothing that was sent before is still to be read.
-  /// `most_groups` is how many groups the largest slice has, so that all members make the same room.
+  /// Takes its slice of a batch to the device, and makes room for the messages of all slices, any
+  /// of which may be for this member. Nothing that was sent before is still to be read. All members
+  /// make the same room: `most_groups` is how many groups the largest slice has.
   void receive(edge_groups const& slice, u64 most_groups, edge_groups const& batch) {
     vertices_ = device_buffer<u32>{slice.vertices};
     first_ = device_buffer<u32>{slice.first};

@@ -3,8 +3,8 @@
 // copies the message to memory of its own heap, frees it, which sends it back to the sender's
 // heap, and changes the vertex's list.
 //
-// Why blocks and not one copy for each pair of members: no pass counts or sorts what goes where, and
-// a message is read once, by the lanes that use it, in pieces of 16 bytes.
+// Why blocks and not one copy for each pair of members: no pass counts or sorts what goes where,
+// and a message is read once, by the lanes that use it, in pieces of 16 bytes.
 #pragma once
 
 #include "adjacency.hpp"
@@ -23,8 +23,8 @@ struct slice_view {
   u32 groups;
 };
 
-/// Kernel: lane i of the grid sends group i. The grid is of whole warps, and all their lanes stay to
-/// the end.
+/// Kernel: lane i of the grid sends group i. The grid is of whole warps, and all their lanes stay
+/// to the end.
 struct send_groups {
   template <class Heap, cluster Cluster>
   WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, vertex_deal deal, slice_view slice,
@@ -65,6 +65,22 @@ struct send_groups {
   }
 };
 
+/// Numbers moved by one access.
+template <size_t Bytes>
+struct alignas(Bytes) wide_word {
+  u32 numbers[Bytes / sizeof(u32)];
+};
+
+/// Copies `count` numbers, a multiple of 4, from block to block, by 16 bytes at a time if blocks are
+/// aligned so.
+template <class Team, class Local>
+WARPHEAP_DEVICE void copy_numbers(Team team, Local const&, u32* to, u32 const* from, u64 count) {
+  using word = wide_word<(Local::traits.alignment < 16 ? Local::traits.alignment : 16)>;
+  auto* const words = reinterpret_cast<word*>(to);
+  auto const* const read = reinterpret_cast<word const*>(from);
+  for (u64 i = team.rank(); i < count * sizeof(u32) / sizeof(word); i += team.size) words[i] = read[i];
+}
+
 /// What a message does to the list of its vertex.
 template <class Operation>
 struct message_update {
@@ -81,30 +97,29 @@ struct message_update {
       if (!targets) tally.lost += count;
     }
     if (!targets) return;
-    u32* const places = targets + 4 * message::quads_for(count);
+    u32* const places = targets + message::padded(count);
     Operation::run(team, heap.local(), lists[local], targets, places, count, tally);
     team.sync();  // all lanes are done with the copy
     if (team.rank() == 0) heap.free(targets);
   }
 
  private:
-  /// A copy of the targets in this member's heap, with room for as many places behind it; nullptr if
-  /// there is no memory. All lanes of the team have read the message when it returns.
+  /// A copy of the targets in this member's heap, with room for as many places behind it; nullptr
+  /// if there is no memory. All lanes of the team have read the message when it returns.
   template <class Team, class Heap>
   WARPHEAP_DEVICE static u32* take_over(Team team, Heap const& heap, message* from, u32 count) {
-    u32 const quads = message::quads_for(count);
+    u64 const padded = message::padded(count);
     u64 block = 0;
-    if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc(u64{quads} * sizeof(quad) + count * sizeof(u32)));
-    auto* const copy = reinterpret_cast<quad*>(team.from_first(block));
-    if (copy)
-      for (u32 i = team.rank(); i < quads; i += team.size) copy[i] = from->quads()[i];
+    if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc((padded + count) * sizeof(u32)));
+    auto* const copy = reinterpret_cast<u32*>(team.from_first(block));
+    if (copy) copy_numbers(team, heap.local(), copy, from->targets(), padded);
     team.sync();
-    return reinterpret_cast<u32*>(copy);
+    return copy;
   }
 };
 
-/// Kernel: lane i of the grid has message i of those for this member, and leaves those for huge lists
-/// to the next kernel. The grid is of whole warps, and all their lanes stay to the end.
+/// Kernel: lane i of the grid has message i of those for this member, and leaves those for huge
+/// lists to the next kernel. The grid is of whole warps, and all their lanes stay to the end.
 template <class Operation>
 struct apply_messages {
   template <class Heap, cluster Cluster>

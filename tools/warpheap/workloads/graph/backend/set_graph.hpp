@@ -1,5 +1,5 @@
-// The dynamic graph of `warpheap graph --gpus`, in a set of heaps: every member has the lists of the
-// vertices that are dealt to it in its own heap.
+// The dynamic graph of `warpheap graph --gpus`, in a set of heaps: every member has the lists of
+// the vertices that are dealt to it in its own heap.
 #pragma once
 
 #include "bench/measure.hpp"

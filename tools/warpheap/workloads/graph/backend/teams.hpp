@@ -1,7 +1,7 @@
-// Lanes that do one list together: one lane a short one, a warp a long one, and a thread block a huge
-// one. Hubs have thousands of neighbours, or a hundred thousand, and the lanes of a warp would still
-// be at one of those when all other lists are done. The code is the same for all teams; a team of
-// one has rank 0 and no other lane to wait for.
+// Lanes that do one list together: one lane a short one, a warp a long one, and a thread block a
+// huge one. Hubs have thousands of neighbours, or a hundred thousand, and the lanes of a warp would
+// still be at one of those when all other lists are done. The code is the same for all teams; a
+// team of one has rank 0 and no other lane to wait for.
 #pragma once
 
 #include "warpheap/sync/warp_aggregate.hpp"
@@ -107,8 +107,8 @@ struct huge_items {
 
   WARPHEAP_DEVICE void add(u64 item) const { items[aggregated_fetch_add(simt::active_mask(), *count)] = item; }
 
-  /// Calls `work(team, item)` for each: every thread block, all of whose threads call, takes items in
-  /// turn.
+  /// Calls `work(team, item)` for each: every thread block, all of whose threads call, takes items
+  /// in turn.
   template <class Work>
   WARPHEAP_DEVICE void share(Work work) const {
     whole_block const team{scratch + simt::block_index() * whole_block::scratch_words};
