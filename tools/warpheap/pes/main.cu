@@ -21,6 +21,9 @@ namespace {
 nvshmem_job* job = nullptr;
 
 std::unique_ptr<backend> make_job_backend() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+    throw usage_error{"--pes: NVSHMEM needs a CUDA device, and there is none that this program can use"};
   setenv("NVSHMEM_DISABLE_NVLS", "1", 0);  // heaps have no use for NVLink's multicast
   job = new nvshmem_job{job_place::from_environment()};
   return std::make_unique<job_backend>();
@@ -49,6 +52,7 @@ int run_graph_alone(int count, char** arguments) {
     std::fflush(nullptr);
     std::_Exit(status);
   }
+  if (job) nvshmem_barrier_all();  // PE 0 has said all: the first process that ends with status 1 ends the others
   delete job;
   return status;
 }
