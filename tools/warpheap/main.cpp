@@ -1,9 +1,12 @@
 #include "cli/choices.hpp"
 #include "cli/command_line.hpp"
+#include "cli/processes.hpp"
 
 int main(int count, char** arguments) {
 #if defined(WARPHEAP_TOOL_WITH_CUDA)
   warpheap::tool::add_cuda_backend(&warpheap::tool::make_cuda_backend);
 #endif
+  warpheap::tool::add_process_starter(
+      [arguments](warpheap::u32) -> int { warpheap::tool::become_pes_program(arguments); });
   return warpheap::tool::run(count, arguments);
 }

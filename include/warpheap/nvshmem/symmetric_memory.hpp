@@ -19,6 +19,7 @@
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -46,9 +47,11 @@ class symmetric_memory {
     std::swap(begin_, other.begin_);
     return *this;
   }
-  /// All PEs. After nvshmem_finalize() there is nothing left to give back.
+  /// All PEs. After nvshmem_finalize() there is nothing left to give back. While an exception
+  /// unwinds, the memory stays: nvshmem_free waits for all PEs, and the exception may be of this one
+  /// alone.
   ~symmetric_memory() {
-    if (begin_ && is_initialized()) nvshmem_free(begin_);
+    if (begin_ && is_initialized() && std::uncaught_exceptions() == 0) nvshmem_free(begin_);
   }
 
   void* begin() const noexcept { return begin_; }

@@ -7,7 +7,7 @@
 #include "workloads.hpp"
 
 #if defined(__CUDACC__)
-#include <cuda_runtime_api.h>
+#include "gpu_queries.hpp"
 #else
 #include <unistd.h>
 #endif
@@ -84,44 +84,14 @@ class common_backend : public backend {
 
 #if defined(__CUDACC__)
 
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 class cuda_backend final : public common_backend {
  public:
   std::string name() const override { return "cuda"; }
 
-  std::vector<device> devices() const override {
-    int count = 0;
-    cuda::check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-    std::vector<device> made;
-    for (int i = 0; i < count; ++i) {
-      cudaDeviceProp properties;
-      cuda::check(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
-      made.push_back({properties.name, properties.totalGlobalMem, static_cast<u32>(properties.multiProcessorCount),
-                      std::to_string(properties.major) + "." + std::to_string(properties.minor)});
-    }
-    return made;
-  }
-
-  u64 memory_bytes() const override {
-    size_t free = 0, total = 0;
-    cuda::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return free;
-  }
-
-  std::string driver_version() const override {
-    int version = 0;
-    cuda::check(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
-    return version_text(version);
-  }
-
-  std::string runtime_version() const override {
-    int version = 0;
-    cuda::check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
-    return version_text(version);
-  }
+  std::vector<device> devices() const override { return gpus(); }
+  u64 memory_bytes() const override { return free_gpu_memory(); }
+  std::string driver_version() const override { return cuda_driver_version(); }
+  std::string runtime_version() const override { return cuda_runtime_version(); }
 
   void run_deterministically(u64) override {
     throw usage_error{"--deterministic: a GPU schedules its lanes as it likes; use --backend host"};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,17 @@ struct allocator_description {
   u64 largest_bytes;  ///< of a block
 };
 
+/// Which process this is of a job of several.
+struct process_place {
+  u32 rank, size;
+};
+
 class backend {
  public:
   virtual ~backend() = default;
   virtual std::string name() const = 0;
+  /// The job's processes all make the same calls. None if this process is on its own.
+  virtual std::optional<process_place> process() const { return std::nullopt; }
   /// GPUs that kernels can run on; none on the host backend.
   virtual std::vector<device> devices() const = 0;
   /// Devices that a job on several may name, from 0 on. The host backend has one, itself.

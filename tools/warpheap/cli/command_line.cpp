@@ -54,16 +54,14 @@ void add_files_of_installation(CLI::App& app, std::string& shell) {
 }
 
 /// Runs the command that was typed. `command_name` becomes its name, for messages.
-int dispatch(int count, char const* const* arguments, std::string& command_name) {
+int dispatch(int count, char const* const* arguments, program_parts const& parts, std::string& command_name) {
   CLI::App app{"Dynamic memory for GPU threads: programs that run on it, allocators measured and verified", "warpheap"};
   app.formatter(std::make_shared<help_formatter>());
   app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")",
                        "Print the version and exit");
   app.require_subcommand(1);
   int status = 0;
-  for (auto const add :
-       {add_info, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic, add_join, add_top, add_report})
-    add(app, status);
+  for (auto const add : parts.commands) add(app, status);
   // Set after the commands are added, or their help would end with it as well.
   app.footer(
       "The exit status is 0 when all is well, 1 when a check of results failed, and 2 for bad usage, bad input, or "
@@ -89,19 +87,19 @@ int dispatch(int count, char const* const* arguments, std::string& command_name)
 
 /// Runs what was typed and returns the exit status; `command` becomes the command's name. Every
 /// error is one line on standard error.
-int run_typed(int count, char const* const* arguments, std::string& command) {
+int run_typed(int count, char const* const* arguments, program_parts const& parts, std::string& command) {
   try {
-    return dispatch(count, arguments, command);
+    return dispatch(count, arguments, parts, command);
   } catch (usage_error const& error) {
-    complain(command, error.what());
+    parts.complain(command, error.what());
   } catch (out_of_memory const& error) {
-    complain(command, error.what());
+    parts.complain(command, error.what());
   } catch (std::invalid_argument const& error) {
-    complain(command, error.what());
+    parts.complain(command, error.what());
   } catch (std::bad_alloc const&) {
-    complain(command, "out of memory on the host");
+    parts.complain(command, "out of memory on the host");
   } catch (std::exception const& error) {
-    complain(command, error.what());
+    parts.complain(command, error.what());
     return bad_result;
   }
   return bad_usage;
@@ -118,13 +116,20 @@ void reserve_standard_descriptors() {
 }  // namespace
 
 int run(int count, char const* const* arguments) {
+  return run(count, arguments,
+             {.commands = {add_info, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic, add_join,
+                           add_top, add_report},
+              .complain = complain});
+}
+
+int run(int count, char const* const* arguments, program_parts const& parts) {
   reserve_standard_descriptors();
   handle_signals();
   std::string command;
-  int const status = run_typed(count, arguments, command);
+  int const status = run_typed(count, arguments, parts, command);
   auto const fault = output_fault();
   if (fault.empty()) return status;
-  complain(command, fault);
+  parts.complain(command, fault);
   return status ? status : bad_usage;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/choices.hpp"
 #include "cli/gpus.hpp"
 #include "cli/numbers.hpp"
+#include "cli/processes.hpp"
 #include "cli/progress_bar.hpp"
 #include "command.hpp"
 #include "io/json_output.hpp"
@@ -36,6 +37,7 @@ struct graph_flags {
   bool undirected = false;
   bool drop_self_loops = false;
   std::string gpus;
+  std::string pes;
   std::string bfs;
 };
 
@@ -94,8 +96,8 @@ source read_source(graph_flags const& flags, choices const& chosen, bench::progr
 }
 
 /// A vertex's neighbours are one block, which must not be larger than an allocator serves. Members
-/// of a heap set copy what comes for a vertex to a block with room for twice as many numbers.
-void check_degrees(source const& input, choices const& chosen, bool in_set) {
+/// of a job copy what comes for a vertex to a block with room for twice as many numbers.
+void check_degrees(source const& input, choices const& chosen, bool has_members) {
   auto const is_chosen = [&](std::string const& name) {
     return std::find(chosen.allocators.begin(), chosen.allocators.end(), name) != chosen.allocators.end();
   };
@@ -106,7 +108,7 @@ void check_degrees(source const& input, choices const& chosen, bool in_set) {
   auto const batch = group_by_vertex(input.keys);
   for (size_t i = 0; i < batch.vertices.size(); ++i) {
     u64 const degree = batch.first[i + 1] - batch.first[i];
-    u64 const bytes = degree * sizeof(u32) * (in_set ? 2 : 1);
+    u64 const bytes = degree * sizeof(u32) * (has_members ? 2 : 1);
     if (bytes > tightest.largest_bytes)
       throw usage_error{
           fmt::format("--allocator: {} serves at most {} bytes, and vertex {} of {} has {} neighbours, {} "
@@ -152,7 +154,9 @@ std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, choices 
 }
 
 json member_json(member_counts const& member) {
-  return {{"device", member.device},
+  json made;
+  if (!member.host.empty()) made["host"] = member.host;
+  made.update({{"device", member.device},
           {"vertices", member.vertices},
           {"edges", member.graph.inserted - member.graph.erased},
           {"mallocs", member.graph.mallocs},
@@ -166,7 +170,8 @@ json member_json(member_counts const& member) {
           {"send_seconds", member.send_seconds},
           {"apply_seconds", member.apply_seconds},
           {"drain_seconds", member.drain_seconds},
-          {"search_seconds", member.search_seconds}};
+          {"search_seconds", member.search_seconds}});
+  return made;
 }
 
 void add_outcome(json& to, graph_outcome const& made, source const& input) {
@@ -198,6 +203,7 @@ json document_of(choices const& chosen, graph_flags const& flags, source const& 
   auto document = new_document(*chosen.on);
   add_outcome(document, outcomes.front(), input);
   document["backend"] = chosen.on->name();
+  if (auto const process = chosen.on->process()) document["pes"] = process->size;
   document["seed"] = chosen.seed;
   document["pool_bytes"] = chosen.pool_bytes;
   document["input"] = input.name;
@@ -282,15 +288,41 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
            "Deal the vertices to several GPUs, each with a heap of --pool bytes: to the first N, or to those of a "
            "list, which may name one twice. The host backend has device 0 alone",
            "N|I,J[,...]");
+  add_text(to, "--pes", flags.pes,
+           "Deal the vertices to N processes over NVSHMEM, each with a heap of --pool bytes on a GPU of its own, or on "
+           "one that it shares if there are fewer",
+           "N");
   add_text(to, "--bfs", flags.bfs,
            "At the end, search the graph breadth-first from this vertex, counted from 0, or from the first that has a "
            "neighbour",
            "VERTEX|first");
 }
 
+/// How many processes `--pes` asks for. Throws usage_error if the other options leave none.
+u32 parse_pes(graph_flags const& flags) {
+  auto const pes = static_cast<u32>(parse_count("--pes", flags.pes, 1, most_processes));
+  refuse_typed({{"--gpus", flags.gpus}}, "is of one process, and --pes is given");
+  if (flags.common.backend == "host") throw usage_error{"--pes: NVSHMEM needs CUDA, and --backend host is given"};
+  return pes;
+}
+
+/// Throws usage_error if this process is none of a job of as many as `--pes` says.
+void check_job(std::optional<process_place> const& process, graph_flags const& flags) {
+  if (process) refuse_typed({{"--gpus", flags.gpus}}, "is of one process, and this is one of a job");
+  if (flags.pes.empty()) return;
+  u32 const pes = parse_pes(flags), there = process ? process->size : 1;
+  if (pes != there)
+    throw usage_error{fmt::format("--pes: {} processes are asked for, and the job has {}", pes, there)};
+}
+
 int run_graph(graph_flags const& flags) {
-  json_output output{flags.common.json};
+  if (!flags.pes.empty())
+    if (auto const status = run_as_processes(parse_pes(flags))) return *status;
   auto chosen = choose(flags.common, graph_host_pool);
+  auto const process = chosen.on->process();
+  check_job(process, flags);
+  bool const is_first = !process || process->rank == 0;  // which alone says anything
+  json_output output{is_first ? flags.common.json : ""};
   auto const devices = choose_members(flags, chosen);
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
@@ -302,21 +334,22 @@ int run_graph(graph_flags const& flags) {
   std::vector<graph_outcome> outcomes;
   {
     progress_bar bar;
-    input = read_source(flags, chosen, bar.reporter());
-    check_degrees(input, chosen, !devices.empty());
+    auto const report = is_first ? bar.reporter() : [](std::string const&, u64, u64) {};
+    input = read_source(flags, chosen, report);
+    check_degrees(input, chosen, process || !devices.empty());
     settings.search_from = choose_source(flags.bfs, input);
     if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
     for (auto const& name : chosen.allocators) {
       settings.allocator = name;
       outcomes.push_back(build_graph(make_graph(name, chosen, devices, input.graph.vertices), input.graph, input.keys,
-                                     settings, bar.reporter()));
+                                     settings, report));
     }
   }
-  if (!output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());
+  if (is_first && !output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());
   output.write(document_of(chosen, flags, input, outcomes));
   for (auto const& made : outcomes) {
     if (made.verified()) continue;
-    complain("graph", fmt::format("{}: {}", made.allocator, made.fault));
+    if (is_first) complain("graph", fmt::format("{}: {}", made.allocator, made.fault));
     return 1;
   }
   return 0;

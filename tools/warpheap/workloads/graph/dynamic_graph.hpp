@@ -37,6 +37,7 @@ inline constexpr u32 unreached = ~0u;
 /// What one member of a job on several heaps did. A job on one heap has no members.
 struct member_counts {
   int device = 0;
+  std::string host = {};  ///< of a member that is a process; else empty
   u64 vertices = 0;       ///< that it has
   graph_counts graph;     ///< its lists; the seconds are those of its own kernels
   u64 messages = 0;       ///< blocks of its heap that it sent

@@ -33,4 +33,10 @@ std::vector<edge_groups> cut(edge_groups const& batch, u32 slices) {
   return made;
 }
 
+u64 most_groups_of(std::vector<edge_groups> const& slices) {
+  u64 most = 0;
+  for (auto const& slice : slices) most = std::max<u64>(most, slice.vertices.size());
+  return most;
+}
+
 }  // namespace warpheap::tool

@@ -11,4 +11,7 @@ namespace warpheap::tool {
 /// group is in one.
 std::vector<edge_groups> cut(edge_groups const& batch, u32 slices);
 
+/// How many groups the slice with most of them has.
+u64 most_groups_of(std::vector<edge_groups> const& slices);
+
 }  // namespace warpheap::tool

@@ -11,10 +11,12 @@
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
 
-/// Made, and called, with its device current. `heap` is what kernels on that device take.
-class graph_member {
+/// Made, and called, with its device current. `heap` is what kernels on that device take. `Shared` is
+/// an array like device_buffer, in memory that other members read.
+template <template <class> class Shared>
+class basic_graph_member {
  public:
-  graph_member(vertex_deal deal, u32 rank)
+  basic_graph_member(vertex_deal deal, u32 rank)
       : deal_{deal}, lists_(deal.count(rank)), counts_(deal.members()), tally_(1) {}
 
   adjacency const* lists() const { return lists_.data(); }
@@ -23,18 +25,19 @@ class graph_member {
   message_boxes boxes() const { return {slots_.data(), counts_.data(), capacity_}; }
 
   /// Takes its slice of a batch to the device, and makes room for the messages of all slices, any
-  /// of which may be for this member. Nothing that was sent before is still to be read.
-  void receive(edge_groups const& slice, edge_groups const& batch) {
+  /// of which may be for this member. Nothing that was sent before is still to be read. All members
+  /// make the same room: `most_groups` is how many groups the largest slice has.
+  void receive(edge_groups const& slice, u64 most_groups, edge_groups const& batch) {
     vertices_ = device_buffer<u32>{slice.vertices};
     first_ = device_buffer<u32>{slice.first};
     targets_ = device_buffer<u32>{slice.targets};
-    counts_ = device_buffer<u32>(counts_.size());
+    counts_ = Shared<u32>(counts_.size());
     groups_ = batch.vertices.size();
     entries_bound_ += batch.targets.size();
     huge_.emplace(groups_, entries_bound_);
-    if (slice.vertices.size() <= capacity_) return;
-    capacity_ = slice.vertices.size();
-    slots_ = device_buffer<message*>(capacity_ * deal_.members());
+    if (most_groups <= capacity_) return;
+    capacity_ = most_groups;
+    slots_ = Shared<message*>(capacity_ * deal_.members());
   }
 
   template <class Heap, cluster Cluster>
@@ -61,14 +64,16 @@ class graph_member {
   vertex_deal deal_;
   device_buffer<adjacency> lists_;
   device_buffer<u32> vertices_, first_, targets_;  ///< of the slice
-  device_buffer<message*> slots_;
-  device_buffer<u32> counts_;
+  Shared<message*> slots_;
+  Shared<u32> counts_;
   u64 capacity_ = 0;       ///< messages to one member
   u64 groups_ = 0;         ///< of the batch
   u64 entries_bound_ = 0;  ///< of all batches
   std::optional<huge_list_room> huge_;
   device_buffer<graph_tally> tally_;
 };
+
+using graph_member = basic_graph_member<device_buffer>;
 
 }  // namespace WARPHEAP_BACKEND
 }  // namespace warpheap::tool::graph

@@ -7,16 +7,18 @@
 #include "frontier.hpp"
 #include "member_team.hpp"
 #include "warpheap/platform/device_buffer.hpp"
+#include "workloads/graph/dealt_parts.hpp"
 
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
 
 /// The search of one member: its arrays, and its kernels on a stream of its device. Made with that
-/// device current.
-class member_search {
+/// device current. `Shared` is as a member's.
+template <template <class> class Shared>
+class basic_member_search {
  public:
   /// `entries` is how many adjacency entries the member's lists have.
-  member_search(vertex_deal deal, u32 rank, adjacency const* lists, u64 entries)
+  basic_member_search(vertex_deal deal, u32 rank, adjacency const* lists, u64 entries)
       : deal_{deal},
         lists_{lists},
         levels_{std::vector<u32>(deal.count(rank), unreached)},
@@ -65,12 +67,15 @@ class member_search {
 
   vertex_deal deal_;
   adjacency const* lists_;
-  device_buffer<u32> levels_, seen_, found_, found_counts_;
+  device_buffer<u32> levels_, seen_;
+  Shared<u32> found_, found_counts_;
   device_buffer<frontier_piece> pieces_[2];  ///< of an even level, of an odd one
   device_buffer<u32> sizes_;
   warpheap::backend::shared_words told_;
   bool is_odd_ = false;
 };
+
+using member_search = basic_member_search<device_buffer>;
 
 /// Searches from `source` by all members, and waits. `among[i]` is the cluster of member i's
 /// kernels. Only the host knows when no member has a next level, so it waits once a level.
@@ -93,11 +98,7 @@ search_levels run_search(member_team& team, vertex_deal deal, std::vector<member
   std::vector<std::vector<u32>> levels;
   levels.reserve(parts.size());
   for (auto const& part : parts) levels.push_back(part.levels());
-  made.of_vertex.reserve(deal.vertices());
-  for (u32 vertex = 0; vertex < deal.vertices(); ++vertex) {
-    auto const [owner, local] = deal.find(vertex);
-    made.of_vertex.push_back(levels[owner][local]);
-  }
+  made.of_vertex = in_order_of_vertices(deal, levels);
   return made;
 }
 

@@ -5,9 +5,9 @@
 #include "bench/measure.hpp"
 #include "graph_member.hpp"
 #include "graph_search.hpp"
+#include "member_accounts.hpp"
 #include "warpheap/heap/heap_set.hpp"
 #include "workloads/graph/slices.hpp"
-#include "workloads/parallel_work.hpp"
 
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
@@ -53,7 +53,7 @@ class set_graph final : public dynamic_graph {
     std::vector<adjacency_lists> parts;
     parts.reserve(set_.size());
     team_.for_each([&](u32 i) { parts.push_back(members_[i].read()); });
-    return in_order_of_vertices(parts);
+    return in_order_of_vertices(deal_, parts);
   }
 
   search_levels search(u32 source) override {
@@ -89,7 +89,8 @@ class set_graph final : public dynamic_graph {
   template <class Operation>
   void update(edge_groups const& batch) {
     auto const slices = cut(batch, set_.size());
-    team_.for_each([&](u32 i) { members_[i].receive(slices[i], batch); });
+    u64 const most_groups = most_groups_of(slices);
+    team_.for_each([&](u32 i) { members_[i].receive(slices[i], most_groups, batch); });
     std::vector<member_boxes> boxes;
     boxes.reserve(set_.size());
     for (auto const& each : members_) boxes.push_back({.messages = each.boxes(), .found = {}});
@@ -104,51 +105,11 @@ class set_graph final : public dynamic_graph {
     for (u32 i = 0; i < set_.size(); ++i) peak_bytes_[i] = std::max(peak_bytes_[i], members_[i].tally().live_bytes);
   }
 
-  static graph_counts counts_of(graph_tally const& now) {
-    return {now.mallocs, now.frees, now.failures, now.lost, now.inserted, now.erased, now.live_bytes};
-  }
-
-  static void add(graph_counts& to, graph_counts const& more) {
-    for (auto const field : {&graph_counts::mallocs, &graph_counts::frees, &graph_counts::failures, &graph_counts::lost,
-                             &graph_counts::inserted, &graph_counts::erased, &graph_counts::live_bytes})
-      to.*field += more.*field;
-  }
-
-  /// Every block of a member's heap is one of its lists: messages came back.
   std::string fault_of(u32 i) const {
     auto const now = members_[i].tally();
-    if (u64 const waiting = set_.pending(i)) return std::to_string(waiting) + " frees wait in the mailbox";
-    if constexpr (requires { set_.statistics(i); }) {
-      auto const seen = set_.statistics(i);
-      if (seen.live_blocks != now.mallocs - now.frees)
-        return "the heap has " + std::to_string(seen.live_blocks) + " live blocks, the graph " +
-               std::to_string(now.mallocs - now.frees);
-      if (seen.live_bytes != now.live_bytes)
-        return "the heap has " + std::to_string(seen.live_bytes) + " live bytes, the graph " +
-               std::to_string(now.live_bytes);
-    }
-    return {};
-  }
-
-  adjacency_lists in_order_of_vertices(std::vector<adjacency_lists> const& parts) const {
-    adjacency_lists made;
-    made.first.assign(u64{deal_.vertices()} + 1, 0);
-    for (u32 vertex = 0; vertex < deal_.vertices(); ++vertex) {
-      auto const [owner, local] = deal_.find(vertex);
-      auto const& first = parts[owner].first;
-      made.first[vertex + 1] = made.first[vertex] + (first[local + 1] - first[local]);
-    }
-    made.targets.resize(made.first.back());
-    chunked const chunks{deal_.vertices(), usual_chunk};
-    parallel_work{}.pass(chunks.count(), [&](u64 chunk) {
-      for (u64 vertex = chunks.first(chunk); vertex < chunks.last(chunk); ++vertex) {
-        auto const [owner, local] = deal_.find(static_cast<u32>(vertex));
-        auto const& part = parts[owner];
-        std::copy(part.targets.data() + part.first[local], part.targets.data() + part.first[local + 1],
-                  made.targets.data() + made.first[vertex]);
-      }
-    });
-    return made;
+    if constexpr (requires { set_.statistics(i); })
+      return fault_of_member(now, set_.pending(i), set_.statistics(i));
+    else return fault_of_member(now, set_.pending(i));
   }
 
   basic_heap_set<Allocator> set_;

@@ -1,0 +1,78 @@
+// The CUDA backend of a process of an NVSHMEM job. It has the dynamic graph, and nothing else of
+// what the tool runs.
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+
+#include "backend/allocators.hpp"
+#include "backend/gpu_queries.hpp"
+#include "pes_graph.hpp"
+#include "warpheap/nvshmem/job.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+using job_allocators = entry_list<entry<symmetric_allocator, "slabs of one size class in symmetric memory">>;
+
+/// All PEs make one, once NVSHMEM has started.
+class job_backend final : public backend {
+ public:
+  job_backend() : memory_bytes_{share_of_memory()} {}
+
+  std::string name() const override { return "cuda"; }
+  std::optional<process_place> process() const override {
+    return process_place{static_cast<u32>(nvshmem_my_pe()), static_cast<u32>(nvshmem_n_pes())};
+  }
+  std::vector<device> devices() const override { return gpus(); }
+  u32 device_count() const override { return static_cast<u32>(warpheap::backend::device_count()); }
+  /// On every PE what the one with least has, if the PEs of a device share its free memory.
+  u64 memory_bytes() const override { return memory_bytes_; }
+  std::string driver_version() const override { return cuda_driver_version(); }
+  std::string runtime_version() const override { return cuda_runtime_version(); }
+  std::vector<allocator_description> allocators() const override { return job_allocators::descriptions(); }
+  void run_deterministically(u64) override {
+    throw usage_error{"--deterministic: a GPU schedules its lanes as it likes; use --backend host"};
+  }
+
+  /// Throws usage_error, out_of_memory or std::invalid_argument on every PE.
+  std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) const override {
+    return job_allocators::visit(allocator, [&](auto entry) -> std::unique_ptr<dynamic_graph> {
+      return std::make_unique<graph::pes_graph<typename decltype(entry)::allocator_type>>(pool_bytes, vertices);
+    });
+  }
+
+  std::vector<std::string> allocators_of_sets() const override { return {}; }
+  std::unique_ptr<dynamic_graph> make_set_graph(std::string const&, u64, u32, std::vector<int> const&) const override {
+    refuse();
+  }
+  std::vector<bench::scenario> const& scenarios() const override { refuse(); }
+  std::vector<bench::result> bench(std::string const&, std::string const&, bench::request const&) const override {
+    refuse();
+  }
+  std::vector<bench::result> bench_floor(std::string const&, bench::request const&) const override { refuse(); }
+  std::vector<verification> verify(std::string const&, bench::request const&) const override { refuse(); }
+  stress_row stress(std::string const&, stress_request const&) const override { refuse(); }
+  exploration_row explore(std::string const&, exploration_request const&) const override { refuse(); }
+  pic_outcome pic(std::string const&, pic_settings const&) const override { refuse(); }
+  std::vector<bench::result> pic_capacity(std::string const&, pic_settings const&) const override { refuse(); }
+  std::vector<bench::result> join(std::string const&, join_settings const&) const override { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() { throw usage_error{"the processes of a job run graph, and nothing else"}; }
+
+  static u64 share_of_memory() {
+    auto const devices = gather_from_pes(std::hash<std::string>{}(graph::host_name() + warpheap::backend::device_name()));
+    auto const mine = devices[static_cast<size_t>(nvshmem_my_pe())];
+    auto const sharing = static_cast<u64>(std::count(devices.begin(), devices.end(), mine));
+    nvshmem_barrier_all();  // nobody takes memory before all have looked
+    auto const shares = gather_from_pes(free_gpu_memory() / sharing);
+    return *std::min_element(shares.begin(), shares.end());
+  }
+
+  u64 memory_bytes_;
+};
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool
