@@ -61,6 +61,7 @@ basic_heap<Allocator> heap_of(size_t bytes) {
     if constexpr (waits_for_memory<Allocator>) return heap;
     if constexpr (asks_for_memory<Allocator>) {
       launch({1, 1}, ask_once{}, heap.ref(), u64{missing});
+      synchronize();  // the call has posted its request
       heap.poll();
     } else {
       heap.grow(missing / 2);
