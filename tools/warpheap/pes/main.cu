@@ -52,7 +52,8 @@ int run_graph_alone(int count, char** arguments) {
     std::fflush(nullptr);
     std::_Exit(status);
   }
-  if (job) nvshmem_barrier_all();  // PE 0 has said all: the first process that ends with status 1 ends the others
+  // PE 0 has said all: the first process that ends with status 1 ends the others.
+  if (job) nvshmem_barrier_all();
   delete job;
   return status;
 }
