@@ -14,6 +14,8 @@ namespace mailbox_test {
 
 using namespace warpheap;
 using box_type = mailbox<16>;
+/// Of which a region has many words of the summary, as in a pool of many GiB.
+using coarse_box = mailbox<16, 2>;
 
 /// A mailbox for a pool of addresses that nobody reads.
 template <class Box>
@@ -155,17 +157,18 @@ struct exchange_words {
 };
 
 /// Thread block 0 posts, those of odd index have heard of posts, the others have not.
-template <class Far>
+template <class Box, class Far>
 struct post_and_drain {
-  WARPHEAP_DEVICE void operator()(box_type box, exchange_words* words, u64 stride) const {
-    if (simt::block_index() == 0) post_some(box, words, stride);
-    else if (simt::block_index() % 2 == 1) drain_what_was_said(box, words, stride);
+  WARPHEAP_DEVICE void operator()(Box box, exchange_words* words, u64 stride, u32 posters) const {
+    if (simt::block_index() == 0) post_some(box, words, stride, posters);
+    else if (simt::block_index() % 2 == 1) drain_what_was_said(box, words, stride, posters);
     else
       for (u32 round = 0; round < rounds; ++round) drain(box, words, stride);
   }
 
-  WARPHEAP_DEVICE static void post_some(box_type box, exchange_words* words, u64 stride) {
-    u32 const mine = simt::thread_index(), posters = simt::block_dim();
+  WARPHEAP_DEVICE static void post_some(Box box, exchange_words* words, u64 stride, u32 posters) {
+    u32 const mine = simt::thread_index();
+    if (mine >= posters) return;
     for (u32 round = 0; round < rounds; ++round) {
       u32 const post = round * posters + mine;
       atomic_ref<u64>{words->payload[post]}.store(mine + 1, order::relaxed);
@@ -175,8 +178,7 @@ struct post_and_drain {
     }
   }
 
-  WARPHEAP_DEVICE static void drain_what_was_said(box_type box, exchange_words* words, u64 stride) {
-    u32 const posters = simt::block_dim();
+  WARPHEAP_DEVICE static void drain_what_was_said(Box box, exchange_words* words, u64 stride, u32 posters) {
     for (u32 round = 0; round < 2 * rounds; ++round) {
       u8 known[most_posters];
       for (u32 i = 0; i < posters; ++i)
@@ -189,7 +191,7 @@ struct post_and_drain {
     }
   }
 
-  WARPHEAP_DEVICE static void drain(box_type box, exchange_words* words, u64 stride) {
+  WARPHEAP_DEVICE static void drain(Box box, exchange_words* words, u64 stride) {
     mailbox_drain{&box, simt::active_mask()}([=](void* memory) {
       u64 const post = unit_of(memory) / stride;
       if (atomic_ref<u64>{words->payload[post]}.load(order::relaxed) == 0)
@@ -199,16 +201,20 @@ struct post_and_drain {
   }
 };
 
-/// Whether all went well. `turn` chooses shape and places: one word, one row, several regions.
-template <class Far = peer_access>
+/// Whether all went well. `turn` chooses shape and places: one word, one row, several regions. In a
+/// coarse mailbox one thread posts, each time to another word of the summary: more posts would hide
+/// what one has missed.
+template <class Box, class Far = peer_access>
 bool exchange_goes_well(u64 turn) {
-  launch_shape const shapes[] = {{2, 1}, {3, 1}, {5, 1}, {3, 4}, {2, 31}, {2, 33}, {5, 2}};
+  launch_shape const shapes[] = {{2, 1}, {3, 1}, {5, 1}, {3, 4}, {2, 31}, {2, 33}, {5, 2}, {3, 2}};
   u64 const strides[] = {1, 17, 64, 2048, 6000, 131072};
-  auto const shape = shapes[turn % 7];
-  u64 const stride = strides[turn / 7 % 6];
-  box_of<box_type> const box{16 * rounds * shape.threads * stride};
+  auto const shape = shapes[turn % 8];
+  bool const is_coarse = Box::most_regions < box_type::most_regions;
+  u64 const stride = is_coarse ? 131072 : strides[turn / 8 % 6];
+  u32 const posters = is_coarse ? 1 : shape.threads;
+  box_of<Box> const box{16 * rounds * posters * stride};
   device_buffer<exchange_words> const words(1);
-  launch(shape, post_and_drain<Far>{}, box(), words.data(), stride);
+  launch(shape, post_and_drain<Box, Far>{}, box(), words.data(), stride, posters);
   synchronize();
   auto const after = words[0];
   u64 freed = 0;
@@ -218,17 +224,22 @@ bool exchange_goes_well(u64 turn) {
     once = once && count <= 1;
   }
   mailbox_snapshot const rest{box()};
-  return once && after.missed == 0 && after.unwritten == 0 && freed + rest.pending() == rounds * shape.threads &&
+  return once && after.missed == 0 && after.unwritten == 0 && freed + rest.pending() == rounds * posters &&
          rest.repeats() == 0 && rest.check_invariants().empty();
 }
 
 TEST(Mailbox, LosesNothingBetweenPostsAndDrains) {
   u64 turn = 0;
-  test::for_each_schedule(900, [&] { EXPECT_TRUE(exchange_goes_well(turn++)); });
+  test::for_each_schedule(2500, [&] { EXPECT_TRUE(exchange_goes_well<box_type>(turn++)); });
 }
 
-/// Thread block 0 posts to two regions, one after the other. Of the others, some drain as soon as the
-/// first post is there, and may do so for those that drain because of both.
+TEST(Mailbox, LosesNothingWhereRegionsAreLarge) {
+  u64 turn = 0;
+  test::for_each_schedule(4000, [&] { EXPECT_TRUE(exchange_goes_well<coarse_box>(turn++)); });
+}
+
+/// Thread block 0 posts to two regions, one after the other. Of the others, some drain as soon as
+/// the first post is there, and may do so for those that drain because of both.
 struct drain_for_others {
   WARPHEAP_DEVICE void operator()(box_type box, u32* said, u32* freed, u32* missed) const {
     u32 const wanted = 1 + simt::block_index() % 2;
@@ -248,7 +259,7 @@ struct drain_for_others {
 };
 
 TEST(Mailbox, DrainsForCallsThatHaveHeardOfMore) {
-  test::for_each_schedule(8000, [&] {
+  test::for_each_schedule(16000, [&] {
 #if !defined(__CUDACC__)
     auto roomy = host::current_execution();  // the posting thread must run
     roomy.sm_count = 4;
@@ -319,7 +330,7 @@ TYPED_TEST_SUITE(MailboxTwin, broken_twins);
 
 TYPED_TEST(MailboxTwin, IsCaught) {
   u64 turn = 0;
-  EXPECT_TRUE(test::find_failing_schedule(6000, [&] { return exchange_goes_well<TypeParam>(turn++); }));
+  EXPECT_TRUE(test::find_failing_schedule(12000, [&] { return exchange_goes_well<box_type, TypeParam>(turn++); }));
 }
 
 #endif

@@ -60,15 +60,16 @@ struct peer_access {
   WARPHEAP_DEVICE static atomic_ref<u64, scope::system> at(u64* word) { return atomic_ref<u64, scope::system>{*word}; }
 };
 
-/// View of the mailbox of one pool; owns nothing. Blocks are aligned to `Unit` bytes.
-template <u32 Unit>
+/// View of the mailbox of one pool; owns nothing. Blocks are aligned to `Unit` bytes. Fewer than
+/// 1,024 regions are for tests.
+template <u32 Unit, u32 MostRegions = 1024>
 class mailbox {
-  static_assert(is_power_of_two(Unit));
+  static_assert(is_power_of_two(Unit) && MostRegions >= 1 && MostRegions <= 1024);
 
  public:
   static constexpr u32 unit_bytes = Unit;
   static constexpr u32 row_words = 32;
-  static constexpr u32 most_regions = 1024;
+  static constexpr u32 most_regions = MostRegions;
 
   mailbox() = default;
 

@@ -114,7 +114,6 @@ class mailbox_drain {
     claimed = from_leader(claimed);
     u32 const first = next_of(claimed), end = first + from_leader(count), last = box_->regions();
     if (first >= last) return;
-    simt::sync_warp(active_);
     drain_regions(first, end < last ? end : last, free);
     simt::sync_warp(active_);  // the frees of all of us come before the leader's count
     if (leads()) finish(number_of(claimed), (end < last ? end : last) - first);
@@ -145,7 +144,8 @@ class mailbox_drain {
       u64 const below = 64 * word < first ? low_mask(first % 64) : 0;
       u64 const upto = end - 64 * word < 64 ? low_mask(end - 64 * word) : ~u64{0};
       u64 set = from_leader(leads() ? take_root(word, upto & ~below) : u64{0});
-      simt::sync_warp(active_);  // mailbox M3: the clear comes before the other lanes' looks
+      // mailbox M3: the clear, and the claim, come before what the other lanes do.
+      simt::sync_warp(active_);
       WARPHEAP_NO_UNROLL
       for (; set != 0; set &= set - 1) drain_region(64 * word + lowest_bit(set), free);
     }
@@ -174,7 +174,8 @@ class mailbox_drain {
       u64 const rows = mine < end ? shared(box_->summary()[mine]).exchange(0, order::release) : 0;
       WARPHEAP_POINT("drain.before_bitmap");
       u32 rest = simt::ballot(active_, rows != 0);
-      simt::sync_warp(active_);  // mailbox M3: these clears come before the other lanes' looks
+      // mailbox M3: these clears come before what the other lanes do.
+      simt::sync_warp(active_);
       WARPHEAP_NO_UNROLL
       for (; rest != 0; rest &= rest - 1) {
         u32 const lane = lowest_bit(rest);
