@@ -152,6 +152,30 @@ TEST(Schedule, LanesThatWakeEachOtherStarveNobody) {
   }
 }
 
+/// One lane pauses often before it stops the other, which never pauses.
+struct spin_until_stopped {
+  WARPHEAP_DEVICE void operator()(u32* stop) const {
+    if (simt::thread_index() == 1) {
+      for (u32 i = 0; i < 1000; ++i) simt::pause(10);
+      atomic_ref<u32>{*stop}.store(1, order::relaxed);
+      return;
+    }
+    while (atomic_ref<u32>{*stop}.load(order::relaxed) == 0) {
+    }
+  }
+};
+
+TEST(Schedule, ALaneThatHasPausedOftenIsNotStarvedByOneThatSpins) {
+  for (u64 seed = 0; seed < 40; ++seed) {
+    auto run = test::schedule_of(seed);
+    run.step_cap = 20'000'000;
+    host::scoped_execution const use{run};
+    device_buffer<u32> stop(1);
+    EXPECT_NO_THROW(launch({1, 2}, spin_until_stopped{}, stop.data())) << "seed " << seed;
+    if (HasFailure()) return;
+  }
+}
+
 /// All lanes pause but one, and count how often they ran meanwhile.
 struct pause_lets_others_go {
   void operator()(u32* done, u32* turns) const {

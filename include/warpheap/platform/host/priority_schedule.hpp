@@ -65,15 +65,15 @@ class priority_schedule final : public schedule {
   }
 
   WARPHEAP_NO_TSAN lane* at_point(lane& running, situation const& now) override {
+    if (places_.falls(false, now.random)) fall(running, now.random.next() | fallen);
     // A lane that spins without a pause must not keep the others out for ever.
-    bool const hogs = ++steps_alone_ > most_steps_alone;
-    if (places_.falls(false, now.random) || hogs) fall(running, now);
+    if (++steps_alone_ > most_steps_alone) fall(running, --lowest_);
     return highest(running, now);
   }
 
   WARPHEAP_NO_TSAN lane* at_named_point(lane& running, char const*, situation const& now) override {
     if (!places_.falls(true, now.random)) return &running;
-    fall(running, now);
+    fall(running, now.random.next() | fallen);
     return highest(running, now);
   }
 
@@ -98,10 +98,10 @@ class priority_schedule final : public schedule {
   static constexpr u32 pauses_until_fall = 64;
   static constexpr u64 most_steps_alone = 1 << 14;
   static constexpr u64 high = u64{1} << 63;    // a lane that has not fallen
-  static constexpr u64 fallen = u64{1} << 62;  // one that has, but not by pauses
+  static constexpr u64 fallen = u64{1} << 62;  // one that has, at one of the places
 
-  WARPHEAP_NO_TSAN void fall(lane& running, situation const& now) {
-    running.priority = (now.random.next() & ~high) | fallen;
+  WARPHEAP_NO_TSAN void fall(lane& running, u64 priority) {
+    running.priority = priority & ~high;
     steps_alone_ = 0;
     compared_ = 0;
   }
