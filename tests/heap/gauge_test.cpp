@@ -121,9 +121,10 @@ struct ask_for {
   }
 };
 
-/// What a refused request for `bytes` is counted as, where slabs have `slab` bytes.
+/// What a refused request for `bytes` is counted as, of a pool of 1 MiB in slabs of `slab` bytes.
 u64 counted_size(u64 bytes, u64 slab) {
-  return bytes <= slab ? class_bytes(size_class_of(bytes)) : align_up(bytes, 16);
+  if (bytes <= slab) return class_bytes(size_class_of(bytes));
+  return align_up(bytes, bytes <= 1_MiB ? slab : 16);
 }
 
 /// Asks `heap` for sizes by many threads; the largest size that any was refused, and calls refused.

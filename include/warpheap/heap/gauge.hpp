@@ -37,7 +37,7 @@ struct gauge_reading {
   u64 live_bytes = 0;            ///< in whole blocks
   u64 highest_live_bytes = 0;    ///< of all readings of this gauge
   u64 failures = 0;              ///< refused calls since the heap was made or reset
-  u64 largest_failed_bytes = 0;  ///< of these calls; up to a slab, as a whole block
+  u64 largest_failed_bytes = 0;  ///< of these calls; up to the pool, as a whole block
   /// Those that have live blocks, smallest first. Blocks larger than a slab are in none.
   std::vector<size_count> classes;
 };

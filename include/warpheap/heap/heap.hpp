@@ -252,7 +252,7 @@ class basic_heap {
   heap_snapshot snapshot() const
       requires(!overflows && hands_out_as_created<distribution_type> && knows_largest<creation_type>) {
     auto const seen = ref_.creation().snapshot();
-    heap_snapshot told{seen.statistics()};
+    heap_snapshot told{seen.statistics(), {}};
     std::map<size_t, u64> blocks_of;
     seen.for_each_live([&](void*, size_t bytes) { ++blocks_of[bytes]; });
     for (auto const& [bytes, blocks] : blocks_of) told.sizes.push_back({bytes, blocks});

@@ -227,9 +227,11 @@ TEST_F(ProgramTop, RefreshesOnATerminalUntilQ) {
   EXPECT_THAT(top.shown(), HasSubstr("q ends"));
   EXPECT_FALSE(top.echoes());
   top.type('x');
+  EXPECT_TRUE(top.shows("particles", 6)) << "another key ends nothing";
   top.type('q');
   int const status = top.wait();
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(top.echoes());
   EXPECT_TRUE(top.shown().ends_with("\x1b[?25h")) << "the cursor is back";
 }
 

@@ -23,8 +23,15 @@ class slab_runs {
   /// A run of at least `bytes` bytes, more than 0, at a multiple of `alignment`; nullptr, which is
   /// counted, if none stayed takeable. Any lane alone.
   WARPHEAP_COLD static void* create(slab_table table, u64 bytes, u64 alignment) {
-    void* const memory = slab_runs{table}.create_run(table.geometry().slabs_for(bytes), alignment);
-    if (memory == nullptr) table.add_failures(1, bytes);
+    u64 const length = table.geometry().slabs_for(bytes);
+    if (length > table.geometry().slabs()) {
+      table.add_failures(1, bytes);
+      return nullptr;
+    }
+    // Counted by its slabs: `bytes` would stay in registers all through the search.
+    u32 const run = static_cast<u32>(length);
+    void* const memory = slab_runs{table}.create_run(run, alignment);
+    if (memory == nullptr) table.add_failures(1, u64{run} << table.geometry().slab_log2());
     return memory;
   }
 
@@ -44,10 +51,8 @@ class slab_runs {
 
   WARPHEAP_DEVICE explicit slab_runs(slab_table const& table) : table_{table} {}
 
-  WARPHEAP_DEVICE void* create_run(u64 length, u64 alignment) const {
+  WARPHEAP_DEVICE void* create_run(u32 run, u64 alignment) const {
     u32 const slabs = table_.geometry().slabs();
-    if (length > slabs) return nullptr;
-    u32 const run = static_cast<u32>(length);
     // The lowest run, which leaves the others whole. In a large pool a thread that meets another,
     // or finds none, goes on from a random place, then ahead of it, or all would fight for one run
     // after another. Multiples of the length, so that equal runs leave no gaps.
