@@ -25,7 +25,8 @@ TEST_F(GraphProcesses, AreAtLeastOneAndAtMost64) {
 
 TEST_F(GraphProcesses, AreRefusedWithOptionsOfOneProcess) {
   expect_refusal("graph --pes 2 --gpus 0,0", "warpheap graph: --gpus: is of one process, and --pes is given");
-  expect_refusal("graph --pes 2 --backend host", "warpheap graph: --pes: NVSHMEM needs CUDA, and --backend host is given");
+  expect_refusal("graph --pes 2 --backend host",
+                 "warpheap graph: --pes: NVSHMEM needs CUDA, and --backend host is given");
 }
 
 TEST_F(GraphProcesses, NeedAProgramBesideThisOne) {

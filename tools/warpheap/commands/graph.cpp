@@ -157,20 +157,20 @@ json member_json(member_counts const& member) {
   json made;
   if (!member.host.empty()) made["host"] = member.host;
   made.update({{"device", member.device},
-          {"vertices", member.vertices},
-          {"edges", member.graph.inserted - member.graph.erased},
-          {"mallocs", member.graph.mallocs},
-          {"frees", member.graph.frees},
-          {"failures", member.graph.failures},
-          {"lost", member.graph.lost},
-          {"messages", member.messages},
-          {"foreign_frees", member.foreign_frees},
-          {"live_bytes", member.graph.live_bytes},
-          {"peak_bytes", member.peak_bytes},
-          {"send_seconds", member.send_seconds},
-          {"apply_seconds", member.apply_seconds},
-          {"drain_seconds", member.drain_seconds},
-          {"search_seconds", member.search_seconds}});
+               {"vertices", member.vertices},
+               {"edges", member.graph.inserted - member.graph.erased},
+               {"mallocs", member.graph.mallocs},
+               {"frees", member.graph.frees},
+               {"failures", member.graph.failures},
+               {"lost", member.graph.lost},
+               {"messages", member.messages},
+               {"foreign_frees", member.foreign_frees},
+               {"live_bytes", member.graph.live_bytes},
+               {"peak_bytes", member.peak_bytes},
+               {"send_seconds", member.send_seconds},
+               {"apply_seconds", member.apply_seconds},
+               {"drain_seconds", member.drain_seconds},
+               {"search_seconds", member.search_seconds}});
   return made;
 }
 
@@ -311,8 +311,7 @@ void check_job(std::optional<process_place> const& process, graph_flags const& f
   if (process) refuse_typed({{"--gpus", flags.gpus}}, "is of one process, and this is one of a job");
   if (flags.pes.empty()) return;
   u32 const pes = parse_pes(flags), there = process ? process->size : 1;
-  if (pes != there)
-    throw usage_error{fmt::format("--pes: {} processes are asked for, and the job has {}", pes, there)};
+  if (pes != there) throw usage_error{fmt::format("--pes: {} processes are asked for, and the job has {}", pes, there)};
 }
 
 int run_graph(graph_flags const& flags) {

@@ -63,7 +63,8 @@ class job_backend final : public backend {
   [[noreturn]] static void refuse() { throw usage_error{"the processes of a job run graph, and nothing else"}; }
 
   static u64 share_of_memory() {
-    auto const devices = gather_from_pes(std::hash<std::string>{}(graph::host_name() + warpheap::backend::device_name()));
+    auto const devices =
+        gather_from_pes(std::hash<std::string>{}(graph::host_name() + warpheap::backend::device_name()));
     auto const mine = devices[static_cast<size_t>(nvshmem_my_pe())];
     auto const sharing = static_cast<u64>(std::count(devices.begin(), devices.end(), mine));
     nvshmem_barrier_all();  // nobody takes memory before all have looked

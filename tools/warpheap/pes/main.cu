@@ -43,16 +43,17 @@ int run_graph_alone(int count, char** arguments) {
   add_cuda_backend(&make_job_backend);
   if (!job_place::is_given())
     add_process_starter([arguments](u32 processes) { return run_as_pes(static_cast<int>(processes), arguments); });
-  int const status = run(count, arguments,
-                         {.commands = {add_graph}, .complain = [&](auto const& command, auto const& message) {
-                            has_error = true;
-                            complain_for_job(command, message);
-                          }});
+  int const status =
+      run(count, arguments, {.commands = {add_graph}, .complain = [&](auto const& command, auto const& message) {
+                               has_error = true;
+                               complain_for_job(command, message);
+                             }});
   if (has_error) {
     std::fflush(nullptr);
     std::_Exit(status);
   }
-  if (job) nvshmem_barrier_all();  // PE 0 has said all: the first process that ends with status 1 ends the others
+  // PE 0 has said all: where one process ends with status 1, the others are ended.
+  if (job) nvshmem_barrier_all();
   delete job;
   return status;
 }

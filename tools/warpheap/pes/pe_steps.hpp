@@ -5,8 +5,8 @@
 #include <array>
 
 #include "bench/measure.hpp"
-#include "workloads/graph/backend/member_team.hpp"
 #include "warpheap/nvshmem/symmetric_memory.hpp"
+#include "workloads/graph/backend/member_team.hpp"
 
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {

@@ -42,8 +42,7 @@ TEST(PeCluster, ReachesMessagesAndBoxes) {
   EXPECT_EQ(among.rank(), 1u);
   EXPECT_EQ(among.size(), 3u);
   EXPECT_EQ(among.boxes(2).messages.capacity, 7u);
-  EXPECT_EQ(among.reach(2, reinterpret_cast<message*>(u64{0x7000'0010})),
-            reinterpret_cast<message*>(u64{0x5000'1010}));
+  EXPECT_EQ(among.reach(2, reinterpret_cast<message*>(u64{0x7000'0010})), reinterpret_cast<message*>(u64{0x5000'1010}));
 }
 
 /// PE 1's heap: notes what is freed, and how.

@@ -107,8 +107,7 @@ class set_graph final : public dynamic_graph {
 
   std::string fault_of(u32 i) const {
     auto const now = members_[i].tally();
-    if constexpr (requires { set_.statistics(i); })
-      return fault_of_member(now, set_.pending(i), set_.statistics(i));
+    if constexpr (requires { set_.statistics(i); }) return fault_of_member(now, set_.pending(i), set_.statistics(i));
     else return fault_of_member(now, set_.pending(i));
   }
 
