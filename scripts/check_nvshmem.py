@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles and links programs over NVSHMEM, from PyPI: its tests, the example, and each header of nvshmem/ alone.
+"""Compiles and links programs over NVSHMEM, from PyPI: its tests, the example, the tool's program, and each header of nvshmem/ alone.
 
 Nothing runs here: that takes a GPU.
 """
@@ -16,6 +16,8 @@ PROGRAMS = [
     (compilers.ROOT / "tests" / "nvshmem" / "symmetric_heap_test.cu", ["-lgtest", "-lpthread"]),
     (compilers.ROOT / "examples" / "nvshmem" / "pass_the_list.cu", []),
 ]
+# Compiled and not linked, since that takes the tool's host code too.
+PARTS = [compilers.ROOT / "tools" / "warpheap" / "pes" / "main.cu"]
 RELOCATABLE = "-rdc=true"
 
 
@@ -32,13 +34,17 @@ def link_of(package, libraries):
     return [str(package / "lib" / "libnvshmem_device.a"), f"-L{package}/lib", "-lnvshmem_host", "-lcuda", *libraries]
 
 
-def check(nvcc, package, headers, programs, directory):
+def check(nvcc, package, headers, programs, parts, directory):
     """Returns (how many were tried, faults)."""
     commands = {}
     for header in headers:
         source = pathlib.Path(directory) / f"{header.stem}.cu"
         source.write_text(f'#include "{header}"\n#include "{header}"\n')
         commands[f"nvcc {header.stem}"] = command(nvcc, package, RELOCATABLE, "-c", "-o", f"{source}.o", str(source))
+    for source in parts:
+        output = str(pathlib.Path(directory) / f"{source.stem}.o")
+        commands[f"nvcc {source.stem}"] = command(
+            nvcc, package, RELOCATABLE, f"-I{compilers.ROOT}/tools/warpheap", f"-I{compilers.ROOT}", "-c", "-o", output, str(source))
     for source, libraries in programs:
         output = str(pathlib.Path(directory) / source.stem)
         commands[f"nvcc {source.stem}"] = command(
@@ -60,13 +66,15 @@ def stops_in_time(nvcc, package, directory):
 
 
 def self_test(nvcc, package, directory):
-    """A header that lacks an include, and a program that lacks a function, must be reported; right ones must not."""
-    header, program, right = (pathlib.Path(directory) / name for name in ("lacks.hpp", "undefined.cu", "right.hpp"))
+    """A header and a part of a program that lack an include, and a program that lacks a function, must be reported."""
+    names = ("lacks.hpp", "undefined.cu", "right.hpp", "part.cu")
+    header, program, right, part = (pathlib.Path(directory) / name for name in names)
+    part.write_text("int pes() { return nvshmem_n_pes(); }\n")
     header.write_text("#pragma once\ninline int pes() { return nvshmem_n_pes(); }\n")
     right.write_text("#pragma once\n#include <nvshmem.h>\ninline int pes() { return nvshmem_n_pes(); }\n")
     program.write_text("#include <nvshmem.h>\nint nowhere();\nint main() { return nowhere() + nvshmem_n_pes(); }\n")
-    _, faults = check(nvcc, package, [header, right], [(program, [])], directory)
-    return compilers.judge_self_test(faults, ["lacks", "undefined"])
+    _, faults = check(nvcc, package, [header, right], [(program, [])], [part], directory)
+    return compilers.judge_self_test(faults, ["lacks", "part", "undefined"])
 
 
 def main():
@@ -79,7 +87,7 @@ def main():
         package = pathlib.Path(directory) / "nvidia" / "nvshmem"
         if options.self_test:
             return self_test(nvcc, package, directory)
-        tried, faults = check(nvcc, package, sorted(FOLDER.glob("*.hpp")), PROGRAMS, directory)
+        tried, faults = check(nvcc, package, sorted(FOLDER.glob("*.hpp")), PROGRAMS, PARTS, directory)
         faults += stops_in_time(nvcc, package, directory)
     for fault in faults:
         print(fault)

@@ -48,8 +48,8 @@ class symmetric_memory {
     return *this;
   }
   /// All PEs. After nvshmem_finalize() there is nothing left to give back. While an exception
-  /// unwinds, the memory stays: nvshmem_free waits for all PEs, and the exception may be of this one
-  /// alone.
+  /// unwinds, the memory stays: nvshmem_free waits for all PEs, and the exception may be of this
+  /// one alone.
   ~symmetric_memory() {
     if (begin_ && is_initialized() && std::uncaught_exceptions() == 0) nvshmem_free(begin_);
   }

@@ -12,11 +12,11 @@ namespace warpheap::tool {
 /// The most that a command starts.
 inline constexpr u64 most_processes = 64;
 
-/// Runs this command line as so many processes, and returns their exit status.
+/// Runs this command line as `processes` processes, and returns their exit status.
 using process_starter = std::function<int(u32 processes)>;
 
-/// From now on jobs are started like that. A program without a starter, such as one that is itself a
-/// process of a job, starts none.
+/// From now on jobs are started like that. A program without a starter, such as one that is itself
+/// a process of a job, starts none.
 void add_process_starter(process_starter start);
 
 /// What the starter returns; none if the program has none.

@@ -10,8 +10,8 @@
 namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
 
-/// The list of each PE, in the order of their numbers. All PEs; lists may differ in length. They pass
-/// through at most 64 MiB on each PE, a piece at a time.
+/// The list of each PE, in the order of their numbers. All PEs; lists may differ in length. They
+/// pass through at most 64 MiB on each PE, a piece at a time.
 template <class T>
 std::vector<std::vector<T>> lists_of_pes(std::vector<T> const& mine) {
   auto const sizes = gather_from_pes(mine.size());

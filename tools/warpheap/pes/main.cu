@@ -52,7 +52,7 @@ int run_graph_alone(int count, char** arguments) {
     std::fflush(nullptr);
     std::_Exit(status);
   }
-  // PE 0 has said all: the first process that ends with status 1 ends the others.
+  // PE 0 has said all: where one process ends with status 1, the others are ended.
   if (job) nvshmem_barrier_all();
   delete job;
   return status;

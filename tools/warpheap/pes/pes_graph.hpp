@@ -121,7 +121,7 @@ class pes_graph final : public dynamic_graph {
     device_buffer<member_boxes> const boxes{boxes_of_pes({.messages = member_.boxes(), .found = {}}, heap_.pes())};
     pe_cluster const among{heap_.pe(), pools_.view(), boxes.data()};
     pe_heap const heap{heap_.ref(), pools_.view()};
-    nvshmem_barrier_all();  // the time is that of steps, not of waiting for the last one's host
+    nvshmem_barrier_all();  // the time begins when all hosts are here
     seconds_ += 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
       steps_.step(phase::send, [&] { member_.send(steps_.stream(), heap, among); });
       steps_.step(phase::apply, [&] { member_.template apply<Operation>(steps_.stream(), heap, among); });

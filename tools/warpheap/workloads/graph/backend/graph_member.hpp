@@ -11,8 +11,8 @@
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
 
-/// Made, and called, with its device current. `heap` is what kernels on that device take. `Shared` is
-/// an array like device_buffer, in memory that other members read.
+/// Made, and called, with its device current. `heap` is what kernels on that device take. `Shared`
+/// is an array like device_buffer, in memory that other members read.
 template <template <class> class Shared>
 class basic_graph_member {
  public:
