@@ -1,6 +1,6 @@
 // Processes of one job, each with a heap: each one builds lists on its GPU, and its neighbour, on
-// this machine or another, reads them and frees them. Runs itself as the processes of a job, as many
-// as the first argument says (2), or is one that mpirun or srun starts.
+// this machine or another, reads them and frees them. The program runs itself as 2 processes, or
+// as many as its first argument says; or it is one that mpirun or srun starts.
 //
 //   nvcc -std=c++20 -rdc=true pass_the_list.cu libnvshmem_device.a -lnvshmem_host -lcuda
 #include <warpheap/nvshmem/job.hpp>

@@ -71,8 +71,8 @@ struct alignas(Bytes) wide_word {
   u32 numbers[Bytes / sizeof(u32)];
 };
 
-/// Copies `count` numbers, a multiple of 4, from block to block, by 16 bytes at a time if blocks are
-/// aligned so.
+/// Copies `count` numbers, a multiple of 4, from block to block, by 16 bytes at a time if blocks
+/// are aligned so.
 template <class Team, class Local>
 WARPHEAP_DEVICE void copy_numbers(Team team, Local const&, u32* to, u32 const* from, u64 count) {
   using word = wide_word<(Local::traits.alignment < 16 ? Local::traits.alignment : 16)>;
