@@ -35,8 +35,8 @@ struct job_place {
 
   /// From WARPHEAP_PE, WARPHEAP_PES, WARPHEAP_PE_ON_HOST and WARPHEAP_MEETING, or from the
   /// variables of Open MPI or Slurm; a job of one process if there are none. Processes of several
-  /// machines need WARPHEAP_MEETING. Throws std::invalid_argument if a variable is no number or the numbers
-  /// do not fit together.
+  /// machines need WARPHEAP_MEETING. Throws std::invalid_argument if a variable is no number or the
+  /// numbers do not fit together.
   static job_place from_environment() {
     auto const* const from = variables();
     if (!from) return {0, 1, 0, file_for(std::to_string(getpid()))};
