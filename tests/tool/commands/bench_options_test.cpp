@@ -42,6 +42,7 @@ bench::request request_of(std::string const& scenario) {
   asked.left_shares = {0.5};
   asked.page_shares = {0.5};
   asked.kernels = 16;  // as many as fill_level makes without
+  asked.scale = 6;
   // Its least is more than 2 MiB.
   if (scenario == "growth") asked.pool_bytes = u64{64} << 20;
   // Enough that the pool is as large as it may be.
