@@ -129,6 +129,10 @@ KNOWN = {
         "Growing and trimming, and bursts right after, beside a heap of fixed size.",
         series="operation", ignored=("initial_bytes", "committed_bytes"),
         views=(View("median_us", "time", "median time", "lower"),)),
+    "peers": Scenario(
+        "Blocks of another GPU",
+        "Freeing a burst as the member of a heap set that it is from, as another member, which posts it, and draining what was posted.",
+        series="operation", views=(View("median_us", "time", "median time", "lower"),)),
     "semaphore": Scenario(
         "Semaphores", "Every thread takes a unit; units are made by the batch.", **THREADS, ignored=SHAPES,
         views=(View("operations_per_second", "rate", "units a second", "higher"),)),
