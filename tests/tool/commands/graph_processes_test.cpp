@@ -5,8 +5,6 @@
 namespace warpheap::tool {
 namespace {
 
-using testing::HasSubstr;
-
 class GraphProcesses : public program_test {
  protected:
   /// The program moves to a folder of its own, where the test says what lies beside it.
