@@ -13,6 +13,12 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
+/// The owner of the heap whose kernels hold an `Allocator`. An adaptor specialises it.
+template <class Allocator>
+struct owner_of {
+  using type = basic_heap<Allocator>;
+};
+
 namespace detail {
 
 template <auto Value>
@@ -76,6 +82,7 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 template <class Allocator, class Kind>
 class process_heap {
   using units = detail::bound_unit<Kind>;
+  using owner = typename owner_of<Allocator>::type;
 
  public:
   /// As basic_heap's. Also throws std::logic_error if there is a heap of this kind already, or a
@@ -83,7 +90,7 @@ class process_heap {
   /// or CUDA does not know its variable yet.
   explicit process_heap(size_t bytes) {
     units::expect_all_bindable(nothing());  // before memory is taken
-    heap_ = std::make_unique<basic_heap<Allocator>>(bytes);
+    heap_ = std::make_unique<owner>(bytes);
     words_ = bound_heap<Allocator>{heap_->ref()};
     try {
       bind();
@@ -111,8 +118,8 @@ class process_heap {
   void bind() { units::bind_all(binding_); }
 
   /// The heap itself: statistics, invariants, reset, and its ref() for kernels that take one.
-  basic_heap<Allocator>& heap() noexcept { return *heap_; }
-  basic_heap<Allocator> const& heap() const noexcept { return *heap_; }
+  owner& heap() noexcept { return *heap_; }
+  owner const& heap() const noexcept { return *heap_; }
 
  private:
   static constexpr bound_heap<Allocator> unbound{};
@@ -122,7 +129,7 @@ class process_heap {
   detail::process_claim<Kind> claim_;  // O2: first made, last destroyed
   bound_heap<Allocator> words_{};
   detail::unit_binding binding_{detail::allocator_text<Allocator>(), backend::current_device(), &words_, sizeof words_};
-  std::unique_ptr<basic_heap<Allocator>> heap_;
+  std::unique_ptr<owner> heap_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
