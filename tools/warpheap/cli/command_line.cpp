@@ -37,6 +37,8 @@ known_names names_to_complete() {
   known["join --allocator"] = known["--allocator"];
   known["join --allocator"].insert(known["join --allocator"].end(), {direct_output, direct_output_by_warp});
   for (auto const* const name : join_walks) known["join --allocator"].emplace_back(name);
+  known["replay --allocator"] = known["--allocator"];
+  known["replay --allocator"].emplace_back("all");
   known["scenarios"] = names_of(on->scenarios());
   return known;
 }
@@ -61,7 +63,8 @@ int dispatch(int count, char const* const* arguments, std::string& command_name)
                        "Print the version and exit");
   app.require_subcommand(1);
   int status = 0;
-  for (auto const add : {add_info, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic, add_join})
+  for (auto const add :
+       {add_info, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic, add_join, add_replay})
     add(app, status);
   // Set after the commands are added, or their help would end with it as well.
   app.footer(

@@ -17,5 +17,6 @@ void add_stress(CLI::App& program, int& status);
 void add_explore(CLI::App& program, int& status);
 void add_pic(CLI::App& program, int& status);
 void add_join(CLI::App& program, int& status);
+void add_replay(CLI::App& program, int& status);
 
 }  // namespace warpheap::tool

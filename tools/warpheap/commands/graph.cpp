@@ -14,6 +14,7 @@
 #include "io/standard_output.hpp"
 #include "io/text_file.hpp"
 #include "io/text_table.hpp"
+#include "io/trace_output.hpp"
 #include "workloads/graph/job.hpp"
 
 namespace warpheap::tool {
@@ -29,6 +30,7 @@ struct graph_flags {
   std::string edge_factor;
   std::string rounds = "4";
   std::string batch_size;
+  std::string trace;
   bool replace = false;
   bool undirected = false;
   bool drop_self_loops = false;
@@ -177,6 +179,7 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
            "N")
       ->capture_default_str();
   add_text(to, "--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)", "N");
+  add_text(to, "--trace", flags.trace, trace_help, "FILE");
   add_switch(to, "--replace", flags.replace, "After a deletion, insert new random edges instead of those erased");
   add_switch(to, "--undirected", flags.undirected, "Take a general matrix as undirected");
   add_switch(to, "--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
@@ -185,6 +188,7 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
 int run_graph(graph_flags const& flags) {
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, graph_host_pool);
+  trace_output trace{flags.trace, flags.common.allocators, chosen.on->allocators().front().name};
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
   if (flags.replace && settings.rounds == 0)
@@ -200,10 +204,14 @@ int run_graph(graph_flags const& flags) {
     if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
     for (auto const& name : chosen.allocators) {
       settings.allocator = name;
-      outcomes.push_back(build_graph(chosen.on->make_graph(name, chosen.pool_bytes, input.graph.vertices), input.graph,
-                                     input.keys, settings, bar.reporter()));
+      auto const vertices = input.graph.vertices;
+      auto graph = trace.is_wanted() ? chosen.on->make_traced_graph(chosen.pool_bytes, vertices)
+                                     : chosen.on->make_graph(name, chosen.pool_bytes, vertices);
+      outcomes.push_back(build_graph(std::move(graph), input.graph, input.keys, settings, bar.reporter()));
     }
   }
+  if (auto const take = trace.taker()) take(outcomes.front().trace);
+  trace.write("graph");
   if (!output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());
   output.write(document_of(chosen, flags, input, outcomes));
   for (auto const& made : outcomes) {

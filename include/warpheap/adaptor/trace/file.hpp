@@ -26,7 +26,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
@@ -131,7 +130,10 @@ inline void save(call_trace const& trace, std::string const& path) {
 inline call_trace load_trace(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw std::invalid_argument{path + ": " + std::strerror(errno)};
-  std::string const contents{std::istreambuf_iterator<char>{file}, {}};
+  std::string contents;
+  char part[4096];
+  while (file.read(part, sizeof part) || file.gcount() != 0) contents.append(part, static_cast<size_t>(file.gcount()));
+  if (file.bad()) throw std::invalid_argument{path + ": cannot be read"};
   try {
     return trace_of(contents);
   } catch (std::invalid_argument const& fault) {

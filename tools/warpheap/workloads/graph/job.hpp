@@ -24,6 +24,7 @@ struct graph_outcome {
   u64 edges = 0;        ///< adjacency entries at the end
   graph_counts counts;  ///< of the graph at the end, before everything is freed
   u64 peak_bytes = 0;   ///< the most live_bytes after any batch
+  call_trace trace;     ///< if the graph is recorded
   std::string fault;
 
   bool verified() const { return fault.empty(); }
