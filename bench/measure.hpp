@@ -164,8 +164,8 @@ inline bool skip(std::vector<result>& rows, result row, std::string const& why) 
 
 /// What is wrong with a heap from which everything was freed; empty if nothing is, or the allocator
 /// cannot tell.
-template <class Allocator>
-std::string fault_of_emptied(basic_heap<Allocator> const& heap) {
+template <class Heap>
+std::string fault_of_emptied(Heap const& heap) {
   if constexpr (requires { heap.statistics(); }) {
     auto const now = heap.statistics();
     if (now.live_blocks) return std::to_string(now.live_blocks) + " blocks lost: live after everything was freed";

@@ -38,23 +38,23 @@ struct request {
   u32 repeat = 7;
   u64 threads = 0;
   u32 rounds = 64;
-  std::vector<u64> sizes;
-  std::vector<size_range> ranges;
-  std::vector<u64> workers;
-  std::vector<u64> thread_blocks;       ///< threads of a thread block, of exhaust and primitives
-  u32 batch = 512;                      ///< units that a maker makes
-  u32 batch_ns = 0;                     ///< how long making a batch takes, beside one atomic
-  std::vector<u64> readers_per_writer;  ///< of rcu_delegation
-  std::vector<divergence> divergences;  ///< of two_phase
+  std::vector<u64> sizes = {};
+  std::vector<size_range> ranges = {};
+  std::vector<u64> workers = {};
+  std::vector<u64> thread_blocks = {};       ///< of exhaust and primitives: their threads
+  u32 batch = 512;                           ///< units that a maker makes
+  u32 batch_ns = 0;                          ///< how long making a batch takes, beside one atomic
+  std::vector<u64> readers_per_writer = {};  ///< of rcu_delegation
+  std::vector<divergence> divergences = {};  ///< of two_phase
   /// Of two_phase: how likely a thread allocates, or frees, in an even step and in an odd one.
   std::vector<double> allocate_shares = {0.95, 0.55}, free_shares = {0.55, 0.95};
-  std::vector<double> levels;       ///< shares of the pool that live
-  std::vector<double> left_shares;  ///< of fragmentation: shares of the blocks that are not freed
-  std::vector<double> page_shares;  ///< of random_walk: shares of the pages that are free
-  u64 kernels = 0;                  ///< of fill_level, long_churn, map
-  double seconds = 0;               ///< of long_churn, on the device
-  u32 scale = 0;                    ///< of graph_scaling: 2^scale vertices
-  std::vector<int> devices;         ///< of graph_scaling, one for each member
+  std::vector<double> levels = {};       ///< shares of the pool that live
+  std::vector<double> left_shares = {};  ///< of fragmentation: blocks that are not freed
+  std::vector<double> page_shares = {};  ///< of random_walk: shares of the pages that are free
+  u64 kernels = 0;                       ///< of fill_level, long_churn, map
+  double seconds = 0;                    ///< of long_churn, on the device
+  u32 scale = 0;                         ///< of graph_scaling: 2^scale vertices
+  std::vector<int> devices = {};         ///< of graph_scaling, one for each member
   checkpoint proceed = [](std::string const&, u64, u64) { return true; };
 };
 

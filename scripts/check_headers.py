@@ -20,7 +20,7 @@ import compilers
 
 MOST_INCLUDED = "platform/simt.hpp"
 # Included in place of one that it includes, and not after it.
-IN_PLACE = {"heap/override_forgiving.hpp", "heap/override_growing.hpp"}
+IN_PLACE = {"heap/override_forgiving.hpp", "heap/override_growing.hpp", "adaptor/override_traced.hpp"}
 
 
 def headers(base, nvcc):

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <vector>
+
 #include "tests/support/schedules.hpp"
 #include "warpheap/platform/assert.hpp"
 #include "warpheap/platform/backoff.hpp"
@@ -43,6 +46,26 @@ TEST(Simt, EveryShapeRunsEachThreadOnceWithItsIdentity) {
         ASSERT_EQ(std::vector<u32>(found.begin() + 8 * i, found.begin() + 8 * i + 8), expected);
       }
     }
+  });
+}
+
+struct write_grid_id {
+  WARPHEAP_DEVICE void operator()(u64* ids) const { ids[global_thread_index()] = simt::grid_id(); }
+};
+
+TEST(Simt, EveryLaunchHasAnIdThatItsThreadsShare) {
+  for_each_schedule(4, [] {
+    std::set<u64> seen;
+    stream const other;
+    for (u32 i = 0; i < 6; ++i) {
+      device_buffer<u64> const ids(150);
+      launch(i % 2 ? stream_view{other} : stream_view{}, {3, 50}, write_grid_id{}, ids.data());
+      synchronize();
+      auto const found = ids.to_host();
+      EXPECT_EQ(std::set<u64>(found.begin(), found.end()).size(), 1u);
+      seen.insert(found.front());
+    }
+    EXPECT_EQ(seen.size(), 6u);
   });
 }
 

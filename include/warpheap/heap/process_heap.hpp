@@ -14,6 +14,11 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 
 struct growth;
+/// The owner of the heap whose kernels hold an `Allocator`. An adaptor specialises it.
+template <class Allocator>
+struct owner_of {
+  using type = basic_heap<Allocator>;
+};
 
 namespace detail {
 
@@ -79,6 +84,7 @@ template <class Allocator, class Kind>
 class process_heap {
   using units = detail::bound_unit<Kind>;
   static constexpr bool grows = growing_pool<typename Allocator::reserve_pool_type>;
+  using owner = typename owner_of<Allocator>::type;
 
  public:
   /// As basic_heap's. Also throws std::logic_error if there is a heap of this kind already, or a
@@ -113,9 +119,9 @@ class process_heap {
   void bind() { units::bind_all(binding_); }
 
   /// The heap itself: statistics, invariants, reset, and its ref() for kernels that take one.
-  basic_heap<Allocator>& heap() noexcept { return *heap_; }
+  owner& heap() noexcept { return *heap_; }
   /// As above.
-  basic_heap<Allocator> const& heap() const noexcept { return *heap_; }
+  owner const& heap() const noexcept { return *heap_; }
 
  private:
   static constexpr bound_heap<Allocator> unbound{};
@@ -123,7 +129,7 @@ class process_heap {
   template <class Size>
   void make(Size const& size) {
     units::expect_all_bindable(nothing());  // before memory is taken
-    heap_ = std::make_unique<basic_heap<Allocator>>(size);
+    heap_ = std::make_unique<owner>(size);
     words_ = bound_heap<Allocator>{heap_->ref()};
     try {
       bind();
@@ -138,7 +144,7 @@ class process_heap {
   detail::process_claim<Kind> claim_;  // O2: first made, last destroyed
   bound_heap<Allocator> words_{};
   detail::unit_binding binding_{detail::allocator_text<Allocator>(), backend::current_device(), &words_, sizeof words_};
-  std::unique_ptr<basic_heap<Allocator>> heap_;
+  std::unique_ptr<owner> heap_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -3,6 +3,8 @@
 //
 //   identity  thread_index() block_index() block_dim() grid_dim()
 //                                      linear, in threads and thread blocks
+//             grid_id()                the same for all threads of a kernel, and another one for
+//                                      each launch
 //             lane_id() warp_id()      within the warp; within the thread block
 //             lanes_below()            mask of the lanes with a smaller lane_id()
 //             sm_id() sm_count()       multiprocessor we run on, in [0, sm_count()): a hint
@@ -45,6 +47,7 @@ concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, c
   { Backend::block_index() } -> same_type<u32>;
   { Backend::block_dim() } -> same_type<u32>;
   { Backend::grid_dim() } -> same_type<u32>;
+  { Backend::grid_id() } -> same_type<u64>;
   { Backend::lane_id() } -> same_type<u32>;
   { Backend::lanes_below() } -> same_type<u32>;
   { Backend::warp_id() } -> same_type<u32>;

@@ -69,6 +69,10 @@ class common_backend : public backend {
     return WARPHEAP_BACKEND::make_set_graph(allocator, pool_bytes, vertices, devices);
   }
 
+  std::unique_ptr<dynamic_graph> make_traced_graph(u64 pool_bytes, u32 vertices) const override {
+    return make_traced_dynamic_graph(pool_bytes, vertices);
+  }
+
   pic_outcome pic(std::string const& allocator, pic_settings const& settings) const override {
     return run_pic(allocator, settings);
   }
@@ -80,6 +84,12 @@ class common_backend : public backend {
   std::vector<bench::result> join(std::string const& allocator, join_settings const& settings) const override {
     return run_join(allocator, settings);
   }
+
+  bench::result replay(std::string const& allocator, replay_settings const& settings) const override {
+    return run_replay(allocator, settings);
+  }
+
+  bench::result replay_floor(replay_settings const& settings) const override { return run_replay_floor(settings); }
 };
 
 #if defined(__CUDACC__)

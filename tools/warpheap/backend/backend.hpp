@@ -14,6 +14,7 @@
 #include "workloads/graph/dynamic_graph.hpp"
 #include "workloads/join/settings.hpp"
 #include "workloads/pic/settings.hpp"
+#include "workloads/replay/settings.hpp"
 #include "workloads/stress/settings.hpp"
 #include "workloads/verify/verification.hpp"
 
@@ -79,11 +80,17 @@ class backend {
   /// cuda_error if one device cannot reach another.
   virtual std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 pool_bytes, u32 vertices,
                                                         std::vector<int> const& devices) const = 0;
+  /// A graph on the default allocator whose calls are recorded.
+  virtual std::unique_ptr<dynamic_graph> make_traced_graph(u64 pool_bytes, u32 vertices) const = 0;
   virtual pic_outcome pic(std::string const& allocator, pic_settings const& settings) const = 0;
   /// How many particles one species can have: a row for each number of species up to the one given.
   virtual std::vector<bench::result> pic_capacity(std::string const& allocator, pic_settings const& settings) const = 0;
   /// Times of whole joins, of their part that allocates, and of freeing.
   virtual std::vector<bench::result> join(std::string const& allocator, join_settings const& settings) const = 0;
+  /// The calls of a trace, made again.
+  virtual bench::result replay(std::string const& allocator, replay_settings const& settings) const = 0;
+  /// The floor of a replay: its kernels without an allocator.
+  virtual bench::result replay_floor(replay_settings const& settings) const = 0;
 };
 
 std::unique_ptr<backend> make_host_backend();

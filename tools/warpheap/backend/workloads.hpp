@@ -12,6 +12,8 @@ stress_row run_stress(std::string const& allocator, stress_request const& asked)
 exploration_row run_exploration(std::string const& allocator, exploration_request const& asked);
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings);
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings);
+bench::result run_replay(std::string const& allocator, replay_settings const& settings);
+bench::result run_replay_floor(replay_settings const& settings);
 std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings);
 std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices);
 /// Names of the allocators that a heap set can have.
@@ -19,6 +21,7 @@ std::vector<std::string> allocators_of_sets();
 /// A graph in a heap of `pool_bytes` on each of these devices.
 std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 pool_bytes, u32 vertices,
                                               std::vector<int> const& devices);
+std::unique_ptr<dynamic_graph> make_traced_dynamic_graph(u64 pool_bytes, u32 vertices);
 
 }  // namespace WARPHEAP_BACKEND
 }  // namespace warpheap::tool

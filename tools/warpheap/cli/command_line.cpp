@@ -37,6 +37,8 @@ known_names names_to_complete() {
   known["join --allocator"] = known["--allocator"];
   known["join --allocator"].insert(known["join --allocator"].end(), {direct_output, direct_output_by_warp});
   for (auto const* const name : join_walks) known["join --allocator"].emplace_back(name);
+  known["replay --allocator"] = known["--allocator"];
+  known["replay --allocator"].emplace_back("all");
   known["scenarios"] = names_of(on->scenarios());
   return known;
 }
@@ -118,7 +120,7 @@ void reserve_standard_descriptors() {
 int run(int count, char const* const* arguments) {
   return run(count, arguments,
              {.commands = {add_info, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic, add_join,
-                           add_top, add_report},
+                           add_top, add_report, add_replay},
               .complain = complain});
 }
 

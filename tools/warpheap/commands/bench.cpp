@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench_options.hpp"
+#include "bench_rows_of.hpp"
 #include "cli/choices.hpp"
 #include "cli/gpus.hpp"
 #include "cli/interruption.hpp"
@@ -14,6 +15,7 @@
 #include "io/bench_rows.hpp"
 #include "io/json_output.hpp"
 #include "io/standard_output.hpp"
+#include "suite.hpp"
 
 namespace warpheap::tool {
 
@@ -22,6 +24,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr u64 bench_host_pool = u64{256} << 20;
+constexpr char const* default_results_folder = "warpheap-results";
 
 /// Each worker has sixteen blocks that live at a time.
 constexpr u64 most_workers = u64{1} << 22;
@@ -145,12 +148,6 @@ bench::request parse_request(bench_flags const& flags, choices const& chosen) {
   return asked;
 }
 
-/// The pool of a scenario if none was typed.
-u64 default_pool(choices const& chosen, bench::default_pools const& pool) {
-  u64 const special = chosen.on->name() == "host" ? pool.host : pool.gpu;
-  return special ? special : chosen.pool_bytes;
-}
-
 /// The measured rows: all of them, or those that were finished when a signal came.
 struct measured {
   std::vector<bench::result> rows;
@@ -170,13 +167,7 @@ measured measure(choices const& chosen, std::vector<bench::scenario> const& scen
   for (auto const& scenario : scenarios) {
     if (interruption.signal()) break;
     asked.pool_bytes = pool_is_typed ? chosen.pool_bytes : default_pool(chosen, scenario.pool);
-    if (scenario.floor)
-      for (auto const& made : scenario.floor(asked)) rows.push_back(made);
-    if (!scenario.measures_allocators()) continue;
-    for (auto const& allocator : chosen.allocators) {
-      if (interruption.signal()) break;
-      for (auto const& made : scenario.run(allocator, asked)) rows.push_back(made);
-    }
+    for (auto const& made : rows_of(scenario, chosen.allocators, asked)) rows.push_back(made);
   }
   return {rows, interruption.signal()};
 }
@@ -209,12 +200,54 @@ void declare_bench(CLI::App& to, bench_flags& flags) {
   auto const host_pools = pools_help("256MiB", scenarios, &bench::default_pools::host);
   auto const gpu_pools = pools_help(common_defaults{}.gpu_pool, scenarios, &bench::default_pools::gpu);
   add_common_flags(to, flags.common, {.host_pool = host_pools, .gpu_pool = gpu_pools});
+  add_text(to, "--suite", flags.suite,
+           "Measure what a report needs, each scenario with options of its own, to a file each in a folder; what is "
+           "complete there is not measured again. quick takes under 3 minutes on an H200, full much longer",
+           "quick|full");
+  add_text(to, "--output", flags.output, "The folder of --suite (default warpheap-results)", "FOLDER");
+  add_switch(to, "--fresh", flags.fresh, "With --suite: measure what is complete as well");
   for (auto const& option : bench_options())
     if (!option.text.empty())
       add_text(to, option.name, option.typed(flags), option.help(), option.type)->default_str(option.initial);
 }
 
+/// The entries of the suite that was typed: those of the scenarios that were typed, if any, and of
+/// the allocators.
+std::vector<suite_entry> entries_of(bench_flags const& flags, choices const& chosen) {
+  if (std::find(std::begin(suite_names), std::end(suite_names), flags.suite) == std::end(suite_names))
+    throw usage_error{fmt::format("--suite: '{}' is none of {}", flags.suite, fmt::join(suite_names, ", "))};
+  std::vector<std::string> all;
+  for (auto const& known : chosen.on->allocators()) all.push_back(known.name);
+  auto const wanted = names_of(choose_scenarios(*chosen.on, flags.scenarios));
+  std::vector<suite_entry> entries;
+  for (auto& entry : suite_entries(flags.suite, all)) {
+    if (std::find(wanted.begin(), wanted.end(), entry.scenario) == wanted.end()) continue;
+    if (!flags.common.allocators.empty() && !entry.allocators.empty()) entry.allocators = chosen.allocators;
+    entries.push_back(std::move(entry));
+  }
+  if (entries.empty())
+    throw usage_error{fmt::format("--suite: {} has none of {}", flags.suite, fmt::join(flags.scenarios, ", "))};
+  return entries;
+}
+
+/// `bench --suite`.
+int run_bench_suite(bench_flags const& flags) {
+  refuse_typed({{"--json", flags.common.json}}, "a suite writes a file for each scenario, to --output");
+  auto typed = flags;
+  for (auto const& option : bench_options())
+    if (!option.text.empty()) refuse_typed({{option.name, option.typed(typed)}}, "a suite has options of its own");
+  auto const chosen = choose(flags.common, bench_host_pool);
+  return run_suite(chosen, entries_of(flags, chosen),
+                   {.name = flags.suite,
+                    .folder = flags.output.empty() ? default_results_folder : flags.output,
+                    .fresh = flags.fresh,
+                    .pool_is_typed = !flags.common.pool.empty()});
+}
+
 int run_bench(bench_flags const& flags) {
+  if (!flags.suite.empty()) return run_bench_suite(flags);
+  refuse_typed({{"--output", flags.output}, {"--fresh", flags.fresh ? "yes" : ""}},
+               "is of --suite, which is not given");
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, bench_host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);

@@ -15,6 +15,9 @@ namespace warpheap::tool {
 struct bench_flags {
   common_flags common;
   std::vector<std::string> scenarios;
+  std::string suite;
+  std::string output;
+  bool fresh = false;
   std::string sizes;
   std::string ranges;
   std::string threads;

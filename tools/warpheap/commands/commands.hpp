@@ -19,5 +19,6 @@ void add_pic(CLI::App& program, int& status);
 void add_join(CLI::App& program, int& status);
 void add_top(CLI::App& program, int& status);
 void add_report(CLI::App& program, int& status);
+void add_replay(CLI::App& program, int& status);
 
 }  // namespace warpheap::tool

@@ -17,6 +17,7 @@
 #include "io/standard_output.hpp"
 #include "io/text_file.hpp"
 #include "io/text_table.hpp"
+#include "io/trace_output.hpp"
 #include "warpheap/platform/errors.hpp"
 #include "workloads/graph/job.hpp"
 
@@ -33,6 +34,7 @@ struct graph_flags {
   std::string edge_factor;
   std::string rounds = "4";
   std::string batch_size;
+  std::string trace;
   bool replace = false;
   bool undirected = false;
   bool drop_self_loops = false;
@@ -281,6 +283,7 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
            "N")
       ->capture_default_str();
   add_text(to, "--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)", "N");
+  add_text(to, "--trace", flags.trace, trace_help, "FILE");
   add_switch(to, "--replace", flags.replace, "After a deletion, insert new random edges instead of those erased");
   add_switch(to, "--undirected", flags.undirected, "Take a general matrix as undirected");
   add_switch(to, "--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
@@ -301,14 +304,16 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
 /// How many processes `--pes` asks for. Throws usage_error if the other options leave none.
 u32 parse_pes(graph_flags const& flags) {
   auto const pes = static_cast<u32>(parse_count("--pes", flags.pes, 1, most_processes));
-  refuse_typed({{"--gpus", flags.gpus}}, "is of one process, and --pes is given");
+  refuse_typed({{"--gpus", flags.gpus}, {"--trace", flags.trace}}, "is of one process, and --pes is given");
   if (flags.common.backend == "host") throw usage_error{"--pes: NVSHMEM needs CUDA, and --backend host is given"};
   return pes;
 }
 
 /// Throws usage_error if this process is none of a job of as many as `--pes` says.
 void check_job(std::optional<process_place> const& process, graph_flags const& flags) {
-  if (process) refuse_typed({{"--gpus", flags.gpus}}, "is of one process, and this is one of a job");
+  if (process)
+    refuse_typed({{"--gpus", flags.gpus}, {"--trace", flags.trace}}, "is of one process, and this is one of a job");
+  if (!flags.gpus.empty()) refuse_typed({{"--trace", flags.trace}}, "records one heap, and --gpus asks for a set");
   if (flags.pes.empty()) return;
   u32 const pes = parse_pes(flags), there = process ? process->size : 1;
   if (pes != there) throw usage_error{fmt::format("--pes: {} processes are asked for, and the job has {}", pes, there)};
@@ -323,6 +328,7 @@ int run_graph(graph_flags const& flags) {
   bool const is_first = !process || process->rank == 0;  // which alone says anything
   json_output output{is_first ? flags.common.json : ""};
   auto const devices = choose_members(flags, chosen);
+  trace_output trace{flags.trace, flags.common.allocators, chosen.on->allocators().front().name};
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
   if (flags.replace && settings.rounds == 0)
@@ -340,10 +346,14 @@ int run_graph(graph_flags const& flags) {
     if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
     for (auto const& name : chosen.allocators) {
       settings.allocator = name;
-      outcomes.push_back(build_graph(make_graph(name, chosen, devices, input.graph.vertices), input.graph, input.keys,
-                                     settings, report));
+      auto const vertices = input.graph.vertices;
+      auto graph = trace.is_wanted() ? chosen.on->make_traced_graph(chosen.pool_bytes, vertices)
+                                     : make_graph(name, chosen, devices, vertices);
+      outcomes.push_back(build_graph(std::move(graph), input.graph, input.keys, settings, report));
     }
   }
+  if (auto const take = trace.taker()) take(outcomes.front().trace);
+  trace.write("graph");
   if (is_first && !output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());
   output.write(document_of(chosen, flags, input, outcomes));
   for (auto const& made : outcomes) {

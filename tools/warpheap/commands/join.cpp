@@ -17,6 +17,7 @@
 #include "io/replaced_file.hpp"
 #include "io/standard_output.hpp"
 #include "io/text_file.hpp"
+#include "io/trace_output.hpp"
 #include "workloads/join/reference.hpp"
 #include "workloads/join/tables.hpp"
 #include "workloads/join/tuple.hpp"
@@ -37,6 +38,7 @@ struct join_flags {
   std::string chains = "warp";
   std::string partition_bits;
   std::string output;
+  std::string trace;
   std::string repeat = "3";
 };
 
@@ -257,8 +259,16 @@ void declare_join(CLI::App& to, join_flags& flags) {
   add_text(to, "--partition-bits", flags.partition_bits,
            "Cut the tables into 2^N partitions (default: some 4096 tuples of the first a partition, and N at most 12)",
            "N");
+  add_text(to, "--trace", flags.trace, trace_help, "FILE");
   add_text(to, "--repeat", flags.repeat, "Times that each join is measured, after one that is not", "N")
       ->capture_default_str();
+}
+
+/// The trace of one join: `joins` are made.
+trace_output trace_of_one(join_flags const& flags, choices const& chosen, size_t joins) {
+  if (!flags.trace.empty() && joins != 1)
+    throw usage_error{fmt::format("--trace: is of one join, and {} are asked for", joins)};
+  return {flags.trace, flags.common.allocators, chosen.on->allocators().front().name};
 }
 
 int run_join(join_flags const& flags) {
@@ -266,12 +276,16 @@ int run_join(join_flags const& flags) {
   std::vector<std::string> others{direct_output, direct_output_by_warp};
   others.insert(others.end(), std::begin(join_walks), std::end(join_walks));
   auto chosen = choose(flags.common, join_host_pool, others);
-  if (flags.common.allocators.empty()) chosen.allocators.insert(chosen.allocators.begin(), direct_output);
+  if (flags.common.allocators.empty() && flags.trace.empty())
+    chosen.allocators.insert(chosen.allocators.begin(), direct_output);
   auto settings = parse_settings(flags, chosen);
   auto const chains = parse_chains(flags.chains);
   bool const from_files = !flags.build.empty() || !flags.probe.empty();
   auto const recipes = from_files ? std::vector<join_recipe>{} : parse_recipes(flags, chosen);
-  row_output rows{flags, chains.size() * (from_files ? 1 : recipes.size())};
+  size_t const joins = chains.size() * (from_files ? 1 : recipes.size());
+  row_output rows{flags, joins};
+  auto trace = trace_of_one(flags, chosen, joins);
+  settings.take_trace = trace.taker();
   if (rows.is_wanted()) settings.take_rows = [&rows](join_rows const& batch) { rows.add(batch); };
   comparison all;
   all.about["joins"] = nlohmann::ordered_json::array();
@@ -288,6 +302,7 @@ int run_join(join_flags const& flags) {
       for (auto const& recipe : recipes) run({make_join_tables(recipe), name_of(recipe), {}});
   }
 
+  trace.write("join");
   auto lines = lines_of(all, "join", "A join");
   for (auto& line : lines_of(all, "probe", "The probe")) lines.push_back(std::move(line));
   if (all.fault.empty()) rows.write();

@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "comparison.hpp"
 #include "io/json_output.hpp"
+#include "io/trace_output.hpp"
 
 namespace warpheap::tool {
 
@@ -21,6 +22,7 @@ struct pic_flags {
   std::string steps;
   std::string frame_bytes = "8192";
   std::string repeat;
+  std::string trace;
   bool find_capacity = false;
 };
 
@@ -49,7 +51,8 @@ pic_settings parse_settings(pic_flags const& flags, choices const& chosen) {
     refuse_typed({{"--cells", flags.cells},
                   {"--particles-per-cell", flags.particles_per_cell},
                   {"--steps", flags.steps},
-                  {"--repeat", flags.repeat}},
+                  {"--repeat", flags.repeat},
+                  {"--trace", flags.trace}},
                  "is of a simulation, and --find-capacity makes none");
   bool const on_host = chosen.on->name() == "host";
   auto const typed_or = [](std::string const& typed, char const* otherwise) {
@@ -111,6 +114,7 @@ void declare_pic(CLI::App& to, pic_flags& flags) {
   add_text(to, "--steps", flags.steps, "Steps of a run (default 100 on a GPU, 20 on the host)", "N");
   add_text(to, "--frame-bytes", flags.frame_bytes, "Bytes of a frame", "SIZE")->capture_default_str();
   add_text(to, "--repeat", flags.repeat, "Runs, each from the start", "N")->default_str("1");
+  add_text(to, "--trace", flags.trace, trace_help, "FILE");
   add_switch(to, "--find-capacity", flags.find_capacity,
              "No simulation: how many particles one species can have, for 1, 2, ... species");
 }
@@ -119,12 +123,15 @@ int run_pic(pic_flags const& flags) {
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, pic_host_pool);
   auto settings = parse_settings(flags, chosen);
+  trace_output trace{flags.trace, flags.common.allocators, chosen.on->allocators().front().name};
+  settings.take_trace = trace.taker();
   comparison all;
   {
     progress_bar bar;
     settings.report = bar.reporter();
     all = flags.find_capacity ? find_capacity(chosen, settings) : simulate(chosen, settings);
   }
+  trace.write("pic");
   std::vector<std::string> lines;
   for (auto const& [made, first, of_first] : ratios(all.results, "step"))
     lines.push_back(

@@ -55,6 +55,9 @@ class job_backend final : public backend {
   std::vector<verification> verify(std::string const&, bench::request const&) const override { refuse(); }
   stress_row stress(std::string const&, stress_request const&) const override { refuse(); }
   exploration_row explore(std::string const&, exploration_request const&) const override { refuse(); }
+  std::unique_ptr<dynamic_graph> make_traced_graph(u64, u32) const override { refuse(); }
+  bench::result replay(std::string const&, replay_settings const&) const override { refuse(); }
+  bench::result replay_floor(replay_settings const&) const override { refuse(); }
   pic_outcome pic(std::string const&, pic_settings const&) const override { refuse(); }
   std::vector<bench::result> pic_capacity(std::string const&, pic_settings const&) const override { refuse(); }
   std::vector<bench::result> join(std::string const&, join_settings const&) const override { refuse(); }

@@ -22,6 +22,11 @@ struct simt {
   WARPHEAP_DEVICE static u32 block_index() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
   WARPHEAP_DEVICE static u32 block_dim() { return blockDim.x * blockDim.y * blockDim.z; }
   WARPHEAP_DEVICE static u32 grid_dim() { return gridDim.x * gridDim.y * gridDim.z; }
+  WARPHEAP_DEVICE static u64 grid_id() {
+    u64 grid;
+    asm("mov.u64 %0, %%gridid;" : "=l"(grid));
+    return grid;
+  }
   WARPHEAP_DEVICE static u32 lane_id() {
     u32 lane;
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -116,6 +116,7 @@ struct grid {
   void (*body)(void const* closure);
   void const* closure;
   launch_shape shape;
+  u64 id = 0;  // of the launch, from 1
   u32 next_block = 0;
   u32 finished_blocks = 0;
   u64 start_stamp = 0;  // weak memory: what comes before it is known to all lanes

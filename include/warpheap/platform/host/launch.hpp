@@ -1,6 +1,7 @@
 // Runs a functor as a kernel of fibers, so that one body serves both backends.
 #pragma once
 
+#include <atomic>
 #include <type_traits>
 
 #include "memory.hpp"
@@ -8,6 +9,12 @@
 namespace warpheap::host {
 
 namespace detail {
+
+/// Launches are numbered from 1. relaxed: a number is another launch's or it is not.
+inline u64 next_grid_id() {
+  static std::atomic<u64> launches{0};
+  return launches.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 /// A kernel's functor and arguments; `run` calls it on one lane with that lane's own copies.
 template <class Closure>
@@ -23,6 +30,7 @@ stream_work kernel_work(launch_shape shape, Closure const& closure) {
     own();
   };
   work.kernel.shape = shape;
+  work.kernel.id = next_grid_id();
   return work;
 }
 

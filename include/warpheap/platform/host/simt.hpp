@@ -17,6 +17,7 @@ struct simt {
   WARPHEAP_NO_TSAN static u32 block_index() { return detail::this_lane().block->index; }
   WARPHEAP_NO_TSAN static u32 block_dim() { return detail::this_lane().block->of->shape.threads; }
   WARPHEAP_NO_TSAN static u32 grid_dim() { return detail::this_lane().block->of->shape.blocks; }
+  WARPHEAP_NO_TSAN static u64 grid_id() { return detail::this_lane().block->of->id; }
   WARPHEAP_NO_TSAN static u32 lane_id() { return detail::this_lane().id; }
   WARPHEAP_NO_TSAN static u32 lanes_below() { return (1u << lane_id()) - 1; }
   WARPHEAP_NO_TSAN static u32 warp_id() { return detail::this_lane().group->index; }

@@ -11,6 +11,7 @@ struct simt {
   static u32 block_index();
   static u32 block_dim();
   static u32 grid_dim();
+  static u64 grid_id();
   static u32 lane_id();
   static u32 lanes_below();
   static u32 warp_id();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "warpheap/platform/types.hpp"
+#include "warpheap/adaptor/trace/calls.hpp"
 
 namespace warpheap::tool {
 
@@ -74,6 +74,8 @@ class dynamic_graph {
   virtual search_levels search(u32 source) = 0;
   /// What is wrong with the heap, or contradicts the counts; empty if nothing is.
   virtual std::string fault() const = 0;
+  /// What its kernels asked, if that is recorded.
+  virtual call_trace trace() const { return {}; }
   /// Frees every list. After that, fault() also finds blocks that were lost.
   virtual void clear() = 0;
 };

@@ -142,6 +142,7 @@ class graph_job {
     if (now.mallocs != now.frees || now.live_bytes != 0)
       note(fmt::format("{} blocks came and {} went; {} bytes are left", now.mallocs, now.frees, now.live_bytes));
     note(dynamic_->fault());
+    outcome_.trace = dynamic_->trace();
   }
 
   /// Keeps the first fault.

@@ -37,6 +37,7 @@ struct graph_outcome {
   u64 peak_bytes = 0;   ///< the most live_bytes after any batch
   std::optional<search_outcome> search = {};
   std::vector<member_counts> members = {};  ///< at the end, too
+  call_trace trace = {};                    ///< if the graph is recorded
   std::string fault;
 
   bool verified() const { return fault.empty(); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/request.hpp"
+#include "warpheap/adaptor/trace/calls.hpp"
 
 namespace warpheap::tool {
 
@@ -43,6 +44,9 @@ struct join_settings {
   bench::progress report = [](std::string const&, u64, u64) {};
   /// If set, it is given every row of the last round's result once, in batches and in no order.
   std::function<void(join_rows const&)> take_rows = {};
+  /// If set, the calls of the default allocator are recorded, and it is given their trace at the
+  /// end.
+  std::function<void(call_trace const&)> take_trace = {};
 };
 
 /// The name under which join() takes its pages from an array in its order, and from no allocator.

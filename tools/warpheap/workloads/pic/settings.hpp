@@ -1,10 +1,12 @@
 // A simulation of `warpheap pic`: what it is asked for, and what it gives.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "bench/request.hpp"
+#include "warpheap/adaptor/trace/calls.hpp"
 
 namespace warpheap::tool {
 
@@ -19,6 +21,9 @@ struct pic_settings {
   u64 seed = 1;
   u32 repeat = 1;
   bench::progress report = [](std::string const&, u64, u64) {};
+  /// If set, the calls of the default allocator are recorded, and it is given their trace at the
+  /// end.
+  std::function<void(call_trace const&)> take_trace = {};
 };
 
 /// The outcome: the times of whole steps and of their part that allocates.

@@ -1,4 +1,5 @@
 // The dynamic graph of `warpheap graph` on one backend.
+#include "backend/traced_heap.hpp"
 #include "backend/workloads.hpp"
 #include "heap_graph.hpp"
 
@@ -9,6 +10,10 @@ std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, 
   return for_allocator(allocator, [&](auto entry) -> std::unique_ptr<dynamic_graph> {
     return std::make_unique<graph::heap_graph<typename decltype(entry)::allocator_type>>(pool_bytes, vertices);
   });
+}
+
+std::unique_ptr<dynamic_graph> make_traced_dynamic_graph(u64 pool_bytes, u32 vertices) {
+  return std::make_unique<graph::heap_graph<default_allocator, traced_heap>>(pool_bytes, vertices);
 }
 
 }  // namespace WARPHEAP_BACKEND

@@ -71,7 +71,7 @@ struct update_huge_lists {
 };
 
 /// A graph in a heap of its own.
-template <class Allocator>
+template <class Allocator, class Heap = basic_heap<Allocator>>
 class heap_graph final : public dynamic_graph {
  public:
   heap_graph(u64 pool_bytes, u32 vertices) : heap_{pool_bytes}, lists_(vertices), tally_(1) {}
@@ -114,6 +114,11 @@ class heap_graph final : public dynamic_graph {
     return {};
   }
 
+  call_trace trace() const override {
+    if constexpr (requires { heap_.trace(); }) return heap_.trace();
+    else return {};
+  }
+
   void clear() override {
     seconds_ += 1e-6 * watch_.microseconds([&] {
       launch(shape_for(lists_.size(), 128), drop_neighbour_lists{}, heap_.ref(), lists_.data(), vertices(),
@@ -140,7 +145,7 @@ class heap_graph final : public dynamic_graph {
     });
   }
 
-  basic_heap<Allocator> heap_;
+  Heap heap_;
   device_buffer<adjacency> lists_;
   device_buffer<graph_tally> tally_;
   u64 entries_bound_ = 0;  ///< of all batches

@@ -52,6 +52,7 @@ class job {
     freeing_.operations = static_cast<double>(held_);
     probing_.failures = join_.failures;
     probing_.fault = freeing_.fault = join_.fault;
+    if constexpr (requires { pages_.trace(); }) settings_.take_trace(pages_.trace());
     if (!Pages::frees) return {join_, probing_};
     return {join_, probing_, freeing_};
   }

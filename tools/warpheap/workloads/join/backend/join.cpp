@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backend/traced_heap.hpp"
 #include "backend/workloads.hpp"
 #include "job.hpp"
 
@@ -32,6 +33,8 @@ std::vector<bench::result> join_with(bench::contender<Allocator> const& subject,
 
 std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings) {
   using join::page_counting;
+  if (settings.take_trace)
+    return join::job<join::heap_pages<default_allocator, traced_heap>>{allocator, settings}.run();
   if (allocator == direct_output)
     return join::job<join::direct_pages<page_counting::by_lane>>{allocator, settings}.run();
   if (allocator == direct_output_by_warp)

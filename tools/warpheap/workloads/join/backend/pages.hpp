@@ -10,21 +10,24 @@ namespace warpheap::tool::join {
 inline namespace WARPHEAP_BACKEND {
 
 /// Pages from an allocator under test.
-template <class Allocator>
+template <class Allocator, class Heap = basic_heap<Allocator>>
 class heap_pages {
  public:
   static constexpr bool frees = true;
 
   explicit heap_pages(u64 pool_bytes, u64) : heap_{pool_bytes} {}
 
-  Allocator ref() const { return heap_.ref(); }
+  typename Heap::ref_type ref() const { return heap_.ref(); }
   /// Before a join.
   void prepare() {}
   /// What is wrong after everything was freed.
   std::string fault() const { return bench::fault_of_emptied(heap_); }
+  /// What was asked of a heap that records it.
+  call_trace trace() const requires requires(Heap const heap) { heap.trace(); }
+  { return heap_.trace(); }
 
  private:
-  basic_heap<Allocator> heap_;
+  Heap heap_;
 };
 
 /// Whether each lane adds to the counter of an array of pages, or one lane for its warp.

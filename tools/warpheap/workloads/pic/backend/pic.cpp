@@ -1,5 +1,6 @@
 // `warpheap pic` on one backend: the simulation with one allocator, and how many particles one
 // species can have.
+#include "backend/traced_heap.hpp"
 #include "backend/workloads.hpp"
 #include "bench/ledger.hpp"
 #include "simulation.hpp"
@@ -62,6 +63,8 @@ std::vector<bench::result> capacities(bench::contender<Allocator> const& subject
 }  // namespace
 
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings) {
+  if (settings.take_trace)
+    return pic::simulation<default_allocator, pic::leap_frog, traced_heap>{allocator, settings}.run();
   return for_allocator(allocator, [&](auto entry) { return simulate(entry.contender(), settings); });
 }
 

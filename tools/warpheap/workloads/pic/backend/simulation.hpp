@@ -27,7 +27,7 @@ inline constexpr bool splits_the_pool<creation::ring_buffer<Config>> = true;
 /// to that of the drift.
 inline constexpr double energy_tolerance = 0.02, momentum_tolerance = 1e-3;
 
-template <class Allocator, class Pusher = leap_frog>
+template <class Allocator, class Pusher = leap_frog, class Heap = basic_heap<Allocator>>
 class simulation {
  public:
   simulation(std::string name, pic_settings const& settings)
@@ -52,6 +52,7 @@ class simulation {
   pic_outcome run() {
     for (u32 repeat = 0; repeat < settings_.repeat && step_.checked(); ++repeat) run_once(repeat);
     move_.fault = step_.fault;
+    if constexpr (requires(Heap const heap) { heap.trace(); }) settings_.take_trace(heaps_.front().trace());
     return {{step_, move_}, state_};
   }
 
@@ -63,7 +64,7 @@ class simulation {
             static_cast<u32>(settings_.frame_bytes)};
   }
 
-  Allocator heap_of(u32 species) const { return heaps_[heaps_.size() > 1 ? species : 0].ref(); }
+  typename Heap::ref_type heap_of(u32 species) const { return heaps_[heaps_.size() > 1 ? species : 0].ref(); }
 
   void run_once(u32 repeat) {
     tallies_ = device_buffer<tally_slot>(tally_slot::count);
@@ -220,7 +221,7 @@ class simulation {
 
   pic_settings const& settings_;
   plane space_;
-  std::vector<basic_heap<Allocator>> heaps_;
+  std::vector<Heap> heaps_;
   field_solver solver_;
   device_buffer<particle_list> lists_;
   device_buffer<tally_slot> tallies_;

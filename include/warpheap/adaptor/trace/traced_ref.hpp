@@ -1,0 +1,107 @@
+// What a kernel holds of a traced heap: the calls of the heap below, each of which is recorded.
+#pragma once
+
+#include "../../heap/allocator.hpp"
+#include "trace_log.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND {
+
+/// A traced heap as kernels take it, by value: 16 bytes over the heap below, whose members and
+/// promises it has. `Log` is trace_log but in tests.
+template <class Below, class Log = trace_log>
+class traced_ref {
+ public:
+  using creation_type = typename Below::creation_type;
+  static constexpr allocator_traits traits = Below::traits;
+
+  traced_ref() = default;
+  WARPHEAP_HOST_DEVICE traced_ref(Below below, Log log) : below_{below}, log_{log} {}
+
+  WARPHEAP_DEVICE void* malloc(size_t bytes) const { return recorded(call_kind::malloc, bytes, below_.malloc(bytes)); }
+
+  WARPHEAP_DEVICE void free(void* memory) const {
+    if (memory) log_.add(call_kind::free, 0, memory);  // trace_log T2
+    below_.free(memory);
+  }
+
+  /// Not recorded if the product overflows.
+  WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
+    void* const memory = below_.calloc(count, size);
+    bool const overflows = size && count > ~size_t{0} / size;
+    return recorded(call_kind::calloc, overflows ? 0 : count * size, memory);
+  }
+
+  /// Recorded as a malloc if `memory` is null, and as a free if `bytes` is 0.
+  WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
+    u64 const begun = begin_realloc(memory, bytes);
+    return end_realloc(memory, bytes, begun, below_.realloc(memory, old_bytes, bytes));
+  }
+  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const requires requires(Below below) {
+    below.realloc(memory, bytes);
+  }
+  {
+    u64 const begun = begin_realloc(memory, bytes);
+    return end_realloc(memory, bytes, begun, below_.realloc(memory, bytes));
+  }
+
+  /// Not recorded if `alignment` is no power of two.
+  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const requires requires(Below below) {
+    below.aligned_alloc(alignment, bytes);
+  }
+  {
+    void* const memory = below_.aligned_alloc(alignment, bytes);
+    bool const valid = is_power_of_two(alignment);
+    return recorded(call_kind::aligned_alloc, valid ? bytes : 0, memory, valid ? lowest_bit(u64{alignment}) : 0);
+  }
+
+  /// Recorded as a malloc.
+  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Below below) {
+    below.malloc_warp(mask, bytes);
+  }
+  { return recorded(call_kind::malloc, bytes, below_.malloc_warp(mask, bytes)); }
+
+  // Questions are not recorded.
+
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires requires(Below below) {
+    below.usable_size(memory);
+  }
+  { return below_.usable_size(memory); }
+  WARPHEAP_DEVICE bool owns(void const* memory) const requires requires(Below below) { below.owns(memory); }
+  { return below_.owns(memory); }
+  WARPHEAP_DEVICE bool contains(void const* memory) const requires requires(Below below) { below.contains(memory); }
+  { return below_.contains(memory); }
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Below below) {
+    below.available_slots(bytes);
+  }
+  { return below_.available_slots(bytes); }
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Below below) {
+    below.available_slots_warp(mask, bytes);
+  }
+  { return below_.available_slots_warp(mask, bytes); }
+
+  WARPHEAP_HOST_DEVICE Below const& below() const { return below_; }
+  WARPHEAP_HOST_DEVICE Log const& log() const { return log_; }
+
+ private:
+  /// `memory`, after it was recorded (trace_log T1). A call for 0 bytes is none.
+  WARPHEAP_DEVICE void* recorded(call_kind kind, size_t bytes, void* memory, u32 log2_alignment = 0) const {
+    if (bytes) log_.add(kind, bytes, memory, log2_alignment);
+    return memory;
+  }
+
+  WARPHEAP_DEVICE u64 begin_realloc(void* memory, size_t bytes) const {
+    u64 ticket = 0;
+    if (memory) ticket = log_.add(bytes ? call_kind::realloc_begins : call_kind::free, bytes, memory);
+    return ticket;
+  }
+  WARPHEAP_DEVICE void* end_realloc(void* before, size_t bytes, u64 begun, void* memory) const {
+    bool const moves = before != nullptr;
+    if (bytes) log_.add(moves ? call_kind::realloc : call_kind::malloc, moves ? begun : bytes, memory);
+    return memory;
+  }
+
+  Below below_;
+  Log log_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -1,0 +1,93 @@
+// `quick` has one allocator of each design, and few sizes. `full` has all allocators and each
+// scenario's own sizes. toolkit has one pool size a process, and takes long: it is where the pool
+// is the usual one, and where it is compared most.
+//
+// Seconds of `quick` follow from times on an H200 in bench/results: a scenario's timed kernels,
+// times the passes that warm up and check, and half a second for each heap.
+#include "suite_table.hpp"
+
+#include <algorithm>
+
+namespace warpheap::tool {
+
+namespace {
+
+using names = std::vector<std::string>;
+using sizes = std::vector<u64>;
+using ranges = std::vector<bench::size_range>;
+
+names without(names from, names const& left_out) {
+  auto const is_out = [&](auto const& name) {
+    return std::find(left_out.begin(), left_out.end(), name) != left_out.end();
+  };
+  from.erase(std::remove_if(from.begin(), from.end(), is_out), from.end());
+  return from;
+}
+
+std::vector<suite_entry> quick_entries() {
+  names const designs{"slab_bitmap", "scatter", "halloc", "throughput", "rw_malloc"};
+  names const with_toolkit{"slab_bitmap", "scatter", "halloc", "throughput", "rw_malloc", "toolkit"};
+  names const of_waves{"slab_bitmap", "scatter", "halloc"};
+  sizes const few{16, 64, 256, 1024, 4096};
+  ranges const mixed{{16, 64}, {16, 1024}, {16, 4096}};
+  return {
+      {"latency", with_toolkit, {.repeat = 3, .sizes = few}, 6},
+      {"burst", with_toolkit, {.repeat = 3, .sizes = few}, 32},
+      {"mixed", designs, {.repeat = 3, .ranges = mixed}, 6},
+      {"scaling", designs, {.repeat = 3, .sizes = {16, 256}}, 6},
+      {"churn", designs, {.repeat = 3}, 6},
+      {"two_phase", of_waves, {.repeat = 2}, 6},
+      {"workers", of_waves, {.repeat = 2}, 4},
+      {"exhaust", designs, {.repeat = 1, .sizes = few}, 6},
+      {"utilisation", designs, {.repeat = 1, .sizes = few}, 8},
+      {"fragmentation", {"slab_bitmap", "halloc", "throughput"}, {.repeat = 1, .left_shares = {0.5, 0.1, 0.01}}, 8},
+      {"fill_level", {"slab_bitmap", "halloc", "rw_malloc"}, {.repeat = 1, .levels = {0.25, 0.5}, .kernels = 32}, 8},
+      {"long_churn", {"slab_bitmap"}, {.repeat = 1, .seconds = 2}, 5},
+      {"placement", designs, {.repeat = 3, .sizes = {16, 64, 256}}, 5},
+      {"crowd", {"slab_bitmap", "tbuddy"}, {.repeat = 2}, 6},
+      {"prefix_sum", of_waves, {.repeat = 3}, 4},
+      {"init", designs, {.repeat = 3}, 4},
+  };
+}
+
+std::vector<suite_entry> full_entries(names const& all) {
+  names const pooled = without(all, {"toolkit"});
+  names const designs{"slab_bitmap", "halloc", "throughput", "rw_malloc"};
+  return {
+      {"latency", all, {.sizes = {16, 64, 256, 1024, 4096, 8192}}, 30},
+      {"burst", all, {}, 240},
+      {"mixed", pooled, {}, 60},
+      {"scaling", pooled, {}, 60},
+      {"churn", pooled, {}, 90},
+      {"two_phase", pooled, {}, 60},
+      {"workers", pooled, {}, 60},
+      {"exhaust", pooled, {}, 60},
+      {"utilisation", pooled, {}, 60},
+      {"fill", pooled, {}, 120},
+      {"fragmentation", pooled, {}, 120},
+      {"fill_level", designs, {.repeat = 1, .kernels = 64}, 90},
+      {"long_churn", designs, {.repeat = 1}, 60},
+      {"placement", pooled, {}, 60},
+      {"crowd", {"slab_bitmap", "tbuddy", "throughput"}, {.repeat = 3}, 30},
+      {"prefix_sum", pooled, {}, 30},
+      {"init", pooled, {}, 30},
+      {"policy_overhead", {"slab_bitmap"}, {}, 20},
+      {"head_replacement", {"halloc"}, {}, 20},
+      {"bounds", {}, {}, 10},
+      {"growth", {}, {}, 10},
+      {"tracing", {}, {}, 20},
+      {"atomic", {}, {}, 5},
+      {"semaphore", {}, {}, 20},
+      {"collective_mutex", {}, {}, 20},
+      {"rcu_delegation", {}, {}, 20},
+      {"random_walk", {}, {}, 20},
+  };
+}
+
+}  // namespace
+
+std::vector<suite_entry> suite_entries(std::string const& suite, std::vector<std::string> const& all) {
+  return suite == "quick" ? quick_entries() : full_entries(all);
+}
+
+}  // namespace warpheap::tool

@@ -1,0 +1,15 @@
+// `warpheap replay` on one backend.
+#include "backend/workloads.hpp"
+#include "replayer.hpp"
+
+namespace warpheap::tool {
+inline namespace WARPHEAP_BACKEND {
+
+bench::result run_replay(std::string const& allocator, replay_settings const& settings) {
+  return for_allocator(allocator, [&](auto entry) { return replay::replayer{entry.contender(), settings}.run(); });
+}
+
+bench::result run_replay_floor(replay_settings const& settings) { return replay::floor_of(settings); }
+
+}  // namespace WARPHEAP_BACKEND
+}  // namespace warpheap::tool
