@@ -83,7 +83,7 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 template <class Allocator, class Kind>
 class process_heap {
   using units = detail::bound_unit<Kind>;
-  static constexpr bool grows = growing_pool<typename Allocator::reserve_pool_type>;
+  static constexpr bool grows = requires { requires growing_pool<typename Allocator::reserve_pool_type>; };
   using owner = typename owner_of<Allocator>::type;
 
  public:
