@@ -186,7 +186,7 @@ device = driver.call("cuDeviceGet", 0)
 context = driver.call("cuDevicePrimaryCtxRetain", device)
 driver.call("cuCtxPushCurrent", context)
 later = [int(driver.call("cuMemAlloc", size)) for size in [4096, 1 << 24, 1 << 25] * 8]
-same = set(later) & {free.args[1] for free in heap._owned}
+same = set(later) & {{free.args[1] for free in heap._owned}}
 heap.close()
 for address in later:
     driver.call("cuMemFree", address)

@@ -12,6 +12,7 @@ verdict fills_again(scenario const& with) {
   verdict found;
   for (u64 const bytes : sweep_served<Allocator>(with, {64, 256, 1000, 1024, 3000, 4096, 20000, 70000})) {
     auto bench = harness<Allocator>::cramped(with);
+    bench.bring_all_memory();
     auto const first = bench.fill(bytes);
     found.at_least("blocks of the full heap", first.size(), 1u);
     found.include(apart_and_aligned(first, bench.traits));

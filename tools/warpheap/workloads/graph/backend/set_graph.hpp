@@ -36,6 +36,7 @@ class set_graph final : public dynamic_graph {
     for (u32 i = 0; i < set_.size(); ++i) {
       auto const now = members_[i].tally();
       made[i] = {.device = set_.device(i),
+                 .host = {},
                  .vertices = deal_.count(i),
                  .graph = counts_of(now),
                  .messages = now.messages,
