@@ -116,10 +116,10 @@ TEST(SlabBitmapCost, OfBlocksForACrowd) {
 TEST(SlabBitmapCost, OfRefusals) {
   expect_cost({{calls::full_of_slabs, 128, {1, 1}, 4, 64, false, 749},
                {calls::full_of_slabs, 128, {1, 1}, 4, 16384, false, 3933},
-               {calls::full_of_slabs, 128, {1, 1}, 4, 40000, false, 60},
+               {calls::full_of_slabs, 128, {1, 1}, 4, 40000, false, 78},
                {calls::full_of_slabs, 128, {1, 32}, 2, 64, false, 8257},
                {calls::full_of_slabs, 128, {1, 32}, 2, 16384, false, 20100},
-               {calls::full_of_slabs, 128, {1, 32}, 2, 40000, false, 1142},
+               {calls::full_of_slabs, 128, {1, 32}, 2, 40000, false, 1472},
                {calls::full_of_the_size, 32, {1, 1}, 4, 64, false, 2165},
                {calls::full_of_the_size, 32, {1, 1}, 4, 2048, false, 1502}});
 }
