@@ -35,6 +35,7 @@ class set_graph final : public dynamic_graph {
     std::vector<member_counts> made(set_.size());
     for (u32 i = 0; i < set_.size(); ++i) {
       auto const now = members_[i].tally();
+      // Every member has its initialiser: in templates nvcc 13.0 forgets which ones were left out.
       made[i] = {.device = set_.device(i),
                  .host = {},
                  .vertices = deal_.count(i),
