@@ -59,6 +59,7 @@ TEST(ReplayPlan, CutsAKernelBeforeAWarpFreesWhatAnotherMadeInIt) {
 TEST(ReplayPlan, CutsNothingWhereAWarpFreesItsOwnOrWhatIsOlder) {
   EXPECT_THAT(planned({kernel_begins, asks(0, 0), frees(0, 31, 1)}).rounds, SizeIs(1));
   EXPECT_THAT(planned({kernel_begins, asks(0, 0), kernel_begins, frees(1, 0, 1), asks(1, 0)}).rounds, SizeIs(2));
+  EXPECT_THAT(planned({kernel_begins, asks(0, 0), kernel_begins, asks(1, 0), frees(1, 0, 1)}).rounds, SizeIs(2));
 }
 
 TEST(ReplayPlan, CutsBeforeAllLanesOfAGroup) {

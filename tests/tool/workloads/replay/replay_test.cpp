@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tests/support/schedules.hpp"
 #include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
 #include "traces_fixture.hpp"
@@ -41,6 +42,20 @@ TEST(Replay, MakesTheCallsOfATraceOnAnyAllocator) {
   expect_service<throughput_allocator>();
   auto const row = replayed(sound<default_allocator>(), trace_of_kernels());
   EXPECT_EQ(row.operations, static_cast<double>(plan_of(trace_of_kernels()).calls.size()));
+}
+
+TEST(Replay, LetsALaneFreeWhatAnotherLaneOfItsWarpMade) {
+  std::vector<traced_call> calls;
+  for (u32 i = 0; i < 6; ++i) {
+    calls.push_back(asks(0, i));
+    calls.push_back(frees(0, i + 1, 2 * u64{i}));
+  }
+  ASSERT_THAT(plan_of({.calls = calls}).rounds, SizeIs(1));
+  test::for_each_schedule(16, [&] {
+    auto const row = replayed(sound<default_allocator>(), {.calls = calls});
+    EXPECT_EQ(row.fault, "");
+    EXPECT_EQ(figure(row, "calls_not_made"), 0);
+  });
 }
 
 TEST(Replay, CountsWhatIsRefusedAndLeavesOutWhatDependsOnIt) {
