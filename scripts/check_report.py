@@ -29,7 +29,6 @@ throughput-toolkit-1024 throughput-toolkit-4096 throughput-toolkit-16384
 # Picture of the docs: results, and its name among those that scripts/report writes.
 PICTURES = {
     "burst.png": (["h200-burst-all.json", "h200-burst.json"], "burst-median-us"),
-    "fill_level.png": (["h200-fill-level.json", "h200-fill-level-others.json"], "fill-level-median-us"),
     "heap_map.png": (["host-map.json"], "map-no-2"),
 }
 

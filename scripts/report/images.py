@@ -7,7 +7,7 @@ import subprocess
 
 from results import Fault
 
-PNG_SCALE = 1.6
+PNG_SCALE = 1.4
 
 
 def _file_name(name):

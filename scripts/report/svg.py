@@ -10,12 +10,12 @@ def short(number):
     return str(int(rounded) if rounded == int(rounded) else rounded)
 
 
-# Marks around a point, of about 7 pixels. `o`: hollow, `x`: of strokes, `m`: filled; `r` and `p`: a stroke of no length, whose
-# round or square ends are the mark.
+# Marks around a point, of about 7 pixels. `o`: hollow, `x`: of strokes, `m`: filled; `r` and `p`: a stroke of nearly no length,
+# whose round or square ends are the mark.
 MARKS = {
-    "circle": ("r", "h0"),
+    "circle": ("r", "h.01"),
     "ring": ("o", "m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0"),
-    "square": ("p", "h0"),
+    "square": ("p", "h.01"),
     "box": ("o", "m-2.9-2.9h5.8v5.8h-5.8z"),
     "up": ("m", "m0-4.2l4 7h-8z"),
     "triangle": ("o", "m0-4l3.8 6.6h-7.6z"),
