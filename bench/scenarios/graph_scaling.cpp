@@ -52,7 +52,9 @@ class graph_scaling {
   }
 
   bool proceed(u64 runs) {
-    return (rows_.empty() || rows_.back().checked()) && asked_.proceed("graph_scaling", runs_done_++, runs);
+    bool const is_sound = rows_.empty() || rows_.back().checked();
+    ended_ = ended_ || !is_sound || !asked_.proceed("graph_scaling", runs_done_++, runs);
+    return !ended_;
   }
 
   input const& graph_of(u32 scale) {
@@ -129,6 +131,7 @@ class graph_scaling {
   input graph_;
   std::map<std::string, double> rate_of_one_;
   u64 runs_done_ = 0;
+  bool ended_ = false;
   std::vector<bench::result> rows_;
 };
 

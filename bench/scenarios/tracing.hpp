@@ -132,7 +132,6 @@ template <class Traced = traced<heap, records_of_a_burst>>
 std::vector<result> tracing(request const& asked) {
   u64 const bytes = asked.sizes.empty() ? 64 : asked.sizes.front();
   u64 const threads = std::min(default_for_backend(asked.threads, u64{1} << 20, u64{1} << 12), most_traced_threads);
-  if (!asked.proceed("tracing", 0, 1)) return {};
   heap plain_heap{asked.pool_bytes};
   Traced traced_heap{asked.pool_bytes};
   traced_turns<heap> plain{plain_heap, bytes, asked.rounds, threads};
@@ -143,6 +142,7 @@ std::vector<result> tracing(request const& asked) {
   if (row.checked()) row.fault = recorded.fault();
   tracing_times times;
   for (u32 i = 0; i <= asked.repeat && row.checked(); ++i) {
+    if (!asked.proceed("tracing", i, asked.repeat + 1)) return {};
     double plain_us[3], traced_us[3];
     plain.round(plain_us);
     recorded.round(traced_us);

@@ -15,17 +15,17 @@ using testing::HasSubstr;
 using testing::Not;
 using ProgramParser = program_test;
 
-char const* const every_command[] = {"info",    "graph", "bench", "verify", "stress",
-                                     "explore", "pic",   "join",  "top",    "report"};
+char const* const every_command[] = {"info", "graph", "bench", "verify", "stress", "explore",
+                                     "pic",  "join",  "top",   "report", "replay"};
 
 TEST_F(ProgramParser, SaysWhatWasWrongInASentence) {
   expect_refusal("",
                  "warpheap: a command is missing; there are: info, graph, bench, verify, stress, explore, pic, join, "
-                 "top, report; ");
+                 "top, report, replay; ");
   expect_refusal("-x", "warpheap: there is no option '-x' before the command; 'warpheap --help' lists");
   expect_refusal("fly",
                  "warpheap: there is no command 'fly'; there are: info, graph, bench, verify, stress, explore, pic, "
-                 "join, top, report\n");
+                 "join, top, report, replay\n");
   expect_refusal("--json x graph", "warpheap: there is no option '--json' before the command");
   expect_refusal("graph --wings 2", "warpheap graph: there is no option '--wings'; 'warpheap graph --help' lists");
   expect_refusal("graph --wings=2", "warpheap graph: there is no option '--wings'; ");

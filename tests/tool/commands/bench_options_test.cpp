@@ -43,8 +43,10 @@ bench::request request_of(std::string const& scenario) {
   asked.page_shares = {0.5};
   asked.kernels = 16;  // as many as fill_level makes without
   asked.scale = 6;
-  // Its least is more than 2 MiB.
-  if (scenario == "growth") asked.pool_bytes = u64{64} << 20;
+  if (scenario == "growth") {
+    asked.pool_bytes = u64{64} << 20;  // its least is more than 2 MiB
+    asked.kernels = 8;                 // as many as without
+  }
   // Enough that the pool is as large as it may be.
   if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn" || scenario == "map")
     asked.threads = 4000;
