@@ -53,9 +53,9 @@ bench::request request_of(std::string const& scenario) {
   return asked;
 }
 
-using change = void (*)(bench::request&);
+using option_change = void (*)(bench::request&);
 
-std::map<std::string, change> const changes{
+std::map<std::string, option_change> const changes{
     {"--pool", [](bench::request& asked) { asked.pool_bytes = u64{1} << 20; }},
     {"--sizes", [](bench::request& asked) { asked.sizes = {512}; }},
     {"--ranges",
