@@ -238,10 +238,18 @@ class basic_heap_set {
   std::vector<std::unique_ptr<member>> members_;
 };
 
+#else
+
+/// The owner is the host's; here it is the name of what kernels take.
+template <set_member Allocator>
+struct basic_heap_set {
+  using ref_type = heap_set_ref<member_allocator<Allocator>>;
+};
+
+#endif
+
 /// slab_bitmap on each GPU.
 using heap_set = basic_heap_set<default_allocator>;
 static_assert(sizeof(heap_set::ref_type) == 32);
-
-#endif
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND
