@@ -6,8 +6,6 @@ namespace warpheap::tool {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 using Report = program_test;
 
 TEST_F(Report, ShowsWhatBenchWrote) {
