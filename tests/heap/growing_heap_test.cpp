@@ -12,6 +12,7 @@
 #endif
 
 #include "support/message_of.hpp"
+#include "support/numbered_blocks.hpp"
 #include "support/schedules.hpp"
 #include "warpheap/heap/growing_heap.hpp"
 #include "warpheap/platform/device_buffer.hpp"
@@ -21,6 +22,8 @@ namespace growing_heap_test {
 
 using namespace warpheap;
 using test::message_of;
+using test::take_numbered;
+using test::verify_numbered_and_free;
 using namespace warpheap::literals;
 using testing::HasSubstr;
 
@@ -28,37 +31,13 @@ static_assert(sizeof(growing_allocator) == 16);
 
 size_t const granule = reserve_pool::growing::granularity();
 
-/// Kernel: every thread asks once, and writes its number over all of its block.
-struct take_each {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u64 words, u64** blocks) const {
-    u64 const me = global_thread_index();
-    u64* const block = static_cast<u64*>(heap.malloc(8 * words));
-    for (u64 i = 0; block && i < words; ++i) block[i] = me;
-    blocks[me] = block;
-  }
-};
-
-/// Kernel: counts the threads whose block does not hold their number, and frees the blocks.
-struct verify_and_free {
-  template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u64 words, u64* const* blocks, u64* wrong) const {
-    u64 const me = global_thread_index();
-    u64* const block = blocks[me];
-    bool right = true;
-    for (u64 i = 0; block && i < words; ++i) right = right && block[i] == me;
-    if (!right) atomic_ref<u64>{*wrong}.fetch_add(1, order::relaxed);
-    heap.free(block);
-  }
-};
-
 constexpr u64 block_words = 512, block_bytes = 8 * block_words;  // 4 KiB
 
 /// What a grid of `threads` threads got, each at most one block of 4 KiB.
 class taken_blocks {
  public:
   taken_blocks(growing_heap const& heap, u32 threads) : shape_{(threads + 63) / 64, 64}, blocks_(64 * shape_.blocks) {
-    launch(shape_, take_each{}, heap.ref(), block_words, blocks_.data());
+    launch(shape_, take_numbered{}, heap.ref(), block_words, blocks_.data());
     synchronize();
   }
 
@@ -75,7 +54,7 @@ class taken_blocks {
   /// How many blocks were overwritten.
   u64 free_into(growing_heap const& heap) {
     device_buffer<u64> const wrong(1);
-    launch(shape_, verify_and_free{}, heap.ref(), block_words, blocks_.data(), wrong.data());
+    launch(shape_, verify_numbered_and_free{}, heap.ref(), block_words, blocks_.data(), wrong.data());
     synchronize();
     return wrong[0];
   }
@@ -198,7 +177,7 @@ TEST(GrowingHeap, AResetKeepsWhatWasCommitted) {
   stream const on;
   device_buffer<u64*> const blocks(256);
   heap.grow(granule, on);
-  launch(on, {4, 64}, take_each{}, heap.ref(), block_words, blocks.data());
+  launch(on, {4, 64}, take_numbered{}, heap.ref(), block_words, blocks.data());
   synchronize(on);
   heap.reset(on);
   synchronize(on);
@@ -310,7 +289,7 @@ TEST(GrowingHeap, AGraphSeesGrowth) {
   stream on;
   cuda::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
   heap.reset(on);
-  launch(on, {64, 64}, take_each{}, heap.ref(), block_words, blocks.data());
+  launch(on, {64, 64}, take_numbered{}, heap.ref(), block_words, blocks.data());
   cudaGraph_t graph;
   cuda::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
   cudaGraphExec_t replayable;
