@@ -88,11 +88,10 @@ single-header: ## The headers as one file: build/warpheap.hpp
 release: ## Archive, hash, single header, bill of materials and recipes of this commit, in build/release
 	@scripts/release.py $(RELEASE)
 
-# make site SITE='--report FILE.html'
 .PHONY: site
 site: setup ## The site: build/site/html/index.html
 	@scripts/setup doxygen
-	@scripts/site.py $(SITE)
+	@scripts/site.py
 
 .PHONY: format
 format: ## Format every source in place

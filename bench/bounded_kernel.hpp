@@ -38,7 +38,7 @@ class bounded_kernel {
   static void launch_on(launch_shape shape, Arguments... arguments) {
 #if defined(__CUDACC__)
     kernel()<<<shape.blocks, shape.threads>>>(Functor{}, arguments...);
-    cuda::check(cudaGetLastError(), "kernel launch");
+    cuda_backend::check(cudaGetLastError(), "kernel launch");
 #else
     launch(shape, Functor{}, arguments...);
 #endif
@@ -49,10 +49,11 @@ class bounded_kernel {
   static std::vector<std::pair<std::string, double>> figures([[maybe_unused]] u32 thread_block) {
 #if defined(__CUDACC__)
     cudaFuncAttributes found{};
-    cuda::check(cudaFuncGetAttributes(&found, kernel()), "cudaFuncGetAttributes");
+    cuda_backend::check(cudaFuncGetAttributes(&found, kernel()), "cudaFuncGetAttributes");
     int resident = 0;
-    cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel(), static_cast<int>(thread_block), 0),
-                "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+    cuda_backend::check(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel(), static_cast<int>(thread_block), 0),
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
     return {{"registers", found.numRegs},
             {"stack_bytes", static_cast<double>(found.localSizeBytes)},
             {"resident_threads", static_cast<double>(resident) * thread_block}};

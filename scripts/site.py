@@ -14,6 +14,7 @@ import sys
 import venv
 
 import amalgamate
+import check_report
 import compilers
 import documented_names
 import release
@@ -62,20 +63,18 @@ def unread_headers(names):
     return sorted(wanted - {name.header for name in names})
 
 
-def run_sphinx(builder, source, output, report=None):
-    variables = {"WARPHEAP_SITE": str(BUILD), "WARPHEAP_VERSION": release.version_of(), "WARPHEAP_REPORT": str(report or "")}
+def run_sphinx(builder, source, output):
+    variables = {"WARPHEAP_SITE": str(BUILD), "WARPHEAP_VERSION": release.version_of()}
     words = ["-b", builder, "-W", "--keep-going", "-q", "-E", "-j", "auto", "-c", ROOT / SITE, source, output]
-    command = [BUILD / "venv" / "bin" / "sphinx-build", *words, *(["-t", "report"] if report else [])]
-    return subprocess.run(command, env={**os.environ, **variables}).returncode == 0
+    return subprocess.run([BUILD / "venv" / "bin" / "sphinx-build", *words], env={**os.environ, **variables}).returncode == 0
 
 
-def build(report=None, tree=None):
+def build():
     """Whether the site is made, without a fault."""
     html = BUILD / "html"
-    if report:
-        report = shutil.copy(report, BUILD / "report.html")
-    if not run_doxygen(BUILD / "xml") or not run_sphinx("html", tree or source_tree(BUILD / "source"), html, report):
+    if not run_doxygen(BUILD / "xml") or not run_sphinx("html", source_tree(BUILD / "source"), html):
         return False
+    shutil.copy(ROOT / check_report.PAGE, html / "report.html")
     outer, members = documented_names.public_names(BUILD / "xml")
     found = documented_names.faults(outer, members, documented_names.placed_names(html / "objects.inv"))
     found += [f"{header} is not in {SITE}Doxyfile" for header in unread_headers(outer)]
@@ -102,14 +101,13 @@ def self_test():
 
 def main():
     parser = compilers.arguments(__doc__)
-    parser.add_argument("--report", type=pathlib.Path, help="an HTML file that the chapter on performance leads to")
     parser.add_argument("--links", action="store_true", help="ask addresses outside, too, and list those that do not answer")
     options = parser.parse_args()
     if not has_tools():
         return compilers.SKIPPED
     if options.self_test:
         return self_test()
-    good = build(options.report)
+    good = build()
     if options.links and not run_sphinx("linkcheck", BUILD / "source", BUILD / "links"):
         print("some addresses outside do not answer")
     return 0 if good else 1

@@ -32,8 +32,6 @@ myst_enable_extensions = ["colon_fence"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"Warpheap {version}"
 html_show_sourcelink = False
-if report := os.environ["WARPHEAP_REPORT"]:
-    html_extra_path = [report]
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2, "header_links_before_dropdown": 6}
 html_sidebars = {"index": []}
 

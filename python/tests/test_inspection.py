@@ -36,7 +36,7 @@ def test_the_record_of_set_up_is_that_of_the_headers():
     members = f".steps = {{{', '.join(names[:5])}}}, {', '.join(names[5:])}"
     fill = dict(Record._fields_)["fill_of"]._type_
     source = "#include <warpheap/warpheap.hpp>\n#include <warpheap/heap/kernel_setup.hpp>\n"
-    source += same_layout(Record, "warpheap::heap_record", members) + same_layout(fill, "warpheap::cuda::setup::fill")
+    source += same_layout(Record, "warpheap::heap_record", members) + same_layout(fill, "warpheap::cuda_backend::setup::fill")
     warpheap.compile(source, "sm_80", "ptx")
     for wrong in (source.replace("== 488", "== 496"), source.replace(".refused = {}, .fills = {}", ".fills = {}, .refused = {}")):
         assert wrong != source

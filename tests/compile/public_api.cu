@@ -5,6 +5,11 @@
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/warpheap.hpp>
 
+// With all our names visible, `cuda` must stay the CUDA C++ library's.
+using namespace warpheap;
+#include <cooperative_groups/reduce.h>
+#include <cuda/std/array>
+
 template <class Ref>
 __device__ void call_common(Ref heap, void** results, warpheap::size_t bytes) {
   void* memory = heap.malloc(bytes);
@@ -23,6 +28,12 @@ __device__ void call_all(Ref heap, void** results, unsigned long long* counts, w
                         heap.available_slots_warp(~0u, bytes);
   heap.free(memory);
   results[threadIdx.x] = heap.malloc_warp(warpheap::full_mask, bytes);
+}
+
+__global__ void use_the_library(unsigned* sums) {
+  auto const lanes = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
+  cuda::std::array<unsigned, 2> const words{threadIdx.x, blockIdx.x};
+  sums[threadIdx.x] = cooperative_groups::reduce(lanes, words[0], cooperative_groups::plus<unsigned>{});
 }
 
 __global__ void call_default(warpheap::heap_ref heap, void** results, unsigned long long* counts,

@@ -80,7 +80,7 @@ TEST(AddressRange, MapsSeveralPartsAtATimeAndGivesBackAnyOfThem) {
 #if defined(__CUDACC__)
 size_t free_memory() {
   size_t free = 0, total = 0;
-  cuda::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  cuda_backend::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free;
 }
 
@@ -97,16 +97,16 @@ TEST(AddressRange, MapsNothingWhenTheDeviceHasNotEnough) {
 
 TEST(AddressRange, LetsOtherDevicesInIfTheyMay) {
   int devices = 0, reaches = 0;
-  cuda::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  if (devices > 1) cuda::check(cudaDeviceCanAccessPeer(&reaches, 1, 0), "cudaDeviceCanAccessPeer");
+  cuda_backend::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  if (devices > 1) cuda_backend::check(cudaDeviceCanAccessPeer(&reaches, 1, 0), "cudaDeviceCanAccessPeer");
   if (!reaches) GTEST_SKIP() << "no second device that reaches the first";
   address_range range{4 * unit, true};
   range.map(0, 2 * unit, unit);
   write(range, 0, 2 * unit, 6);
-  cuda::device_scope const on{1};
+  cuda_backend::device_scope const on{1};
   EXPECT_EQ(wrong(range, 0, 2 * unit, 6), 0u);
   write(range, 0, 2 * unit, 7);
-  cuda::device_scope const back{0};
+  cuda_backend::device_scope const back{0};
   EXPECT_EQ(wrong(range, 0, 2 * unit, 7), 0u);
 }
 #endif

@@ -17,7 +17,7 @@
 #include "cuda/memory.hpp"
 #endif
 namespace warpheap::inline WARPHEAP_BACKEND {
-namespace backend = cuda;
+namespace backend = cuda_backend;
 }
 #else
 #if defined(WARPHEAP_READER)

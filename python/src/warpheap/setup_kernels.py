@@ -16,7 +16,7 @@ class Fill(ctypes.Structure):
 
 
 class Record(ctypes.Structure):
-    """warpheap::heap_record, whose first five members are warpheap::cuda::setup."""
+    """warpheap::heap_record, whose first five members are warpheap::cuda_backend::setup."""
 
     _fields_ = [
         ("multiprocessors", ctypes.c_uint64),

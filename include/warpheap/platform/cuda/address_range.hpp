@@ -11,7 +11,7 @@
 
 #include "memory.hpp"
 
-namespace warpheap::cuda {
+namespace warpheap::cuda_backend {
 namespace detail {
 
 /// The driver's function of this name. Throws cuda_error if the driver has none.
@@ -45,7 +45,7 @@ struct virtual_memory {
     return found;
   }
 
-  /// As cuda::check(), for a status of the driver.
+  /// As cuda_backend::check(), for a status of the driver.
   void check(CUresult status, std::string const& call) const {
     if (status == CUDA_SUCCESS) return;
     char const* text = nullptr;
@@ -205,4 +205,4 @@ class address_range {
   std::vector<part> parts_;
 };
 
-}  // namespace warpheap::cuda
+}  // namespace warpheap::cuda_backend

@@ -6,7 +6,7 @@
 #include "../atomic_value.hpp"
 #include "ptx_atomic.hpp"
 
-namespace warpheap::cuda {
+namespace warpheap::cuda_backend {
 
 /// Atomic access to an integer, float or pointer in global memory; atomic_value.hpp says which have
 /// which operations. `Scope` names the threads that may access it at the same time.
@@ -110,4 +110,4 @@ WARPHEAP_DEVICE inline void release_fence() {
 #endif
 }
 
-}  // namespace warpheap::cuda
+}  // namespace warpheap::cuda_backend

@@ -3,7 +3,7 @@
 
 #include "../types.hpp"
 
-namespace warpheap::cuda {
+namespace warpheap::cuda_backend {
 
 struct contents {
   WARPHEAP_DEVICE static void acquire(void const*, size_t) {}
@@ -13,4 +13,4 @@ struct contents {
 #endif
 };
 
-}  // namespace warpheap::cuda
+}  // namespace warpheap::cuda_backend

@@ -4,7 +4,7 @@
 #include "../types.hpp"
 #include "memory.hpp"
 
-namespace warpheap::cuda {
+namespace warpheap::cuda_backend {
 
 // The bound keeps any functor below 65 registers, so that a block of 1,024 threads can be launched
 // at all. On sm_80 and sm_90 ptxas goes down to 32, so that two such blocks fit.
@@ -65,4 +65,4 @@ void launch(launch_shape shape, Functor functor, Arguments... arguments) {
   launch(stream_view{}, shape, functor, arguments...);
 }
 
-}  // namespace warpheap::cuda
+}  // namespace warpheap::cuda_backend

@@ -12,7 +12,7 @@
 #include "../errors.hpp"
 #include "../types.hpp"
 
-namespace warpheap::cuda {
+namespace warpheap::cuda_backend {
 
 /// Throws cuda_error (out_of_memory for cudaErrorMemoryAllocation) unless `status` is success.
 /// `call` names the call.
@@ -233,4 +233,4 @@ inline u32 multiprocessors() {
   return static_cast<u32>(count);
 }
 
-}  // namespace warpheap::cuda
+}  // namespace warpheap::cuda_backend

@@ -9,7 +9,7 @@
 
 #include "../types.hpp"
 
-namespace warpheap::cuda::ptx {
+namespace warpheap::cuda_backend::ptx {
 
 // The formatter would cut each instruction from its operands.
 // clang-format off
@@ -108,4 +108,4 @@ WARPHEAP_PTX_REST(u64, "l", "64")
 #undef WARPHEAP_PTX_RMW_ORDERED
 #undef WARPHEAP_PTX_SCOPED
 
-}  // namespace warpheap::cuda::ptx
+}  // namespace warpheap::cuda_backend::ptx

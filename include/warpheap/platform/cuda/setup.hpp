@@ -8,7 +8,7 @@
 
 #include "../types.hpp"
 
-namespace warpheap::cuda {
+namespace warpheap::cuda_backend {
 
 struct stream_view {};
 
@@ -54,4 +54,4 @@ WARPHEAP_HOST void launch(launch_shape shape, Functor functor, Arguments... argu
   launch(stream_view{}, shape, functor, arguments...);
 }
 
-}  // namespace warpheap::cuda
+}  // namespace warpheap::cuda_backend

@@ -8,7 +8,7 @@
 #include <cstdio>
 #endif
 
-namespace warpheap::cuda {
+namespace warpheap::cuda_backend {
 
 /// Nothing tracks accesses from here: compute-sanitizer takes no word from kernels.
 inline constexpr bool tracks_access = false;
@@ -104,4 +104,4 @@ struct simt {
   }
 };
 
-}  // namespace warpheap::cuda
+}  // namespace warpheap::cuda_backend

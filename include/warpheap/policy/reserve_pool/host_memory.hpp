@@ -39,9 +39,9 @@ class host_memory {
       cudaGetLastError();
       refuse(bytes);
     }
-    cuda::check(status, "cudaHostAlloc");
+    cuda_backend::check(status, "cudaHostAlloc");
     void* mapped = nullptr;
-    cuda::check(cudaHostGetDevicePointer(&mapped, memory_, 0), "cudaHostGetDevicePointer");
+    cuda_backend::check(cudaHostGetDevicePointer(&mapped, memory_, 0), "cudaHostGetDevicePointer");
     return mapped;
 #else
     constexpr size_t alignment = 256;
