@@ -41,15 +41,30 @@ TEST(Mailbox, HasAWordForEveryUnitAndFewRegions) {
   for (u64 const bytes : {u64{16}, u64{1} << 20, (u64{2} << 20) + 16, u64{1} << 30, u64{5} << 30, u64{141} << 30}) {
     auto const box = box_type::place(nullptr, box_of<box_type>::pool(), bytes);
     EXPECT_LE(box.regions(), box_type::most_regions);
-    EXPECT_TRUE(box.regions() > 512 || box.span_log2() == 0) << "no coarser than it must be";
+    EXPECT_TRUE(box.regions() == 1024 || 2 * box.regions() > box.rows()) << "no coarser than it must be";
     u64 const last = (bytes - 1) / 16;
     EXPECT_LT(last / 64, box.bitmap_words());
-    u64 const summary_bit = last / 64 / box_type::row_words;
-    EXPECT_LT(summary_bit / 64, box.summary_words());
-    EXPECT_LT(summary_bit / 64 >> box.span_log2(), box.regions());
+    EXPECT_EQ(last / 64 / box_type::row_words, box.rows() - 1);
     EXPECT_EQ(unit_of(box.address(last / 64, last % 64)), last);
     EXPECT_LE(reinterpret_cast<u64>(box.bitmap() + box.bitmap_words()), box_type::bytes_for(bytes));
-    EXPECT_LE(box_type::bytes_for(bytes), bytes / 128 + bytes / 200'000 + 2048) << "0.8% of the pool";
+    EXPECT_LE(box_type::bytes_for(bytes), bytes / 128 + bytes / 60'000 + 10'000) << "0.8% of the pool";
+  }
+}
+
+TEST(Mailbox, GivesEachRowABitOfItsOwnAndItsNeighbourAnotherRegion) {
+  for (u64 const bytes : {u64{16}, u64{1} << 20, (u64{33} << 20) + 16, u64{1} << 30, u64{5} << 30}) {
+    auto const box = box_type::place(nullptr, box_of<box_type>::pool(), bytes);
+    std::vector<bool> taken(size_t{64} * box.summary_words());
+    auto const region_of = [&](u32 row) { return box.summary_bit(row) / 64 >> box.span_log2(); };
+    for (u32 row = 0; row < box.rows(); ++row) {
+      u32 const bit = box.summary_bit(row);
+      ASSERT_LT(bit, taken.size());
+      ASSERT_FALSE(taken[bit]) << row;
+      taken[bit] = true;
+      ASSERT_EQ(box.row_of(bit), row);
+      ASSERT_LT(region_of(row), box.regions());
+      ASSERT_TRUE(row == 0 || region_of(row) != region_of(row - 1)) << row;
+    }
   }
 }
 
@@ -135,9 +150,9 @@ TEST(MailboxSnapshot, SeesAMissingBit) {
   launch({1, 1}, post_units{}, box(), units.data(), 1u, 0u, refused.data());
   synchronize();
   EXPECT_THAT(mailbox_snapshot{box()}.check_invariants(), testing::IsEmpty());
-  backend::fill_bytes(box().state()->root, 0, sizeof(u64));
-  EXPECT_THAT(mailbox_snapshot{box()}.check_invariants(), testing::ElementsAre(testing::HasSubstr("M2: region 1")));
-  backend::fill_bytes(box().summary(), 0, 16);
+  backend::fill_bytes(box().state()->root, 0, sizeof box().state()->root);
+  EXPECT_THAT(mailbox_snapshot{box()}.check_invariants(), testing::ElementsAre(testing::HasSubstr("M2: region 97")));
+  backend::fill_bytes(box().summary(), 0, box().summary_words() * sizeof(u64));
   EXPECT_THAT(mailbox_snapshot{box()}.check_invariants(), testing::ElementsAre(testing::HasSubstr("M2: row 97")));
 }
 
@@ -210,7 +225,7 @@ bool exchange_goes_well(u64 turn) {
   u64 const strides[] = {1, 17, 64, 2048, 6000, 131072};
   auto const shape = shapes[turn % 8];
   bool const is_coarse = Box::most_regions < box_type::most_regions;
-  u64 const stride = is_coarse ? 131072 : strides[turn / 8 % 6];
+  u64 const stride = is_coarse ? 129 * 2048 : strides[turn / 8 % 6];
   u32 const posters = is_coarse ? 1 : shape.threads;
   box_of<Box> const box{16 * rounds * posters * stride};
   device_buffer<exchange_words> const words(1);

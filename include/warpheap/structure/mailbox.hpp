@@ -10,6 +10,9 @@
 //   summary   one bit a row; a region has 2^span_log2 summary words
 //   bitmap    one bit for every Unit bytes of the pool; a row has 32 words
 //
+// Neighbouring rows are of different regions, since blocks that are freed together lie together,
+// and a region is what one group of lanes drains: row r is of region r mod regions().
+//
 //   M1  a bit of the bitmap: a free of that address is pending. A post sets it; a drain clears it,
 //       and frees the block after that.
 //   M2  when a post has returned, and no drain has cleared its bit of the bitmap, the bits of its
@@ -25,7 +28,7 @@
 //   M5  everything that the posting thread did to the block happens before the drain frees it: the
 //       post releases, and the drain acquires, by the word of the bitmap.
 //
-// Cost: one bit a unit, 1/2,048 of that for the summary, 384 bytes. A post is one read-modify-write
+// Cost: one bit a unit, at most 1/512 of that or 8 KiB for the summary, 384 bytes. A post is one read-modify-write
 // and two loads for the lanes of a warp that hit one word; two more read-modify-writes where the
 // row or region had nothing pending.
 // Source: ours.
@@ -64,7 +67,7 @@ struct peer_access {
 /// 1,024 regions are for tests.
 template <u32 Unit, u32 MostRegions = 1024>
 class mailbox {
-  static_assert(is_power_of_two(Unit) && MostRegions >= 1 && MostRegions <= 1024);
+  static_assert(is_power_of_two(Unit) && is_power_of_two(MostRegions) && MostRegions <= 1024);
 
  public:
   static constexpr u32 unit_bytes = Unit;
@@ -75,7 +78,8 @@ class mailbox {
 
   /// Bytes of memory for a pool of `pool_bytes`.
   WARPHEAP_HOST_DEVICE static constexpr size_t bytes_for(size_t pool_bytes) {
-    return sizeof(mailbox_state) + 8 * (align_up(summary_words_for(pool_bytes), 16) + rows_for(pool_bytes) * row_words);
+    shape const words = shape_for_rows(rows_for(pool_bytes));
+    return sizeof(mailbox_state) + 8 * (align_up(words.of_summary(), 16) + rows_for(pool_bytes) * row_words);
   }
 
   /// The mailbox of the pool of `pool_bytes` bytes at `pool`, in bytes_for(pool_bytes) bytes at
@@ -85,11 +89,9 @@ class mailbox {
     made.pool_ = static_cast<u8*>(pool);
     made.pool_bytes_ = pool_bytes;
     made.state_ = static_cast<mailbox_state*>(memory);
-    u64 const words = summary_words_for(pool_bytes);
+    made.shape_ = shape_for_rows(rows_for(pool_bytes));
     made.summary_ = reinterpret_cast<u64*>(made.state_ + 1);
-    made.bitmap_ = made.summary_ + align_up(words, 16);
-    made.summary_words_ = static_cast<u32>(words);
-    while (made.regions() > most_regions) ++made.span_log2_;
+    made.bitmap_ = made.summary_ + align_up(made.shape_.of_summary(), 16);
     return made;
   }
 
@@ -119,11 +121,21 @@ class mailbox {
   WARPHEAP_HOST_DEVICE mailbox_state* state() const { return state_; }
   WARPHEAP_HOST_DEVICE u64* summary() const { return summary_; }
   WARPHEAP_HOST_DEVICE u64* bitmap() const { return bitmap_; }
-  WARPHEAP_HOST_DEVICE u32 summary_words() const { return summary_words_; }
   WARPHEAP_HOST_DEVICE u64 bitmap_words() const { return rows_for(pool_bytes_) * row_words; }
-  WARPHEAP_HOST_DEVICE u32 span_log2() const { return span_log2_; }
-  WARPHEAP_HOST_DEVICE u32 regions() const {
-    return static_cast<u32>((u64{summary_words_} + low_mask(span_log2_)) >> span_log2_);
+  WARPHEAP_HOST_DEVICE u32 rows() const { return static_cast<u32>(rows_for(pool_bytes_)); }
+  WARPHEAP_HOST_DEVICE u32 regions() const { return 1u << shape_.regions_log2; }
+  /// A region has 2^span_log2() words of the summary, one after the other.
+  WARPHEAP_HOST_DEVICE u32 span_log2() const { return shape_.span_log2; }
+  WARPHEAP_HOST_DEVICE u32 summary_words() const { return shape_.of_summary(); }
+  /// A row's bit, counted from the first word of the summary.
+  WARPHEAP_HOST_DEVICE u32 summary_bit(u32 row) const {
+    return ((row & (regions() - 1)) << (shape_.span_log2 + 6)) + (row >> shape_.regions_log2);
+  }
+  /// The row of a bit: the other way round.
+  WARPHEAP_HOST_DEVICE u32 row_of(u32 summary_bit) const {
+    u32 const region_bits = shape_.span_log2 + 6;
+    return ((summary_bit & static_cast<u32>(low_mask(region_bits))) << shape_.regions_log2) +
+           (summary_bit >> region_bits);
   }
   WARPHEAP_HOST_DEVICE void* address(u32 word, u32 bit) const { return pool_ + (u64{64} * word + bit) * Unit; }
 
@@ -134,8 +146,19 @@ class mailbox {
   WARPHEAP_HOST_DEVICE static constexpr u64 rows_for(u64 pool_bytes) {
     return div_ceil(pool_bytes, u64{Unit} * 64 * row_words);
   }
-  WARPHEAP_HOST_DEVICE static constexpr u64 summary_words_for(u64 pool_bytes) {
-    return div_ceil(rows_for(pool_bytes), 64);
+
+  /// As many regions as there may be, a power of two, so that each has a row.
+  struct shape {
+    u32 regions_log2 = 0;
+    u32 span_log2 = 0;
+
+    WARPHEAP_HOST_DEVICE constexpr u32 of_summary() const { return 1u << (regions_log2 + span_log2); }
+  };
+  WARPHEAP_HOST_DEVICE static constexpr shape shape_for_rows(u64 rows) {
+    shape found;
+    while ((2u << found.regions_log2) <= most_regions && (u64{2} << found.regions_log2) <= rows) ++found.regions_log2;
+    while ((u64{64} << (found.regions_log2 + found.span_log2)) < rows) ++found.span_log2;
+    return found;
   }
 
   /// Sets bits of one word and those above, for `posts` posts.
@@ -148,12 +171,11 @@ class mailbox {
     u32 const repeats = posts - popcount(bits & ~before);
     if (repeats != 0) far.add(&state_->repeats, repeats, order::relaxed);  // relaxed: a count
     // Whether or not the word was 0: the post that set its first bit may not have come further.
-    u64 const row = word / row_words;
+    u32 const bit = summary_bit(static_cast<u32>(word / row_words)), region = bit >> (shape_.span_log2 + 6);
     // acquire, both: the clear of the region above; pair with mailbox_drain's exchange of the
     // summary's word (M4).
-    set_if_clear(far, summary_ + row / 64, row % 64, order::acquire);
+    set_if_clear(far, summary_ + bit / 64, bit % 64, order::acquire);
     WARPHEAP_POINT("post.before_root");
-    u64 const region = row / 64 >> span_log2_;
     // relaxed: M3 and M4 say which clears the load cannot miss.
     set_if_clear(far, state_->root + region / 64, region % 64, order::relaxed);
   }
@@ -169,8 +191,7 @@ class mailbox {
   mailbox_state* state_ = nullptr;
   u64* summary_ = nullptr;
   u64* bitmap_ = nullptr;
-  u32 summary_words_ = 0;
-  u32 span_log2_ = 0;
+  shape shape_;
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

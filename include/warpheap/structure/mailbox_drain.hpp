@@ -164,8 +164,7 @@ class mailbox_drain {
 
   template <class Free>
   WARPHEAP_DEVICE void drain_region(u32 region, Free free) const {
-    u32 const first = region << box_->span_log2(), span = 1u << box_->span_log2();
-    u32 const end = first + span < box_->summary_words() ? first + span : box_->summary_words();
+    u32 const first = region << box_->span_log2(), end = first + (1u << box_->span_log2());
     WARPHEAP_NO_UNROLL
     for (u32 base = first; base < end; base += size()) {
       u32 const mine = base + rank();
@@ -189,7 +188,7 @@ class mailbox_drain {
   WARPHEAP_DEVICE void drain_rows(u32 summary_word, u64 rows, Free free) const {
     WARPHEAP_NO_UNROLL
     for (; rows != 0; rows &= rows - 1) {
-      u32 const row = 64 * summary_word + lowest_bit(rows);
+      u32 const row = box_->row_of(64 * summary_word + lowest_bit(rows));
       WARPHEAP_NO_UNROLL
       for (u32 i = rank(); i < Mailbox::row_words; i += size()) {
         u32 const word = row * Mailbox::row_words + i;

@@ -11,7 +11,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Reads a mailbox at rest. Copies the bitmap in pieces, each for one word of the summary.
+/// Reads a mailbox at rest. Copies the bitmap in pieces.
 template <class Mailbox>
 class mailbox_snapshot {
  public:
@@ -27,9 +27,10 @@ class mailbox_snapshot {
   /// Frees that wait.
   u64 pending() const {
     u64 count = 0;
-    for (u32 word = 0; word < summary_.size(); ++word)
-      if (summary_[word] != 0)
-        for (u64 const bits : piece(word)) count += popcount(bits);
+    for (u32 first = 0; first < box_.rows(); first += piece_rows) {
+      if (!any_row(first, [&](u32 row) { return summary_has(row); })) continue;
+      for (u64 const bits : piece(first)) count += popcount(bits);
+    }
     return count;
   }
 
@@ -37,11 +38,15 @@ class mailbox_snapshot {
   /// that is claimed is finished.
   std::vector<std::string> check_invariants() const {
     std::vector<std::string> violated;
+    for (u32 first = 0; first < box_.rows(); first += piece_rows) {
+      auto const bits = piece(first);
+      any_row(first, [&](u32 row) {
+        if (has_posts(bits, row - first) && !summary_has(row))
+          violated.push_back("mailbox M2: row " + std::to_string(row) + " has posts and no bit above it");
+        return false;
+      });
+    }
     for (u32 word = 0; word < summary_.size(); ++word) {
-      auto const bits = piece(word);
-      for (u32 row = 0; row < 64; ++row)
-        if (has_posts(bits, row) && !((summary_[word] >> row) & 1))
-          violated.push_back("mailbox M2: row " + std::to_string(64 * word + row) + " has posts and no bit above it");
       u32 const region = word >> box_.span_log2();
       if (summary_[word] != 0 && !((state_.root[region / 64] >> (region % 64)) & 1))
         violated.push_back("mailbox M2: region " + std::to_string(region) + " has posts and no bit above it");
@@ -54,14 +59,27 @@ class mailbox_snapshot {
   }
 
  private:
-  static constexpr u32 piece_words = 64 * Mailbox::row_words;
+  static constexpr u32 piece_rows = 64;
 
-  /// The bitmap's words below one word of the summary; zeros beyond the end.
-  std::vector<u64> piece(u32 summary_word) const {
-    std::vector<u64> words(piece_words);
-    u64 const first = u64{piece_words} * summary_word;
-    u64 const there = std::min<u64>(piece_words, box_.bitmap_words() - first);
-    backend::copy_bytes(words.data(), box_.bitmap() + first, there * sizeof(u64));
+  bool summary_has(u32 row) const {
+    u32 const bit = box_.summary_bit(row);
+    return ((summary_[bit / 64] >> (bit % 64)) & 1) != 0;
+  }
+
+  /// Whether `predicate` holds of a row of the piece from row `first` on.
+  template <class Predicate>
+  bool any_row(u32 first, Predicate predicate) const {
+    for (u32 row = first; row < std::min(first + piece_rows, box_.rows()); ++row)
+      if (predicate(row)) return true;
+    return false;
+  }
+
+  /// The bitmap's words from row `first` on; zeros beyond the end.
+  std::vector<u64> piece(u32 first) const {
+    std::vector<u64> words(u64{piece_rows} * Mailbox::row_words);
+    u64 const begin = u64{first} * Mailbox::row_words;
+    u64 const there = std::min<u64>(words.size(), box_.bitmap_words() - begin);
+    backend::copy_bytes(words.data(), box_.bitmap() + begin, there * sizeof(u64));
     return words;
   }
 
