@@ -130,11 +130,11 @@ TEST_F(SymmetricHeap, CountsABlockThatIsFreedTwiceFromAfar) {
 /// Kernel, one thread: frees names that no block has, of this PE and of another.
 struct free_nonsense {
   WARPHEAP_DEVICE void operator()(symmetric_heap::ref_type heap, u32 other, u64 bytes) const {
-    heap.free(remote_ptr{});                    // nothing
-    heap.free(remote_ptr{heap.pes(), 0});       // no such PE
-    heap.free(remote_ptr{other, bytes});        // beyond the pool
-    heap.free(remote_ptr{other, 8});            // no block begins there
-    heap.free(remote_ptr{heap.pe(), 1 << 20});  // no block is there
+    heap.free(remote_ptr{});               // nothing
+    heap.free(remote_ptr{heap.pes(), 0});  // no such PE
+    heap.free(remote_ptr{other, bytes});   // beyond the pool
+    heap.free(remote_ptr{other, 8});       // no block begins there
+    heap.free(remote_ptr{heap.pe(), 24});  // nor there
   }
 };
 
