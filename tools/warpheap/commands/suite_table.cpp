@@ -1,5 +1,6 @@
 // `quick` has one allocator of each design, and few sizes. `full` has all allocators and each
-// scenario's own sizes. toolkit is where crowds are small: a burst of 2^20 threads takes it minutes.
+// scenario's own sizes. toolkit is where crowds are small: a burst of 2^20 threads takes it
+// minutes.
 //
 // Seconds of `quick` follow from times on an H200 in bench/results: a scenario's timed kernels,
 // times the passes that warm up and check, and half a second for each heap.
