@@ -46,6 +46,17 @@ struct one_call_times {
   u64 failures = 0;        ///< calls of a burst that returned nullptr
   u64 first_failures = 0;  ///< those of a burst on a fresh heap
   std::string fault;
+
+  /// Adds the times of `more`, which was measured after this. Failures and fault are its own.
+  void append(one_call_times const& more) {
+    auto const add = [](auto& to, auto const& from) { to.insert(to.end(), from.begin(), from.end()); };
+    add(malloc_us, more.malloc_us);
+    add(free_us, more.free_us);
+    add(first_malloc_us, more.first_malloc_us);
+    failures = more.failures;
+    first_failures = more.first_failures;
+    fault = more.fault;
+  }
 };
 
 /// How often each operation is timed.

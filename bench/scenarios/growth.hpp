@@ -1,10 +1,11 @@
 // growth: what a pool that grows costs. A heap of an eighth of the pool, or 64 MiB, is grown to all
 // of it by one call, and trimmed again (wall's clock). Bursts then run on a heap that has grown and
 // on one of fixed size: the first one of a heap just made, and later ones, round by round in turn,
-// so that a drift of the machine meets both. So do the churns of growth_churn.hpp. Last, a kernel
-// asks such a small heap for all of the pool, and waits while a host thread maps the memory. Sizes:
-// the first of `sizes`, and of churns the first of `ranges`; threads: `threads`; rounds of a churn:
-// `rounds`; steps of a round of long churn: `kernels`.
+// so that a drift of the machine meets both, and with new heaps every few rounds, because a burst
+// takes a few percent more or less by where a heap's memory lies. So do the churns of
+// growth_churn.hpp. Last, a kernel asks such a small heap for all of the pool, and waits while a
+// host thread maps the memory. Sizes: the first of `sizes`, and of churns the first of `ranges`;
+// threads: `threads`; rounds of a churn: `rounds`; steps of a round of long churn: `kernels`.
 //
 // The pool is mapped in chunks, a 32nd of it each, and the initial size is whole chunks.
 #pragma once
@@ -126,10 +127,7 @@ class growth_scenario {
   void add_first_burst(one_call_times& seen, Heap heap) const {
     calls_of<Heap> calls{heap, draw_, threads_};
     calls.first_round();
-    auto const one = calls.times();
-    seen.fault = one.fault;
-    seen.first_failures = one.first_failures;
-    seen.first_malloc_us.insert(seen.first_malloc_us.end(), one.first_malloc_us.begin(), one.first_malloc_us.end());
+    seen.append(calls.times());
   }
 
   /// A heap that has just grown serves as many calls as one that was made of that size. One heap
@@ -158,22 +156,23 @@ class growth_scenario {
   }
 
   /// Calls `measure(grown, fixed)` with both heaps at a time. If the device lacks the memory for
-  /// that, `first` is a row that was skipped.
+  /// that, returns false, and `first` is a row that was skipped.
   template <class Measure>
-  void with_both_heaps(result const& first, Measure measure) {
+  bool with_both_heaps(result const& first, Measure measure) {
     try {
       auto grown = make_grown();
       fixed_heap fixed{pool_bytes_};
       measure(grown, fixed);
     } catch (out_of_memory const& lacking) {
-      skip(rows_, first, std::string{"not two such heaps at a time: "} + lacking.what());
+      return !skip(rows_, first, std::string{"not two such heaps at a time: "} + lacking.what());
     }
+    return true;
   }
 
   /// Rounds of the two in turn. Their order alternates too.
   template <class GrownRound, class FixedRound>
-  void take_turns(GrownRound grown_round, FixedRound fixed_round) {
-    for (u32 round = 0; round < asked_.repeat; ++round) {
+  static void take_turns(u32 rounds, GrownRound grown_round, FixedRound fixed_round) {
+    for (u32 round = 0; round < rounds; ++round) {
       if (round % 2 == 0) grown_round();
       fixed_round();
       if (round % 2 == 1) grown_round();
@@ -181,16 +180,26 @@ class growth_scenario {
   }
 
   void bursts() {
-    with_both_heaps(row_of_burst("grown malloc"), [&](grown_heap& grown_one, fixed_heap& fixed_one) {
-      calls_of<grown_heap> grown{grown_one, draw_, threads_};
-      calls_of<fixed_heap> fixed{fixed_one, draw_, threads_};
-      grown.warm_up();
-      fixed.warm_up();
-      take_turns([&] { grown.timed_round(); }, [&] { fixed.timed_round(); });
-      grown.last_round();
-      fixed.last_round();
-      append_pair(grown.times(), fixed.times());
-    });
+    constexpr u32 rounds_of_a_pair = 4;
+    one_call_times grown_seen, fixed_seen;
+    for (u32 done = 0; done < asked_.repeat; done += rounds_of_a_pair) {
+      auto const measure = [&](grown_heap& grown_one, fixed_heap& fixed_one) {
+        calls_of<grown_heap> grown{grown_one, draw_, threads_};
+        calls_of<fixed_heap> fixed{fixed_one, draw_, threads_};
+        grown.warm_up();
+        fixed.warm_up();
+        take_turns(
+            std::min(rounds_of_a_pair, asked_.repeat - done), [&] { grown.timed_round(); },
+            [&] { fixed.timed_round(); });
+        grown.last_round();
+        fixed.last_round();
+        grown_seen.append(grown.times());
+        fixed_seen.append(fixed.times());
+      };
+      if (!with_both_heaps(row_of_burst("grown malloc"), measure)) return;
+      if (!grown_seen.fault.empty() || !fixed_seen.fault.empty()) break;
+    }
+    append_pair(grown_seen, fixed_seen);
   }
 
   size_range range(size_range otherwise) const { return asked_.ranges.empty() ? otherwise : asked_.ranges.front(); }
@@ -225,7 +234,9 @@ class growth_scenario {
   void append_churns(result const& base, GrownChurn grown, FixedChurn fixed) {
     result of_grown = base, of_fixed = base;
     of_fixed.operation = std::string{"fixed "} + FixedChurn::name;
-    take_turns([&] { of_grown.times_us.push_back(grown.time()); }, [&] { of_fixed.times_us.push_back(fixed.time()); });
+    take_turns(
+        asked_.repeat, [&] { of_grown.times_us.push_back(grown.time()); },
+        [&] { of_fixed.times_us.push_back(fixed.time()); });
     grown.finish(of_grown);
     fixed.finish(of_fixed);
     if (of_grown.checked()) of_grown.fault = of_fixed.fault;

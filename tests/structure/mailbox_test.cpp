@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "support/schedules.hpp"
@@ -242,6 +244,42 @@ bool exchange_goes_well(u64 turn) {
   return once && after.missed == 0 && after.unwritten == 0 && freed + rest.pending() == rounds * posters &&
          rest.repeats() == 0 && rest.check_invariants().empty();
 }
+
+/// Kernel, one lane a thread block: drains, and counts what it freed itself.
+struct drain_and_count {
+  WARPHEAP_DEVICE void operator()(box_type box, u32* freed) const {
+    mailbox_drain{&box, simt::active_mask()}([=](void*) {
+      simt::pause(50);
+      ++freed[simt::block_index()];
+    });
+  }
+};
+
+#if !defined(__CUDACC__)
+// All are there from the start, and are drawn at random. What one does alone, the others wait for.
+TEST(Mailbox, IsDrainedByAllOfACrowd) {
+  constexpr u32 regions = 64, drains = 64;
+  for (u64 seed = 0; seed < 50; ++seed) {
+    host::scoped_execution const use{{.mode = host::execution_mode::deterministic,
+                                      .policy = host::schedule_policy::random_walk,
+                                      .seed = seed,
+                                      .sm_count = 8,
+                                      .blocks_per_sm = 8}};
+    box_of<box_type> const box{u64{regions} * box_type::row_words * 64 * 16};
+    ASSERT_EQ(box().regions(), regions);
+    std::vector<u64> units(regions);
+    for (u32 i = 0; i < regions; ++i) units[i] = u64{i} * box_type::row_words * 64;
+    device_buffer<u64> const told(units);
+    device_buffer<u32> const refused(1), freed(drains);
+    launch({1, regions}, post_units{}, box(), told.data(), regions, 0u, refused.data());
+    launch({drains, 1}, drain_and_count{}, box(), freed.data());
+    synchronize();
+    auto const counts = freed.to_host();
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0u), regions);
+    EXPECT_LE(*std::max_element(counts.begin(), counts.end()), 4u) << "of 64 regions, by one of 64; seed " << seed;
+  }
+}
+#endif
 
 TEST(Mailbox, LosesNothingBetweenPostsAndDrains) {
   u64 turn = 0;

@@ -106,7 +106,7 @@ class mailbox_drain {
     u64 claimed = 0;
     u32 count = 0;
     if (leads()) {
-      count = regions_to_claim(next_of(now));
+      count = regions_to_claim(now);
       // acquire: the draws and passes before, so that no post of theirs is missed (D2).
       WARPHEAP_POINT("drain.before_claim");
       claimed = pass().fetch_add(count, order::acquire);
@@ -119,10 +119,14 @@ class mailbox_drain {
     if (leads()) finish(number_of(claimed), (end < last ? end : last) - first);
   }
 
-  /// By the leader: regions from `next` up to one with something pending, within its root word.
-  WARPHEAP_DEVICE u32 regions_to_claim(u32 next) const {
-    // relaxed: a hint.
-    u64 const rest = shared(box_->state()->root[next / 64]).load(order::relaxed) >> (next % 64);
+  /// By the leader: regions up to one with something pending, within its root word. One, if others
+  /// claim just now: bits that they have cleared are not nothing to do.
+  WARPHEAP_DEVICE u32 regions_to_claim(u64 now) const {
+    u32 const next = next_of(now);
+    // acquire: the claim of the drain that cleared a bit, so that the load of `pass` shows it;
+    // pairs with the release in take_root(). For speed alone: any count is right.
+    u64 const rest = shared(box_->state()->root[next / 64]).load(order::acquire) >> (next % 64);
+    if (pass().load(order::relaxed) != now) return 1;
     return rest != 0 ? lowest_bit(rest) + 1 : 64 - next % 64;
   }
 

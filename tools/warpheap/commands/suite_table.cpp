@@ -1,9 +1,9 @@
 // `quick` has one allocator of each design, and few sizes. `full` has all allocators and each
-// scenario's own sizes. toolkit is where crowds are small: a burst of 2^20 threads takes it
-// minutes.
+// scenario's own sizes. toolkit is in `latency` alone: a burst of 2^20 threads takes it minutes.
 //
-// Seconds of `quick` follow from times on an H200 in bench/results: a scenario's timed kernels,
-// times the passes that warm up and check, and half a second for each heap.
+// Seconds of `quick` are those of an H200, measured up to two_phase; the others follow from times
+// in bench/results: a scenario's timed kernels, times the passes that warm up and check, and half a
+// second for each heap.
 #include "suite_table.hpp"
 
 #include <algorithm>
@@ -28,17 +28,16 @@ std::vector<suite_entry> quick_entries() {
   names const designs{"slab_bitmap", "scatter", "halloc", "throughput", "rw_malloc"};
   names const with_toolkit{"slab_bitmap", "scatter", "halloc", "throughput", "rw_malloc", "toolkit"};
   names const of_waves{"slab_bitmap", "scatter", "halloc"};
-  names const of_workers{"slab_bitmap", "scatter", "halloc", "toolkit"};
   sizes const few{16, 64, 256, 1024, 4096};
   ranges const mixed{{16, 64}, {16, 1024}, {16, 4096}};
   return {
-      {"latency", with_toolkit, {.repeat = 3, .sizes = few}, 6},
+      {"latency", with_toolkit, {.repeat = 3, .sizes = few}, 10},
       {"burst", designs, {.repeat = 3, .sizes = few}, 10},
-      {"mixed", designs, {.repeat = 3, .ranges = mixed}, 6},
-      {"scaling", designs, {.repeat = 3, .sizes = {16, 256}}, 6},
-      {"churn", designs, {.repeat = 3}, 6},
-      {"two_phase", of_waves, {.repeat = 2}, 6},
-      {"workers", of_workers, {.repeat = 2}, 12},
+      {"mixed", designs, {.repeat = 3, .ranges = mixed}, 7},
+      {"scaling", designs, {.repeat = 3, .sizes = {16, 256}}, 3},
+      {"churn", designs, {.repeat = 3}, 3},
+      {"two_phase", of_waves, {.repeat = 2}, 11},
+      {"workers", of_waves, {.repeat = 2}, 4},
       {"exhaust", designs, {.repeat = 1, .sizes = few}, 6},
       {"utilisation", designs, {.repeat = 1, .sizes = few}, 8},
       {"fragmentation", {"slab_bitmap", "halloc", "throughput"}, {.repeat = 1, .left_shares = {0.5, 0.1, 0.01}}, 8},
@@ -62,7 +61,7 @@ std::vector<suite_entry> full_entries(names const& all) {
       {"scaling", pooled, {}, 60},
       {"churn", pooled, {}, 90},
       {"two_phase", pooled, {}, 60},
-      {"workers", all, {}, 90},
+      {"workers", pooled, {}, 60},
       {"exhaust", pooled, {}, 60},
       {"utilisation", pooled, {}, 60},
       {"fill", pooled, {}, 120},
