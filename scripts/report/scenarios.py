@@ -133,6 +133,20 @@ KNOWN = {
         "Blocks of another GPU",
         "Freeing a burst as the member of a heap set that it is from, as another member, which posts it, and draining what was posted.",
         series="operation", views=(View("median_us", "time", "median time", "lower"),)),
+    "graph_scaling": Scenario(
+        "A dynamic graph on several GPUs",
+        "The same graph on more members of a heap set (strong), and one that grows with them (weak).",
+        x="members", x_label="members", x_log=False, series="operation", ignored=("scale", "devices"),
+        views=(View("speedup", "ratio", "speedup over one member", "higher"),
+               View("median_us", "time", "median time", "lower"))),
+    "tracing": Scenario(
+        "Heaps that record",
+        "A burst, and a kernel that computes between its calls, on a heap that records them and on one that does not.",
+        series="operation", views=(View("median_us", "time", "median time", "lower"),)),
+    "replay": Scenario(
+        "A program's calls, replayed",
+        "Every allocator gets the calls that a program made: the same lanes together, in their order.",
+        ignored=("kernels", "rounds"), views=(View("median_us", "time", "time of all kernels", "lower"),)),
     "semaphore": Scenario(
         "Semaphores", "Every thread takes a unit; units are made by the batch.", **THREADS, ignored=SHAPES,
         views=(View("operations_per_second", "rate", "units a second", "higher"),)),

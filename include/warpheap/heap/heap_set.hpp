@@ -11,6 +11,7 @@
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -76,6 +77,11 @@ struct drain_member {
   WARPHEAP_DEVICE void operator()(Allocator heap) const {
     heap.oom().drain(simt::active_mask(), [=](void* memory) { heap.free(memory); });
   }
+
+  /// A warp for each region, but no more than eight a multiprocessor.
+  static launch_shape shape_for_regions(u32 regions) {
+    return shape_for(u64{std::min(regions, 8 * backend::multiprocessors())} * warp_lanes, 128);
+  }
 };
 
 }  // namespace detail
@@ -123,8 +129,7 @@ class basic_heap_set {
   /// beside kernels that use the heap. Does not wait.
   void drain(u32 i, stream_view on = {}) const {
     backend::device_scope const current{device(i)};
-    u32 const warps = at(i).mailbox.regions();
-    launch(on, shape_for(u64{warps} * warp_lanes, 128), detail::drain_member{}, heap(i).ref());
+    launch(on, detail::drain_member::shape_for_regions(at(i).mailbox.regions()), detail::drain_member{}, heap(i).ref());
   }
   /// Drains every member, in order on the default stream of its device. Does not wait.
   void drain() const {

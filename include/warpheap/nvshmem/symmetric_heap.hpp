@@ -157,7 +157,7 @@ class basic_symmetric_heap {
   /// Frees what other PEs have freed of this one, in order on stream `on`, beside kernels that use
   /// the heap. Does not wait.
   void drain(stream_view on = {}) const {
-    launch(on, shape_for(u64{box_.regions()} * warp_lanes, 128), detail::drain_member{}, heap_.ref());
+    launch(on, detail::drain_member::shape_for_regions(box_.regions()), detail::drain_member{}, heap_.ref());
   }
 
   /// Frees that wait in this PE's mailbox. This and what follows are for a job at rest.
