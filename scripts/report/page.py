@@ -55,7 +55,8 @@ def _add_summary(page):
     is_host = all(where[0] == "host" for where in page.machines)
     title = "Which allocator is ahead on the host backend" if is_host else "Which allocator to take"
     note = (
-        "A difference within the spread of the repetitions counts as none. Charts, tables and raw numbers follow below."
+        "A difference within the spread of the repetitions counts as none, however large it is; charts show the spread. "
+        "<b>null</b>, <b>direct</b> and the floors are kernels without an allocator. Charts, tables and raw numbers follow."
     )
     page.add("summary", title, f'{"".join(parts)}<p class="from">{note}</p>')
 

@@ -9,8 +9,8 @@ font:16px/1.5 system-ui,"Segoe UI","DejaVu Sans",sans-serif}
 h1{font-size:1.6rem;line-height:1.25;margin:.4rem 0 1rem}h2{font-size:1.35rem;margin:2.6rem 0 .5rem;border-top:2px solid var(--rule);padding-top:1rem}
 h3{font-size:1.08rem;margin:1.5rem 0 .4rem}h4{font-size:1rem;margin:1rem 0 .2rem}p{max-width:76ch;margin:.4rem 0 .8rem}
 a{color:var(--link)}small,.from,.load{color:var(--soft)}.from{font-size:.85rem}
-nav{position:sticky;top:0;z-index:2;background:var(--paper);border-bottom:1px solid var(--rule);padding:.5rem 0;overflow-x:auto;white-space:nowrap;font-size:.9rem}
-nav a{margin-right:.9rem;text-decoration:none}
+nav{position:sticky;top:0;z-index:2;background:var(--paper);border-bottom:1px solid var(--rule);padding:.5rem 0;max-height:30vh;overflow-y:auto;font-size:.9rem}
+nav a{margin-right:.9rem;text-decoration:none;white-space:nowrap;display:inline-block}
 .note{background:var(--warn);border-left:4px solid #d08a00;padding:.5rem .8rem;max-width:none}
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr));gap:1rem 1.2rem;margin:.6rem 0}
 .grid.maps{grid-template-columns:repeat(auto-fill,minmax(min(100%,560px),1fr))}div.compared>figure{max-width:720px}
@@ -28,7 +28,7 @@ tbody th,thead th:first-child,.machines td,.machines th,.compared th{text-align:
 .leaders tbody th{position:sticky;left:0;background:var(--paper);font-weight:600}.best{background:var(--best)}.warn{background:var(--warn)}.none{color:var(--soft)}
 .raw{font-size:.78rem}.raw th,.raw td{padding:.1rem .5rem}.common{margin-right:1rem;white-space:nowrap}.common i{color:var(--soft);font-style:normal}
 .machines td:nth-child(6){white-space:normal;min-width:16rem;max-width:60rem;font-size:.8rem}
-@media(max-width:640px){.machines thead{display:none}.machines td{display:block;border:0;white-space:normal;padding:.05rem 0}.machines tr{display:block;border-bottom:1px solid var(--rule);padding:.3rem 0}
+@media(max-width:640px){nav{position:static;max-height:none}.machines thead{display:none}.machines td{display:block;border:0;white-space:normal;padding:.05rem 0}.machines tr{display:block;border-bottom:1px solid var(--rule);padding:.3rem 0}
 .machines td:before{content:attr(data-name) ": ";color:var(--soft)}body{padding:.6rem .7rem 3rem;font-size:15px}h1{font-size:1.3rem}h2{font-size:1.2rem}}
 @media print{body{max-width:none;padding:0;font-size:10pt}nav,.how{display:none}figure,.card,tr{break-inside:avoid}h2,h3,h4{break-after:avoid}
 .grid{grid-template-columns:1fr 1fr}.grid.maps{grid-template-columns:1fr}.cards{grid-template-columns:repeat(3,1fr)}.wide{overflow:visible}.wide table{font-size:7.5pt}.wide th,.wide td{padding:.1rem .3rem}section>p{break-after:avoid}a{color:inherit;text-decoration:none}

@@ -173,5 +173,5 @@ def overall(rows):
     told = listed(f"{escaped(name)} in {led[name]}" for name in order[:4])
     return (
         f"Of {asked} common loads with two or more allocators measured, the best, or no different from it beyond the spread "
-        f"of repetitions, are: {told}."
+        f"of repetitions, are: {told}. A load with several such counts for each."
     )
