@@ -70,6 +70,11 @@ void expect_quiet(growing_heap const& heap, u64 live) {
   EXPECT_EQ(heap.statistics().pool_bytes, heap.committed_bytes());
 }
 
+/// Where in the pool the last of some blocks begins.
+u64 highest_offset(growing_heap const& heap, taken_blocks const& blocks) {
+  return reinterpret_cast<u64>(blocks.addresses().back()) - reinterpret_cast<u64>(heap.memory()[0].begin);
+}
+
 TEST(GrowingHeap, ServesWhatIsCommittedAndNoMore) {
   growing_heap heap{growth{.initial = 1, .limit = 16 * granule, .chunk = granule}};
   EXPECT_EQ(heap.committed_bytes(), granule);
@@ -127,7 +132,7 @@ TEST(GrowingHeap, StopsAtItsLimit) {
 
 TEST(GrowingHeap, TrimsTheChunksAtTheEndThatNobodyUses) {
   growing_heap heap{growth{.initial = granule, .limit = 8 * granule, .chunk = granule}};
-  heap.grow(7 * granule);
+  for (u32 chunk = 1; chunk < 8; ++chunk) heap.grow(granule);
   u64 const fit = granule / block_bytes;
   taken_blocks all{heap, static_cast<u32>(8 * fit)};
   EXPECT_EQ(all.served(), 8 * fit);
@@ -135,8 +140,7 @@ TEST(GrowingHeap, TrimsTheChunksAtTheEndThatNobodyUses) {
   expect_quiet(heap, 8 * fit);
   EXPECT_EQ(all.free_into(heap), 0u);
   taken_blocks few{heap, 64};
-  u64 const highest = reinterpret_cast<u64>(few.addresses().back()) - reinterpret_cast<u64>(heap.memory()[0].begin);
-  u64 const kept = (highest / granule + 1) * granule;
+  u64 const kept = (highest_offset(heap, few) / granule + 1) * granule;
   EXPECT_EQ(heap.trim(), 8 * granule - kept);
   EXPECT_EQ(heap.committed_bytes(), kept);
   expect_quiet(heap, 64);
@@ -152,6 +156,22 @@ TEST(GrowingHeap, TrimsTheChunksAtTheEndThatNobodyUses) {
   EXPECT_EQ(again.served(), 3 * fit);
   EXPECT_EQ(again.free_into(heap), 0u);
   expect_quiet(heap, 0);
+}
+
+TEST(GrowingPool, GivesBackAsOneWhatWasMappedAsOne) {
+  reserve_pool::growing pool{growth{.initial = granule, .limit = 12 * granule, .chunk = granule}};
+  pool.acquire(13 * granule);
+  pool.commit(6 * granule);  // four as one, two as one
+  for (u64 const used : {u64{0}, u64{1}, u64{granule}}) EXPECT_EQ(pool.kept_for(used), granule) << used;
+  for (u64 const used : {granule + 1, 3 * granule, 5 * granule}) EXPECT_EQ(pool.kept_for(used), 5 * granule) << used;
+  for (u64 const used : {5 * granule + 1, 7 * granule}) EXPECT_EQ(pool.kept_for(used), 7 * granule) << used;
+  pool.decommit(5 * granule);
+  EXPECT_EQ(pool.kept_for(5 * granule), 5 * granule);
+  for (u32 chunk = 0; chunk < 7; ++chunk) pool.commit(1);
+  EXPECT_EQ(pool.committed(), 12 * granule);
+  EXPECT_EQ(pool.kept_for(6 * granule + 1), 7 * granule) << "single chunks";
+  pool.decommit(granule);
+  EXPECT_EQ(pool.committed(), granule);
 }
 
 TEST(GrowingHeap, GrowsAndTrimsManyTimes) {

@@ -175,8 +175,8 @@ class basic_heap {
     return growth_.grow(ref_.creation(), reserve_, bytes, on);
   }
 
-  /// Gives memory back: the chunks at the end of the pool in which no block is live, but none that
-  /// the pool had at first. Waits for the default stream. No kernel that uses the heap may be
+  /// Gives memory back: what was mapped as one at the end of the pool and has no live block, but
+  /// nothing that the pool had at first. Waits for the default stream. No kernel that uses the heap may be
   /// running. Returns how many bytes were given back.
   size_t trim() requires growing_pool<reserve_pool_type> { return growth_.trim(ref_.creation(), reserve_); }
 

@@ -1,13 +1,19 @@
 // A pool whose addresses are reserved at once, and whose memory comes as it is needed. Blocks never
-// move. Memory is mapped and given back in chunks; metadata for the whole limit, about 1% of it, is
-// there from the start.
+// move. Memory comes in chunks; metadata for the whole limit, about 1% of it, is there from the
+// start.
+//
+// A growth of many chunks is mapped in parts of four, because most of its time goes by parts: on an
+// H200 31 chunks of 256 MiB take the driver 2.2 ms one by one, and 1.2 ms in parts of four. What is
+// mapped as one part goes back as one.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../../platform/address_range.hpp"
 
@@ -17,7 +23,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 struct growth {
   size_t initial = 0;  ///< rounded up to whole chunks; a pool never becomes smaller than that
   size_t limit = 0;    ///< a multiple of reserve_pool::growing::granularity()
-  size_t chunk = 0;    ///< as `limit`; 0: a 32nd of the limit
+  size_t chunk = 0;    ///< what it grows by, at least; as `limit`; 0: a 32nd of the limit
   bool peers = false;  ///< whether kernels of other GPUs that can reach the memory may use it
 };
 
@@ -71,8 +77,8 @@ class growing {
   size_t committed() const { return committed_; }
   /// How many bytes would have memory if the first `used` were needed, and no others.
   size_t kept_for(size_t used) const {
-    size_t const kept = chunks_for(used);
-    return kept > plan_.initial ? kept : plan_.initial;
+    size_t const needed = std::max(used, plan_.initial);
+    return *std::lower_bound(part_ends_.begin(), part_ends_.end(), needed);
   }
 
   /// Maps `bytes` bytes more, rounded up to chunks, or all up to the limit. Throws out_of_memory,
@@ -81,19 +87,25 @@ class growing {
     size_t const left = plan_.limit - committed_;
     size_t const wanted = chunks_for(committed_ + (bytes < left ? bytes : left));
     if (wanted == committed_) return;
-    addresses_.map(committed_, wanted - committed_, plan_.chunk);
+    size_t const part = chunks_of_a_part * plan_.chunk;
+    auto ends = part_ends_;
+    while (ends.back() < wanted) ends.push_back(std::min(ends.back() + part, wanted));
+    addresses_.map(committed_, wanted - committed_, part);
+    part_ends_ = std::move(ends);
     committed_ = wanted;
   }
 
   /// Gives memory back until the first `bytes` bytes have some, which is a value of kept_for().
   void decommit(size_t bytes) {
     addresses_.unmap(bytes, committed_ - bytes);
+    while (part_ends_.back() > bytes) part_ends_.pop_back();
     committed_ = bytes;
   }
 
  private:
   using address_range = backend::address_range;
   static constexpr size_t most_bytes = size_t{1} << 46;  // GPUs have 47 to 49 bits of addresses
+  static constexpr size_t chunks_of_a_part = 4;
 
   static size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -106,6 +118,7 @@ class growing {
   growth plan_;
   address_range addresses_;
   size_t committed_ = 0;
+  std::vector<size_t> part_ends_{0};  ///< 0, and where each part ends, in order
 };
 
 }  // namespace reserve_pool
