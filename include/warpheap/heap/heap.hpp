@@ -176,8 +176,8 @@ class basic_heap {
   }
 
   /// Gives memory back: what was mapped as one at the end of the pool and has no live block, but
-  /// nothing that the pool had at first. Waits for the default stream. No kernel that uses the heap may be
-  /// running. Returns how many bytes were given back.
+  /// nothing that the pool had at first. Waits for the default stream. No kernel that uses the heap
+  /// may be running. Returns how many bytes were given back.
   size_t trim() requires growing_pool<reserve_pool_type> { return growth_.trim(ref_.creation(), reserve_); }
 
   /// Grows as much as calls have requested since the last poll() or serve(), as far as there is
