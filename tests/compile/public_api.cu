@@ -7,8 +7,10 @@
 
 // With all our names visible, `cuda` must stay the CUDA C++ library's.
 using namespace warpheap;
+#if !defined(__CUDACC_RTC__)  // which lacks these headers
 #include <cooperative_groups/reduce.h>
 #include <cuda/std/array>
+#endif
 
 template <class Ref>
 __device__ void call_common(Ref heap, void** results, warpheap::size_t bytes) {
@@ -30,11 +32,13 @@ __device__ void call_all(Ref heap, void** results, unsigned long long* counts, w
   results[threadIdx.x] = heap.malloc_warp(warpheap::full_mask, bytes);
 }
 
+#if !defined(__CUDACC_RTC__)
 __global__ void use_the_library(unsigned* sums) {
   auto const lanes = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
   cuda::std::array<unsigned, 2> const words{threadIdx.x, blockIdx.x};
   sums[threadIdx.x] = cooperative_groups::reduce(lanes, words[0], cooperative_groups::plus<unsigned>{});
 }
+#endif
 
 __global__ void call_default(warpheap::heap_ref heap, void** results, unsigned long long* counts,
                              warpheap::size_t bytes) {
