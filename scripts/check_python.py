@@ -2,7 +2,7 @@
 """Builds the Python package, installs it into a fresh virtual environment, and runs its tests there. They need no GPU.
 
 --published does what a release needs instead: sdist and wheel, twine's check of both, the wheel with Numba in a fresh
-environment, `python -m warpheap` and the tests that need Numba there, and mypy.
+environment, `python -m warpheap` and the tests that need Numba or cuda.core there, and mypy.
 """
 
 import os
@@ -16,6 +16,7 @@ import compilers
 
 PACKAGE = compilers.ROOT / "python"
 NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "numpy", "pytest", "hatchling"]
+NUMBA_TESTS = ["test_cuda_core.py", "test_examples.py", "test_numba.py"]
 PUBLISHED = [*NEEDED[:2], "numba-cuda[cu13]==0.30.*", "numpy<2.5", "cuda-core==1.*", *NEEDED[3:], "build", "twine", "mypy==2.4.*"]
 FAULTY = 'def allocators() -> int:\n    return "none"\n'
 
@@ -65,7 +66,7 @@ def published(python, home):
     typed = checked_types(python, PACKAGE / "src" / "warpheap", home)
     if typed.returncode:
         return failed("mypy", typed)
-    return tested(python, sorted((PACKAGE / "tests").glob("test_*.py")), home)
+    return tested(python, [PACKAGE / "tests" / name for name in NUMBA_TESTS], home)
 
 
 def checked_types(python, source, home):
