@@ -1,13 +1,13 @@
 // growth: what a pool that grows costs. A heap of an eighth of the pool, or 64 MiB, is grown to all
 // of it by one call, and trimmed again (wall's clock). Bursts then run on a heap that has grown and
 // on one of fixed size: the first one of a heap just made, and later ones, round by round in turn,
-// so that a drift of the machine meets both, and with new heaps every few rounds, because a burst
-// takes a few percent more or less by where a heap's memory lies. So do the churns of
-// growth_churn.hpp. Last, a kernel asks such a small heap for all of the pool, and waits while a
-// host thread maps the memory. Sizes: the first of `sizes`, and of churns the first of `ranges`;
-// threads: `threads`; rounds of a churn: `rounds`; steps of a round of long churn: `kernels`.
+// so that a drift of the machine meets both, and with new heaps every few rounds, because the ratio
+// differs from one pair of heaps to the next. So do the churns of growth_churn.hpp, on one pair.
+// Last, a kernel asks such a small heap for all of the pool, and waits while a host thread maps the
+// memory. Sizes: the first of `sizes`, and of churns the first of `ranges`; threads: `threads`;
+// rounds of a churn: `rounds`; steps of a round of long churn: `kernels`.
 //
-// The pool is mapped in chunks, a 32nd of it each, and the initial size is whole chunks.
+// The pool grows by chunks, a 32nd of it each, and the initial size is whole chunks.
 #pragma once
 
 #include "bench/measure.hpp"

@@ -245,6 +245,7 @@ bool exchange_goes_well(u64 turn) {
          rest.repeats() == 0 && rest.check_invariants().empty();
 }
 
+#if !defined(__CUDACC__)
 /// Kernel, one lane a thread block: drains, and counts what it freed itself.
 struct drain_and_count {
   WARPHEAP_DEVICE void operator()(box_type box, u32* freed) const {
@@ -255,7 +256,6 @@ struct drain_and_count {
   }
 };
 
-#if !defined(__CUDACC__)
 // All are there from the start, and are drawn at random. What one does alone, the others wait for.
 TEST(Mailbox, IsDrainedByAllOfACrowd) {
   constexpr u32 regions = 64, drains = 64;

@@ -28,7 +28,7 @@
 //   M5  everything that the posting thread did to the block happens before the drain frees it: the
 //       post releases, and the drain acquires, by the word of the bitmap.
 //
-// Cost: one bit a unit, at most 1/512 of that or 8 KiB for the summary, 384 bytes. A post is one
+// Cost: one bit a unit, at most 1/1,024 of that or 8 KiB for the summary, 384 bytes. A post is one
 // read-modify-write and two loads for the lanes of a warp that hit one word; two more
 // read-modify-writes where the row or region had nothing pending.
 // Source: ours.

@@ -28,7 +28,9 @@ class mailbox_snapshot {
   u64 pending() const {
     u64 count = 0;
     for (u32 first = 0; first < box_.rows(); first += piece_rows) {
-      if (!any_row(first, [&](u32 row) { return summary_has(row); })) continue;
+      bool any = false;
+      for (u32 row = first; row < end_of_piece(first); ++row) any = any || summary_has(row);
+      if (!any) continue;
       for (u64 const bits : piece(first)) count += popcount(bits);
     }
     return count;
@@ -40,11 +42,9 @@ class mailbox_snapshot {
     std::vector<std::string> violated;
     for (u32 first = 0; first < box_.rows(); first += piece_rows) {
       auto const bits = piece(first);
-      any_row(first, [&](u32 row) {
+      for (u32 row = first; row < end_of_piece(first); ++row)
         if (has_posts(bits, row - first) && !summary_has(row))
           violated.push_back("mailbox M2: row " + std::to_string(row) + " has posts and no bit above it");
-        return false;
-      });
     }
     for (u32 word = 0; word < summary_.size(); ++word) {
       u32 const region = word >> box_.span_log2();
@@ -66,13 +66,8 @@ class mailbox_snapshot {
     return ((summary_[bit / 64] >> (bit % 64)) & 1) != 0;
   }
 
-  /// Whether `predicate` holds of a row of the piece from row `first` on.
-  template <class Predicate>
-  bool any_row(u32 first, Predicate predicate) const {
-    for (u32 row = first; row < std::min(first + piece_rows, box_.rows()); ++row)
-      if (predicate(row)) return true;
-    return false;
-  }
+  /// The first row after the piece from row `first` on.
+  u32 end_of_piece(u32 first) const { return std::min(first + piece_rows, box_.rows()); }
 
   /// The bitmap's words from row `first` on; zeros beyond the end.
   std::vector<u64> piece(u32 first) const {

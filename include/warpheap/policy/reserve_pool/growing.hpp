@@ -2,8 +2,8 @@
 // move. Memory comes in chunks; metadata for the whole limit, about 1% of it, is there from the
 // start.
 //
-// A growth of many chunks is mapped in parts of four, because most of its time goes by parts: on an
-// H200 31 chunks of 256 MiB take the driver 2.2 ms one by one, and 1.2 ms in parts of four. What is
+// A growth of many chunks is mapped in parts of four, because much of its time goes by parts: 8 GiB
+// in 32 parts take the driver of an H200 2.2 ms, in 8 parts 1.2 ms (h200-mapping.json). What is
 // mapped as one part goes back as one.
 #pragma once
 
