@@ -109,13 +109,13 @@ class graph_scaling {
 
   /// Of the last round, what the member that took longest for it did.
   static std::vector<std::pair<std::string, double>> slowest_times(std::vector<member_counts> const& members) {
-    double send = 0, apply = 0, drain = 0;
+    double send = 0, apply = 0, free = 0;
     for (auto const& each : members) {
       send = std::max(send, each.send_seconds);
       apply = std::max(apply, each.apply_seconds);
-      drain = std::max(drain, each.drain_seconds);
+      free = std::max(free, each.free_seconds);
     }
-    return {{"send_us", 1e6 * send}, {"apply_us", 1e6 * apply}, {"drain_us", 1e6 * drain}};
+    return {{"send_us", 1e6 * send}, {"apply_us", 1e6 * apply}, {"free_us", 1e6 * free}};
   }
 
   /// Its rate over that of one member.

@@ -41,8 +41,8 @@ def faults(wanted, made, pes):
     for key, total in (("vertices", made["vertices"]), ("edges", made["edges"]), ("mallocs", made["mallocs"])):
         if sum(member[key] for member in members) != total:
             yield f"the members' {key} are not the graph's"
-    if (sum(member["foreign_frees"] for member in members) > 0) != (pes > 1):
-        yield "frees of other members' blocks: some of one member, or none of several"
+    if (sum(member["messages_to_others"] for member in members) > 0) != (pes > 1):
+        yield "messages to other members: some of one member, or none of several"
 
 
 def failures(program, pes):

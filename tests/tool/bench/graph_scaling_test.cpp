@@ -35,7 +35,7 @@ TEST(GraphScaling, HasARowForEveryNumberOfMembers) {
     if (parameter(0) == 1) EXPECT_EQ(figure(row, "speedup"), 1);
     else EXPECT_GT(figure(row, "speedup"), 0);
     if (row.operation.ends_with("build"))
-      for (auto const* const name : {"send_us", "apply_us", "drain_us"}) EXPECT_GT(figure(row, name), 0);
+      for (auto const* const name : {"send_us", "apply_us", "free_us"}) EXPECT_GT(figure(row, name), 0);
   }
   EXPECT_THAT(operations, ElementsAre("strong build 1 7", "strong search 1 7", "strong build 2 7", "strong search 2 7",
                                       "strong build 3 7", "strong search 3 7", "weak build 1 7", "weak search 1 7",

@@ -102,7 +102,7 @@ TEST(RefusedCalls, LoseNoEntryOfTheGraphThatIsNotCounted) {
 // A message that finds no room, or whose receiver has none for a copy, changes nothing, and its
 // entries are counted; its block goes back all the same.
 TEST(RefusedCalls, LoseNoMessageOfTheGraphThatIsNotCounted) {
-  u64 lost = 0, foreign = 0;
+  u64 lost = 0, to_others = 0;
   test::for_each_schedule(6, [&] {
     constexpr u32 vertices = 60;
     graph::set_graph<refusing> graph{2 * mebibyte, vertices, {0, 0, 0}};
@@ -132,13 +132,13 @@ TEST(RefusedCalls, LoseNoMessageOfTheGraphThatIsNotCounted) {
       EXPECT_THAT(graph.fault(), IsEmpty());
     }
     lost += graph.counts().lost;
-    for (auto const& member : graph.members()) foreign += member.foreign_frees;
+    for (auto const& member : graph.members()) to_others += member.messages_to_others;
     graph.clear();
     EXPECT_EQ(graph.counts().mallocs, graph.counts().frees);
     EXPECT_THAT(graph.fault(), IsEmpty());
   });
   EXPECT_GT(lost, 0u);
-  EXPECT_GT(foreign, 0u);
+  EXPECT_GT(to_others, 0u);
 }
 
 /// Key, build payload, probe payload.

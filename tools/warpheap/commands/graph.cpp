@@ -166,12 +166,12 @@ json member_json(member_counts const& member) {
                {"failures", member.graph.failures},
                {"lost", member.graph.lost},
                {"messages", member.messages},
-               {"foreign_frees", member.foreign_frees},
+               {"messages_to_others", member.messages_to_others},
                {"live_bytes", member.graph.live_bytes},
                {"peak_bytes", member.peak_bytes},
                {"send_seconds", member.send_seconds},
                {"apply_seconds", member.apply_seconds},
-               {"drain_seconds", member.drain_seconds},
+               {"free_seconds", member.free_seconds},
                {"search_seconds", member.search_seconds}});
   return made;
 }
@@ -222,7 +222,7 @@ json document_of(choices const& chosen, graph_flags const& flags, source const& 
 void print_members(std::vector<graph_outcome> const& outcomes) {
   if (outcomes.front().members.empty()) return;
   text_table table{{"allocator", ">member", ">device", ">vertices", ">edges", ">mallocs", ">frees", ">messages",
-                    ">foreign frees", ">live bytes", ">peak bytes", ">send s", ">apply s", ">drain s", ">search s"},
+                    ">to others", ">live bytes", ">peak bytes", ">send s", ">apply s", ">free s", ">search s"},
                    2};
   for (auto const& made : outcomes)
     for (size_t i = 0; i < made.members.size(); ++i) {
@@ -231,9 +231,9 @@ void print_members(std::vector<graph_outcome> const& outcomes) {
       auto const time = [](double seconds) { return fmt::format("{:.4f}", seconds); };
       table.add({made.allocator, text(i), text(member.device), text(member.vertices),
                  text(member.graph.inserted - member.graph.erased), text(member.graph.mallocs),
-                 text(member.graph.frees), text(member.messages), text(member.foreign_frees),
+                 text(member.graph.frees), text(member.messages), text(member.messages_to_others),
                  text(member.graph.live_bytes), text(member.peak_bytes), time(member.send_seconds),
-                 time(member.apply_seconds), time(member.drain_seconds), time(member.search_seconds)});
+                 time(member.apply_seconds), time(member.free_seconds), time(member.search_seconds)});
     }
   print_output("\n{}", table.text("members"));
 }

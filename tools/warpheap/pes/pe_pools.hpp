@@ -15,9 +15,7 @@ class pe_pools {
   /// Throws usage_error on every PE if one of them cannot reach the memory of another by pointer.
   template <class Heap>
   explicit pe_pools(Heap& heap) {
-    auto const box = heap.heap().ref().oom().view();
-    auto* const own = static_cast<u8*>(box.address(0, 0));
-    bytes_ = box.pool_bytes();
+    auto* const own = static_cast<u8*>(heap.heap().ref().oom().view().address(0, 0));
     std::vector<pool_place> places;
     u64 unreached = heap.pes();
     for (u64 const there : gather_from_pes(reinterpret_cast<u64>(own))) {
@@ -29,7 +27,7 @@ class pe_pools {
     places_ = device_buffer<pool_place>{places};
   }
 
-  pool_map view() const { return {places_.data(), static_cast<u32>(places_.size()), bytes_}; }
+  pool_map view() const { return {places_.data(), static_cast<u32>(places_.size())}; }
 
  private:
   /// `unreached[i]` is a PE that PE i cannot reach; their number if it reaches all.
@@ -41,7 +39,6 @@ class pe_pools {
                           ": NVLink or PCIe must join them"};
   }
 
-  u64 bytes_ = 0;
   device_buffer<pool_place> places_;
 };
 

@@ -60,11 +60,11 @@ class pes_graph final : public dynamic_graph {
                   .vertices = deal_.count(pe),
                   .graph = counts_of(each.tally),
                   .messages = each.tally.messages,
-                  .foreign_frees = each.tally.foreign_frees,
+                  .messages_to_others = each.tally.messages_to_others,
                   .peak_bytes = each.peak_bytes,
                   .send_seconds = each.send_seconds,
                   .apply_seconds = each.apply_seconds,
-                  .drain_seconds = each.drain_seconds,
+                  .free_seconds = each.free_seconds,
                   .search_seconds = each.search_seconds};
     }
     return made;
@@ -111,7 +111,7 @@ class pes_graph final : public dynamic_graph {
   struct account {
     graph_tally tally;
     u64 peak_bytes;
-    double seconds, send_seconds, apply_seconds, drain_seconds, search_seconds;
+    double seconds, send_seconds, apply_seconds, free_seconds, search_seconds;
   };
 
   template <class Operation>
@@ -120,12 +120,12 @@ class pes_graph final : public dynamic_graph {
     member_.receive(slices[heap_.pe()], most_groups_of(slices), batch);
     device_buffer<member_boxes> const boxes{boxes_of_pes({.messages = member_.boxes(), .found = {}}, heap_.pes())};
     pe_cluster const among{heap_.pe(), pools_.view(), boxes.data()};
-    pe_heap const heap{heap_.ref(), pools_.view()};
+    auto const heap = heap_.ref().local();
     nvshmem_barrier_all();  // the time begins when all hosts are here
     seconds_ += 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
       steps_.step(phase::send, [&] { member_.send(steps_.stream(), heap, among); });
       steps_.step(phase::apply, [&] { member_.template apply<Operation>(steps_.stream(), heap, among); });
-      steps_.step(phase::drain, [&] { heap_.drain(steps_.stream()); });
+      steps_.step(phase::free, [&] { member_.free_messages(steps_.stream(), heap); });
     });
     peak_bytes_ = std::max(peak_bytes_, member_.tally().live_bytes);
     share_account();
@@ -152,18 +152,18 @@ class pes_graph final : public dynamic_graph {
             .seconds = seconds_,
             .send_seconds = steps_.seconds(phase::send),
             .apply_seconds = steps_.seconds(phase::apply),
-            .drain_seconds = steps_.seconds(phase::drain),
+            .free_seconds = steps_.seconds(phase::free),
             .search_seconds = steps_.seconds(phase::expand) + steps_.seconds(phase::settle)};
   }
   void share_account() { accounts_ = values_of_pes(own_account()); }
 
   std::string own_fault() const {
     if constexpr (requires { heap_.statistics(); }) {
-      auto const found = fault_of_member(member_.tally(), heap_.pending(), heap_.statistics());
+      auto const found = fault_of_member(member_.tally(), heap_.statistics());
       auto const violated = heap_.check_invariants();
       return found.empty() && !violated.empty() ? violated.front() : found;
     } else {
-      return fault_of_member(member_.tally(), heap_.pending());
+      return {};
     }
   }
 

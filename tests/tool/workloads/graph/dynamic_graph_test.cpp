@@ -66,7 +66,7 @@ TEST(DynamicGraph, LiesInSetsOfEveryAllocatorThatCanBeInOne) {
     EXPECT_THAT(made.fault, IsEmpty()) << allocator;
     EXPECT_EQ(made.edges, keys_of(graph).size()) << allocator;
     EXPECT_EQ(made.counts.failures, 0u) << allocator;
-    EXPECT_GT(made.members[2].foreign_frees, 0u) << allocator;
+    EXPECT_GT(made.members[2].messages_to_others, 0u) << allocator;
   }
   EXPECT_THROW(on->make_set_graph("scatter", mebibyte, 1, {0}), std::invalid_argument);
 }

@@ -41,9 +41,9 @@ struct member_counts {
   u64 vertices = 0;       ///< that it has
   graph_counts graph;     ///< its lists; the seconds are those of its own kernels
   u64 messages = 0;       ///< blocks of its heap that it sent
-  u64 foreign_frees = 0;  ///< blocks of other members' heaps that it freed
-  u64 peak_bytes = 0;     ///< the most live bytes after any batch
-  double send_seconds = 0, apply_seconds = 0, drain_seconds = 0, search_seconds = 0;
+  u64 messages_to_others = 0;
+  u64 peak_bytes = 0;  ///< the most live bytes after any batch
+  double send_seconds = 0, apply_seconds = 0, free_seconds = 0, search_seconds = 0;
 };
 
 /// Levels of a breadth-first search.

@@ -12,13 +12,12 @@
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
 
-/// What a batch changes of one vertex: a block of the sender's heap, which the receiver reads and
-/// frees. `count` targets follow, ascending and without duplicates, in whole pieces of 16 bytes.
+/// What a batch changes of one vertex: a block of the sender's heap, which the receiver reads.
+/// `count` targets follow, ascending and without duplicates, in whole pieces of 16 bytes.
 struct alignas(8) message {
   u32 local;  ///< number of the vertex at its owner
   u32 count;
-  u32 sender;
-  u32 unused;
+  u64 unused;
 
   WARPHEAP_DEVICE u32* targets() { return reinterpret_cast<u32*>(this + 1); }
 

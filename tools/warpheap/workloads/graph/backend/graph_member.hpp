@@ -50,8 +50,13 @@ class basic_graph_member {
   void apply(stream_view on, Heap heap, Cluster const& among) const {
     launch(on, shape_for(groups_, 128), apply_messages<Operation>{}, heap, among, lists_.data(), huge_->view(),
            tally_.data());
-    launch(on, huge_->shape(), apply_huge_messages<Operation>{}, heap, among, lists_.data(), huge_->view(),
-           tally_.data());
+    launch(on, huge_->shape(), apply_huge_messages<Operation>{}, heap, lists_.data(), huge_->view(), tally_.data());
+  }
+
+  /// Once all members have applied what was sent.
+  template <class Heap>
+  void free_messages(stream_view on, Heap heap) const {
+    launch(on, shape_for(vertices_.size(), 128), graph::free_messages{}, heap, boxes(), deal_.members());
   }
 
   template <class Heap>

@@ -21,14 +21,8 @@ inline void add(graph_counts& to, graph_counts const& more) {
     to.*field += more.*field;
 }
 
-/// Messages came back: no frees wait in the member's mailbox.
-inline std::string fault_of_member(graph_tally const&, u64 pending) {
-  return pending ? std::to_string(pending) + " frees wait in the mailbox" : std::string{};
-}
-
-/// Also, every block of the member's heap is one of its lists.
-inline std::string fault_of_member(graph_tally const& now, u64 pending, heap_statistics const& seen) {
-  if (pending) return fault_of_member(now, pending);
+/// Every block of the member's heap is one of its lists.
+inline std::string fault_of_member(graph_tally const& now, heap_statistics const& seen) {
   if (seen.live_blocks != now.mallocs - now.frees)
     return "the heap has " + std::to_string(seen.live_blocks) + " live blocks, the graph " +
            std::to_string(now.mallocs - now.frees);

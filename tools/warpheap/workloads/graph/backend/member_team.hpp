@@ -15,7 +15,7 @@ namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
 
 /// What a step is for. Times are kept by that.
-enum class phase : u32 { send, apply, drain, expand, settle, other };
+enum class phase : u32 { send, apply, free, expand, settle, other };
 inline constexpr u32 phases = 6;
 
 class member_team {

@@ -1,7 +1,7 @@
 // A batch on its way between members. Every member has a slice of the batch, and sends each group
 // of its slice to the owner of the vertex: a message is a block of the sender's heap. The owner
-// copies the message to memory of its own heap, frees it, which sends it back to the sender's
-// heap, and changes the vertex's list.
+// copies the message to memory of its own heap, and changes the vertex's list. When all owners have
+// read, the sender frees its messages.
 //
 // Why blocks and not one copy for each pair of members: no pass counts or sorts what goes where,
 // and a message is read once, by the lanes that use it, in pieces of 16 bytes.
@@ -59,7 +59,8 @@ struct send_groups {
       return;
     }
     ++tally.messages;
-    *made = {.local = to.local, .count = count, .sender = among.rank(), .unused = 0};
+    tally.messages_to_others += to.owner != among.rank();
+    *made = {.local = to.local, .count = count, .unused = 0};
     auto const boxes = among.boxes(among.rank()).messages;
     boxes.of(to.owner)[aggregated_fetch_add(simt::active_mask(), boxes.counts[to.owner])] = made;
   }
@@ -72,47 +73,54 @@ struct alignas(Bytes) wide_word {
 };
 
 /// Copies `count` numbers, a multiple of 4, from block to block, by 16 bytes at a time if blocks
-/// are aligned so.
-template <class Team, class Local>
-WARPHEAP_DEVICE void copy_numbers(Team team, Local const&, u32* to, u32 const* from, u64 count) {
-  using word = wide_word<(Local::traits.alignment < 16 ? Local::traits.alignment : 16)>;
-  auto* const words = reinterpret_cast<word*>(to);
+/// are aligned so. Four reads are under way before the first is written: they are of memory that is
+/// far away.
+template <class Team, class Heap>
+WARPHEAP_DEVICE void copy_numbers(Team team, Heap const&, u32* to, u32 const* from, u64 count) {
+  using word = wide_word<(Heap::traits.alignment < 16 ? Heap::traits.alignment : 16)>;
+  constexpr u32 at_once = 4;
+  auto* const written = reinterpret_cast<word*>(to);
   auto const* const read = reinterpret_cast<word const*>(from);
-  for (u64 i = team.rank(); i < count * sizeof(u32) / sizeof(word); i += team.size) words[i] = read[i];
+  u64 const words = count * sizeof(u32) / sizeof(word);
+  for (u64 first = team.rank(); first < words; first += at_once * team.size) {
+    word piece[at_once];
+    for (u32 i = 0; i < at_once; ++i)
+      if (first + i * team.size < words) piece[i] = read[first + i * team.size];
+    for (u32 i = 0; i < at_once; ++i)
+      if (first + i * team.size < words) written[first + i * team.size] = piece[i];
+  }
 }
 
 /// What a message does to the list of its vertex.
 template <class Operation>
 struct message_update {
-  template <class Team, class Heap, class Cluster>
-  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, Cluster const& among, adjacency* lists, u64 address,
-                                  graph_tally& tally) {
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency* lists, u64 address, graph_tally& tally) {
     auto* const from = reinterpret_cast<message*>(address);
-    u32 const local = from->local, count = from->count, sender = from->sender;
-    u32* const targets = take_over(team, heap, from, count);
-    if (team.rank() == 0) {
-      heap.free(from);
-      tally.foreign_frees += sender != among.rank();
-      tally.failures += !targets;
-      if (!targets) tally.lost += count;
+    u32 const local = from->local, count = from->count;
+    u32* const targets = copy_of(team, heap, from, count);
+    if (!targets) {
+      if (team.rank() != 0) return;
+      ++tally.failures;
+      tally.lost += count;
+      return;
     }
-    if (!targets) return;
     u32* const places = targets + message::padded(count);
-    Operation::run(team, heap.local(), lists[local], targets, places, count, tally);
+    Operation::run(team, heap, lists[local], targets, places, count, tally);
     team.sync();  // all lanes are done with the copy
     if (team.rank() == 0) heap.free(targets);
   }
 
  private:
   /// A copy of the targets in this member's heap, with room for as many places behind it; nullptr
-  /// if there is no memory. All lanes of the team have read the message when it returns.
+  /// if there is no memory. All lanes of the team may use it.
   template <class Team, class Heap>
-  WARPHEAP_DEVICE static u32* take_over(Team team, Heap const& heap, message* from, u32 count) {
+  WARPHEAP_DEVICE static u32* copy_of(Team team, Heap const& heap, message* from, u32 count) {
     u64 const padded = message::padded(count);
     u64 block = 0;
     if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc((padded + count) * sizeof(u32)));
     auto* const copy = reinterpret_cast<u32*>(team.from_first(block));
-    if (copy) copy_numbers(team, heap.local(), copy, from->targets(), padded);
+    if (copy) copy_numbers(team, heap, copy, from->targets(), padded);
     team.sync();
     return copy;
   }
@@ -130,9 +138,8 @@ struct apply_messages {
     u64 const address = reinterpret_cast<u64>(mine);
     graph_tally tally;
     if (length == item_length::is_huge) huge.add(address);
-    share_by_length(length, address, [&](auto team, u64 each) {
-      message_update<Operation>::run(team, heap, among, lists, each, tally);
-    });
+    share_by_length(length, address,
+                    [&](auto team, u64 each) { message_update<Operation>::run(team, heap, lists, each, tally); });
     add(*total, tally);
   }
 
@@ -153,13 +160,24 @@ struct apply_messages {
 /// Kernel: those for huge lists.
 template <class Operation>
 struct apply_huge_messages {
-  template <class Heap, cluster Cluster>
-  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency* lists, huge_items huge,
-                                  graph_tally* total) const {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, huge_items huge, graph_tally* total) const {
     graph_tally tally;
-    huge.share(
-        [&](auto team, u64 address) { message_update<Operation>::run(team, heap, among, lists, address, tally); });
+    huge.share([&](auto team, u64 address) { message_update<Operation>::run(team, heap, lists, address, tally); });
     add(*total, tally);
+  }
+};
+
+/// Kernel: thread i frees message i of those that this member has sent, once all are read.
+struct free_messages {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, message_boxes sent, u32 members) const {
+    u64 index = global_thread_index();
+    for (u32 receiver = 0; receiver < members; ++receiver) {
+      u32 const count = sent.counts[receiver];
+      if (index < count) return heap.free(sent.of(receiver)[index]);
+      index -= count;
+    }
   }
 };
 

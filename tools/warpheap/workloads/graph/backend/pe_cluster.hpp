@@ -5,7 +5,6 @@
 #pragma once
 
 #include "cluster.hpp"
-#include "warpheap/heap/remote_ptr.hpp"
 
 namespace warpheap::tool::graph {
 inline namespace WARPHEAP_BACKEND {
@@ -20,17 +19,9 @@ struct pool_place {
 struct pool_map {
   pool_place const* places;
   u32 pes;
-  u64 bytes;  ///< of each pool
 
   /// The address in this process of what is at `address` in PE `pe`'s (R1).
   WARPHEAP_DEVICE u64 reach(u32 pe, u64 address) const { return address - places[pe].there + places[pe].here; }
-
-  /// The name of what is at `address` in this process (R1); the null name if it is in no pool.
-  WARPHEAP_DEVICE remote_ptr name_of(u64 address) const {
-    for (u32 pe = 0; pe < pes; ++pe)
-      if (u64 const offset = address - places[pe].here; offset < bytes) return {pe, offset};
-    return {};
-  }
 };
 
 class pe_cluster {
@@ -51,25 +42,6 @@ class pe_cluster {
   member_boxes const* boxes_;
 };
 static_assert(cluster<pe_cluster>);
-
-/// A PE's heap as the graph's kernels take it: free() also takes a block of another PE, at its
-/// address in this process. `Heap` is a symmetric heap's ref_type.
-template <class Heap>
-class pe_heap {
- public:
-  pe_heap(Heap heap, pool_map pools) : heap_{heap}, pools_{pools} {}
-
-  WARPHEAP_DEVICE void* malloc(size_t bytes) const { return heap_.malloc(bytes); }
-  WARPHEAP_DEVICE void free(void* memory) const {
-    if (heap_.local().contains(memory)) heap_.free(memory);
-    else heap_.free(pools_.name_of(reinterpret_cast<u64>(memory)));
-  }
-  WARPHEAP_DEVICE auto const& local() const { return heap_.local(); }
-
- private:
-  Heap heap_;
-  pool_map pools_;
-};
 
 }  // namespace WARPHEAP_BACKEND
 }  // namespace warpheap::tool::graph

@@ -41,11 +41,11 @@ class set_graph final : public dynamic_graph {
                  .vertices = deal_.count(i),
                  .graph = counts_of(now),
                  .messages = now.messages,
-                 .foreign_frees = now.foreign_frees,
+                 .messages_to_others = now.messages_to_others,
                  .peak_bytes = peak_bytes_[i],
                  .send_seconds = team_.seconds(i, phase::send),
                  .apply_seconds = team_.seconds(i, phase::apply),
-                 .drain_seconds = team_.seconds(i, phase::drain),
+                 .free_seconds = team_.seconds(i, phase::free),
                  .search_seconds = team_.seconds(i, phase::expand) + team_.seconds(i, phase::settle)};
     }
     return made;
@@ -83,7 +83,7 @@ class set_graph final : public dynamic_graph {
   }
 
   void clear() override {
-    team_.step(phase::other, [&](u32 i) { members_[i].clear(team_.stream(i), set_.ref(i).local()); });
+    team_.step(phase::other, [&](u32 i) { members_[i].clear(team_.stream(i), heap(i)); });
     team_.finish();
   }
 
@@ -98,20 +98,22 @@ class set_graph final : public dynamic_graph {
     for (auto const& each : members_) boxes.push_back({.messages = each.boxes(), .found = {}});
     peer_clusters const among{team_, boxes};
     seconds_ += 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
-      team_.step(phase::send, [&](u32 i) { members_[i].send(team_.stream(i), set_.ref(i), among[i]); });
+      team_.step(phase::send, [&](u32 i) { members_[i].send(team_.stream(i), heap(i), among[i]); });
       team_.step(phase::apply,
-                 [&](u32 i) { members_[i].template apply<Operation>(team_.stream(i), set_.ref(i), among[i]); });
-      team_.step(phase::drain, [&](u32 i) { set_.drain(i, team_.stream(i)); });
+                 [&](u32 i) { members_[i].template apply<Operation>(team_.stream(i), heap(i), among[i]); });
+      team_.step(phase::free, [&](u32 i) { members_[i].free_messages(team_.stream(i), heap(i)); });
       team_.finish();
     });
     for (u32 i = 0; i < set_.size(); ++i) peak_bytes_[i] = std::max(peak_bytes_[i], members_[i].tally().live_bytes);
   }
 
   std::string fault_of(u32 i) const {
-    auto const now = members_[i].tally();
-    if constexpr (requires { set_.statistics(i); }) return fault_of_member(now, set_.pending(i), set_.statistics(i));
-    else return fault_of_member(now, set_.pending(i));
+    if constexpr (requires { set_.statistics(i); }) return fault_of_member(members_[i].tally(), set_.statistics(i));
+    else return {};
   }
+
+  /// Member i's, for its own threads.
+  auto heap(u32 i) const { return set_.ref(i).local(); }
 
   basic_heap_set<Allocator> set_;
   member_team team_;

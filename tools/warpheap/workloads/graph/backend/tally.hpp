@@ -8,8 +8,8 @@ inline namespace WARPHEAP_BACKEND {
 
 struct graph_tally {
   u64 mallocs = 0, frees = 0, failures = 0, lost = 0, inserted = 0, erased = 0;
-  u64 live_bytes = 0;                   ///< a difference, modulo 2^64
-  u64 messages = 0, foreign_frees = 0;  ///< of members that send each other batches
+  u64 live_bytes = 0;                        ///< a difference, modulo 2^64
+  u64 messages = 0, messages_to_others = 0;  ///< of members that send each other batches
 };
 
 WARPHEAP_DEVICE inline void add(u64& total, u64 part) {
@@ -26,7 +26,7 @@ WARPHEAP_DEVICE inline void add(graph_tally& total, graph_tally const& part) {
   add(total.erased, part.erased);
   add(total.live_bytes, part.live_bytes);
   add(total.messages, part.messages);
-  add(total.foreign_frees, part.foreign_frees);
+  add(total.messages_to_others, part.messages_to_others);
 }
 
 }  // namespace WARPHEAP_BACKEND
