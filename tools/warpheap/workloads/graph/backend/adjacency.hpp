@@ -3,7 +3,8 @@
 // the list and not k, and no edge is there twice. A list grows by realloc to a power-of-two number
 // of entries, shrinks when a quarter full, and is freed when empty.
 //
-// One team of lanes has a list to itself.
+// One team of lanes has a list to itself. Most of the time is that of reads one after the other, so
+// a lane has several under way.
 #pragma once
 
 #include "tally.hpp"
@@ -32,9 +33,22 @@ WARPHEAP_DEVICE inline u32 lower_bound(u32 const* values, u32 size, u32 value) {
   return first;
 }
 
-WARPHEAP_DEVICE inline bool contains(u32 const* values, u32 size, u32 value) {
-  u32 const place = lower_bound(values, size, value);
-  return place < size && values[place] == value;
+/// lower_bound() of several values, whose reads are under way together.
+WARPHEAP_DEVICE inline void lower_bounds(u32 const* values, u32 size, u32 const (&of)[at_once],
+                                         u32 (&places)[at_once]) {
+  for (u32 k = 0; k < at_once; ++k) places[k] = 0;
+  for (u32 step = size ? 1u << log2_floor(size) : 0; step != 0; step /= 2) {
+    u32 seen[at_once];
+    for (u32 k = 0; k < at_once; ++k) seen[k] = places[k] + step <= size ? values[places[k] + step - 1] : ~0u;
+    for (u32 k = 0; k < at_once; ++k) places[k] += seen[k] < of[k] ? step : 0;
+  }
+}
+
+/// Which of several values are among ascending ones, and the index of the first that is not below.
+WARPHEAP_DEVICE inline void find(u32 const* values, u32 size, u32 const (&of)[at_once], u32 (&places)[at_once],
+                                 bool (&are_there)[at_once]) {
+  lower_bounds(values, size, of, places);
+  for (u32 k = 0; k < at_once; ++k) are_there[k] = places[k] < size && values[places[k]] == of[k];
 }
 
 /// The least capacity for `degree` neighbours: a power of two, and 16 bytes at least.
@@ -79,8 +93,7 @@ WARPHEAP_DEVICE bool enlarge(Team team, Heap const& heap, adjacency& list, u32 c
   }
   auto* const made = reinterpret_cast<u32*>(team.from_first(block));
   if (!made) return false;
-  if (made != before)
-    for (u32 i = team.rank(); i < list.degree; i += team.size) made[i] = before[i];
+  if (made != before) copy_words(team, made, before, list.degree);
   team.sync();  // all have copied before the old block goes
   if (team.rank() == 0) {
     if (made != before) {
@@ -133,18 +146,24 @@ struct insert_edges {
   template <class Team>
   WARPHEAP_DEVICE static u32 keep_new(Team team, adjacency const& list, u32* targets, u32* places, u32 count) {
     u32 fresh = 0;
-    for (u32 base = 0; base < count; base += team.size) {
-      u32 const i = base + team.rank();
-      u32 const target = i < count ? targets[i] : 0;
-      u32 const place = i < count ? lower_bound(list.neighbours, list.degree, target) : 0;
-      bool const is_new = i < count && !(place < list.degree && list.neighbours[place] == target);
-      auto const kept = team.vote(is_new);
-      team.sync();  // all have read before anyone overwrites
-      if (is_new) {
-        targets[fresh + kept.before] = target;
-        places[fresh + kept.before] = place;
+    for (u32 base = 0; base < count; base += at_once * team.size) {
+      u32 target[at_once], place[at_once];
+      bool is_there[at_once];
+      for (u32 k = 0; k < at_once; ++k) {
+        u32 const i = base + k * team.size + team.rank();
+        target[k] = i < count ? targets[i] : 0;
       }
-      fresh += kept.all;
+      find(list.neighbours, list.degree, target, place, is_there);
+      for (u32 k = 0; k < at_once; ++k) {
+        bool const is_new = base + k * team.size + team.rank() < count && !is_there[k];
+        auto const kept = team.vote(is_new);
+        team.sync();  // all have read before anyone overwrites
+        if (is_new) {
+          targets[fresh + kept.before] = target[k];
+          places[fresh + kept.before] = place[k];
+        }
+        fresh += kept.all;
+      }
     }
     team.sync();
     return fresh;
@@ -161,13 +180,19 @@ struct insert_edges {
   template <class Team>
   WARPHEAP_DEVICE static void make_gaps(Team team, u32* neighbours, u32 degree, u32 const* fresh, u32 count) {
     for (u32 end = count ? degree : 0; end > 0;) {
-      u32 const begin = end > team.size ? end - team.size : 0;
-      u32 const i = begin + team.rank();
-      u32 const neighbour = i < end ? neighbours[i] : 0;
-      u32 const up = i < end ? lower_bound(fresh, count, neighbour) : 0;
-      bool const any_moves = team.vote(up != 0).all != 0;
+      u32 const begin = end > at_once * team.size ? end - at_once * team.size : 0;
+      u32 neighbour[at_once], up[at_once];
+      for (u32 k = 0; k < at_once; ++k) {
+        u32 const i = begin + k * team.size + team.rank();
+        neighbour[k] = i < end ? neighbours[i] : 0;  // above none
+      }
+      lower_bounds(fresh, count, neighbour, up);
+      bool moves = false;
+      for (u32 const each : up) moves = moves || each != 0;
+      bool const any_moves = team.vote(moves).all != 0;
       team.sync();  // all have read before anyone overwrites
-      if (up) neighbours[i + up] = neighbour;
+      for (u32 k = 0; k < at_once; ++k)
+        if (up[k]) neighbours[begin + k * team.size + team.rank() + up[k]] = neighbour[k];
       end = any_moves ? begin : 0;  // below one that stays, all stay
     }
     team.sync();
@@ -197,14 +222,21 @@ struct erase_edges {
     u32 const degree = list.degree;
     u32 const first = lower_bound(neighbours, degree, targets[0]);
     u32 kept = first;
-    for (u32 base = first; base < degree; base += team.size) {
-      u32 const i = base + team.rank();
-      u32 const neighbour = i < degree ? neighbours[i] : 0;
-      bool const stays = i < degree && !contains(targets, count, neighbour);
-      auto const staying = team.vote(stays);
-      team.sync();  // all have read before anyone overwrites
-      if (stays) neighbours[kept + staying.before] = neighbour;
-      kept += staying.all;
+    for (u32 base = first; base < degree; base += at_once * team.size) {
+      u32 neighbour[at_once], place[at_once];
+      bool goes[at_once];
+      for (u32 k = 0; k < at_once; ++k) {
+        u32 const i = base + k * team.size + team.rank();
+        neighbour[k] = i < degree ? neighbours[i] : 0;
+      }
+      find(targets, count, neighbour, place, goes);
+      for (u32 k = 0; k < at_once; ++k) {
+        bool const stays = base + k * team.size + team.rank() < degree && !goes[k];
+        auto const staying = team.vote(stays);
+        team.sync();  // all have read before anyone overwrites
+        if (stays) neighbours[kept + staying.before] = neighbour[k];
+        kept += staying.all;
+      }
     }
     team.sync();
     return kept;

@@ -23,6 +23,21 @@ struct slice_view {
   u32 groups;
 };
 
+/// Numbers moved by one access.
+template <size_t Bytes>
+struct alignas(Bytes) wide_word {
+  u32 numbers[Bytes / sizeof(u32)];
+};
+
+/// Copies `count` numbers, a multiple of 4, from block to block, by 16 bytes at a time if blocks
+/// are aligned so.
+template <class Team, class Heap>
+WARPHEAP_DEVICE void copy_numbers(Team team, Heap const&, u32* to, u32 const* from, u64 count) {
+  using word = wide_word<(Heap::traits.alignment < 16 ? Heap::traits.alignment : 16)>;
+  copy_words(team, reinterpret_cast<word*>(to), reinterpret_cast<word const*>(from),
+             count * sizeof(u32) / sizeof(word));
+}
+
 /// Kernel: lane i of the grid sends group i. The grid is of whole warps, and all their lanes stay
 /// to the end.
 struct send_groups {
@@ -50,8 +65,7 @@ struct send_groups {
     u64 block = 0;
     if (team.rank() == 0) block = reinterpret_cast<u64>(heap.malloc(message::bytes_for(count)));
     auto* const made = reinterpret_cast<message*>(team.from_first(block));
-    if (made)
-      for (u32 i = team.rank(); i < count; i += team.size) made->targets()[i] = targets[i];
+    if (made) copy_words(team, made->targets(), targets, count);
     if (team.rank() != 0) return;
     if (!made) {
       ++tally.failures;
@@ -65,31 +79,6 @@ struct send_groups {
     boxes.of(to.owner)[aggregated_fetch_add(simt::active_mask(), boxes.counts[to.owner])] = made;
   }
 };
-
-/// Numbers moved by one access.
-template <size_t Bytes>
-struct alignas(Bytes) wide_word {
-  u32 numbers[Bytes / sizeof(u32)];
-};
-
-/// Copies `count` numbers, a multiple of 4, from block to block, by 16 bytes at a time if blocks
-/// are aligned so. Four reads are under way before the first is written: they are of memory that is
-/// far away.
-template <class Team, class Heap>
-WARPHEAP_DEVICE void copy_numbers(Team team, Heap const&, u32* to, u32 const* from, u64 count) {
-  using word = wide_word<(Heap::traits.alignment < 16 ? Heap::traits.alignment : 16)>;
-  constexpr u32 at_once = 4;
-  auto* const written = reinterpret_cast<word*>(to);
-  auto const* const read = reinterpret_cast<word const*>(from);
-  u64 const words = count * sizeof(u32) / sizeof(word);
-  for (u64 first = team.rank(); first < words; first += at_once * team.size) {
-    word piece[at_once];
-    for (u32 i = 0; i < at_once; ++i)
-      if (first + i * team.size < words) piece[i] = read[first + i * team.size];
-    for (u32 i = 0; i < at_once; ++i)
-      if (first + i * team.size < words) written[first + i * team.size] = piece[i];
-  }
-}
 
 /// What a message does to the list of its vertex.
 template <class Operation>

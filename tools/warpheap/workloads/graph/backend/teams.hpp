@@ -79,6 +79,22 @@ class whole_block {
   u64* scratch_;
 };
 
+/// What a lane does at once, of a list or a batch.
+constexpr u32 at_once = 4;
+
+/// Copies `count` words by the lanes of a team. Each has several reads under way before it writes:
+/// they may be of memory that is far away.
+template <class Team, class Word>
+WARPHEAP_DEVICE void copy_words(Team team, Word* to, Word const* from, u64 count) {
+  for (u64 first = team.rank(); first < count; first += at_once * team.size) {
+    Word piece[at_once];
+    for (u32 k = 0; k < at_once; ++k)
+      if (first + k * team.size < count) piece[k] = from[first + k * team.size];
+    for (u32 k = 0; k < at_once; ++k)
+      if (first + k * team.size < count) to[first + k * team.size] = piece[k];
+  }
+}
+
 /// An item of a lane: something with a list, or nothing.
 enum class item_length { none, is_short, is_long, is_huge };
 
