@@ -261,13 +261,27 @@ TEST(PolledHeap, CountsARefusedCallOnceAlsoWhileMemoryComes) {
   });
 }
 
+template <class Creation>
+class WaitingHeapOf : public testing::Test {};
+using policies_that_grow =
+    testing::Types<creation::slab_bitmap<>, creation::tbuddy<>, creation::halloc<>, creation::throughput<>>;
+class policy_names {
+ public:
+  template <class Creation>
+  static std::string GetName(int) {
+    return Creation::name;
+  }
+};
+TYPED_TEST_SUITE(WaitingHeapOf, policies_that_grow, policy_names);
+
 // Seeded schedules of request, map and deadline. A pool of two parts: the second is there for some
 // and comes too late for others.
-TEST(WaitingHeap, ServesOrRefusesUnderEverySchedule) {
+TYPED_TEST(WaitingHeapOf, ServesOrRefusesUnderEverySchedule) {
+  using heap_type = basic_heap<growing_allocator_with<oom::grow_on_demand<wait_20_ms>, TypeParam>>;
   u64 served = 0, refused = 0;
   test::for_each_schedule(150, [&] {
-    waiting_heap heap{growth{.initial = 0, .limit = 2 * granule, .chunk = granule}};
-    constexpr launch_shape few{3, 20};
+    heap_type heap{growth{.initial = 0, .limit = 2 * granule, .chunk = granule}};
+    launch_shape const few{3, 20};
     device_buffer<u64*> const blocks(60);
     stream const ours, theirs;
     launch(ours, few, take_each{}, heap.ref(), granule / 16, blocks.data());
@@ -293,14 +307,15 @@ TEST(WaitingHeap, ServesOrRefusesUnderEverySchedule) {
 
 // The host refuses what was asked beyond the limit while lanes still make blocks of the last
 // memory. Calls that believed it at once got nullptr beside free blocks.
-TEST(WaitingHeap, RefusesNobodyWhileMemoryComesIn) {
+TYPED_TEST(WaitingHeapOf, RefusesNobodyWhileMemoryComesIn) {
+  using heap_type = basic_heap<growing_allocator_with<oom::grow_on_demand<wait_a_minute>, TypeParam>>;
   test::for_each_schedule(300, [&] {
     auto roomy = host::current_execution();  // the service runs beside all that wait for it
     roomy.sm_count = 8;
     roomy.blocks_per_sm = 4;
     host::scoped_execution const use{roomy};
-    patient_heap heap{growth{.initial = 0, .limit = 2 * granule, .chunk = granule}};
-    constexpr launch_shape few{4, 7};
+    heap_type heap{growth{.initial = 0, .limit = 2 * granule, .chunk = granule}};
+    launch_shape const few{4, 7};
     device_buffer<u64*> const blocks(28);
     stream const ours, theirs;
     launch(ours, few, take_each{}, heap.ref(), granule / 16, blocks.data());

@@ -22,7 +22,9 @@ TEST(BuddyRecord, KeepsTheOrdersOfBothChildrenApart) {
 }
 
 struct fill_tree {
-  WARPHEAP_DEVICE void operator()(buddy_tree tree) const { tree.fill(simt::thread_index(), simt::block_dim()); }
+  WARPHEAP_DEVICE void operator()(buddy_tree tree) const {
+    tree.fill(tree.pages(), simt::thread_index(), simt::block_dim());
+  }
 };
 
 TEST(BuddyTree, IsMadeOfTheFewestBlocksForAnyNumberOfPages) {
@@ -57,7 +59,7 @@ TEST(BuddyTree, ReachesTheLargestPool) {
   buddy_tree const tree{nullptr, buddy_tree::max_pages};
   EXPECT_EQ(tree.node_of(buddy_tree::max_pages - 1, 0), 2 * buddy_tree::max_pages - 1);
   EXPECT_EQ(tree.first_page(2 * buddy_tree::max_pages - 1), buddy_tree::max_pages - 1);
-  EXPECT_EQ(tree.fresh_orders(1), buddy_tree::max_pages);
+  EXPECT_EQ(tree.fresh_orders(1, buddy_tree::max_pages), buddy_tree::max_pages);
   EXPECT_EQ(buddy_tree::records_for(buddy_tree::max_pages), u64{buddy_tree::max_pages});
 }
 

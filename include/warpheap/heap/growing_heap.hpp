@@ -28,10 +28,15 @@ struct growing {
 }  // namespace reserve_pool
 #endif
 
-/// slab_bitmap over a pool that grows, with an out-of-memory policy.
-template <class Oom>
+/// Bytes to which the blocks of a creation policy can be aligned, 16 at most.
+template <class Creation>
+inline constexpr size_t usual_alignment = 16 < Creation::traits.alignment ? 16 : Creation::traits.alignment;
+
+/// A creation policy over a pool that grows, with an out-of-memory policy. slab_bitmap, tbuddy,
+/// halloc and throughput can; any other is refused.
+template <class Oom, class Creation = creation::slab_bitmap<>>
 using growing_allocator_with =
-    allocator<creation::slab_bitmap<>, distribution::none, Oom, reserve_pool::growing, alignment::shrink<16>>;
+    allocator<Creation, distribution::none, Oom, reserve_pool::growing, alignment::shrink<usual_alignment<Creation>>>;
 
 /// What kernels take, 16 bytes. The pool grows by grow() alone.
 struct growing_allocator : growing_allocator_with<oom::return_null> {

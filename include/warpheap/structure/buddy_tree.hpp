@@ -84,26 +84,27 @@ class buddy_tree {
   /// The first page of a node; may be beyond the last one.
   WARPHEAP_HOST_DEVICE u32 first_page(u32 node) const { return (node << order_of(node)) - (1u << height()); }
 
-  /// Orders available in a node while all pages are free: those of the fewest blocks that make up
-  /// its pages.
-  WARPHEAP_HOST_DEVICE u32 fresh_orders(u32 node) const {
-    u32 const first = first_page(node), size = 1u << order_of(node), left = first < pages_ ? pages_ - first : 0;
+  /// Orders available in a node while the first `free` pages are, and no others: those of the
+  /// fewest blocks that make up its free pages.
+  WARPHEAP_HOST_DEVICE u32 fresh_orders(u32 node, u32 free) const {
+    u32 const first = first_page(node), size = 1u << order_of(node), left = first < free ? free - first : 0;
     return left < size ? left : size;
   }
-  /// The record of a node while all pages are free. Only record 0 and those of nodes that the last
-  /// page ends in are not zero.
-  WARPHEAP_HOST_DEVICE u64 fresh_record(u32 node) const {
-    if (node == 0) return buddy_record::with(0, 1, fresh_orders(1));
-    if (fresh_orders(node) == 1u << order_of(node)) return 0;  // T2
-    return buddy_record::with(buddy_record::with(0, 0, fresh_orders(2 * node)), 1, fresh_orders(2 * node + 1));
+  /// The record of a node then. Only record 0 and those of nodes that the free pages end in are not
+  /// zero.
+  WARPHEAP_HOST_DEVICE u64 fresh_record(u32 node, u32 free) const {
+    if (node == 0) return buddy_record::with(0, 1, fresh_orders(1, free));
+    if (fresh_orders(node, free) == 1u << order_of(node)) return 0;  // T2
+    u64 const first = buddy_record::with(0, 0, fresh_orders(2 * node, free));
+    return buddy_record::with(first, 1, fresh_orders(2 * node + 1, free));
   }
 
-  /// Makes all pages free, as thread `thread` of `threads`; the words are zero before.
-  WARPHEAP_DEVICE void fill(u32 thread, u32 threads) const {
+  /// Makes the first `free` pages free, as thread `thread` of `threads`; the words are zero before.
+  WARPHEAP_DEVICE void fill(u32 free, u32 thread, u32 threads) const {
     for (u32 level = thread; level <= height(); level += threads) {
-      bool const ends_inside = pages_ & low_mask32(level);
-      u32 const node = ends_inside ? node_of(pages_, level) : 0;
-      record(node).store(fresh_record(node), order::relaxed);
+      bool const ends_inside = free & low_mask32(level);
+      u32 const node = ends_inside ? node_of(free, level) : 0;
+      record(node).store(fresh_record(node, free), order::relaxed);
     }
   }
 
@@ -121,6 +122,24 @@ class buddy_tree {
       // Other threads are on their way up, or took the node that we found.
       nap.pause();
     }
+  }
+
+  /// The node that `page` is in and that is available, of `least` or a larger order; 0 if there is
+  /// none. A hint while others change the tree.
+  WARPHEAP_DEVICE u32 available_at(u32 page, u32 least) const {
+    u32 node = node_of(page, least);
+    while (node != 0 && look_at(node) != 1u << order_of(node)) node /= 2;
+    return node;
+  }
+
+  /// Takes this node if it is available. A unit of its order's semaphore is ours, as for take().
+  WARPHEAP_DEVICE bool try_take(u32 node) const {
+    u32 const above = node / 2, available = 1u << order_of(node);
+    if (look_at(node) != available) return false;
+    u64 const seen = lock(above);
+    bool const ours = buddy_record::orders_of(seen, node) == available;
+    settle(above, seen, ours ? buddy_record::with(seen, node, 0) : seen);
+    return ours;
   }
 
   /// Cuts a node that is ours in halves, `levels` times over, and makes every second half
@@ -208,15 +227,6 @@ class buddy_tree {
       node = above;
     }
     unlock(node, next);
-  }
-
-  WARPHEAP_DEVICE bool try_take(u32 node) const {
-    u32 const above = node / 2, available = 1u << order_of(node);
-    if (look_at(node) != available) return false;
-    u64 const seen = lock(above);
-    bool const ours = buddy_record::orders_of(seen, node) == available;
-    settle(above, seen, ours ? buddy_record::with(seen, node, 0) : seen);
-    return ours;
   }
 
   /// An available node of the order, or 0 if we lost the way because others change the tree. The

@@ -55,6 +55,7 @@ class halloc {
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true};
   static constexpr bool supports_mixed_heaps = true;
+  static constexpr bool pool_may_grow = Config.split_percent == 0;
 
   halloc() = default;
 
@@ -132,6 +133,9 @@ class halloc {
     return halloc_parts::count_blocks(table_, halloc_parts::size_for(static_cast<u32>(bytes)), share);
   }
 
+  /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
+  WARPHEAP_DEVICE void bring(u64 from, u64 to) const { table_.large().bring(from, to); }
+
   /// Bytes to reserve for a pool of `pool_bytes`: its memory, its metadata, and room to align them.
   /// Throws std::invalid_argument as plan_for() does.
   WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
@@ -150,9 +154,10 @@ class halloc {
     return made;
   }
 
-  /// Makes everything free, in order on stream `on`; does not wait.
-  WARPHEAP_HOST void initialize(stream_view on) const {
-    table_.large().initialize(on);
+  /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
+  /// `*present` bytes, in device memory, have memory at that time.
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* present = nullptr) const {
+    table_.large().initialize(on, present);
     backend::fill_bytes(table_.metadata(), 0, table_.geometry().metadata_bytes(), on);
     launch(on, {1, 256}, halloc_parts::fill_rows{}, table_);
   }
@@ -170,10 +175,21 @@ class halloc {
     return table_.large().untouched_pool();
   }
 
+  // A pool that grows, which is TBuddy's: as there.
+  WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
+    table_.large().extend(from, to, present, on);
+  }
+  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const { table_.large().withdraw(from, to, stay); }
+
 #if !defined(__CUDACC_RTC__)
+  WARPHEAP_HOST void find_used_end(u64 present, u64* end) const {
+    gather_slots_by_grid(*this, halloc_parts::largest_bytes + 1);  // unused slabs go back to TBuddy
+    table_.large().find_used_end(present, end);
+  }
+
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   halloc_parts::snapshot<table_type> snapshot() const {
-    return halloc_parts::snapshot<table_type>{table_, pool_bytes(), metadata_bytes()};
+    return halloc_parts::snapshot<table_type>{table_, metadata_bytes()};
   }
   /// What the heap has done, if its configuration says counts_work.
   halloc_work work() const { return halloc_parts::work_counts{table_}.read(); }

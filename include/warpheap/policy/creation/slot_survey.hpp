@@ -192,14 +192,26 @@ struct count_slot_parts {
   }
 };
 
+/// A grid that looks at a whole heap.
+template <class Creation>
+launch_shape survey_shape(Creation const& heap) {
+  constexpr u64 places_a_thread = 8, most_threads = 16384;
+  u64 const wanted = div_ceil(heap.slot_places(), places_a_thread);
+  return shape_for(wanted == 0 ? 1 : wanted < most_threads ? wanted : most_threads, 128);
+}
+
+/// Puts free pieces together, as before a count, by a whole grid that the host launches.
+template <class Creation>
+void gather_slots_by_grid(Creation const& heap, size_t bytes) {
+  launch(survey_shape(heap), gather_slot_parts{}, heap, bytes);
+}
+
 /// Counts as count_slots_alone() does, by a whole grid that the host launches and waits for.
 template <class Creation>
 u64 count_slots_by_grid(Creation const& heap, size_t bytes) {
-  constexpr u64 places_a_thread = 8, most_threads = 16384;
-  u64 const wanted = div_ceil(heap.slot_places(), places_a_thread);
-  launch_shape const shape = shape_for(wanted == 0 ? 1 : wanted < most_threads ? wanted : most_threads, 128);
+  launch_shape const shape = survey_shape(heap);
   device_buffer<slot_part> const parts(u64{shape.blocks} * shape.threads);
-  if constexpr (gathers_slots<Creation>) launch(shape, gather_slot_parts{}, heap, bytes);
+  if constexpr (gathers_slots<Creation>) gather_slots_by_grid(heap, bytes);
   launch(shape, count_slot_parts{}, heap, bytes, parts.data());
   synchronize();
   slots_of_runs<Creation> const runs{heap, bytes};

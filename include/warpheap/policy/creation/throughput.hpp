@@ -49,6 +49,7 @@ class throughput {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
   static constexpr bool supports_mixed_heaps = true;
+  static constexpr bool pool_may_grow = true;
 
   throughput() = default;
 
@@ -113,6 +114,19 @@ class throughput {
     return slots_type{table_}.count(layout::class_of(static_cast<u32>(bytes)), share);
   }
 
+  /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
+  WARPHEAP_DEVICE void bring(u64 from, u64 to) const {
+    large_.bring(from, to);
+    tell_of_pages();
+  }
+  /// Threads that search for pages are to look again: TBuddy was given some. Any lane alone.
+  WARPHEAP_DEVICE void tell_of_pages() const {
+    // bins W1: a search visits every arena's word before it asks TBuddy. acquire, release: it needs
+    // both.
+    table_.room(table_.my_arena()).fetch_add(0, order::acq_rel);
+    table_.pages_watch().room_appeared();
+  }
+
   /// Bytes to reserve for a pool of `pool_bytes`: its pages, their metadata, and room to align
   /// them. Throws std::invalid_argument if that is less than one chunk.
   WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
@@ -130,9 +144,10 @@ class throughput {
     return made;
   }
 
-  /// Makes everything free, in order on stream `on`; does not wait.
-  WARPHEAP_HOST void initialize(stream_view on) const {
-    large_.initialize(on);
+  /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
+  /// `*present` bytes, in device memory, have memory at that time.
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* present = nullptr) const {
+    large_.initialize(on, present);
     backend::fill_bytes(table_.words(), 0, table_.words_bytes(), on);
     supply_type const supply{table_.far()};
     launch(on, {1, 1}, bins::write_place{}, table_, supply);
@@ -142,7 +157,19 @@ class throughput {
   WARPHEAP_HOST size_t pool_bytes() const { return large_.pool_bytes(); }
   WARPHEAP_HOST size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
 
+  // A pool that grows, which is TBuddy's: as there.
+  WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
+    large_.extend(from, to, present, on);
+    launch(on, {1, 1}, throughput_parts::tell_of_pages{}, *this);
+  }
+  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const { large_.withdraw(from, to, stay); }
+
 #if !defined(__CUDACC_RTC__)
+  WARPHEAP_HOST void find_used_end(u64 present, u64* end) const {
+    gather_slots_by_grid(*this, layout::largest_bytes + 1);  // chunks go back to TBuddy
+    large_.find_used_end(present, end);
+  }
+
   using snapshot_type = throughput_parts::snapshot<layout, large_type>;
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   snapshot_type snapshot() const { return {table_, large_}; }
@@ -262,12 +289,7 @@ class throughput {
     if (!large_.try_destroy(memory)) return count_misuse(table_.far(), memory);
     lane_group const group = group_by(simt::active_mask(), small().key_of(0));
     simt::sync_warp(group.mask);
-    if (group.leads) {
-      // bins W1: a search visits every arena's word before it asks TBuddy. acquire, release: it
-      // needs both.
-      table_.room(table_.my_arena()).fetch_add(0, order::acq_rel);
-      table_.pages_watch().room_appeared();
-    }
+    if (group.leads) tell_of_pages();
     // No lane returns before it is known that there is room.
     simt::sync_warp(group.mask);
   }

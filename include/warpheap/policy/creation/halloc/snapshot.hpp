@@ -51,12 +51,11 @@ class work_counts {
 template <class Table>
 class snapshot {
  public:
-  /// `pool_bytes` and `metadata_bytes` are the heap's, its pages' among them.
-  snapshot(Table const& table, u64 pool_bytes, u64 metadata_bytes)
+  /// `metadata_bytes` are the heap's, its pages' among them.
+  snapshot(Table const& table, u64 metadata_bytes)
       : table_{table},
         large_{table.large().snapshot()},
         geometry_{table.geometry()},
-        pool_bytes_{pool_bytes},
         metadata_bytes_{metadata_bytes},
         words_(geometry_.metadata_bytes() / 8) {
     backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
@@ -65,7 +64,11 @@ class snapshot {
   /// Every piece of the pool as large as a slab counts as one, whether it serves as one or not.
   heap_statistics statistics() const {
     auto const pages = large_.statistics();
-    heap_statistics counted{.pool_bytes = pool_bytes_, .metadata_bytes = metadata_bytes_, .slabs = geometry_.slabs()};
+    bool const is_split = Table::config.split_percent != 0;
+    u64 const slab_log2 = geometry_.slab_log2(), present = is_split ? geometry_.slabs() : pages.pool_bytes >> slab_log2;
+    heap_statistics counted{.pool_bytes = pages.pool_bytes + (is_split ? present << slab_log2 : 0),
+                            .metadata_bytes = metadata_bytes_,
+                            .slabs = present};
     counted.double_frees = pages.double_frees + counted_words(count::double_frees);
     counted.foreign_frees = pages.foreign_frees + counted_words(count::foreign_frees);
     counted.failures = counted_words(count::failures);
@@ -73,10 +76,10 @@ class snapshot {
     for_each_live([&](void* memory, size_t bytes) {
       ++counted.live_blocks;
       counted.live_bytes += bytes;
-      for (u64 at = table_.offset_of(memory), end = at + bytes; at < end; at += u64{1} << geometry_.slab_log2())
+      for (u64 at = table_.offset_of(memory), end = at + bytes; at < end; at += u64{1} << slab_log2)
         if (table_.slab_at(at) < used.size()) used[table_.slab_at(at)] = true;
     });
-    for (u32 slab = 0; slab < geometry_.slabs(); ++slab)
+    for (u32 slab = 0; slab < present; ++slab)
       if (!used[slab]) ++(state(slab).live() ? counted.empty_slabs : counted.free_slabs);
     return counted;
   }
@@ -209,7 +212,7 @@ class snapshot {
   Table table_;
   decltype(std::declval<Table const&>().large().snapshot()) large_;
   slab_geometry geometry_;
-  u64 pool_bytes_, metadata_bytes_;
+  u64 metadata_bytes_;
   std::vector<u64> words_;
 };
 

@@ -21,7 +21,7 @@ class snapshot {
   }
 
   heap_statistics statistics() const {
-    heap_statistics found{.pool_bytes = table_.pool_bytes(), .metadata_bytes = table_.metadata_bytes()};
+    heap_statistics found{.pool_bytes = present_bytes(), .metadata_bytes = table_.metadata_bytes()};
     for_each_live([&](void*, size_t bytes) {
       ++found.live_blocks;
       found.live_bytes += bytes;
@@ -30,6 +30,13 @@ class snapshot {
     found.foreign_frees = counted(count::foreign_frees);
     found.failures = counted(count::failures);
     return found;
+  }
+
+  /// Bytes of the pool that have memory (P3).
+  u64 present_bytes() const {
+    u64 bytes = table_.pool_bytes();
+    for (u32 page = 0; page < table_.pages(); ++page) bytes -= is_absent(page) ? unit_bytes : 0;
+    return bytes;
   }
 
   /// Calls visit(address, bytes) for every live block in address order. What does not lie where a
@@ -57,7 +64,9 @@ class snapshot {
         }
     }
     for (u32 page = 0; page < table_.pages(); ++page)
-      if (u32 const order = order_at(page); order != table_type::none) note_block(page, order, "live", blocks, report);
+      if (is_absent(page)) note_block(page, table_type::unit_order, "absent", blocks, report);
+      else if (u32 const order = order_at(page); order != table_type::none)
+        note_block(page, order, "live", blocks, report);
     for (u32 page = 0; page < table_.pages(); ++page)
       if (blocks[page] != 1)
         report.push_back("P1: page " + std::to_string(page) + " is part of " + std::to_string(blocks[page]) +
@@ -75,13 +84,19 @@ class snapshot {
   u32 orders_at(u32 node) const { return buddy_record::orders_of(record(node / 2), node); }
   u32 order_at_node(u32 node) const { return node == 0 ? table_type::orders : tree().order_of(node); }
 
-  u32 order_at(u32 page) const {
+  /// Both order bytes of a page, as those of page 0 would be.
+  u32 order_bytes(u32 page) const {
     u64 const offset = table_type::order_bytes_offset + 2 * u64{page};
-    u64 const both = word(offset) >> (8 * (offset % 8));
+    return static_cast<u32>(word(offset) >> (8 * (offset % 8))) & 0xffff;
+  }
+
+  u32 order_at(u32 page) const {
+    u32 const both = order_bytes(page);
     // At most one live block starts at a page. If both bytes are set, the result is a wrong order,
     // which check_invariants() reports.
-    return static_cast<u32>((both & 0xff) + (both >> 8 & 0xff)) - 1;
+    return order_byte(both, 0, block_owner::caller) + order_byte(both, 0, block_owner::allocator) - 1;
   }
+  bool is_absent(u32 page) const { return order_byte(order_bytes(page), 0, block_owner::allocator) == absent; }
 
   bool can_be_block(u32 page, u32 order) const {
     return order < table_type::orders && page % (u64{1} << order) == 0 && page + (u64{1} << order) <= table_.pages();

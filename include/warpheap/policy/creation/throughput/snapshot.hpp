@@ -21,7 +21,7 @@ class snapshot {
     auto const blocks = blocks_.statistics();
     heap_statistics found{.pool_bytes = blocks.pool_bytes,
                           .metadata_bytes = blocks.metadata_bytes + table_.words_bytes(),
-                          .slabs = table_.chunks()};
+                          .slabs = blocks.pool_bytes >> table_.chunk().log2};
     found.double_frees = blocks.double_frees;
     found.foreign_frees = blocks.foreign_frees;
     bins_.add_to(found);
@@ -34,7 +34,7 @@ class snapshot {
       }
       for (u64 at = offset; at < offset + bytes; at += table_.chunk().bytes()) used[at >> table_.chunk().log2] = true;
     });
-    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
+    for (u32 chunk = 0; chunk < found.slabs; ++chunk)
       if (!used[chunk]) ++(bins_.owner(chunk) == 0 ? found.free_slabs : found.empty_slabs);
     return found;
   }

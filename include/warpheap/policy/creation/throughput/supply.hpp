@@ -40,4 +40,12 @@ struct keep_buddy {
   }
 };
 
+/// Kernel of one thread: TBuddy was given pages before, and searches are to look again.
+struct tell_of_pages {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap) const {
+    heap.tell_of_pages();
+  }
+};
+
 }  // namespace warpheap::inline WARPHEAP_BACKEND::throughput_parts
