@@ -13,6 +13,7 @@ from .virtual_memory import AddressRange, granularity
 
 MOST_BYTES = 1 << 43  # the allocators count pages and slabs in 32 bits
 SHARED_WORDS, UNMET = 32, 0  # warpheap::growth_word
+CHUNKS_OF_A_PART = 4  # much of the time goes by parts, and what is mapped as one goes back as one
 
 
 class Growth(NamedTuple):
@@ -113,10 +114,11 @@ class GrowingPool:
         return self.committed - before
 
     def trim(self, tell, ask) -> int:
-        """Takes the chunks at the end that nobody uses out of the heap, and unmaps them. Returns how many bytes."""
+        """Takes the parts at the end that nobody uses out of the heap, and unmaps them. Returns how many bytes."""
         self._tell(tell)  # what the heap does not know of would count as used
         before = self.committed
-        kept = max(self._chunks_for(ask("find_used_end", before)), self._initial)
+        needed = max(ask("find_used_end", before), self._initial)
+        kept = min(end for end in self._range.part_ends() if end >= needed)
         if kept == before:
             return 0
         stay = ask("withdraw", kept, before)
@@ -134,7 +136,8 @@ class GrowingPool:
         before = self.committed
         wanted = self._chunks_for(min(before + nbytes, self._limit))
         if wanted != before:
-            self._map(before, wanted - before, self._chunk, f"{nbytes} bytes more of a pool that has {before}")
+            part_nbytes = CHUNKS_OF_A_PART * self._chunk
+            self._map(before, wanted - before, part_nbytes, f"{nbytes} bytes more of a pool that has {before}")
             self.committed = wanted
 
     def release(self) -> None:

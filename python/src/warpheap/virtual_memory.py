@@ -50,6 +50,10 @@ class AddressRange:
             self.unmap(offset, nbytes)
             raise
 
+    def part_ends(self) -> list[int]:
+        """0, and the offsets at which parts end."""
+        return [0, *(offset + nbytes for offset, nbytes in self._parts.items())]
+
     def unmap(self, offset: int, nbytes: int) -> None:
         """Gives back the memory of the parts in these bytes. No kernel may use it."""
         for begin in [begin for begin in self._parts if offset <= begin < offset + nbytes]:
