@@ -127,11 +127,21 @@ class nvshmem_job {
   }
 };
 
+/// How many of this machine's devices `pes` processes take, so that each has as many of them:
+/// otherwise NVSHMEM does not come to an end.
+inline int devices_for(int pes) {
+  int devices = 0;
+  backend::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  while (pes % devices != 0) --devices;
+  return devices;
+}
+
 /// Runs this program again, as `pes` processes of one job on this machine, and waits for them.
 /// Returns 0 if all returned 0. When one ends otherwise, the rest are ended too, since they would
 /// wait for it forever. `arguments` are those of main().
 inline int run_as_pes(int pes, char** arguments) {
   std::string const meeting = job_place::file_for(std::to_string(getpid()));
+  int const devices = devices_for(pes);
   std::vector<pid_t> running;
   for (int pe = 0; pe < pes; ++pe) {
     pid_t const child = fork();
@@ -139,7 +149,7 @@ inline int run_as_pes(int pes, char** arguments) {
     if (child == 0) {
       setenv("WARPHEAP_PE", std::to_string(pe).c_str(), 1);
       setenv("WARPHEAP_PES", std::to_string(pes).c_str(), 1);
-      setenv("WARPHEAP_PE_ON_HOST", std::to_string(pe).c_str(), 1);
+      setenv("WARPHEAP_PE_ON_HOST", std::to_string(pe % devices).c_str(), 1);
       setenv("WARPHEAP_MEETING", meeting.c_str(), 1);
       execv("/proc/self/exe", arguments);
       _exit(127);
