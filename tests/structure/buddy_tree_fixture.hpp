@@ -48,7 +48,8 @@ class owned_tree {
  private:
   static std::vector<u64> fresh(u32 pages) {
     std::vector<u64> records(buddy_tree::records_for(pages));
-    for (u32 node = 0; node < records.size(); ++node) records[node] = buddy_tree{nullptr, pages}.fresh_record(node);
+    for (u32 node = 0; node < records.size(); ++node)
+      records[node] = buddy_tree{nullptr, pages}.fresh_record(node, pages);
     return records;
   }
   static std::vector<u64> units_of(u32 pages) {

@@ -22,8 +22,8 @@ TEST(BuddyRecord, KeepsTheOrdersOfBothChildrenApart) {
 }
 
 struct fill_tree {
-  WARPHEAP_DEVICE void operator()(buddy_tree tree) const {
-    tree.fill(tree.pages(), simt::thread_index(), simt::block_dim());
+  WARPHEAP_DEVICE void operator()(buddy_tree tree, u32 free) const {
+    tree.fill(free, simt::thread_index(), simt::block_dim());
   }
 };
 
@@ -33,11 +33,21 @@ TEST(BuddyTree, IsMadeOfTheFewestBlocksForAnyNumberOfPages) {
     EXPECT_EQ(expected.fault(pages), "") << pages;
     device_buffer<u64> const records(buddy_tree::records_for(pages));
     for (u32 const threads : {1u, 32u}) {
-      launch({1, threads}, fill_tree{}, buddy_tree{records.data(), pages});
+      launch({1, threads}, fill_tree{}, buddy_tree{records.data(), pages}, pages);
       synchronize();
       EXPECT_EQ(records.to_host(), expected.to_host()) << pages;
     }
   }
+}
+
+TEST(BuddyTree, MayBeginWithItsFirstPagesAlone) {
+  for (u32 const pages : {1u, 2u, 3u, 8u, 13u, 64u, 100u, 1000u})
+    for (u32 const free : {0u, 1u, pages / 3, pages / 2, pages - 1}) {
+      device_buffer<u64> const records(buddy_tree::records_for(pages));
+      launch({1, 32}, fill_tree{}, buddy_tree{records.data(), pages}, free);
+      synchronize();
+      EXPECT_EQ(fault_of(records.to_host(), pages, free), "") << free << " of " << pages;
+    }
 }
 
 TEST(BuddyTree, NumbersNodesByLevels) {
