@@ -19,7 +19,7 @@ MOST_PAGE_BYTES, MOST_IMAGE_BYTES = 1_500_000, 100_000
 RESULTS = pathlib.Path("bench/results")
 # On one H200: the newest of each scenario, and what the papers' figures need.
 NAMES = """
-burst-all burst churn long-churn fill fill-level fill-level-others exhaust-all exhaust exhaust-ualloc exhaust-toolkit
+burst-all burst churn long-churn fill fill-level fill-level-others fill-level-90 exhaust-all exhaust exhaust-ualloc exhaust-toolkit
 exhaust-toolkit-small utilisation fragmentation fragmentation-others crowd placement scaling-all rw-malloc rw-malloc-mixed-1024
 rw-malloc-mixed-32768 rw-malloc-mixed-1048576 rw-malloc-windows two-phase two-phase-mixed prefix-sum head-replacement workers
 policy-overhead replay-wator semaphore-batches semaphore-10us rcu-delegation collective-mutex atomic random-walk pic-1600 pic-capacity

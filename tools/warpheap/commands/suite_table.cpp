@@ -1,9 +1,9 @@
 // `quick` has one allocator of each design, and few sizes. `full` has all allocators and each
 // scenario's own sizes. toolkit is in `latency` alone: a burst of 2^20 threads takes it minutes.
 //
-// Seconds of `quick` are those of an H200, measured up to two_phase; the others follow from times
-// in bench/results: a scenario's timed kernels, times the passes that warm up and check, and half a
-// second for each heap.
+// Seconds of `quick` are those of an H200. Those of `full` follow from times in bench/results: a
+// scenario's timed kernels, times the passes that warm up and check, and half a second for each
+// heap.
 #include "suite_table.hpp"
 
 #include <algorithm>
@@ -34,19 +34,19 @@ std::vector<suite_entry> quick_entries() {
   return {
       {"latency", with_toolkit, {.repeat = 3, .sizes = few}, 10},
       {"burst", designs, {.repeat = 3, .sizes = few}, 10},
-      {"mixed", designs, {.repeat = 3, .ranges = mixed}, 7},
-      {"scaling", designs, {.repeat = 3, .sizes = {16, 256}}, 4},
+      {"mixed", designs, {.repeat = 3, .ranges = mixed}, 6},
+      {"scaling", designs, {.repeat = 3, .sizes = {16, 256}}, 3},
       {"churn", designs, {.repeat = 3}, 3},
-      {"two_phase", of_waves, {.repeat = 2}, 2},
-      {"workers", of_waves, {.repeat = 2, .sizes = few, .workers = {2, 32, 512, 16384}}, 8},
-      {"exhaust", designs, {.repeat = 1, .sizes = few}, 6},
-      {"utilisation", quick_to_fill, {.repeat = 1, .sizes = few}, 15},
+      {"two_phase", of_waves, {.repeat = 2}, 11},
+      {"workers", of_waves, {.repeat = 2, .sizes = few, .workers = {2, 32, 512, 16384}}, 31},
+      {"exhaust", designs, {.repeat = 1, .sizes = few}, 8},
+      {"utilisation", quick_to_fill, {.repeat = 1, .sizes = few}, 38},
       {"fragmentation", {"slab_bitmap", "halloc", "throughput"}, {.repeat = 1, .left_shares = {0.5, 0.1, 0.01}}, 3},
-      {"fill_level", {"slab_bitmap", "halloc", "rw_malloc"}, {.repeat = 1, .levels = {0.25, 0.5}, .kernels = 32}, 8},
-      {"map", {"slab_bitmap"}, {}, 4},
-      {"long_churn", {"slab_bitmap"}, {.repeat = 1, .seconds = 2}, 5},
-      {"placement", designs, {.repeat = 3, .sizes = {16, 64, 256}}, 5},
-      {"crowd", {"slab_bitmap", "tbuddy"}, {.repeat = 2}, 6},
+      {"fill_level", {"slab_bitmap", "halloc", "rw_malloc"}, {.repeat = 1, .levels = {0.25, 0.5}, .kernels = 32}, 9},
+      {"map", {"slab_bitmap"}, {}, 1},
+      {"long_churn", {"slab_bitmap"}, {.repeat = 1, .seconds = 2}, 3},
+      {"placement", designs, {.repeat = 3, .sizes = {16, 64, 256}}, 8},
+      {"crowd", {"slab_bitmap", "tbuddy"}, {.repeat = 2}, 7},
       {"prefix_sum", of_waves, {.repeat = 3}, 4},
       {"init", designs, {.repeat = 3}, 4},
   };
