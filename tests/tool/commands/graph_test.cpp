@@ -48,7 +48,7 @@ TEST_F(ProgramGraph, OfSeveralMembersIsTheGraphOfOneHeap) {
 TEST_F(ProgramGraph, TellsPeopleOfMembersAndOfTheSearch) {
   auto const made = run(graph_of_members + "--gpus 0,0 --bfs 0");
   EXPECT_EQ(made.status, 0) << made.err;
-  EXPECT_THAT(made.out, HasSubstr("foreign frees"));
+  EXPECT_THAT(made.out, HasSubstr("to others"));
   EXPECT_THAT(made.out, HasSubstr("Breadth-first search from vertex 0, slab_bitmap: "));
 }
 
