@@ -268,7 +268,7 @@ using policies_that_grow =
 class policy_names {
  public:
   template <class Creation>
-  static std::string GetName(int) {
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest calls it
     return Creation::name;
   }
 };

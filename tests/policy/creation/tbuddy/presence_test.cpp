@@ -82,7 +82,7 @@ using policies = testing::Types<creation::tbuddy<creation::tbuddy_config{.page_b
 class policy_names {
  public:
   template <class Policy>
-  static std::string GetName(int which) {
+  static std::string GetName(int which) {  // NOLINT(readability-identifier-naming): GoogleTest calls it
     return Policy::name + std::string{which == 0 ? "_large_pages" : ""};
   }
 };
