@@ -35,7 +35,8 @@ class snapshot {
   /// Bytes of the pool that have memory (P3).
   u64 present_bytes() const {
     u64 bytes = table_.pool_bytes();
-    for (u32 page = 0; page < table_.pages(); ++page) bytes -= is_absent(page) ? unit_bytes : 0;
+    for (u64 page = 0; page < table_.pages(); page += u64{1} << table_type::unit_order)
+      bytes -= is_absent(static_cast<u32>(page)) ? unit_bytes : 0;
     return bytes;
   }
 

@@ -1,83 +1,18 @@
-// Units whose memory comes and goes, of TBuddy and of the policies that take their memory from it:
-// those that are absent serve nobody, whatever else runs, and none is lost or there twice.
+// Units whose memory comes and goes, of every policy whose pool may grow: those that are absent
+// serve nobody, whatever else runs, and none is lost or there twice.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <set>
+#include "partial_pool_fixture.hpp"
 
-#include "policy/creation/quiet_pool_fixture.hpp"
-
-namespace tbuddy_presence_test {
+namespace growing_pools_test {
 
 using namespace warpheap;
-using tbuddy_parts::unit_bytes;
-
-/// A pool of which the first units are present.
-template <class Policy>
-class partial_pool : public test::quiet_pool<Policy> {
- public:
-  partial_pool(u32 units, u32 present)
-      : test::quiet_pool<Policy>{units * unit_bytes, 0}, growth_{std::vector<u64>{present * unit_bytes, 0}} {
-    initialize();
-  }
-
-  void initialize() const {
-    this->allocator().initialize({}, growth_.data());
-    synchronize();
-  }
-  u32 present() const { return static_cast<u32>(growth_[0] / unit_bytes); }
-  void extend(u32 from, u32 to, stream_view on = {}) const {
-    this->allocator().extend(from * unit_bytes, to * unit_bytes, growth_.data(), on);
-  }
-  u32 used_end() const {
-    device_buffer<u64> const end(1);
-    this->allocator().find_used_end(present() * unit_bytes, end.data());
-    synchronize();
-    return static_cast<u32>(end[0] / unit_bytes);
-  }
-  /// How many units stayed.
-  u64 withdraw(u32 from, u32 to) const {
-    device_buffer<u64> const stay(1);
-    this->allocator().withdraw(from * unit_bytes, to * unit_bytes, stay.data());
-    synchronize();
-    return stay[0];
-  }
-
-  u64 begin() const {
-    if constexpr (requires { this->allocator().untouched_pool(); })
-      return reinterpret_cast<u64>(this->allocator().untouched_pool().begin);
-    else return reinterpret_cast<u64>(this->allocator().large().table().pool());
-  }
-  u32 unit_of(void const* memory) const {
-    return static_cast<u32>((reinterpret_cast<u64>(memory) - begin()) / unit_bytes);
-  }
-  u64 free_units() const { return count_slots_by_grid(this->allocator(), unit_bytes); }
-
-  /// Every unit of the first `expected` can be had, and no other.
-  void expect_present(u32 expected, u64 ignored = 0) const {
-    this->expect_quiet(0, ignored);
-    EXPECT_EQ(this->allocator().snapshot().statistics().pool_bytes, expected * unit_bytes);
-    EXPECT_EQ(free_units(), expected);
-    auto blocks = test::allocate(*this, {1, expected + 3}, unit_bytes);
-    std::erase(blocks, nullptr);
-    std::set<u32> units;
-    for (void const* block : blocks) units.insert(unit_of(block));
-    EXPECT_EQ(blocks.size(), expected);
-    EXPECT_EQ(units.size(), expected);
-    for (u32 const unit : units) EXPECT_LT(unit, expected);
-    test::release(*this, blocks);
-    this->expect_quiet(0, ignored);
-    EXPECT_EQ(free_units(), expected);
-  }
-
- private:
-  device_buffer<u64> growth_;
-};
+using test::partial_pool;
 
 template <class Policy>
 class UnitPresence : public testing::Test {};
 using policies = testing::Types<creation::tbuddy<creation::tbuddy_config{.page_bytes = 262144}>, creation::tbuddy<>,
-                                creation::halloc<>, creation::throughput<>>;
+                                creation::halloc<>, creation::throughput<>, creation::slab_bitmap<>>;
 
 class policy_names {
  public:
@@ -98,6 +33,7 @@ TYPED_TEST(UnitPresence, AbsentUnitsServeNobody) {
 }
 
 TYPED_TEST(UnitPresence, NothingAtAnAbsentUnitIsABlock) {
+  constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{6, 2};
   std::vector<u64> strange;
   for (u32 unit = 2; unit < 6; ++unit)
@@ -109,6 +45,7 @@ TYPED_TEST(UnitPresence, NothingAtAnAbsentUnitIsABlock) {
 }
 
 TYPED_TEST(UnitPresence, GrowthMakesExactlyTheNewUnitsFree) {
+  constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{70, 2};
   auto const held = test::allocate(pool, {1, 2}, unit_bytes);
   for (u32 const to : {3u, 64u, 70u}) {
@@ -123,6 +60,7 @@ TYPED_TEST(UnitPresence, GrowthMakesExactlyTheNewUnitsFree) {
 }
 
 TYPED_TEST(UnitPresence, GrowthAgainChangesNothing) {
+  constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{6, 2};
   pool.extend(2, 6);
   synchronize();
@@ -139,6 +77,7 @@ TYPED_TEST(UnitPresence, GrowthAgainChangesNothing) {
 }
 
 TYPED_TEST(UnitPresence, AResetKeepsWhatIsPresent) {
+  constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{6, 2};
   test::allocate(pool, {1, 2}, unit_bytes);
   pool.extend(2, 4);
@@ -146,11 +85,11 @@ TYPED_TEST(UnitPresence, AResetKeepsWhatIsPresent) {
   pool.expect_present(4);
 }
 
-/// Each lane asks again and again, for large blocks and small ones, keeps every second block that
+/// Each lane asks again and again, for blocks of a unit and less, keeps every second block that
 /// it gets, and frees the others.
 struct ask_often {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u32 rounds, void** kept) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 unit_bytes, u32 rounds, void** kept) const {
     u32 const me = static_cast<u32>(global_thread_index());
     for (u32 round = 0; round < rounds; ++round) {
       u64 const bytes = round % 3 == 2 ? 500 : unit_bytes >> ((me + round) % 4);
@@ -162,11 +101,11 @@ struct ask_often {
   }
 };
 
-/// One lane brings units, some of which are there, as a call does that has asked the host for them.
-struct bring_unit {
+/// One lane brings bytes, some of which are there, as a call does that has asked the host for them.
+struct bring_bytes {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u32 first, u32 end) const {
-    heap.bring(first * unit_bytes, end * unit_bytes);
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 first, u64 end) const {
+    heap.bring(first, end);
   }
 };
 
@@ -174,12 +113,13 @@ constexpr launch_shape asking{2, 7};
 constexpr u32 rounds = 6;
 
 TYPED_TEST(UnitPresence, WhoWasRefusedIsServedOnceAUnitHasCome) {
+  constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   for (bool const by_a_call : {false, true})
     for (u64 const bytes : {u64{300}, unit_bytes / 2, unit_bytes}) {
       SCOPED_TRACE(std::to_string(bytes) + (by_a_call ? " bytes, brought by a call" : " bytes"));
       partial_pool<TypeParam> const pool{2, 0};
       for (u32 again = 0; again < 3; ++again) EXPECT_EQ(test::allocate(pool, {1, 1}, bytes)[0], nullptr);
-      if (by_a_call) launch({1, 1}, bring_unit{}, pool.allocator(), 0u, 1u);
+      if (by_a_call) launch({1, 1}, bring_bytes{}, pool.allocator(), u64{0}, unit_bytes);
       else pool.extend(0, 1);
       EXPECT_NE(test::allocate(pool, {1, 1}, bytes)[0], nullptr);
     }
@@ -191,9 +131,9 @@ TYPED_TEST(UnitPresence, UnitsComeWhileLanesAsk) {
     partial_pool<TypeParam> const pool{5, 1};
     device_buffer<void*> const kept(asking.blocks * asking.threads * rounds);
     stream const ours, theirs, others;
-    launch(ours, asking, ask_often{}, pool.allocator(), rounds, kept.data());
+    launch(ours, asking, ask_often{}, pool.allocator(), pool.unit_bytes, rounds, kept.data());
     pool.extend(1, 5, theirs);
-    launch(others, {1, 1}, bring_unit{}, pool.allocator(), 0u, 4u);
+    launch(others, {1, 1}, bring_bytes{}, pool.allocator(), u64{0}, 4 * pool.unit_bytes);
     synchronize();
     auto held = kept.to_host();
     std::erase(held, nullptr);
@@ -208,6 +148,7 @@ TYPED_TEST(UnitPresence, UnitsComeWhileLanesAsk) {
 }
 
 TYPED_TEST(UnitPresence, TakesAwayWhatNobodyUses) {
+  constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{8, 8};
   auto blocks = test::allocate(pool, {1, 8}, unit_bytes);
   std::sort(blocks.begin(), blocks.end());
@@ -241,6 +182,7 @@ TYPED_TEST(UnitPresence, WhatSmallBlocksLeftBehindIsNobodys) {
 }
 
 TYPED_TEST(UnitPresence, WhatIsUsedStaysAndIsCounted) {
+  constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{6, 6};
   auto blocks = test::allocate(pool, {1, 6}, unit_bytes);
   std::sort(blocks.begin(), blocks.end());
@@ -256,4 +198,4 @@ TYPED_TEST(UnitPresence, WhatIsUsedStaysAndIsCounted) {
   pool.expect_present(6);
 }
 
-}  // namespace tbuddy_presence_test
+}  // namespace growing_pools_test
