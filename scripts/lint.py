@@ -20,7 +20,7 @@ import tempfile
 import compilers
 
 GCC_ONLY = re.compile(r"-include \S*cmake_pch\S*|-Winvalid-pch|-fpch-\S+")
-FAMILY = re.compile(r"/Unity/unity_\w+_cxx\.cxx$")
+FAMILY = re.compile(r"/Unity/unity_\w+_(cxx\.cxx|cu\.cu)$")
 BRINGS_IN = re.compile(r"^\s*(using [\w:]+::\w+;|namespace \w+ = )", re.MULTILINE)
 ONLY_UNUSED = ["--checks=-*,misc-unused-*-decls"]
 

@@ -287,7 +287,7 @@ TEST(GrowingHeap, IsAsItWasWhenTheSystemHasNoMoreMemory) {
 #endif
   auto const message = message_of<out_of_memory>([&] { heap.grow(limit); });
 #if defined(__CUDACC__)
-  EXPECT_THAT(message, HasSubstr(std::to_string(granule * 64) + " bytes")) << "one part of it";
+  EXPECT_THAT(message, HasSubstr(std::to_string(4 * granule * 64) + " bytes")) << "four chunks are one part";
 #else
   setrlimit(RLIMIT_DATA, &unlimited);
   EXPECT_THAT(message, HasSubstr(std::to_string(limit - before) + " bytes"));

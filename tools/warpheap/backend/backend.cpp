@@ -94,7 +94,7 @@ class common_backend : public backend {
 
 #if defined(__CUDACC__)
 
-class cuda_backend final : public common_backend {
+class gpu_backend final : public common_backend {
  public:
   std::string name() const override { return "cuda"; }
 
@@ -110,7 +110,7 @@ class cuda_backend final : public common_backend {
 
 #else
 
-class host_backend final : public common_backend {
+class cpu_backend final : public common_backend {
  public:
   std::string name() const override { return "host"; }
   std::vector<device> devices() const override { return {}; }
@@ -140,10 +140,10 @@ std::unique_ptr<backend> make_cuda_backend() {
     cudaGetLastError();
     return nullptr;
   }
-  return std::make_unique<cuda_backend>();
+  return std::make_unique<gpu_backend>();
 }
 #else
-std::unique_ptr<backend> make_host_backend() { return std::make_unique<host_backend>(); }
+std::unique_ptr<backend> make_host_backend() { return std::make_unique<cpu_backend>(); }
 #endif
 
 }  // namespace warpheap::tool
