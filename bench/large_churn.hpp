@@ -13,8 +13,7 @@
 
 #include <bit>
 
-#include "large_blocks.hpp"
-#include "listed_calls.hpp"
+#include "call_list.hpp"
 
 namespace warpheap::bench {
 inline namespace WARPHEAP_BACKEND {
@@ -128,9 +127,7 @@ class large_churn {
   }
 
   void note_live_bytes() {
-    live_bytes_ = 0;
-    for (auto const& [block, bytes] : held_)
-      if (block) live_bytes_ += bytes;
+    live_bytes_ = bytes_of(held_);
     live_share_ = static_cast<double>(live_bytes_) / static_cast<double>(pool_bytes_);
   }
 
@@ -138,25 +135,14 @@ class large_churn {
   /// be.
   void ask_for_the_rest() {
     u64 const free_bytes = pool_bytes_ - std::min(live_bytes_, pool_bytes_), bytes = draw_.most();
-    device_buffer<u64> const wanted(std::vector<u64>{bytes});
-    device_buffer<void*> const block(1);
-    u64 got = 0;
-    was_refused_ = false;
-    while (!was_refused_ && got < free_bytes / bytes + 1) {
-      launch_asking(heap_, wanted, block, 1);
-      held_.push_back({block[0], bytes});
-      was_refused_ = !held_.back().block;
-      got += !was_refused_;
-    }
-    large_share_ = static_cast<double>(got * bytes) / static_cast<double>(std::max<u64>(free_bytes, 1));
+    auto const rest = ask_until_refused(heap_, bytes, free_bytes / bytes + 1, {.calls = 1});
+    append(held_, rest.blocks);
+    was_refused_ = rest.refused > 0;
+    large_share_ = static_cast<double>(bytes_of(rest.blocks)) / static_cast<double>(std::max<u64>(free_bytes, 1));
   }
 
   void give_back() {
-    std::vector<void*> list;
-    for (auto const& each : held_) list.push_back(each.block);
-    device_buffer<void*> const blocks(list);
-    launch_freeing(heap_, blocks, blocks.size());
-    synchronize();
+    free_listed(heap_, held_);
     row_.fault = fault_of_emptied(heap_);
   }
 

@@ -22,8 +22,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "bench/large_blocks.hpp"
-#include "bench/listed_calls.hpp"
+#include "bench/call_list.hpp"
 #include "bench/log_uniform.hpp"
 #include "bench/slot_table.hpp"
 
@@ -129,21 +128,16 @@ class survivor_rounds {
       if (rows_[i].row.skipped.empty()) fault = ask_for_large(rows_[i]);
     if (fault.empty()) fault = fault_of_blocks<Allocator>(held_);
     if (!fault.empty()) return fault;
-    free_all(held_);
+    free_listed(heap_, held_);
     return fault_of_emptied(heap_);
   }
 
   void fill(u64 seed) {
     std::vector<u64> wanted(blocks_);
     for (u64 i = 0; i < blocks_; ++i) wanted[i] = sizes_.of(static_cast<u32>(mix(seed + i) >> 32));
-    device_buffer<u64> const bytes(wanted);
-    device_buffer<void*> const came(blocks_);
-    launch_asking(heap_, bytes, came, blocks_);
-    synchronize();
-    auto const blocks = came.to_host();
     held_.clear();
-    for (u64 i = 0; i < blocks_; ++i)
-      if (blocks[i]) held_.push_back({blocks[i], wanted[i]});
+    for (auto const& each : ask_at_once(heap_, wanted).blocks)
+      if (each.block) held_.push_back(each);
   }
 
   /// Frees all but a share of the blocks. The seed and the order of calls decide which ones, and
@@ -151,14 +145,12 @@ class survivor_rounds {
   void free_some(u64 seed, summed_row& to) {
     to.sums.add("filled_share", share_of_pool(bytes_of(held_)));
     to.row.failures = blocks_ - held_.size();
-    std::vector<std::pair<u64, u64>> order;  // a random number and an index
-    for (u64 i = 0; i < held_.size(); ++i) order.emplace_back(mix(~seed - i), i);
-    std::sort(order.begin(), order.end());
-    auto const survivors = static_cast<size_t>(std::llround(left_ * static_cast<double>(held_.size())));
-    std::vector<asked_block> kept, leaving;
-    for (size_t i = 0; i < order.size(); ++i) (i < survivors ? kept : leaving).push_back(held_[order[i].second]);
+    auto kept = in_random_order(std::move(held_), ~seed);
+    auto const survivors = std::llround(left_ * static_cast<double>(kept.size()));
+    std::vector<asked_block> const leaving(kept.begin() + survivors, kept.end());
+    kept.resize(kept.size() - leaving.size());
     to.row.operations += static_cast<double>(leaving.size());
-    to.row.times_us.push_back(free_all(leaving));
+    to.row.times_us.push_back(free_listed(heap_, leaving));
     held_ = std::move(kept);
 
     to.sums.add("held_share", share_of_pool(bytes_of(held_)));
@@ -169,48 +161,25 @@ class survivor_rounds {
   /// frees them. Returns what was wrong with them, if anything.
   std::string ask_for_large(summed_row& to) {
     u64 const at_best = (pool_bytes_ - std::min(bytes_of(held_), pool_bytes_)) / to.bytes;
-    device_buffer<u64> const wanted(std::vector<u64>{to.bytes});
-    device_buffer<void*> const block(1);
-    std::vector<asked_block> got;
-    double time = 0;
-    bool refused = false;
-    while (!refused && got.size() <= at_best) {
-      time += watch_.microseconds([&] { launch_asking(heap_, wanted, block, 1); });
-      void* const came = block[0];
-      refused = !came;
-      if (came) got.push_back({came, to.bytes});
-    }
-    to.row.failures = refused;
-    to.row.operations += static_cast<double>(got.size());
-    to.row.times_us.push_back(time);
+    auto const asked = ask_until_refused(heap_, to.bytes, at_best + 1, {.calls = 1});
+    auto const got = static_cast<double>(asked.blocks.size() - asked.refused);
+    to.row.failures = asked.refused;
+    to.row.operations += got;
+    to.row.times_us.push_back(asked.time_us);
     to.sums.add("at_best", static_cast<double>(at_best));
     // An allocator without a limit was stopped by us, so its count says nothing.
-    if (refused) to.sums.add("got", static_cast<double>(got.size()));
-    if (refused && at_best) to.sums.add("got_share", static_cast<double>(got.size()) / static_cast<double>(at_best));
+    if (asked.refused) to.sums.add("got", got);
+    if (asked.refused && at_best) to.sums.add("got_share", got / static_cast<double>(at_best));
 
     auto all = held_;
-    all.insert(all.end(), got.begin(), got.end());
+    append(all, asked.blocks);
     auto fault = fault_of_places(all);
-    if (fault.empty() && !got.empty()) fault = fault_of_blocks<Allocator>(got);
-    if (fault.empty()) free_all(got);
+    if (fault.empty()) fault = fault_of_blocks<Allocator>(asked.blocks);
+    if (fault.empty()) free_listed(heap_, asked.blocks);
     return fault;
   }
 
-  static u64 bytes_of(std::vector<asked_block> const& list) {
-    u64 sum = 0;
-    for (auto const& each : list) sum += each.bytes;
-    return sum;
-  }
   double share_of_pool(u64 bytes) const { return static_cast<double>(bytes) / static_cast<double>(pool_bytes_); }
-
-  double free_all(std::vector<asked_block> const& list) {
-    if (list.empty()) return 0;
-    std::vector<void*> leaving;
-    leaving.reserve(list.size());
-    for (auto const& each : list) leaving.push_back(each.block);
-    device_buffer<void*> const blocks(leaving);
-    return watch_.microseconds([&] { launch_freeing(heap_, blocks, blocks.size()); });
-  }
 
   basic_heap<Allocator>& heap_;
   contender<Allocator> const& subject_;
@@ -220,7 +189,6 @@ class survivor_rounds {
   double left_;
   std::vector<asked_block> held_;
   std::vector<summed_row> rows_;
-  stopwatch watch_;
 };
 
 template <class Allocator>
