@@ -7,7 +7,9 @@
 // of its own, outside what is timed.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "warpheap/heap/allocator.hpp"
 #include "warpheap/platform/device_buffer.hpp"
@@ -132,6 +134,18 @@ findings examine(device_buffer<void*> const& blocks, size_draw draw) {
   launch(shape_for(blocks.size()), inspect_blocks{}, promise, draw, blocks.data(), blocks.size(), found.data());
   synchronize();
   return found[0];
+}
+
+/// Address range of blocks over the bytes asked for; 0 of none.
+inline double range_over_asked(std::vector<void*> const& blocks, u64 bytes) {
+  u64 lowest = ~u64{0}, highest = 0, asked = 0;
+  for (void* const block : blocks) {
+    if (!block) continue;
+    lowest = std::min(lowest, reinterpret_cast<u64>(block));
+    highest = std::max(highest, reinterpret_cast<u64>(block) + bytes);
+    asked += bytes;
+  }
+  return asked ? static_cast<double>(highest - lowest) / static_cast<double>(asked) : 0;
 }
 
 }  // namespace WARPHEAP_BACKEND

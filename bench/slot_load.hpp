@@ -24,6 +24,19 @@ namespace warpheap::bench {
 /// A level or another share, in thousandths, as results name it.
 inline u64 permille_of(double share) { return static_cast<u64>(std::lround(1000 * share)); }
 
+/// Sizes of step `number`, drawn from two octaves that move from the least of the range to the most
+/// and back in the course of `steps`.
+inline log_uniform_draw drifting_sizes(size_range range, u64 number, u64 steps) {
+  double const least = static_cast<double>(range.least), most = static_cast<double>(range.most);
+  double const octaves = std::log2(most / least), window = std::min(octaves, 2.0);
+  double const turned = 2.0 * static_cast<double>(number % steps) / static_cast<double>(steps);
+  // 0 at the least of the range, 1 at the most
+  double const way = turned < 1 ? turned : 2 - turned;
+  double const from = least * std::exp2((octaves - window) * way);
+  return log_uniform_draw::from({static_cast<u64>(std::llround(from)),
+                                 std::min(range.most, static_cast<u64>(std::llround(from * std::exp2(window))))});
+}
+
 /// Slots of which one is chosen.
 inline constexpr u64 slot_group = 4;
 
@@ -89,15 +102,7 @@ class slot_load {
   }
 
   log_uniform_draw sizes_at(u64 number) const {
-    if (kind_ == load_kind::constant) return log_uniform_draw::from(range_);
-    double const least = static_cast<double>(range_.least), most = static_cast<double>(range_.most);
-    double const octaves = std::log2(most / least), window = std::min(octaves, 2.0);
-    double const turned = 2.0 * static_cast<double>(number % steps_) / static_cast<double>(steps_);
-    // 0 at the least of the range, 1 at the most
-    double const way = turned < 1 ? turned : 2 - turned;
-    double const from = least * std::exp2((octaves - window) * way);
-    return log_uniform_draw::from({static_cast<u64>(std::llround(from)),
-                                   std::min(range_.most, static_cast<u64>(std::llround(from * std::exp2(window))))});
+    return kind_ == load_kind::constant ? log_uniform_draw::from(range_) : drifting_sizes(range_, number, steps_);
   }
 
   load_kind kind_;

@@ -1,5 +1,6 @@
 // Scenarios that launch the kernels of listed_calls.hpp and timed_calls.hpp.
 #include "crowd.hpp"
+#include "efficiency.hpp"
 #include "fill_level.hpp"
 #include "fragmentation.hpp"
 #include "long_churn.hpp"
@@ -44,6 +45,17 @@ bench::registration const registered_fragmentation{{
              {"--left-shares"}},
     .pool = {.gpu = u64{512} << 20, .host = u64{32} << 20},
     .run = with_allocator([](auto const& subject, auto const& asked) { return bench::fragmentation(subject, asked); }),
+}};
+
+bench::registration const registered_efficiency{{
+    .name = "efficiency",
+    .text = "how much of the pool can be used: beside a few blocks of other sizes, by mixed and drifting sizes, and by "
+            "large blocks after small ones; how far blocks lie apart",
+    .rank = 85,
+    .uses = {{"--levels", "of its drift; default 0.3,0.5,0.7,0.85"},
+             {"--kernels", "steps of a cycle of its drift; default 32 on a GPU, 8 on the host"}},
+    .ignores = {"--repeat"},
+    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::efficiency(subject, asked); }),
 }};
 
 bench::registration const registered_long_churn{{

@@ -137,18 +137,6 @@ inline u64 placement_threads(request const& asked, u64 bytes) {
   return std::clamp<u64>(asked.pool_bytes / 2 / bytes, 1, default_for_backend(asked.threads, 100'000, 10'000));
 }
 
-/// Address range of blocks over the bytes asked for; 0 of none.
-inline double range_over_asked(std::vector<void*> const& blocks, u64 bytes) {
-  u64 lowest = ~u64{0}, highest = 0, asked = 0;
-  for (void* const block : blocks) {
-    if (!block) continue;
-    lowest = std::min(lowest, reinterpret_cast<u64>(block));
-    highest = std::max(highest, reinterpret_cast<u64>(block) + bytes);
-    asked += bytes;
-  }
-  return asked ? static_cast<double>(highest - lowest) / static_cast<double>(asked) : 0;
-}
-
 /// The work on packed arrays alone.
 inline std::vector<result> placement_floor(request const& asked) {
   std::vector<result> rows;

@@ -76,6 +76,16 @@ KNOWN = {
     "utilisation": Scenario(
         "How full a pool gets", "A fresh heap is filled to the first nullptr.", **SIZE, fills=True,
         views=(View("utilisation", "share", "bytes asked for, of the pool", "higher"),)),
+    "efficiency": Scenario(
+        "How much of the pool can be used",
+        "64 B beside blocks of 16 other sizes; mixed sizes; large blocks after small ones, of which none, 1% at random or "
+        "1% in a run are kept; sizes that drift while the live bytes stay the same.",
+        **SIZE, ignored=("kernels", "blocks"), fills=True,
+        views=(View("utilisation", "share", "bytes in blocks, of the pool", "higher"),
+               View("utilisation_at_1_percent", "share", "the same when 1% of the calls are refused", "higher"),
+               View("got_share", "share", "large blocks got, of those that would fit", "higher"),
+               View("failed_share", "share", "calls that were refused", "lower"),
+               View("range_over_asked", "ratio", "address range over bytes asked for", "lower"))),
     "fragmentation": Scenario(
         "What survivors keep",
         "A full pool from which all blocks are freed but a share, chosen at random: how much of it do these keep, and "

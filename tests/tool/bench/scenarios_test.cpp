@@ -51,6 +51,10 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
       asked.left_shares = {0};       // so that each has room for a large block
       asked.sizes = {4096};
     }
+    if (scenario == "efficiency") {
+      asked.pool_bytes = u64{1} << 20;  // a full pool takes some long
+      asked.levels = {0.3};
+    }
     if (scenario == "crowd") {
       asked.sizes = {1024, 65536};
       asked.workers = {1, 40};
@@ -68,9 +72,12 @@ TEST(Scenarios, AreSoundForEveryAllocator) {
         EXPECT_TRUE(made.allocator == allocator.name || made.allocator == "null") << scenario << " " << made.allocator;
         EXPECT_THAT(made.operation, Not(IsEmpty())) << scenario << " " << allocator.name;
         EXPECT_THAT(made.fault, IsEmpty()) << scenario << " " << allocator.name << " " << made.operation;
-        EXPECT_THAT(made.times_us, SizeIs(AllOf(Ge(scenario == "crowd" || scenario == "map" ? 1u : 2u), Le(2u))))
+        bool const may_be_one = scenario == "crowd" || scenario == "map" || scenario == "efficiency";
+        EXPECT_THAT(made.times_us, SizeIs(AllOf(Ge(may_be_one ? 1u : 2u), Le(2u))))
             << scenario << " " << allocator.name << " " << made.operation;
-        EXPECT_GT(made.operations, 0) << scenario << " " << allocator.name << " " << made.operation;
+        // Survivors may leave no room for a large block.
+        if (scenario != "efficiency")
+          EXPECT_GT(made.operations, 0) << scenario << " " << allocator.name << " " << made.operation;
       }
       bool const can_be = scenario == "head_replacement" ? allocator.name == "halloc"
                                                          : scenario != "map" || allocator.name != "toolkit";

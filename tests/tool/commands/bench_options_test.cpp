@@ -47,6 +47,7 @@ bench::request request_of(std::string const& scenario) {
     asked.pool_bytes = u64{64} << 20;  // its least is more than 2 MiB
     asked.kernels = 8;                 // as many as without
   }
+  if (scenario == "efficiency") asked.kernels = 8;  // as many as without
   // Enough that the pool is as large as it may be.
   if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn" || scenario == "map")
     asked.threads = 4000;
@@ -202,8 +203,8 @@ TEST_F(BenchRefusals, NameTheScenariosThatUseTheOption) {
   expect_refusal("bench burst churn burst --batch 512 --backend host",
                  "warpheap bench: --batch: burst and churn do not use it; semaphore does\n");
   expect_refusal("bench fill_level --repeat 7 --backend host",
-                 "warpheap bench: --repeat: fill_level does not use it; all scenarios but fill_level, long_churn "
-                 "and map do\n");
+                 "warpheap bench: --repeat: fill_level does not use it; all scenarios but efficiency, fill_level, "
+                 "long_churn and map do\n");
 }
 
 TEST_F(BenchRefusals, AreOfWhatNoneOfTheScenariosUses) {

@@ -417,10 +417,11 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench fill_level --kernels 0", "--kernels: 0 is not between 1 and 10000000");
   expect_refusal("bench long_churn --seconds 0", "--seconds: 0 is not between 0.001 and 86400");
   expect_refusal("bench long_churn --seconds long", "'long' is not a number");
-  expect_refusal("bench burst churn --levels 0.5",
-                 "--levels: burst and churn do not use it; fragmentation, map, fill_level and long_churn do\n");
+  expect_refusal(
+      "bench burst churn --levels 0.5",
+      "--levels: burst and churn do not use it; fragmentation, map, fill_level, efficiency and long_churn do\n");
   expect_refusal("bench fragmentation --kernels 5",
-                 "--kernels: fragmentation does not use it; fill_level, growth, map and");
+                 "--kernels: fragmentation does not use it; fill_level, growth, efficiency, map and");
   expect_refusal("bench fragmentation --left-shares 1.5", "--left-shares: 1.5 is not between 0 and 1");
   expect_refusal("bench fragmentation --left-shares 0.0004", "0.0004 is neither 0 nor between 0.001 and 1");
   expect_refusal("bench fragmentation --left-shares 0.5,", "--left-shares");
@@ -432,7 +433,7 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench burst --sizes 8-64", "--sizes: '8-64' has no step");
   expect_refusal("bench burst --sizes 8-64:0", "--sizes: '0' is less than 1 B");
   expect_refusal("bench burst --kernels 5",
-                 "--kernels: burst does not use it; fill_level, growth, map and long_churn do\n");
+                 "--kernels: burst does not use it; fill_level, growth, efficiency, map and long_churn do\n");
   expect_refusal("bench fill_level --seconds 5", "--seconds: fill_level does not use it; long_churn does\n");
   expect_refusal("bench fill_level long_churn --kernels 9 --seconds 5", "--seconds: long_churn ends after --kernels");
   expect_refusal("bench semaphore --batch-ns 2000000", "--batch-ns");

@@ -66,6 +66,7 @@ std::vector<suite_entry> full_entries(names const& all) {
       {"exhaust", pooled, {}, 60},
       {"utilisation", pooled, {}, 60},
       {"fill", pooled, {}, 120},
+      {"efficiency", designs, {.kernels = 16}, 120},
       {"fragmentation", pooled, {}, 120},
       {"fill_level", designs, {.repeat = 1, .kernels = 64}, 90},
       {"map", designs, {}, 30},
