@@ -99,6 +99,49 @@ TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
   }
 }
 
+/// Slabs go from blocks of `before` bytes to blocks of `bytes`, and the ninth lane asks how large
+/// the one at `place` in its slab is, which another lane owns.
+struct ask_about_a_recycled_slab {
+  static constexpr u32 owners = 8;
+
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 before, u64 bytes, u64 place, u64* usable) const {
+    constexpr u32 all = low_mask(owners + 1);
+    u32 const lane = simt::lane_id();
+    if (lane == 0) heap.destroy(heap.create(before));
+    simt::ballot(all, true);
+    void* const block = lane < owners ? heap.create(bytes) : nullptr;
+    u64 const offset = reinterpret_cast<u64>(block) - reinterpret_cast<u64>(heap.table().pool());
+    u32 const giver = lowest_bit(simt::ballot(all, block && offset % tiny_pool::slab_bytes == place));
+    void* const given = simt::shuffle(all, block, giver);
+    if (lane == owners) *usable = heap.usable_size(given);
+  }
+};
+
+// By the role that a slab had before, another block's bit, or a run, would be taken for the owner's
+// block: too small, and then realloc moves it, or too large, and it is resized over its neighbours.
+TEST(SlabBitmapHandover, KnowsTheSizeOfABlockInARecycledSlab) {
+  struct change {
+    u64 before, bytes, place;
+  };
+  for (auto const& [before, bytes, place] : {change{64, 256, 256},
+                                             {256, 64, 256},
+                                             {256, 64, 0},
+                                             {1024, 16, 0},
+                                             {32768, 64, 0},
+                                             {64, 32768, 0},
+                                             {16400, 16384, 0}}) {
+    SCOPED_TRACE(testing::Message() << "from " << before << " to " << bytes << " bytes, at " << place);
+    test::for_each_schedule(200, [&] {
+      tiny_pool const pool{before <= tiny_pool::slab_bytes && bytes <= tiny_pool::slab_bytes ? 1u : 2u};
+      device_buffer<u64> const usable(1);
+      launch({1, ask_about_a_recycled_slab::owners + 1}, ask_about_a_recycled_slab{}, pool.allocator(), before, bytes,
+             place, usable.data());
+      synchronize();
+      EXPECT_EQ(usable[0], bytes);
+    });
+  }
+}
+
 /// Every lane takes blocks of drawn sizes one after the other, and says when one is its own.
 struct own_in_turn {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 const* sizes, u32 count, u32 rounds, u64 seed,

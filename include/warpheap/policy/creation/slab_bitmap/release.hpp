@@ -7,6 +7,8 @@
 //   F2  lanes that act as one have read one role: what holds for the leader's holds for all.
 //   F3  a free that cleared the bit of another class learns it as it subtracts. If a block starts
 //       where it points, it frees that, and sets that bit again unless a thread has claimed it.
+//   F4  the size of a block is told by the newest role, which says yes and no rightly to an owner:
+//       it was stored before the slab promised a block of its class, and stays while one lives.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -35,23 +37,17 @@ class block_release {
     if (what != freed) look_again(table_, memory, role, what);
   }
 
-  /// Bytes of the live block at `memory`; 0 if it is none. Looks again before it says so.
+  /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     u64 const offset = offset_of(memory);
     if (offset >= table_.geometry().pool_bytes()) return 0;
-    WARPHEAP_NO_UNROLL
-    for (u32 look = 0; look < 2; ++look) {
-      slab_role const role = look == 0 ? seen_role(offset) : table_.newest_role(slab_of(offset));
-      block_address const at = locate(offset, role);
-      if (at.kind == block_address::run) return u64{role.length()} << table_.geometry().slab_log2();
-      if (at.kind == block_address::none) continue;
-      bitmap const blocks = table_.blocks(at.slab);
-      u32 const word = at.index / 64;
-      // relaxed: what gave the owner its block orders this.
-      u64 const taken = look == 0 ? blocks.load(word) : blocks.load_newest(word, order::relaxed);
-      if ((taken >> (at.index % 64)) & 1) return class_bytes(role.size_class());
-    }
-    return 0;
+    slab_role const role = table_.newest_role(slab_of(offset));  // F4
+    block_address const at = locate(offset, role);
+    if (at.kind == block_address::run) return u64{role.length()} << table_.geometry().slab_log2();
+    if (at.kind == block_address::none) return 0;
+    // relaxed: what gave the owner its block orders this.
+    u64 const taken = table_.blocks(at.slab).load_newest(at.index / 64, order::relaxed);
+    return (taken >> (at.index % 64)) & 1 ? class_bytes(role.size_class()) : 0;
   }
 
  private:
