@@ -79,24 +79,21 @@ class allocator {
 
   /// Changes the size of a block that the caller knows to hold `old_bytes` bytes: in place if
   /// usable_size() allows, else in a new block, into which the lanes that are here together copy
-  /// the contents. nullptr if there is no memory; the old block is then untouched. A null `memory`
-  /// allocates; 0 bytes free and return nullptr.
+  /// the contents. nullptr if there is no memory and the old block, then untouched, is too small. A
+  /// null `memory` allocates; 0 bytes free and return nullptr.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
-    void* moved = nullptr;
-    bool const stays = memory && bytes && fits_in_place(memory, bytes);
-    if (!stays) moved = malloc(bytes);
-    bool const copies = memory && moved;
-    warp_copy<traits.alignment>(moved, memory, copies ? (old_bytes < bytes ? old_bytes : bytes) : 0);
-    bool const drops = memory && (copies || bytes == 0);
-    free(drops ? memory : nullptr);
-    return stays ? memory : moved;
+    size_t room = 0;  // of a block of unknown size nothing is known to fit
+    if constexpr (frames || (as_created && knows_block_size<source_type>))
+      if (memory && bytes) room = usable_size(memory);
+    return resize(memory, old_bytes, room, bytes);
   }
 
   /// Changes the size of a block without being told its old size: for policies that know how large
   /// a block is.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const
       requires(frames || (as_created && knows_block_size<source_type>)) {
-    return realloc(memory, memory ? usable_size(memory) : 0, bytes);
+    size_t const room = memory ? usable_size(memory) : 0;
+    return resize(memory, room, room, bytes);
   }
 
   /// At least `bytes` bytes at a multiple of `alignment`; nullptr if `alignment` is no power of
@@ -222,14 +219,18 @@ class allocator {
     if (is_guarded(memory)) backend::forbid_access(memory, creation().usable_size(memory));
   }
 
-  /// A block stays if the new size fits and would not be served by a block half as large.
-  WARPHEAP_DEVICE bool fits_in_place(void const* memory, size_t bytes) const {
-    if constexpr (frames || (as_created && knows_block_size<source_type>)) {
-      size_t const usable = usable_size(memory);
-      return bytes <= usable && bytes > usable / 2;
-    } else {
-      return false;
-    }
+  /// realloc() of a block with room for `room` bytes. It stays if the new size fits, and if no block
+  /// half as large would serve it, or none has memory.
+  WARPHEAP_DEVICE void* resize(void* memory, size_t old_bytes, size_t room, size_t bytes) const {
+    bool const fits = bytes - 1 < room;
+    void* moved = nullptr;
+    // No block is smaller than the alignment.
+    if (!fits || (bytes <= room / 2 && room > traits.alignment)) moved = malloc(bytes);
+    bool const copies = memory && moved;
+    warp_copy<traits.alignment>(moved, memory, copies ? (old_bytes < bytes ? old_bytes : bytes) : 0);
+    bool const drops = memory && (copies || bytes == 0);
+    free(drops ? memory : nullptr);
+    return fits && !moved ? memory : moved;
   }
 
   source_type source_;
