@@ -14,8 +14,8 @@
 //   I2  free, or live with used = 0 => its bit in takeable is set, or the same.
 //   I3  These bits are cleared only under the lock or under C. A call that leaves room and finds C
 //       waits until C is gone (two atomics), and then sets the bit.
-//   I4  A thread that takes a slab for class c sets its bit in open(c) before it clears that in
-//       takeable: a search that looks at open(c) last misses no slab on its way.
+//   I4  The bit of a slab of class c in takeable is cleared, by the thread that takes the slab or by
+//       forget, after the bit in open(c) was set: a search that looks at open(c) last misses none.
 #pragma once
 
 #include "../../../platform/point.hpp"
@@ -175,7 +175,8 @@ class slab_table {
     if (was.is_clearing()) return;
     bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
     WARPHEAP_POINT("forget.before_clear");
-    if (was.is_live() && in_vain) index(which).clear(slab, order::relaxed);
+    // release: I4, by what the acquire above has seen; pairs with the fence in end_round().
+    if (was.is_live() && in_vain) index(which).clear(slab, order::release);
     state(slab).fetch_and(~slab_state::clearing_bit, order::release);  // release: as in mark_full()
   }
 

@@ -1,0 +1,61 @@
+// I4: who finds a slab's bit in takeable cleared, finds the one in open(c) after a fence, whoever
+// cleared it. Lanes read open(c) by plain loads here, since only those may see an old word on the
+// host backend; the memory model of a GPU orders a read-modify-write no better.
+#include "pool_fixture.hpp"
+
+namespace slab_bitmap_index_order_test {
+
+using namespace warpheap;
+using namespace warpheap::slab_bitmap_parts;
+using test::tiny_pool;
+
+constexpr u32 size_class = 20;
+
+/// Waits until slab 0 is no longer named in takeable; then says whether open(size_class) lacks it.
+WARPHEAP_DEVICE u32 is_missed(slab_table table) {
+  while (table.index(slab_table::takeable).newest(0) & 1) simt::pause(1);
+  full_fence();
+  return ~table.index(slab_table::open(size_class)).load(0) & 1;
+}
+
+/// Lane 0 takes the slab for the class, and promises a block of it later. Lane 1, of a search for
+/// another class, finds it in use.
+struct forget_a_slab {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
+    switch (simt::lane_id()) {
+      case 0:
+        if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 0, slab_table::no_entry);
+        table.promise(0, 1);
+        break;
+      case 1:
+        while (!table.load(0).is_live() || table.load(0).used() == 0) simt::pause(1);
+        table.forget(slab_table::takeable, 0, size_class + 1);
+        break;
+      default: *missed = is_missed(table);
+    }
+  }
+};
+
+/// Lane 0 takes the slab for the class, with a block.
+struct publish_a_slab {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
+    if (simt::lane_id() != 0) *missed = is_missed(table);
+    else if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 1, slab_table::no_entry);
+  }
+};
+
+template <class Body>
+void expect_finds(u32 lanes) {
+  test::for_each_schedule(400, [=] {
+    tiny_pool const pool{1};
+    device_buffer<u32> const missed(1);
+    launch({1, lanes}, Body{}, pool.allocator().table(), missed.data());
+    synchronize();
+    EXPECT_EQ(missed[0], 0u);
+  });
+}
+
+TEST(SlabBitmapIndexOrder, ASlabThatASearchForgotIsFoundInItsClass) { expect_finds<forget_a_slab>(3); }
+TEST(SlabBitmapIndexOrder, ASlabThatWasTakenIsFoundInItsClass) { expect_finds<publish_a_slab>(2); }
+
+}  // namespace slab_bitmap_index_order_test
