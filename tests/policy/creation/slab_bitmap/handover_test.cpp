@@ -99,6 +99,48 @@ TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
   }
 }
 
+/// Lane 0 fills a slab with blocks of 256 bytes, and gives it the role that it would have had with
+/// blocks of 64 before. Then it frees its second block, and by the old role clears the bit of
+/// the fifth, which lane 1 takes if it comes in time.
+struct free_by_an_old_role {
+  static constexpr u32 blocks = tiny_pool::slab_bytes / 256;
+
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32* stolen) const {
+    auto const table = heap.table();
+    u64 const fifth = u64{1} << 4;
+    if (simt::lane_id() == 0)
+      for (u32 i = 0; i < blocks; ++i) heap.create(256);
+    simt::sync_warp(3);
+    u32 const now = table.role(0).load(order::relaxed);
+    simt::sync_warp(3);
+    if (simt::lane_id() == 0) {
+      table.role(0).store(test::slab_role::of_class(size_class_of(64)).word, order::relaxed);
+      heap.destroy(table.pool() + 256);
+      table.role(0).store(now, order::relaxed);
+    } else {
+      table.promise(0, 1);
+      for (u32 turn = 0; turn < 40 && *stolen == 0; ++turn)
+        if (table.blocks(0).try_claim(0, fifth, order::acquire) != 0) *stolen = 1;
+      if (*stolen == 0) table.give_back(0, 1);
+    }
+  }
+};
+
+// F3: the bit cannot be set again if another thread has claimed the block; then that thread's
+// promise counts, and not the free's.
+TEST(SlabBitmapHandover, CountsABlockOnceThatWasTakenBeforeItsBitIsSetAgain) {
+  u32 taken = 0;
+  test::for_each_schedule(300, [&] {
+    tiny_pool const pool{1};
+    device_buffer<u32> const stolen(1);
+    launch({1, 2}, free_by_an_old_role{}, pool.allocator(), stolen.data());
+    synchronize();
+    taken += stolen[0];
+    pool.expect_quiet(free_by_an_old_role::blocks - 1);
+  });
+  EXPECT_TRUE(test::on_gpu || taken > 0);
+}
+
 /// Slabs go from blocks of `before` bytes to blocks of `bytes`, and the ninth lane asks how large
 /// the one at `place` in its slab is, which another lane owns.
 struct ask_about_a_recycled_slab {

@@ -44,6 +44,21 @@ struct publish_a_slab {
   }
 };
 
+/// The same, but the fence is that of a search, between its rounds.
+struct publish_beside_a_search {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
+    if (simt::lane_id() == 0) {
+      if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 1, slab_table::no_entry);
+      return;
+    }
+    slab_search search{0, 0};
+    while (search.look(table, size_class, 0, 1) != slab_search::none)
+      search.is_hasty() ? search.pass_slab(1) : simt::pause(1);
+    search.end_round(0);
+    *missed = ~table.index(slab_table::open(size_class)).load(0) & 1;
+  }
+};
+
 template <class Body>
 void expect_finds(u32 lanes) {
   test::for_each_schedule(400, [=] {
@@ -57,5 +72,6 @@ void expect_finds(u32 lanes) {
 
 TEST(SlabBitmapIndexOrder, ASlabThatASearchForgotIsFoundInItsClass) { expect_finds<forget_a_slab>(3); }
 TEST(SlabBitmapIndexOrder, ASlabThatWasTakenIsFoundInItsClass) { expect_finds<publish_a_slab>(2); }
+TEST(SlabBitmapIndexOrder, ASearchLooksAtItsClassAfterTakeableSlabs) { expect_finds<publish_beside_a_search>(2); }
 
 }  // namespace slab_bitmap_index_order_test

@@ -49,6 +49,23 @@ TEST(SlabBitmapRuns, TheOnlyFreeRunIsFoundInAPoolOfThousandsOfSlabs) {
     }
 }
 
+// The run begins before the random place from which a search goes on, and ends behind it. It reaches
+// beyond the slabs that are looked at from the lowest on, so that the search has to go on.
+TEST(SlabBitmapRuns, ARunAroundThePlaceFromWhichASearchGoesOnIsFound) {
+  constexpr u64 length = 1400, first = 4097 - length;  // go on from slab 0, 1,400 or 2,800
+  static_assert(many_slabs / length == 3 && first < 2 * length && first + length > 2 * length);
+  large_pool const pool{many_slabs * slab_bytes};
+  u64 const run = reinterpret_cast<u64>(pool.allocator().table().pool()) + first * slab_bytes;
+  ask_for_slabs(pool, std::vector<u64>(many_slabs, 1));
+  std::vector<u64> freed;
+  for (u64 slab = 0; slab < length; ++slab) freed.push_back(run + slab * slab_bytes);
+  test::free_addresses(pool, freed);
+  for (u32 turn = 0; turn < 24; ++turn) {
+    ASSERT_EQ(ask_for_slabs(pool, {length + 1, length}), (std::vector<u64>{0, run})) << "turn " << turn;
+    test::free_addresses(pool, {run});
+  }
+}
+
 /// Puts slabs into the index of takeable slabs.
 struct name_in_vain {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 const* slabs, u32 count) const {

@@ -193,6 +193,18 @@ TEST(SlabBitmapTable, ASearchForgetsWhatAnIndexNamesInVain) {
   EXPECT_EQ(left.to_host(), (std::vector<u32>{1, 0}));
 }
 
+// While the transient stands, the count is not zero. Cleared by it, the bit would be set by nobody.
+TEST(SlabBitmapTable, AFreeSlabWithATransientIsNotForgotten) {
+  auto const free = of_kind(slab_kind::free, 2);
+  auto locked = of_kind(slab_kind::locked, 2);
+  locked.takeable = true;  // until it is published
+  for (auto const call : {slab_call::forget_takeable, slab_call::forget_open})
+    for_each_call({call, 20}, {free, locked},
+                  [](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
+                    EXPECT_EQ(after, before);
+                  });
+}
+
 struct read_limits {
   WARPHEAP_DEVICE void operator()(slab_table table, u64* limits, u64* hints, u32 entries) const {
     for (u32 entry = 0; entry < entries; ++entry) {
