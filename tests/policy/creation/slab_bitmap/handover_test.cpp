@@ -141,6 +141,26 @@ TEST(SlabBitmapHandover, CountsABlockOnceThatWasTakenBeforeItsBitIsSetAgain) {
   EXPECT_TRUE(test::on_gpu || taken > 0);
 }
 
+/// One lane fills a slab with blocks of 256 bytes, and frees by the role of blocks of 64 what starts
+/// no block now: by that role the bit is that of another block.
+struct misuse_an_old_role {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap) const {
+    auto const table = heap.table();
+    for (u32 i = 0; i < free_by_an_old_role::blocks; ++i) heap.create(256);
+    u32 const now = table.role(0).load(order::relaxed);
+    table.role(0).store(test::slab_role::of_class(size_class_of(64)).word, order::relaxed);
+    heap.destroy(table.pool() + 5 * 64);
+    table.role(0).store(now, order::relaxed);
+  }
+};
+
+TEST(SlabBitmapHandover, GivesBackWhatAMisuseTookByAnOldRole) {
+  tiny_pool const pool{1};
+  launch({1, 1}, misuse_an_old_role{}, pool.allocator());
+  synchronize();
+  pool.expect_quiet(free_by_an_old_role::blocks, 1);
+}
+
 /// Slabs go from blocks of `before` bytes to blocks of `bytes`, and the ninth lane asks how large
 /// the one at `place` in its slab is, which another lane owns.
 struct ask_about_a_recycled_slab {

@@ -5,8 +5,9 @@
 //
 //   F1  a free counts as foreign or double only after an attempt by the slab's newest word.
 //   F2  lanes that act as one have read one role: what holds for the leader's holds for all.
-//   F3  a free that cleared the bit of another class learns it as it subtracts. If a block starts
-//       where it points, it frees that, and sets that bit again unless a thread has claimed it.
+//   F3  a free that cleared the bit of another class learns it as it subtracts. It frees the block
+//       that starts where it points, if one does, and sets that bit again unless a thread has
+//       claimed it.
 //   F4  the size of a block is told by the newest role, which says yes and no rightly to an owner:
 //       it was stored before the slab promised a block of its class, and stays while one lives.
 #pragma once
@@ -167,11 +168,12 @@ class block_release {
     if (now.is_live()) {
       u32 const index = block_index(now.size_class(), inside);
       bool const starts = index * class_bytes(now.size_class()) == inside;
+      bool const is_of_another = !tried.is_of(now.size_class());
       is_start = is_start || starts;
-      if (starts && !tried.is_of(now.size_class())) freed = popcount(release_bit(slab, index));
+      if (starts && is_of_another) freed = popcount(release_bit(slab, index));
       // Our promise becomes the other block's: there is room, since ours is not subtracted yet.
       u32 const other = tried.index_at(inside);
-      if (freed != 0 && is_misled && other < table_.geometry().capacity(now.size_class()))
+      if (is_misled && is_of_another && other < table_.geometry().capacity(now.size_class()))
         promised -= popcount(restore_bit(slab, other));
     }
     if (freed == 0) table_.add_count(is_start ? count::double_frees : count::foreign_frees, 1);
