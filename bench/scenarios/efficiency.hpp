@@ -187,9 +187,9 @@ class efficiency_rows {
       call_answers large;
       u64 const at_best = free_bytes / bytes;
       if (row.checked()) large = ask_until_refused(*heap_, bytes, at_best + 1, batches(bytes));
+      u64 const got = bytes_of(large.blocks) / bytes;
       if (large.refused && at_best)
-        row.figures = {
-            {"got_share", static_cast<double>(bytes_of(large.blocks) / bytes) / static_cast<double>(at_best)}};
+        row.figures = {{"got_share", static_cast<double>(got) / static_cast<double>(at_best)}};
       if (row.checked()) row.fault = fault_of_held(large.blocks);
       if (!add(row, large)) return false;
       free_listed(*heap_, large.blocks);

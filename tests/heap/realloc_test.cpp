@@ -26,12 +26,8 @@ struct shrink_a_block {
   WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, u64 alignment, bool fills, outcome* seen) const {
     u8* block = static_cast<u8*>(first(heap, bytes, alignment));
     void* last = nullptr;  // the list of all others
-    while (fills) {
-      void** const next = static_cast<void**>(heap.malloc(bytes));
-      if (next == nullptr) break;
+    for (void** next = nullptr; fills && (next = static_cast<void**>(heap.malloc(bytes))) != nullptr; last = next)
       *next = last;
-      last = next;
-    }
     block[0] = 77;
     for (u64 wanted = bytes; wanted != 0; wanted = wanted > 64 ? wanted / 2 : wanted - 1) {
       u8* const now =

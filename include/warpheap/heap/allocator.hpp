@@ -219,8 +219,8 @@ class allocator {
     if (is_guarded(memory)) backend::forbid_access(memory, creation().usable_size(memory));
   }
 
-  /// realloc() of a block with room for `room` bytes. It stays if the new size fits, and if no block
-  /// half as large would serve it, or none has memory.
+  /// realloc() of a block with room for `room` bytes. It stays if the new size fits, and if no
+  /// block half as large would serve it, or none has memory.
   WARPHEAP_DEVICE void* resize(void* memory, size_t old_bytes, size_t room, size_t bytes) const {
     bool const fits = bytes - 1 < room;
     void* moved = nullptr;

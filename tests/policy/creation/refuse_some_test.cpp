@@ -213,8 +213,8 @@ void expect_no_harm(u32 schedules, u64 most, Judge judge) {
   EXPECT_GT(all.served, 0u);
 }
 
-/// Where nothing stands between the caller and the policy, each refusal is a call's nullptr, or that
-/// of a realloc to a size that the block has room for.
+/// Where nothing stands between the caller and the policy, each refusal is a call's nullptr, or
+/// that of a realloc to a size that the block has room for.
 template <class Allocator>
 void expect_each_refusal_to_be_one_nullptr(u32 schedules = 12, u64 most = 700) {
   u64 kept = 0;

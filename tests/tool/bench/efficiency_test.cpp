@@ -179,6 +179,7 @@ TEST(CallList, IsShuffledByTheSeedAlone) {
 std::vector<asked_block> served(std::vector<u64> const& wanted) {
   static u64 address = 0;
   std::vector<asked_block> came;
+  came.reserve(wanted.size());
   for (u64 const bytes : wanted) came.push_back({reinterpret_cast<void*>(address += 16), bytes});
   return came;
 }

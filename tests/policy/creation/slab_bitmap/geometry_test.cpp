@@ -26,11 +26,11 @@ void for_each_geometry(Visitor visit) {
         }
 }
 
-TEST(SlabBitmapGeometry, SlabsAreAsLargeAsLeavesTwoThousandOfThem) {
+TEST(SlabBitmapGeometry, SlabsAreAsLargeAsLeavesFourThousandOfThem) {
   for_each_geometry([](slab_geometry made, u64 pool_bytes, u32, u32 largest_log2) {
     // From 32 MiB on. 2^24 slabs is more than the word has room for.
     u32 slab_log2 = 14;
-    while (pool_bytes >= u64{1} << 25 && pool_bytes >> (slab_log2 + 1) >= 2048 && slab_log2 < largest_log2) ++slab_log2;
+    while (pool_bytes >= u64{1} << 25 && pool_bytes >> (slab_log2 + 1) >= 4096 && slab_log2 < largest_log2) ++slab_log2;
     while (pool_bytes >> slab_log2 >= u64{1} << 24) ++slab_log2;
     ASSERT_EQ(made.slab_log2(), slab_log2) << pool_bytes << " bytes, at most 2^" << largest_log2;
     ASSERT_EQ(made.slab_bytes(), 1u << slab_log2);
@@ -40,11 +40,11 @@ TEST(SlabBitmapGeometry, SlabsAreAsLargeAsLeavesTwoThousandOfThem) {
   });
 }
 
-TEST(SlabBitmapGeometry, APoolHasAsManyRowsAsLeaveEightSlabsEachAndAMultiprocessorAtMostSixteen) {
+TEST(SlabBitmapGeometry, APoolHasAsManyRowsAsLeaveEightSlabsEachAndAMultiprocessorAtMost64) {
   for_each_geometry([](slab_geometry made, u64 pool_bytes, u32 multiprocessors, u32) {
     u32 rows_log2 = 0;
     while (1u << rows_log2 < multiprocessors) ++rows_log2;
-    rows_log2 += 4;
+    rows_log2 += 6;
     while (rows_log2 != 0 && u64{8} << rows_log2 > made.slabs()) --rows_log2;
     ASSERT_EQ(made.rows_log2(), rows_log2) << pool_bytes << " bytes, " << multiprocessors << " multiprocessors";
     ASSERT_EQ(made.rows(), 1u << rows_log2);
@@ -80,11 +80,11 @@ TEST(SlabBitmapGeometry, TheLastClassIsAWholeSlab) {
     for (u32 size_class = 0; size_class <= last; ++size_class) {
       u32 const capacity = made.capacity(size_class);
       ASSERT_EQ(capacity, made.slab_bytes() / class_bytes(size_class));
-      // One row where a slab has 2^14 blocks or more, twice as many for each halving, 16 at most.
+      // One row where a slab has 2^14 blocks or more, twice as many for each halving, 64 at most.
       u32 const size_log2 = 6 + size_class / 4,
                 blocks_log2 = made.slab_log2() < size_log2 ? 0 : made.slab_log2() - size_log2;
       u32 const rows_log2 = blocks_log2 > 14 ? 0 : 14 - blocks_log2;
-      ASSERT_EQ(made.rows_used_log2(size_class), rows_log2 < 4 ? rows_log2 : 4) << "class " << size_class;
+      ASSERT_EQ(made.rows_used_log2(size_class), rows_log2 < 6 ? rows_log2 : 6) << "class " << size_class;
     }
   });
 }

@@ -141,8 +141,8 @@ TEST(SlabBitmapHandover, CountsABlockOnceThatWasTakenBeforeItsBitIsSetAgain) {
   EXPECT_TRUE(test::on_gpu || taken > 0);
 }
 
-/// One lane fills a slab with blocks of 256 bytes, and frees by the role of blocks of 64 what starts
-/// no block now: by that role the bit is that of another block.
+/// One lane fills a slab with blocks of 256 bytes, and frees by the role of blocks of 64 what
+/// starts no block now: by that role the bit is that of another block.
 struct misuse_an_old_role {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap) const {
     auto const table = heap.table();

@@ -1,6 +1,6 @@
-// I4: who finds a slab's bit in takeable cleared, finds the one in open(c) after a fence, whoever
-// cleared it. Lanes read open(c) by plain loads here, since only those may see an old word on the
-// host backend; the memory model of a GPU orders a read-modify-write no better.
+// I4: a lane that finds a slab's bit in takeable cleared finds the one in open(c) after a fence,
+// however it was cleared. Lanes read open(c) by plain loads here, since only those may see an old
+// word on the host backend; the memory model of a GPU orders a read-modify-write no better.
 #include "pool_fixture.hpp"
 
 namespace slab_bitmap_index_order_test {
@@ -44,7 +44,7 @@ struct publish_a_slab {
   }
 };
 
-/// The same, but the fence is that of a search, between its rounds.
+/// As publish_a_slab, but the fence is that of a search, between its rounds.
 struct publish_beside_a_search {
   WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
     if (simt::lane_id() == 0) {
@@ -52,9 +52,12 @@ struct publish_beside_a_search {
       return;
     }
     slab_search search{0, 0};
-    while (search.look(table, size_class, 0, 1) != slab_search::none)
-      search.is_hasty() ? search.pass_slab(1) : simt::pause(1);
-    search.end_round(0);
+    // By counts, then takeable slabs.
+    for (u32 round = 0; round < 2; ++round) {
+      while (search.look(table, size_class, 1) != slab_search::none)
+        search.is_hasty() ? search.pass_slab(1) : simt::pause(1);
+      search.end_round(0);
+    }
     *missed = ~table.index(slab_table::open(size_class)).load(0) & 1;
   }
 };

@@ -89,40 +89,4 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
   });
 }
 
-/// Every thread tries `slabs` slabs, each once, and starts at a slab of its own. It takes a slab
-/// unless that leaves too few.
-struct take_unless_spared {
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 spare, u32 slabs, u32* taken) const {
-    for (u32 i = 0; i < slabs; ++i) {
-      u32 const slab = (static_cast<u32>(global_thread_index()) + i) * 29 % heap.geometry().slabs();
-      if (!slab_lock::take_free(heap.table(), slab, spare)) continue;
-      atomic_ref<u32>{*taken}.fetch_add(1, order::relaxed);
-      slab_lock::publish(heap.table(), slab, 3, 0, slab_table::no_entry);
-    }
-  }
-};
-
-/// How many of 64 slabs were taken by threads that spare some.
-u32 taken_by(launch_shape shape, u32 spare, u32 slabs_each) {
-  tiny_pool const pool{64};
-  device_buffer<u32> const taken(1);
-  launch(shape, take_unless_spared{}, pool.allocator(), spare, slabs_each, taken.data());
-  synchronize();
-  EXPECT_EQ(pool.allocator().snapshot().statistics().free_slabs, 64u - taken[0]);
-  pool.expect_quiet(0);
-  return taken[0];
-}
-
-TEST(SlabBitmapOpening, WhoSparesSlabsLeavesThemHoweverManyComeAtOnce) {
-  for (u32 const spare : {0u, 1u, 31u, 48u, 63u, 64u}) {
-    test::for_each_schedule(60, [&] {
-      EXPECT_EQ(taken_by({1, 1}, spare, 64), 64 - spare);
-      EXPECT_LE(taken_by({2, 32}, spare, 1), 64 - spare);
-      // Where many lanes want one slab, a lane that finds it gone may for a moment make it look
-      // free, and each such moment lets one more lane by.
-      EXPECT_GE(taken_by({2, 33}, spare, 5), spare < 64 ? 1u : 0u);
-    });
-  }
-}
-
 }  // namespace slab_bitmap_opening_test

@@ -13,6 +13,7 @@ using namespace warpheap;
 using test::tiny_pool;
 
 constexpr u64 slab_bytes = tiny_pool::slab_bytes;
+constexpr u32 pool_slabs = 20;  // more than fill_in_part() fills, also if lanes open one each
 
 /// The live blocks of a pool, by address, with their bytes.
 std::map<u64, u64> live_blocks(tiny_pool const& pool) {
@@ -54,7 +55,7 @@ struct test_case {
 };
 
 void expect_frees_what_is_named(test_case const& with) {
-  tiny_pool const pool{14};
+  tiny_pool const pool{pool_slabs};
   u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool());
   std::vector<u64> sizes{16, 48, 64, 80, 112, 1000, 4096, slab_bytes};
   if (with.with_runs) sizes.insert(sizes.begin(), 2 * slab_bytes);
@@ -71,7 +72,7 @@ void expect_frees_what_is_named(test_case const& with) {
     switch (random.below(8)) {
       case 0: named.push_back(0); break;
       case 1: named.push_back(begin - 16 * (1 + random.below(4))); break;
-      case 2: named.push_back(begin + 14 * slab_bytes + 16 * random.below(4)); break;
+      case 2: named.push_back(begin + pool_slabs * slab_bytes + 16 * random.below(4)); break;
       case 3: named.push_back(block + 16 * random.below(8)); break;
       case 4: named.push_back(block + 8); break;
       case 5: at = random.below(static_cast<u32>(starts.size())); [[fallthrough]];
@@ -81,7 +82,7 @@ void expect_frees_what_is_named(test_case const& with) {
   auto left = live;
   for (u64 const address : named) {
     if (address == 0 || left.erase(address) != 0) continue;
-    u64 const size = address - begin < 14 * slab_bytes ? size_around(live, begin, address) : 0;
+    u64 const size = address - begin < pool_slabs * slab_bytes ? size_around(live, begin, address) : 0;
     bool const starts_block = size != 0 && (address - begin) % slab_bytes % size == 0;
     ++(starts_block || live.count(address) != 0 ? expected.twice : expected.foreign);
   }
@@ -112,10 +113,10 @@ struct ask_sizes {
 
 TEST(SlabBitmapRelease, KnowsTheBytesOfEachLiveBlockAndOfNothingElse) {
   test::for_each_schedule(6, [] {
-    tiny_pool const pool{14};
+    tiny_pool const pool{pool_slabs};
     u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool()), step = 8;
     auto live = fill_in_part(pool, {2 * slab_bytes, 16, 48, 64, 80, 112, 1000, 4096, slab_bytes});
-    u64 const count = 14 * slab_bytes / step + 2;
+    u64 const count = pool_slabs * slab_bytes / step + 2;
     device_buffer<u32> const sizes(count);
     launch({2, 32}, ask_sizes{}, pool.allocator(), step, count, sizes.data());
     synchronize();

@@ -41,7 +41,7 @@ struct fill_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 blocks) const {
     if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 0, slab_table::no_entry);
     for (u32 block = 0; block < blocks; ++block) {
-      table.keep(0, size_class, 1, table.promise(0, 1), false);
+      table.keep(0, size_class, 1, table.promise(0, 1), table.geometry().capacity(size_class));
       table.blocks(0).try_claim(block / 64, u64{1} << (block % 64), order::acquire);
     }
     table.forget(slab_table::takeable, 0, size_class);
@@ -101,7 +101,8 @@ TEST(SlabBitmapSettling, ASlabIsNotFullAfterAFreeBesideALook) {
 struct take_mark_and_free {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
     for (u32 round = 0; round < 4; ++round) {
-      if (table.keep(0, size_class, 1, table.promise(0, 1), false).blocks() == 0) continue;
+      if (table.keep(0, size_class, 1, table.promise(0, 1), table.geometry().capacity(size_class)).blocks() == 0)
+        continue;
       if (table.blocks(0).try_claim(0, 2, order::acquire) == 0) {
         table.give_back(0, 1);
         continue;
@@ -135,7 +136,8 @@ struct mark_slab {
   WARPHEAP_DEVICE void operator()(slab_table table) const { look_and_mark(table, capacity); }
 };
 
-// I1: a free that finds F gone leaves the index alone, so who takes F away has set the bit before.
+// I1: a free that finds F gone leaves the index alone, so the thread that takes F away has set the
+// bit before.
 TEST(SlabBitmapSettling, ASlabIsOpenForEveryFreeThatHasReturned) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}})
     test::for_each_schedule(600, [&] {
@@ -157,7 +159,7 @@ struct give_back_beside_a_search {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
     if (global_thread_index() == 0) return table.forget(slab_table::takeable, 0, size_class + 1);
     slab_state const old = table.promise(0, 1);
-    if (global_thread_index() == 1) table.keep(0, size_class + 1, 1, old, false);
+    if (global_thread_index() == 1) table.keep(0, size_class + 1, 1, old, table.geometry().capacity(size_class));
     else table.give_back(0, 1);
   }
 };
@@ -183,7 +185,7 @@ struct relist_together {
       case 0: table.give_back(0, 2); return free_block(table, 0);
       case 1: return table.give_back(0, 2);
       default: {
-        u32 const kept = table.keep(0, size_class, 2, old, false).blocks();
+        u32 const kept = table.keep(0, size_class, 2, old, table.geometry().capacity(size_class)).blocks();
         if (kept != 0) table.give_back(0, kept);
       }
     }

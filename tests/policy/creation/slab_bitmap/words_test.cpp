@@ -14,12 +14,12 @@ using namespace slab_bitmap_parts;
 /// A descriptor, field by field.
 struct fields {
   u32 used, size_class, kind;
-  bool clears, is_unlisted, is_full;
+  bool is_in_takeable, clears, is_unlisted, is_full;
   u32 ever, life;
 
   slab_state word() const {
-    return {u64{used} | u64{size_class} << 20 | u64{clears} << 27 | u64{kind} << 28 | u64{is_unlisted} << 30 |
-            u64{is_full} << 31 | u64{ever} << 32 | u64{life} << 52};
+    return {u64{used} | u64{size_class} << 20 | u64{is_in_takeable} << 26 | u64{clears} << 27 | u64{kind} << 28 |
+            u64{is_unlisted} << 30 | u64{is_full} << 31 | u64{ever} << 32 | u64{life} << 52};
   }
 };
 
@@ -27,12 +27,13 @@ struct fields {
 template <class Visitor>
 void for_each_word(Visitor visit) {
   for (u32 const used : {0u, 1u, 5u, (1u << 20) - 1})
-    for (u32 const size_class : {0u, 1u, 62u, 63u, 127u})
+    for (u32 const size_class : {0u, 1u, 62u, 63u})
       for (u32 kind = 0; kind < 4; ++kind)
-        for (u32 flags = 0; flags < 8; ++flags)
+        for (u32 flags = 0; flags < 16; ++flags)
           for (u32 const ever : {0u, 1u, (1u << 20) - 1})
             for (u32 const life : {0u, 1u, 4095u})
-              visit(fields{used, size_class, kind, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, ever, life});
+              visit(fields{used, size_class, kind, (flags & 8) != 0, (flags & 1) != 0, (flags & 2) != 0,
+                           (flags & 4) != 0, ever, life});
 }
 
 TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
@@ -41,6 +42,7 @@ TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
     ASSERT_EQ(word.used(), are.used);
     ASSERT_EQ(word.size_class(), are.size_class);
     ASSERT_EQ(static_cast<u32>(word.kind()), are.kind);
+    ASSERT_EQ(word.is_in_takeable(), are.is_in_takeable);
     ASSERT_EQ(word.is_clearing(), are.clears);
     ASSERT_EQ(word.is_unlisted(), are.is_unlisted);
     ASSERT_EQ(word.is_full(), are.is_full);
@@ -80,16 +82,15 @@ TEST(SlabBitmapWords, ChangesOfADescriptorLeaveOtherFieldsAlone) {
   for (u32 kind = 0; kind < 4; ++kind)
     for (u32 const size_class : {0u, 5u, 63u})
       EXPECT_EQ(slab_state::of(static_cast<slab_kind>(kind), size_class).word,
-                (fields{0, size_class, kind, false, false, false, 0, 0}.word().word));
+                (fields{0, size_class, kind, false, false, false, false, 0, 0}.word().word));
 }
 
 TEST(SlabBitmapWords, TheLimitsOfASlabLeaveAGap) {
   for (u32 capacity = 1; capacity <= 1u << 17; capacity += 1 + capacity / 16) {
     slab_limits const limits{capacity};
-    // A quarter of the blocks is left where a slab is roomy, a sixteenth where it leaves the index,
-    // and more than an eighth where it comes back.
+    // A sixteenth of the blocks is left where a slab leaves the index, and more than an eighth
+    // where it comes back.
     ASSERT_EQ(limits.capacity, capacity);
-    ASSERT_EQ(capacity - limits.roomy, capacity / 4);
     ASSERT_EQ(capacity - limits.soft, capacity / 16);
     ASSERT_EQ(capacity - limits.relist, capacity / 8 + 1);
     ASSERT_LT(limits.relist, limits.soft);
@@ -138,15 +139,14 @@ TEST(SlabBitmapWords, AReservationReadsBackEachField) {
   for (u32 const slab : {0u, 1u, (1u << 24) - 1})
     for (u32 const blocks : {0u, 1u, 32u})
       for (u32 const place : {0u, 1u, 64u, (1u << 20) - 1, slab_reservation::nowhere})
-        for (u32 flags = 0; flags < 8; ++flags) {
-          bool const is_new = (flags & 1) != 0, reaches_soft = (flags & 2) != 0, is_roomy = (flags & 4) != 0;
-          auto const made = slab_reservation{slab, blocks, place}.with({is_new, reaches_soft, is_roomy});
+        for (u32 flags = 0; flags < 4; ++flags) {
+          bool const is_new = (flags & 1) != 0, reaches_soft = (flags & 2) != 0;
+          auto const made = slab_reservation{slab, blocks, place}.with({is_new, reaches_soft});
           ASSERT_EQ(made.slab(), slab);
           ASSERT_EQ(made.blocks(), blocks);
           ASSERT_EQ(made.place(), place);
           ASSERT_EQ(made.is_new(), is_new);
           ASSERT_EQ(made.reaches_soft(), reaches_soft);
-          ASSERT_EQ(made.is_roomy(), is_roomy);
         }
   EXPECT_EQ(slab_reservation{}.blocks(), 0u);
 }

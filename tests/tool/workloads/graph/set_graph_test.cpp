@@ -188,7 +188,7 @@ TEST(SetGraph, TakesGraphsOfNothingAndOfOneVertex) {
 }
 
 TEST(SetGraph, SaysHowManyEntriesFullHeapsLost) {
-  auto const graph = make_rmat(13, 16, 1);
+  auto const graph = make_rmat(14, 16, 1);
   auto const made = build_in_set(2, graph, {.pool_bytes = mebibyte, .batch_size = 20'000});
   EXPECT_FALSE(made.verified());
   EXPECT_THAT(made.fault, HasSubstr("were lost"));

@@ -45,7 +45,9 @@ struct slab_geometry {
     u32 const wanted = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
     return wanted < max_rows_used_log2 ? wanted : max_rows_used_log2;
   }
-  static constexpr u32 max_rows_used_log2 = 4;
+  static constexpr u32 max_rows_used_log2 = 6;
+  /// Whether there are enough slabs for each row to have its own.
+  WARPHEAP_HOST_DEVICE constexpr bool has_many_slabs() const { return slabs() >= 1u << 14; }
   /// Bitmap words of a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 words() const { return slab_bytes() / (min_class_bytes * 64); }
   WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const { return static_cast<u32>(packed >> 48); }
@@ -59,7 +61,7 @@ struct slab_geometry {
     return hints_offset() + (u64{classes()} << (rows_log2() + 4));
   }
   /// Words from index to index, at least slab_index::words_for(): every look computes this sum.
-  WARPHEAP_HOST_DEVICE constexpr u32 index_words() const { return slabs() / 64 + slabs() / 4096 + 2; }
+  WARPHEAP_HOST_DEVICE constexpr u32 index_words() const { return slabs() / 64 + slabs() / 2048 + 2; }
   WARPHEAP_HOST_DEVICE constexpr u32 index_count() const { return 2 + 2 * classes(); }
   WARPHEAP_HOST_DEVICE constexpr u64 control_offset() const {
     return indexes_offset() + align_up(index_count() * index_words() * 8, 128);
@@ -70,11 +72,11 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u64 alignment() const { return slab_bytes() > 4096 ? slab_bytes() : 4096; }
 };
 
-/// For a pool of 1 MiB or more. Slabs are 16 KiB to 2^max_slab_log2 bytes, as large as leaves 2,048
-/// of them. Up to 16 rows of hints a multiprocessor, as far as that leaves 8 slabs a row: with 16,
+/// For a pool of 1 MiB or more. Slabs are 16 KiB to 2^max_slab_log2 bytes, as large as leaves 4,096
+/// of them. Up to 64 rows of hints a multiprocessor, as far as that leaves 8 slabs a row: with 16,
 /// churn in small pools took 40% longer; with 4, bursts of mixed sizes that fill one did.
 WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
-  u32 slab_log2 = log2_floor(pool_bytes) - 11;
+  u32 slab_log2 = log2_floor(pool_bytes) - 12;
   if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;
   if (slab_log2 > max_slab_log2) slab_log2 = max_slab_log2;
   while ((pool_bytes >> slab_log2) >= slab_geometry::max_slabs) ++slab_log2;

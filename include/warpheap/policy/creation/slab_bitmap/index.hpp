@@ -5,9 +5,13 @@
 //   X1  at rest, the slab's bit = parity of its toggles.
 //   X2  at rest, summary bit <=> word is not zero: each change from or to zero toggles it once.
 //
-// set and clear. Idempotent, and without a summary: a search looks at all words.
+// set, tell and clear. Idempotent, with a summary on which a search may rely, a bit a word and C:
+//   X3  a word is not zero => its summary bit or C is set, or a call that made it so still runs. It
+//       changes the word first. A bit is cleared under C, and set again if the word, looked at
+//       after that, is not zero.
 #pragma once
 
+#include "../../../platform/point.hpp"
 #include "../../../platform/simt.hpp"
 #include "../../../util/bits.hpp"
 
@@ -18,8 +22,13 @@ class slab_index {
  public:
   static constexpr u32 none = ~0u;
 
+  static constexpr u32 words_a_summary = 32;  ///< of set and clear; of toggles 64
   /// Words of an index with its summary; width() counts those without.
-  WARPHEAP_HOST_DEVICE static constexpr u32 words_for(u32 slabs) { return width(slabs) + width(width(slabs)); }
+  WARPHEAP_HOST_DEVICE static constexpr u32 words_for(u32 slabs) { return width(slabs) + summaries(slabs); }
+  /// Words of a summary of set and clear; no fewer than of toggles.
+  WARPHEAP_HOST_DEVICE static constexpr u32 summaries(u32 slabs) {
+    return (width(slabs) + words_a_summary - 1) / words_a_summary;
+  }
   WARPHEAP_HOST_DEVICE static constexpr u32 width(u32 slabs) { return (slabs + 63) / 64; }
 
   WARPHEAP_HOST_DEVICE constexpr slab_index(u64* words, u32 slabs) : words_{words}, slabs_{slabs} {}
@@ -33,6 +42,10 @@ class slab_index {
   }
 
   WARPHEAP_DEVICE void set(u32 slab) const { word(slab / 64).fetch_or(bit(slab), order::relaxed); }
+  /// After set(): sets the summary bit. how: release, or fenced after release_fence().
+  WARPHEAP_DEVICE void tell(u32 slab, order how) const {
+    summary(slab / 64 / words_a_summary).fetch_or(word_bit(slab / 64), how);
+  }
   /// how: release where the cleared bit tells other threads something.
   WARPHEAP_DEVICE void clear(u32 slab, order how) const { word(slab / 64).fetch_and(~bit(slab), how); }
 
@@ -41,6 +54,27 @@ class slab_index {
     return word(slab / 64).fetch_or(0, order::relaxed);
   }
   WARPHEAP_DEVICE u64 load(u32 slab) const { return word(slab / 64).load(order::relaxed); }  // hint
+
+  /// Whether any slab may have been added: a hint, or as of the newest summary.
+  WARPHEAP_DEVICE bool may_name_any(bool newest) const {
+    u64 seen = 0;
+    WARPHEAP_NO_UNROLL
+    for (u32 i = 0; i < summaries(slabs_) && seen == 0; ++i)
+      seen = newest ? summary(i).fetch_or(0, order::relaxed) : summary(i).load(order::relaxed);
+    return seen != 0;
+  }
+  /// Clears the summary bit of word `at`, which was seen to be zero.
+  WARPHEAP_DEVICE void forget_word(u32 at) const {
+    atomic_ref<u64> const around = summary(at / words_a_summary);
+    u64 seen = around.load(order::relaxed);
+    if ((seen & clearing_bit) != 0 || (seen & word_bit(at)) == 0) return;
+    // acquire: the word as it was when its bit was set, or newer; pairs with tell().
+    if (!around.compare_exchange(seen, (seen | clearing_bit) & ~word_bit(at), order::acquire, order::relaxed)) return;
+    WARPHEAP_POINT("index.before_second_look");
+    // acquire: what cleared the word may have set another index first (I4); passed on by C's end.
+    if (word(at).fetch_or(0, order::acquire) != 0) around.fetch_or(word_bit(at), order::relaxed);
+    around.fetch_and(~clearing_bit, order::release);  // release: the look comes first
+  }
 
   /// A slab that was in lately, from `start` on and around in its word, then in words that the
   /// summary names; `none` if we saw none. Different starts lead to different slabs.
@@ -66,6 +100,9 @@ class slab_index {
  private:
   static constexpr u32 most_summaries = 16;  // that find() looks at
 
+  static constexpr u64 clearing_bit = u64{1} << words_a_summary;  ///< C
+
+  WARPHEAP_DEVICE static u64 word_bit(u32 at) { return u64{1} << (at % words_a_summary); }
   WARPHEAP_DEVICE static u64 bit(u32 i) { return u64{1} << (i % 64); }
   WARPHEAP_DEVICE atomic_ref<u64> word(u32 i) const { return atomic_ref<u64>{words_[i]}; }
   WARPHEAP_DEVICE atomic_ref<u64> summary(u32 i) const { return atomic_ref<u64>{words_[width(slabs_) + i]}; }

@@ -18,14 +18,12 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 /// Takes slabs and gives them kinds. Stateless; `table` is the heap. Any lane alone.
 class slab_lock {
  public:
-  /// Locks a free slab, if that leaves `spare` of the 64 around it free; publish() must follow. It
-  /// leaves the index before it counts, or threads that look at once would all see enough.
-  WARPHEAP_DEVICE static bool take_free(slab_table const& table, u32 slab, u32 spare) {
+  /// Locks a free slab. publish() must follow.
+  WARPHEAP_DEVICE static bool take_free(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
     if (was.kind() != slab_kind::free || !lock(table, slab, was)) return false;
-    if (popcount(table.index(slab_table::free_slabs).toggle(slab)) > spare) return true;
-    unlock(table, slab, slab_kind::locked, order::release);
-    return false;
+    table.index(slab_table::free_slabs).toggle(slab);
+    return true;
   }
 
   /// Locks a free or empty slab, and takes it off its indexes except takeable. Searches wait for it
@@ -46,8 +44,8 @@ class slab_lock {
       return true;
     }
     // Live again, without U and F, and in the indexes: a settler that met the lock has gone.
-    open.set(slab);
-    table.index(slab_table::takeable).set(slab);
+    table.add(slab_table::open(old_class), slab);
+    table.add(slab_table::takeable, slab);
     u64 const change = slab_state::of(slab_kind::live, old_class).word - slab_state::of(slab_kind::locked, 0).word;
     // release: words, index bits (I1, I2) as we leave them; pairs with promise() and lock().
     table.state(slab).fetch_add(change, order::release);
@@ -60,7 +58,7 @@ class slab_lock {
     slab_limits const limits{table.geometry().capacity(size_class)};
     u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
     bool const soft = promised >= limits.soft;
-    table.index(slab_table::open(size_class)).set(slab);
+    table.add(slab_table::open(size_class), slab);
     // release: I4; pairs with the fence in end_round(). A slab that begins empty keeps it (I2).
     if (promised != 0) table.index(slab_table::takeable).clear(slab, order::release);
     // relaxed: the release below orders it.
@@ -69,7 +67,7 @@ class slab_lock {
                        slab_state::promise(promised) + (soft ? slab_state::unlisted_bit : 0);
     // release: role, empty words, I1 come before any reservation; pairs with promise(), lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
-    table.set_hint(entry, slab);  // before the index: others wait for it
+    table.set_hint(entry, slab);
     if (!soft) table.index(slab_table::listed(size_class)).toggle(slab);
     return slab_reservation{slab, promised, 0}.with({.is_new = old.ever() == 0, .reaches_soft = soft});
   }
@@ -81,9 +79,10 @@ class slab_lock {
                                 order::relaxed);
   }
 
-  /// Makes a slab of kind `from`, locked or run, free.
+  /// Makes a slab of kind `from`, locked or run, free. Of a run each before the next is named: a
+  /// search that passed the first as in use could place a run across its end.
   WARPHEAP_DEVICE static void unlock(slab_table const& table, u32 slab, slab_kind from, order how) {
-    table.index(slab_table::takeable).set(slab);
+    table.add(slab_table::takeable, slab);
     table.index(slab_table::free_slabs).toggle(slab);
     // how: release, or fenced after release_fence(): the owner is done; pairs with lock().
     table.state(slab).fetch_sub(slab_state::of(from, 0).word, how);

@@ -32,8 +32,16 @@ struct fill_metadata {
       for (u32 i = first; i < slab_index::width(bits); i += stride)
         atomic_ref<u64>{words[i]}.store(low_mask(bits - 64 * i < 64 ? bits - 64 * i : 64), order::relaxed);
     };
+    auto const fill_summary = [&](u64* words, u32 named) {
+      constexpr u32 each = slab_index::words_a_summary;
+      for (u32 i = first; i < slab_index::summaries(named); i += stride) {
+        u32 const left = slab_index::width(named) - each * i;
+        atomic_ref<u64>{words[i]}.store(low_mask(left < each ? left : each), order::relaxed);
+      }
+    };
     u32 const slabs = present ? static_cast<u32>(*present >> geometry.slab_log2()) : geometry.slabs();
     fill(table.index_words(slab_table::takeable), slabs);
+    fill_summary(table.index_words(slab_table::takeable) + slab_index::width(geometry.slabs()), slabs);
     fill(table.index_words(slab_table::free_slabs), slabs);
     fill(table.index_words(slab_table::free_slabs) + slab_index::width(geometry.slabs()), slab_index::width(slabs));
     for_each_slab(slabs, geometry.slabs(), [&](u32 absent) {

@@ -12,6 +12,7 @@
 //       that one made progress. Any other search serves a lane: a group makes at most one for each.
 #pragma once
 
+#include "../../../sync/lane_random.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "lock.hpp"
 
@@ -31,25 +32,31 @@ class slab_search {
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 
-  /// The next slab that may have room, in every `lanes`-th word; `none` at the end of `takeable` or
-  /// `by_bits`. A lane goes on from `counted` to `takeable` by itself.
-  WARPHEAP_DEVICE u32 look(slab_table const& table, u32 size_class, u32 rank, u32 lanes) {
+  /// At the begin of a round: whether the summary says that the index names nothing. A leader
+  /// alone; pass_round() by all lanes then.
+  WARPHEAP_DEVICE bool finds_none(slab_table const& table, u32 size_class) const {
+    if (turn() != 0) return false;
+    u32 const which = round() == takeable ? slab_table::takeable : slab_table::open(size_class);
+    return !may_name_any(table, which, round() != counted);
+  }
+  WARPHEAP_DEVICE void pass_round(slab_table const& table) { pass(64 * slab_index::width(table.geometry().slabs())); }
+
+  /// The next slab that may have room, in every `lanes`-th word; `none` at the end of the round.
+  WARPHEAP_DEVICE u32 look(slab_table const& table, u32 size_class, u32 lanes) {
     u32 const words = slab_index::width(table.geometry().slabs());
     u32 const capacity = table.geometry().capacity(size_class);
     WARPHEAP_NO_UNROLL
     for (;;) {
       bool const is_of_class = round() != takeable;
       slab_index const index = table.index(is_of_class ? slab_table::open(size_class) : slab_table::takeable);
-      if (turn() >= 64 * words) {
-        if (round() != counted) return none;
-        begin(takeable, rank);
-        continue;
-      }
-      u32 const ahead = start() / 64 + turn() / 64, first = 64 * (ahead < words ? ahead : ahead - words);
+      if (turn() >= 64 * words) return none;
+      u32 const ahead = start() / 64 + turn() / 64, at = ahead < words ? ahead : ahead - words;
+      u32 const first = 64 * at;
       // From start() on: others take the lowest. An answer rests on looks at the newest words.
       u64 const word = round() == counted ? index.load(first) : index.newest(first);
       u64 const named = rotate_left(word, 0 - start()) & ~low_mask(turn() % 64);
       if (named == 0) {
+        if (word == 0) index.forget_word(at);
         pass(64 * lanes - turn() % 64);
         continue;
       }
@@ -60,7 +67,9 @@ class slab_search {
         table.forget(is_of_class ? slab_table::open(size_class) : slab_table::takeable, slab, size_class);
       } else if (now.kind() != slab_kind::run) {
         if (!now.serves(size_class) || now.used() < capacity) return slab;
-        if (!now.is_full() && !mark_if_full(table, slab, capacity, now) && round() == by_bits) return slab;
+        // No answer rests on the first round: there one look in eight reads the bits.
+        bool const reads = round() == by_bits || (now.used() == capacity && lane_random_bits() % 8 == 0);
+        if (!now.is_full() && reads && !mark_if_full(table, slab, capacity, now) && round() == by_bits) return slab;
       }
       pass_slab(lanes);
     }
@@ -71,7 +80,8 @@ class slab_search {
     slab_state const now = table.load(slab);
     slab_reservation taken;
     if (now.serves(size_class)) {
-      taken = table.keep(slab, size_class, wanted, table.promise(slab, wanted), round() == by_bits);
+      taken = table.keep(slab, size_class, wanted, table.promise(slab, wanted),
+                         round() == by_bits ? slab_table::no_limit : table.geometry().capacity(size_class));
     } else if (slab_lock::take(table, slab)) {
       taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_entry);
     }
@@ -87,7 +97,9 @@ class slab_search {
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {
     // I4: what was seen of takeable comes before all looks at open; pairs with publish().
-    if (round() == takeable) {
+    if (round() == counted) {
+      begin(takeable, rank);
+    } else if (round() == takeable) {
       full_fence();
       begin(by_bits, rank);
     } else if ((word_ & incomplete_bit) != 0) {
@@ -113,6 +125,10 @@ class slab_search {
     word_ = (word_ & incomplete_bit) | u64{round} << round_shift | u64{64 * rank} << turn_shift | start();
   }
   WARPHEAP_DEVICE void pass(u32 slabs) { word_ += u64{slabs} << turn_shift; }
+
+  WARPHEAP_COLD static bool may_name_any(slab_table table, u32 which, bool newest) {
+    return table.index(which).may_name_any(newest);
+  }
 
   /// Marks the slab full if every bit is seen set and its word is still `now` (D5). Returns whether
   /// every bit was.

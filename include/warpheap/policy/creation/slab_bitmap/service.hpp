@@ -1,12 +1,12 @@
 // How blocks up to a slab are handed out: to all lanes of a warp that ask for one class at once.
-// The leader takes them from its row's slab; where that has none, the group goes the walk, then the
-// search. The lanes share what their leader claimed.
+// The leader takes them from its row's slab; where that has none, the group goes on to a refill,
+// then to the search. The lanes share what their leader claimed.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
 #include "../../../sync/warp_aggregate.hpp"
+#include "refill.hpp"
 #include "search.hpp"
-#include "walk.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
@@ -69,12 +69,12 @@ class block_service {
     u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
     u64 const limits = table_.hint_limits(entry);
     u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
-    if (hinted == 0 || !slab_walk::goes_by_hint(wanted, capacity)) return {0, salt, 0, {}};
+    if (hinted == 0 || !slab_refill::goes_by_hint(wanted, capacity)) return {0, salt, 0, {}};
     slab_state const old = table_.promise(slab, wanted);
     u32 const now_used = old.used() + wanted;
     bool const reaches_soft = old.used() < soft && now_used >= soft;
-    if (!old.serves(size_class) || now_used > capacity || reaches_soft)
-      return {0, salt, 0, {slab, wanted, slab_reservation::nowhere}};
+    if (!old.serves(size_class) || now_used > (old.ever() < capacity ? capacity : soft) || reaches_soft)
+      return {0, salt, old.word, {slab, wanted, slab_reservation::nowhere}};
     // While ever() is below the capacity, the next blocks were never used; later any word will do.
     u32 place = old.ever();
     u64 const in_order = low_mask(wanted);
@@ -99,20 +99,25 @@ class block_service {
   WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 row,
                                           slab_reservation reserved, u64 claimed) {
     block_service const self{table};
-    slab_walk walk;
-    if (group_of(group_mask).leads) walk = slab_walk{row};
+    slab_refill refill;
+    if (group_of(group_mask).leads) {
+      bool const was_promised = reserved.blocks() != 0 && reserved.place() == slab_reservation::nowhere;
+      refill = was_promised ? slab_refill{row, reserved.slab(), {claimed}} : slab_refill{row};
+      if (was_promised) claimed = 0, reserved = {};
+    }
     WARPHEAP_NO_UNROLL
     for (;; claimed = 0) {
       WARPHEAP_NO_UNROLL
-      while (claimed == 0 && (reserved.blocks() != 0 || !walk.has_ended())) {
-        if (reserved.blocks() == 0 || walk.is_moving()) {
-          slab_reservation const taken = walk.next(table.opaque(), warpheap::opaque(size_class), popcount(group_mask));
+      while (claimed == 0 && (reserved.blocks() != 0 || !refill.has_ended())) {
+        if (reserved.blocks() == 0 || refill.is_moving()) {
+          slab_reservation const taken =
+              refill.next(table.opaque(), warpheap::opaque(size_class), popcount(group_mask));
           if (taken.blocks() != 0) reserved = taken;
         }
-        if (reserved.blocks() != 0 && !walk.is_moving())
+        if (reserved.blocks() != 0 && !refill.is_moving())
           claimed = block_service{table.opaque()}.claim(reserved, warpheap::opaque(size_class));
       }
-      walk.begin_again();
+      refill.begin_again();
       shared_claim const mine = self.share(active, group_mask, size_class, claimed, reserved);
       u32 const seekers = simt::ballot(active, mine.is_none);
       if (mine.is_none) return search(table, seekers, group_mask, size_class);
@@ -122,7 +127,7 @@ class block_service {
     }
   }
 
-  /// The answer for groups whose walks have ended. All lanes of `active` call, whole groups.
+  /// The answer for groups whose refills have ended. All lanes of `active` call, whole groups.
   WARPHEAP_COLD static void* search(slab_table table, u32 active, u32 group_mask, u32 size_class) {
     block_service const self{table};
     u32 const random = scale_below(lane_random_bits(), table.geometry().slabs());
@@ -131,7 +136,9 @@ class block_service {
     WARPHEAP_NO_UNROLL
     for (;;) {
       lane_group const group = group_of(warpheap::opaque(group_mask));
-      u32 const mine = search.look(table.opaque(), warpheap::opaque(size_class), group.rank, group.size);
+      bool const is_none = group.leads && search.finds_none(table.opaque(), warpheap::opaque(size_class));
+      if ((simt::ballot(active, is_none) >> group.leader) & 1) search.pass_round(table);
+      u32 const mine = search.look(table.opaque(), warpheap::opaque(size_class), group.size);
       u32 const finders = simt::ballot(active, mine != slab_search::none) & group.mask;
       u32 const by_count = simt::ballot(active, mine != slab_search::none && search.is_hasty()) & group.mask;
       u32 const finder = lowest_bit(by_count != 0 ? by_count : finders != 0 ? finders : group.mask);

@@ -80,8 +80,10 @@ class snapshot {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, report);
     check_runs(report);
     check_summaries(slab_table::free_slabs, report);
+    check_covers(slab_table::takeable, report);
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class)
-      check_summaries(slab_table::listed(size_class), report);
+      check_summaries(slab_table::listed(size_class), report), check_covers(slab_table::open(size_class), report);
+    check_supplies(report);
     return report;
   }
 
@@ -134,6 +136,7 @@ class snapshot {
     expect(is_in(slab_table::free_slabs, slab) == (now.kind() == slab_kind::free),
            "D4: the index of free slabs is wrong");
     expect(is_in(slab_table::takeable, slab) || !now.is_takeable(), "I2: no bit in the index of takeable slabs");
+    expect(is_in(slab_table::takeable, slab) || !now.is_in_takeable(), "I5: T, and not in the index of takeable slabs");
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
       bool const serves = now.serves(size_class);
       expect(is_in(slab_table::listed(size_class), slab) == (serves && !now.is_unlisted()),
@@ -166,6 +169,22 @@ class snapshot {
     for (u32 i = 0; i < width; ++i)
       if (((words[width + i / 64] >> (i % 64)) & 1) != (words[i] != 0))
         report.push_back("X2: index " + std::to_string(which) + ", summary bit " + std::to_string(i));
+  }
+
+  void check_covers(u32 which, invariant_report& report) const {
+    u64 const* const words = index(which);
+    u32 const width = slab_index::width(geometry_.slabs()), each = slab_index::words_a_summary;
+    for (u32 i = 0; i < width; ++i)
+      if (words[i] != 0 && ((words[width + i / each] >> (i % each)) & 1) == 0)
+        report.push_back("X3: index " + std::to_string(which) + ", word " + std::to_string(i));
+    for (u32 i = 0; i < slab_index::summaries(geometry_.slabs()); ++i)
+      if ((words[width + i] >> each) != 0) report.push_back("X3: index " + std::to_string(which) + ", C at rest");
+  }
+
+  void check_supplies(invariant_report& report) const {
+    for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class)
+      if (slab_supply{control()[size_class]}.openers() != 0)
+        report.push_back("class " + std::to_string(size_class) + ": a slab is being opened at rest");
   }
 
   static std::string describe(slab_state now) {

@@ -14,8 +14,11 @@
 //   I2  free, or live with used = 0 => its bit in takeable is set, or the same.
 //   I3  These bits are cleared only under the lock or under C. A call that leaves room and finds C
 //       waits until C is gone (two atomics), and then sets the bit.
-//   I4  The bit of a slab of class c in takeable is cleared, by the thread that takes the slab or by
-//       forget, after the bit in open(c) was set: a search that looks at open(c) last misses none.
+//   I4  The bit of a slab of class c in takeable is cleared, by the thread that takes the slab or
+//       by forget, after the bit in open(c) was set: a search that looks at open(c) last misses
+//       none.
+//   I5  T is set => the slab is live, and its bit in takeable is set. T goes by the lock, or under
+//       C.
 #pragma once
 
 #include "../../../platform/point.hpp"
@@ -78,6 +81,14 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + geometry_.indexes_offset()) + which * geometry_.index_words();
   }
 
+  /// Sets the slab's bit in takeable or open(c).
+  WARPHEAP_DEVICE void add(u32 which, u32 slab) const {
+    opaque().index(which).set(slab);
+    WARPHEAP_POINT("index.before_summary");
+    // release: the word is changed first (X3); pairs with forget_word().
+    opaque().index(which).tell(slab, order::release);
+  }
+
   /// Blocks of word `word` that exist in a slab of `capacity` blocks (D7).
   WARPHEAP_HOST_DEVICE static u64 valid_mask(u32 capacity, u32 word) {
     u32 const before = 64 * word;
@@ -91,18 +102,20 @@ class slab_table {
     return {state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
   }
 
-  /// Second half: keeps what `old` allows, gives the rest back, and unlists at the soft limit.
-  /// by_bits: keeps all if the slab serves the class, for a look bit by bit. Any lane alone.
-  WARPHEAP_DEVICE slab_reservation keep(u32 slab, u32 size_class, u32 wanted, slab_state old, bool by_bits) const {
+  /// Second half: keeps what fits, if fewer than `limit` blocks were promised before; gives the
+  /// rest back, and unlists at the soft limit. No limit: keeps all, for a look bit by bit. Any lane
+  /// alone.
+  static constexpr u32 no_limit = ~0u;
+  WARPHEAP_DEVICE slab_reservation keep(u32 slab, u32 size_class, u32 wanted, slab_state old, u32 limit) const {
     slab_limits const limits{geometry_.capacity(size_class)};
     u32 kept = 0;
     // Transients may exceed the capacity.
     u32 const room = old.used() < limits.capacity ? limits.capacity - old.used() : 0;
-    if (old.serves(size_class)) kept = wanted < room || by_bits ? wanted : room;
+    if (old.serves(size_class) && old.used() < limit) kept = wanted < room || limit == no_limit ? wanted : room;
     slab_state now{old.word + slab_state::promise(wanted)};
-    if (kept < wanted) now = subtract(slab, 0, wanted - kept);
     bool const reaches_soft = kept != 0 && old.used() < limits.soft && old.used() + kept >= limits.soft;
-    bool const unlists = kept != 0 && !old.is_unlisted() && old.used() + kept >= limits.soft;
+    // Also without room: the quick path fills slabs and unlists none. Our promise keeps the class.
+    bool const unlists = old.serves(size_class) && !old.is_unlisted() && old.used() + kept >= limits.soft;
     if (unlists) {
       // relaxed: toggles alone bring U and the index bit together (D4).
       now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
@@ -110,12 +123,12 @@ class slab_table {
       if (!now.is_unlisted()) index(listed(size_class)).toggle(slab);
       now.word |= slab_state::unlisted_bit;
     }
+    if (kept < wanted) now = subtract(slab, 0, wanted - kept);
     if (kept < wanted || unlists) settle_promise(slab, now);
     // Until `ever` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
-    bool const is_roomy = old.used() < limits.roomy;
     return slab_reservation{slab, kept, old.ever()}.with(
-        {.is_new = old.ever() < limits.capacity, .reaches_soft = reaches_soft, .is_roomy = is_roomy});
+        {.is_new = old.ever() < limits.capacity, .reaches_soft = reaches_soft});
   }
 
   /// Takes `freed` blocks, whose bits are cleared already (D2), and `promised` unused ones off the
@@ -131,9 +144,6 @@ class slab_table {
     if ((now.word & (slab_state::full_bit | slab_state::clearing_bit)) != 0)
       return call_settle_slowly(*this, slab, now);
     settle_promise(slab, now);
-    // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
-    if (now.is_live() && now.used() == 0 && now.ever() > geometry_.capacity(now.size_class()) / 4)
-      state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
   }
 
   /// Gives back a promise of blocks that were not taken. No bit has changed: F stays, or C is met.
@@ -145,13 +155,12 @@ class slab_table {
   /// As settle(), after a change of promises alone.
   WARPHEAP_DEVICE void settle_promise(u32 slab, slab_state now) const {
     if (!now.is_live()) return;
-    if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) relist(slab);
-    WARPHEAP_NO_UNROLL
-    for (; now.is_live() && now.used() == 0; now = opaque().newest(slab)) {
-      WARPHEAP_POINT("settle.before_takeable");
-      if (!now.is_clearing()) return index(takeable).set(slab);
-      simt::pause(pause_nanoseconds);
-    }
+    if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) now = relist(slab);
+    if (!now.is_live() || now.used() != 0) return;
+    if (!now.is_in_takeable() || now.is_clearing()) return call_settle_empty(*this, slab, now);
+    // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
+    if (now.ever() > geometry_.capacity(now.size_class()) / 4)
+      state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
   }
 
   /// Sets F if the word still is `now`: live, no C, from before all bits were seen set (D5).
@@ -176,8 +185,12 @@ class slab_table {
     bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
     WARPHEAP_POINT("forget.before_clear");
     // release: I4, by what the acquire above has seen; pairs with the fence in end_round().
-    if (was.is_live() && in_vain) index(which).clear(slab, order::release);
-    state(slab).fetch_and(~slab_state::clearing_bit, order::release);  // release: as in mark_full()
+    bool const clears = was.is_live() && in_vain;
+    if (clears) index(which).clear(slab, order::release);
+    // A new life, or a settler that had set the bit before could set T after (I5). release: as in
+    // mark_full().
+    u64 const begun = clears && which == takeable ? slab_state::life_unit - (was.word & slab_state::takeable_bit) : 0;
+    state(slab).fetch_add(begun - slab_state::clearing_bit, order::release);
   }
 
   /// An entry of this multiprocessor for a class; `salt` picks one of its rows.
@@ -200,8 +213,39 @@ class slab_table {
     return reinterpret_cast<u64*>(base_ + geometry_.hints_offset()) + 2 * u64{entry};
   }
 
-  /// Blocks of a class asked for where the row has no slab, or no slab was known to have room.
-  WARPHEAP_DEVICE atomic_ref<u64> unmet_demand(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
+  // relaxed, here and below: hints and counts.
+  WARPHEAP_DEVICE slab_hint load_hint(u32 entry) const { return {hint(entry).load(order::relaxed)}; }
+  /// Adds to the demand for the row's next slab, and returns the hint as it was.
+  WARPHEAP_DEVICE slab_hint add_demand(u32 entry, u32 blocks) const {
+    return {hint(entry).fetch_add(slab_hint::demand_of(blocks), order::relaxed)};
+  }
+  /// Of a hint that was seen to name `slab` in vain.
+  WARPHEAP_DEVICE void forget_hint(u32 entry, u32 slab) const {
+    if (entry != no_entry && load_hint(entry).current() == slab + 1) hint(entry).store(0, order::relaxed);
+  }
+
+  /// Tells that `blocks` blocks of a class found no listed slab. Whether the caller is to open one,
+  /// and then to call end_opening(): nobody does so now, or these blocks begin a slab's worth; of
+  /// `plenty` half of one, but not where slabs have few blocks.
+  WARPHEAP_DEVICE bool begin_opening(u32 size_class, u32 blocks, bool plenty) const {
+    u32 const capacity = geometry_.capacity(size_class);
+    u32 const worth = 1u << log2_floor(plenty && capacity >= 64 ? capacity / 2 : capacity);
+    slab_supply const old{supply(size_class).fetch_add(slab_supply::demand_of(blocks), order::relaxed)};
+    u32 const begun = old.demand() % worth;
+    bool const begins = begun == 0 || begun + blocks > worth;
+    if (!begins && old.openers() != 0) return false;
+    u64 const skipped = begins ? 0 : slab_supply::demand_of(worth - begun);
+    u64 seen = old.word + slab_supply::demand_of(blocks);
+    // Where no thread is opening a slab, one of the callers begins the next slab's worth.
+    if (!begins) return supply(size_class).compare_exchange(seen, seen + skipped + 1, order::relaxed, order::relaxed);
+    supply(size_class).fetch_add(1, order::relaxed);
+    return true;
+  }
+  WARPHEAP_DEVICE void end_opening(u32 size_class) const { supply(size_class).fetch_sub(1, order::relaxed); }
+  WARPHEAP_DEVICE bool is_opening(u32 size_class) const {
+    return slab_supply{supply(size_class).load(order::relaxed)}.openers() != 0;
+  }
+  WARPHEAP_DEVICE atomic_ref<u64> supply(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
     // relaxed: a figure, on which nothing depends.
@@ -220,7 +264,7 @@ class slab_table {
 
  private:
   WARPHEAP_DEVICE atomic_ref<u64> count_word(count which) const {
-    return unmet_demand(geometry_.classes() + static_cast<u32>(which));
+    return supply(geometry_.classes() + static_cast<u32>(which));
   }
 
   WARPHEAP_DEVICE u64* record(u32 slab) const {
@@ -228,15 +272,35 @@ class slab_table {
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
 
-  /// Takes U from a slab that was seen at or below the relist limit. relaxed: as in keep().
-  WARPHEAP_DEVICE void relist(u32 slab) const {
+  /// Takes U from a slab that was seen at or below the relist limit; returns the word after it.
+  WARPHEAP_DEVICE slab_state relist(u32 slab) const {
+    // relaxed: as in keep().
     slab_state const old{state(slab).fetch_and(~slab_state::unlisted_bit, order::relaxed)};
     WARPHEAP_POINT("relist.before_toggle");
     if (old.is_live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
+    return {old.word & ~slab_state::unlisted_bit};
   }
 
   WARPHEAP_COLD static void call_settle_slowly(slab_table table, u32 slab, slab_state now) {
-    table.settle_slowly(slab, now);
+    table.opaque().settle_slowly(slab, now);
+  }
+
+  /// settle_promise() of an empty slab that may not be in takeable.
+  WARPHEAP_COLD static void call_settle_empty(slab_table table, u32 slab, slab_state now) {
+    WARPHEAP_NO_UNROLL
+    for (; now.is_live() && now.used() == 0; now = table.opaque().newest(slab)) {
+      WARPHEAP_POINT("settle.before_takeable");
+      if (now.is_clearing()) {
+        simt::pause(pause_nanoseconds);
+        continue;
+      }
+      if (!now.is_in_takeable()) table.add(takeable, slab);
+      // release: the bit is set before T is. From the very word: a thread that took the slab
+      // changed it (I5). If T was set already, the word is as settle() saw it.
+      u64 const next = now.ever() > table.geometry_.capacity(now.size_class()) / 4 ? now.reborn() : now.word;
+      table.state(slab).compare_exchange(now.word, next | slab_state::takeable_bit, order::release, order::relaxed);
+      return;
+    }
   }
 
   /// As settle(), also where F is to go, or another thread is about to set it.
@@ -248,14 +312,14 @@ class slab_table {
         seen = newest(slab);
         continue;
       }
-      index(open(seen.size_class())).set(slab);
+      add(open(warpheap::opaque(seen.size_class())), warpheap::opaque(slab));
       WARPHEAP_POINT("settle.before_lift");
       // From the very word seen before we set the bit: if the bit was cleared since, the word
       // changed (D5). release: the bit is set before F is gone; pairs with mark_full(), newest().
       if (state(slab).compare_exchange(seen.word, seen.word & ~slab_state::full_bit, order::release, order::relaxed))
         break;
     }
-    settle_promise(slab, now);
+    settle_promise(slab, now.without_full());
   }
   static constexpr u32 pause_nanoseconds = 64;
 

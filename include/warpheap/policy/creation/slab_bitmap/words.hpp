@@ -11,8 +11,8 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 
 /// A slab's descriptor: its state in one word, so that every change is one atomic operation.
 ///
-///    63    52 51    32 31 30 29    28 27 26    20 19          0
-///   |  life  |  ever  |F |U |  kind  |C | class  |    used     |
+///    63    52 51    32 31 30 29    28 27 26 25    20 19          0
+///   |  life  |  ever  |F |U |  kind  |C |T | class  |    used     |
 ///
 ///   used   blocks promised to callers, plus transients: promises that are about to be given back
 ///   class  size class; means something in kind live alone
@@ -21,9 +21,10 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   U      unlisted: off its class's index of slabs with room, as it was at or over the soft limit
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      one thread is clearing the slab's bit in an index (I3)
+///   T      the slab's bit in takeable is set (I5)
 ///   ever   blocks promised since `life` began; overflows into it; a guess where free blocks are
-///   life   counts how often the slab was taken, began anew as it was empty, or was marked full: no
-///          word comes again soon, so a compare-exchange finds any change
+///   life   counts how often the slab was taken, began anew as it was empty, was marked full or
+///          left takeable: no word comes again soon, so a compare-exchange finds any change
 ///
 ///   D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
 ///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
@@ -45,6 +46,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 struct slab_state {
   static constexpr u64 used_mask = (u64{1} << 20) - 1;
   static constexpr u32 class_shift = 20;
+  static constexpr u64 takeable_bit = u64{1} << 26;
   static constexpr u64 clearing_bit = u64{1} << 27;
   static constexpr u32 kind_shift = 28;
   static constexpr u64 unlisted_bit = u64{1} << 30;
@@ -56,21 +58,23 @@ struct slab_state {
   u64 word = 0;
 
   WARPHEAP_HOST_DEVICE constexpr u32 used() const { return static_cast<u32>(word & used_mask); }
-  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0x7f; }
+  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0x3f; }
   WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((word >> kind_shift) & 3); }
   WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return word & unlisted_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return word & full_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return word & clearing_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_in_takeable() const { return word & takeable_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }
   WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return kind() == slab_kind::live; }
   WARPHEAP_HOST_DEVICE constexpr bool serves(u32 size_class_wanted) const {
-    constexpr u64 both = (u64{3} << kind_shift) | (u64{0x7f} << class_shift);
+    constexpr u64 both = (u64{3} << kind_shift) | (u64{0x3f} << class_shift);
     return (word & both) == of(slab_kind::live, size_class_wanted).word;
   }
   /// Live, of the class, with blocks promised and without flags: nothing is to be settled.
   WARPHEAP_HOST_DEVICE constexpr bool is_settled(u32 its_class) const {
     constexpr u32 kind_unit = 1u << (kind_shift - class_shift);
-    return static_cast<u32>(word) >> class_shift == (static_cast<u32>(slab_kind::live) * kind_unit | its_class) &&
+    return static_cast<u32>(word & ~takeable_bit) >> class_shift ==
+               (static_cast<u32>(slab_kind::live) * kind_unit | its_class) &&
            used() != 0;
   }
   /// Free or empty: a thread may lock it and change its kind.
@@ -96,15 +100,11 @@ struct slab_state {
 /// for 133). Without a gap to relist, slabs with one free block came back at once.
 struct slab_limits {
   u32 capacity;  ///< blocks
-  u32 roomy;     ///< below this many promised blocks it is worth going over to the slab
   u32 soft;      ///< at this many promised blocks the slab leaves the index
   u32 relist;    ///< at or below this many it comes back
 
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
-      : capacity{capacity},
-        roomy{capacity - capacity / 4},
-        soft{capacity - capacity / 16},
-        relist{capacity - capacity / 8 - 1} {}
+      : capacity{capacity}, soft{capacity - capacity / 16}, relist{capacity - capacity / 8 - 1} {}
 };
 
 /// What `free` needs to know of a slab, in a read-mostly word: reading the class in the descriptor,
@@ -161,10 +161,23 @@ struct slab_hint {
   WARPHEAP_HOST_DEVICE static constexpr slab_hint of(u32 slab) { return {u64{slab} + 1}; }
 };
 
+/// What a class wants. Advisory.
+///
+///    63         32 31         0
+///   |   demand   |  openers   |   demand: blocks that found no listed slab, modulo 2^32
+///                                 openers: threads that are opening a slab for them
+struct slab_supply {
+  u64 word = 0;
+
+  WARPHEAP_HOST_DEVICE constexpr u32 openers() const { return static_cast<u32>(word); }
+  WARPHEAP_HOST_DEVICE constexpr u32 demand() const { return static_cast<u32>(word >> 32); }
+  WARPHEAP_HOST_DEVICE static constexpr u64 demand_of(u32 blocks) { return u64{blocks} << 32; }
+};
+
 /// Blocks of one slab promised to a caller, which now looks for them in its bitmap.
 ///
-///   63 62 61    56 55 54   32 31      0     R: the slab was less than three quarters full before
-///  | R | L | blocks | N | place |  slab  |   L: it reached its soft limit by this promise
+///   63 62 61    56 55 54   32 31      0
+///  | 0 | L | blocks | N | place |  slab  |   L: it reached its soft limit by this promise
 ///                                            N: the blocks from `place` on have never been used
 class slab_reservation {
  public:
@@ -180,21 +193,19 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
   WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & reaches_soft_bit) != 0; }
-  WARPHEAP_HOST_DEVICE bool is_roomy() const { return (word_ & roomy_bit) != 0; }
 
   /// What the promise's old word says of the slab.
   struct facts {
-    bool is_new = false, reaches_soft = false, is_roomy = false;
+    bool is_new = false, reaches_soft = false;
   };
   WARPHEAP_HOST_DEVICE slab_reservation with(facts seen) const {
     slab_reservation same = *this;
-    same.word_ |=
-        (seen.is_new ? new_bit : 0) | (seen.reaches_soft ? reaches_soft_bit : 0) | (seen.is_roomy ? roomy_bit : 0);
+    same.word_ |= (seen.is_new ? new_bit : 0) | (seen.reaches_soft ? reaches_soft_bit : 0);
     return same;
   }
 
  private:
-  static constexpr u64 new_bit = u64{1} << 55, reaches_soft_bit = u64{1} << 62, roomy_bit = u64{1} << 63;
+  static constexpr u64 new_bit = u64{1} << 55, reaches_soft_bit = u64{1} << 62;
 
   u64 word_ = 0;
 };

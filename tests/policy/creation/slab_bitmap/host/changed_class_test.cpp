@@ -45,9 +45,9 @@ struct free_twice_beside_a_change_of_class {
   }
 };
 
-// Seeds 1249, 15058 and 24442, and 32 more of 60,000 with weak memory, gave another block two owners,
-// since its bit was set again only by a free that had a block of its own there. A block that its
-// owner frees before its bit is set again is lost: of 120,000, 15.
+// Seeds 1249, 15058 and 24442, and 32 more of 60,000 with weak memory, gave another block two
+// owners, since its bit was set again only by a free that had a block of its own there. A block
+// that its owner frees before its bit is set again is lost: of 120,000, 15.
 TEST(SlabBitmapChangedClass, ASecondFreeGivesNoOtherBlockTwoOwners) {
   constexpr u64 seeds = 3000;
   u64 lost = 0;

@@ -49,8 +49,8 @@ TEST(SlabBitmapRuns, TheOnlyFreeRunIsFoundInAPoolOfThousandsOfSlabs) {
     }
 }
 
-// The run begins before the random place from which a search goes on, and ends behind it. It reaches
-// beyond the slabs that are looked at from the lowest on, so that the search has to go on.
+// The run begins before the random place from which a search goes on, and ends behind it. It
+// reaches beyond the slabs that are looked at from the lowest on, so that the search has to go on.
 TEST(SlabBitmapRuns, ARunAroundThePlaceFromWhichASearchGoesOnIsFound) {
   constexpr u64 length = 1400, first = 4097 - length;  // go on from slab 0, 1,400 or 2,800
   static_assert(many_slabs / length == 3 && first < 2 * length && first + length > 2 * length);

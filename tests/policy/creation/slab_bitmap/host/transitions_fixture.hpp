@@ -49,7 +49,7 @@ struct slab_call {
 /// What the call returned.
 struct slab_outcome {
   u32 blocks = 0, place = 0;
-  bool is_new = false, reaches_soft = false, is_roomy = false, done = false;
+  bool is_new = false, reaches_soft = false, done = false;
 };
 
 /// Puts slab 0 into each slab_situation, makes the call, and reads what became of it.
@@ -82,16 +82,19 @@ struct call_each {
     in ? table.index(which).set(0) : table.index(which).clear(0, order::relaxed);
   }
   WARPHEAP_DEVICE static slab_outcome of(slab_reservation made) {
-    return {made.blocks(), made.place(), made.is_new(), made.reaches_soft(), made.is_roomy(), true};
+    return {made.blocks(), made.place(), made.is_new(), made.reaches_soft(), true};
+  }
+  WARPHEAP_DEVICE static u32 limit_of(slab_table table, slab_call what) {
+    return what.by_bits ? slab_table::no_limit : table.geometry().capacity(what.size_class);
   }
   WARPHEAP_DEVICE static slab_outcome make(slab_table table, slab_call what, slab_state before) {
     switch (what.what) {
       case slab_call::keep:
-        return of(table.keep(0, what.size_class, what.blocks, table.promise(0, what.blocks), what.by_bits));
+        return of(table.keep(0, what.size_class, what.blocks, table.promise(0, what.blocks), limit_of(table, what)));
       case slab_call::keep_late: {
         slab_state const old = table.promise(0, what.blocks);
         table.subtract(0, what.spare, 0);
-        return of(table.keep(0, what.size_class, what.blocks, old, what.by_bits));
+        return of(table.keep(0, what.size_class, what.blocks, old, limit_of(table, what)));
       }
       case slab_call::give_back: table.give_back(0, what.blocks); return {};
       case slab_call::settle: table.settle(0, table.subtract(0, what.blocks, 0)); return {};
@@ -99,7 +102,7 @@ struct call_each {
       case slab_call::forget_open: table.forget(slab_table::open(what.size_class), 0, what.size_class); return {};
       case slab_call::forget_takeable: table.forget(slab_table::takeable, 0, what.size_class); return {};
       case slab_call::take: return {.done = slab_lock::take(table, 0)};
-      case slab_call::take_free: return {.done = slab_lock::take_free(table, 0, what.spare)};
+      case slab_call::take_free: return {.done = slab_lock::take_free(table, 0)};
       case slab_call::publish:
         return of(slab_lock::publish(table, 0, what.size_class, what.blocks, slab_table::no_entry));
     }

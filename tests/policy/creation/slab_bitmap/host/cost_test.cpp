@@ -82,23 +82,23 @@ void expect_cost(std::vector<calls> const& table) {
 }
 
 TEST(SlabBitmapCost, OfBlocksForOneLane) {
-  expect_cost({{calls::fresh, 256, {1, 1}, 36, 0, false, 4793},
-               {calls::fresh, 256, {1, 1}, 200, 64, false, 9643},
-               {calls::fresh, 256, {1, 1}, 200, 512, false, 13005},
+  expect_cost({{calls::fresh, 256, {1, 1}, 36, 0, false, 5924},
+               {calls::fresh, 256, {1, 1}, 200, 64, false, 10305},
+               {calls::fresh, 256, {1, 1}, 200, 512, false, 18317},
                {calls::fresh, 256, {1, 1}, 200, 2048, false, 23620},
-               {calls::fresh, 256, {1, 1}, 200, 8192, false, 23286},
-               {calls::fresh, 256, {1, 1}, 200, 16384, false, 22971},
-               {calls::fresh, 256, {1, 1}, 50, 64, true, 5688},
-               {calls::fresh, 256, {1, 1}, 50, 512, true, 5706},
+               {calls::fresh, 256, {1, 1}, 200, 8192, false, 26311},
+               {calls::fresh, 256, {1, 1}, 200, 16384, false, 30250},
+               {calls::fresh, 256, {1, 1}, 50, 64, true, 6027},
+               {calls::fresh, 256, {1, 1}, 50, 512, true, 6054},
                {calls::fresh, 256, {1, 1}, 50, 16384, true, 8637},
-               {calls::fresh, 256, {1, 1}, 50, 40000, true, 6100}});
+               {calls::fresh, 256, {1, 1}, 50, 40000, true, 6941}});
 }
 
 TEST(SlabBitmapCost, OfBlocksForAWarp) {
-  expect_cost({{calls::fresh, 1024, {1, 32}, 20, 64, false, 33855},
+  expect_cost({{calls::fresh, 1024, {1, 32}, 20, 64, false, 38974},
                {calls::fresh, 1024, {1, 32}, 20, 512, false, 39060},
                {calls::fresh, 1024, {1, 32}, 20, 2048, false, 66024},
-               {calls::fresh, 1024, {1, 32}, 20, 16384, false, 73497},
+               {calls::fresh, 1024, {1, 32}, 20, 16384, false, 97533},
                {calls::fresh, 256, {1, 32}, 6, 64, true, 18621},
                {calls::fresh, 256, {1, 32}, 6, 2048, true, 27115},
                {calls::fresh, 256, {1, 32}, 6, 16384, true, 33824}});
@@ -108,20 +108,20 @@ TEST(SlabBitmapCost, OfBlocksForACrowd) {
   expect_cost({{calls::fresh, 2048, {16, 64}, 1, 64, false, 72895},
                {calls::fresh, 2048, {16, 64}, 1, 512, false, 72714},
                {calls::fresh, 2048, {16, 64}, 1, 2048, false, 115865},
-               {calls::fresh, 2048, {16, 64}, 1, 16384, false, 131584},
+               {calls::fresh, 2048, {16, 64}, 1, 16384, false, 170016},
                {calls::fresh, 256, {32, 1}, 8, 512, false, 27092},
-               {calls::fresh, 64, {32, 1}, 8, 2048, true, 32049}});
+               {calls::fresh, 64, {32, 1}, 8, 2048, true, 34878}});
 }
 
 TEST(SlabBitmapCost, OfRefusals) {
-  expect_cost({{calls::full_of_slabs, 128, {1, 1}, 4, 64, false, 749},
-               {calls::full_of_slabs, 128, {1, 1}, 4, 16384, false, 3933},
+  expect_cost({{calls::full_of_slabs, 128, {1, 1}, 4, 64, false, 914},
+               {calls::full_of_slabs, 128, {1, 1}, 4, 16384, false, 5141},
                {calls::full_of_slabs, 128, {1, 1}, 4, 40000, false, 78},
-               {calls::full_of_slabs, 128, {1, 32}, 2, 64, false, 8257},
-               {calls::full_of_slabs, 128, {1, 32}, 2, 16384, false, 20100},
+               {calls::full_of_slabs, 128, {1, 32}, 2, 64, false, 10987},
+               {calls::full_of_slabs, 128, {1, 32}, 2, 16384, false, 28959},
                {calls::full_of_slabs, 128, {1, 32}, 2, 40000, false, 1472},
-               {calls::full_of_the_size, 32, {1, 1}, 4, 64, false, 2165},
-               {calls::full_of_the_size, 32, {1, 1}, 4, 2048, false, 1502}});
+               {calls::full_of_the_size, 32, {1, 1}, 4, 64, false, 2384},
+               {calls::full_of_the_size, 32, {1, 1}, 4, 2048, false, 1930}});
 }
 
 }  // namespace slab_bitmap_cost_test

@@ -1,0 +1,200 @@
+// Where a leader gets blocks when its row's slab has none for it. The steps, in this order:
+//
+//   step      names                                            found                none
+//   promised  the row's slab, of which the quick path has      what is left of it   row
+//             promised blocks
+//   row       the row's slab, if another request replaced it   blocks               listed
+//   listed    a slab of the class below its soft limit, from   blocks; one with     open, after a
+//             a random place on                                room becomes the     few looks
+//                                                              row's
+//   open      a free slab, if this request is elected to open  blocks; it becomes   a pause, then
+//             one; else none                                   the row's            row
+//
+// Where no slab is free the refill ends, and the search (search.hpp) has the answer: all of these
+// steps are guides, and what they miss costs time.
+//
+// The number of slabs in a class follows its demand: of the requests that find no listed slab one
+// opens a slab for each slab's worth, or half of one while many are free, and one if nobody is
+// opening any. Where a pool has many slabs and most are free, each row gets slabs of its own: rows
+// that share a slab fill it together, and each then needs the next. A request whose promise takes
+// the row's slab to its soft limit finds the row another one before it claims its blocks: it moves
+// the row.
+#pragma once
+
+#include "../../../sync/lane_random.hpp"
+#include "lock.hpp"
+
+namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+
+/// One request's refill.
+class slab_refill {
+ public:
+  /// A refill that has ended.
+  slab_refill() = default;
+  /// For row `row_number`, of which the six lowest bits count.
+  WARPHEAP_DEVICE explicit slab_refill(u32 row_number) : row_{row_number & 63}, step_{row} {}
+  /// As above, after a promise at the row's slab, then `old`, that was not served quickly.
+  WARPHEAP_DEVICE slab_refill(u32 row_number, u32 slab, slab_state old)
+      : old_{old}, tried_{slab + 1}, row_{row_number & 63}, step_{promised} {}
+
+  WARPHEAP_DEVICE bool has_ended() const { return step_ == over; }
+  /// Whether this request moves the row before it claims.
+  WARPHEAP_DEVICE bool is_moving() const { return is_moving_; }
+  /// For blocks that are still missing.
+  WARPHEAP_DEVICE void begin_again() { looks_ = waits_ = 0; }
+
+  /// Whether requests of `wanted` blocks go by the hint; for larger ones the index is as near.
+  WARPHEAP_HOST_DEVICE static bool goes_by_hint(u32 wanted, u32 capacity) { return hint_serves * wanted <= capacity; }
+
+  /// Looks at one slab and promises up to `wanted` of its blocks, often none. A leader alone.
+  WARPHEAP_DEVICE slab_reservation next(slab_table const& table, u32 size_class, u32 wanted) {
+    slab_limits const limits{table.geometry().capacity(size_class)};
+    u32 const entry = goes_by_hint(wanted, limits.capacity) ? table.hint_entry(size_class, row_) : slab_table::no_entry;
+    bool const spreads = entry != slab_table::no_entry && !is_short_ && table.geometry().has_many_slabs();
+    if (waits(table, size_class, entry, spreads)) return {};
+    bool const was_promised = step_ == promised, by_row = step_ == row, by_index = !was_promised && !by_row;
+    u32 slab = tried_ - 1;
+    if (by_index) slab = find(table, step_ == open ? slab_table::free_slabs : slab_table::listed(size_class));
+    if (step_ == open) return open_slab(table, size_class, wanted, slab, entry, spreads);
+    // Many find one listed slab that is free but for a request.
+    u32 const looks = spreads || 2 * wanted >= limits.capacity ? few : many;
+    if (by_index && (slab == slab_index::none || ++looks_ > looks)) step_ = open;
+    if (by_row) step_ = listed;
+    if (was_promised) step_ = row;
+    return slab == slab_index::none ? slab_reservation{}
+                                    : take(table, size_class, wanted, slab, entry, was_promised, by_index, spreads);
+  }
+
+ private:
+  enum step_of : u32 { over, promised, row, listed, open };
+  static constexpr u32 hint_serves = 8;    // requests a slab must serve for a hint
+  static constexpr u32 row_serves = 4;     // of which a slab has room when a row moves there
+  static constexpr u32 few = 1, many = 8;  // looks at listed slabs before the last one
+  static constexpr u32 most_waits = 16;    // pauses while another request opens a slab
+  // Of the 64 slabs around a free one: more than `most` must be free for one that is opened early;
+  // with more than `some`, half a slab's worth of demand opens one.
+  static constexpr u32 most = 32, some = 16;
+  static constexpr u32 pause_nanoseconds = 128;
+
+  WARPHEAP_DEVICE static u32 find(slab_table const& table, u32 which) {
+    slab_table const here = table.opaque();
+    return here.index(which).find(scale_below(lane_random_bits(), here.geometry().slabs()));
+  }
+
+  /// From row to listed or open, unless the row's slab was replaced. Whether the request pauses,
+  /// for a slab that another one opens: it runs, and opens one or finds none.
+  WARPHEAP_DEVICE bool waits(slab_table const& table, u32 size_class, u32 entry, bool spreads) {
+    if (step_ == row) {
+      u32 const current = entry != slab_table::no_entry ? table.load_hint(entry).current() : 0;
+      if (current != 0 && current != tried_) {
+        tried_ = current;
+        return false;
+      }
+      if (is_waiting_ && spreads) {
+        if (++waits_ > most_waits) is_short_ = true;
+        simt::pause(pause_nanoseconds);
+        return true;
+      }
+      // A burst that begins has no listed slabs: looks would only crowd the index.
+      step_ = current == 0 && spreads ? open : listed;
+    }
+    bool const waits = step_ == open && is_waiting_ && !is_elected_ && table.is_opening(size_class);
+    if (!waits || ++waits_ > most_waits) return false;
+    step_ = row;
+    simt::pause(pause_nanoseconds);
+    return true;
+  }
+
+  /// Promises blocks of a slab in use, or keeps those promised already.
+  WARPHEAP_DEVICE slab_reservation take(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
+                                        bool was_promised, bool by_index, bool spreads) {
+    slab_limits const limits{table.geometry().capacity(size_class)};
+    slab_state old = was_promised ? old_ : table.load(slab);
+    bool const serves = old.serves(size_class);
+    // The last sixteenth of a slab is for its first use: later its free blocks take long to find. A
+    // row that gets slabs of its own joins empty ones alone.
+    u32 const limit = by_index && spreads ? 1 : old.ever() < limits.capacity ? limits.capacity : limits.soft;
+    bool const has_room = serves && old.used() < limit;
+    // Also of a full slab that is listed: a promise takes it off the index.
+    bool const promises = !is_moving_ && (has_room || (serves && old.used() >= limits.soft && !old.is_unlisted()));
+    slab_reservation taken;
+    if (was_promised || promises) {
+      if (!was_promised) old = table.promise(slab, wanted);
+      taken = table.keep(slab, size_class, wanted, old, limit);
+    }
+    if (taken.blocks() != 0 && is_elected_) {
+      table.end_opening(size_class);
+      is_elected_ = is_waiting_ = false;
+      step_ = row;
+    }
+    // A promise by this hint would hide an empty slab from other classes.
+    if (was_promised && !serves) table.forget_hint(entry, slab);
+    if (by_index && has_room && old.used() + row_serves * wanted <= limits.soft) {
+      table.set_hint(entry, slab);
+      is_moving_ = false;
+      step_ = row;
+    }
+    if (taken.reaches_soft() && entry != slab_table::no_entry) {
+      is_moving_ = true;
+      step_ = listed;
+      looks_ = 0;
+    }
+    return taken;
+  }
+
+  /// Step open. `slab`: a free one, or none.
+  WARPHEAP_DEVICE slab_reservation open_slab(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
+                                             bool spreads) {
+    bool const is_none = slab == slab_index::none, is_early = spreads || is_moving_;
+    // What is opened ahead of the class's demand leaves most slabs free.
+    u32 const around = is_none ? 0 : popcount(table.index(slab_table::free_slabs).load(slab));
+    bool const lacks = is_early && around <= most;
+    bool ends = is_none || lacks, gives_up = is_none;
+    if (!ends && !is_elected_) {
+      is_elected_ = is_moving_ || (spreads ? is_first(table, size_class, wanted, entry)
+                                           : table.begin_opening(size_class, wanted, around > some));
+      if (is_elected_ && !is_early) {
+        // Once more, now that others wait: one may have been opened since the last look.
+        step_ = listed;
+        looks_ = many;
+        return {};
+      }
+    }
+    slab_reservation opened;
+    if (!ends && is_elected_) {
+      bool const is_ours = slab_lock::take_free(table, slab);
+      if (is_ours) opened = slab_lock::publish(table, slab, size_class, is_moving_ ? 0 : wanted, entry);
+      // Another thread may be faster: then this one tries the next.
+      gives_up = !is_ours && ++waits_ > most_waits;
+      ends = is_ours || gives_up;
+    }
+    if (ends && is_elected_ && !is_early) table.end_opening(size_class);
+    if (ends || !is_elected_) step_ = gives_up && !is_moving_ ? over : row;
+    is_waiting_ = !ends && !is_elected_;
+    looks_ = 0;
+    is_short_ |= lacks;
+    if (ends) is_elected_ = is_moving_ = false;
+    else simt::pause(pause_nanoseconds);
+    return opened;
+  }
+
+  /// Whether this request is the first of a slab's worth of the row's demand.
+  WARPHEAP_DEVICE static bool is_first(slab_table const& table, u32 size_class, u32 wanted, u32 entry) {
+    u32 const worth = 1u << log2_floor(table.geometry().capacity(size_class));
+    u32 const begun = table.add_demand(entry, wanted).demand() % worth;
+    return begun == 0 || begun + wanted > worth;
+  }
+
+  slab_state old_;          ///< of the row's slab, before the promise of step promised
+  u32 tried_ : 26 = 0;      ///< the row's slab as last tried, plus 1
+  u32 row_ : 6 = 0;         ///< of the multiprocessor's
+  u32 step_ : 3 = over;     ///< the next one
+  u32 looks_ : 6 = 0;       ///< at listed slabs
+  u32 waits_ : 6 = 0;       ///< pauses
+  u32 is_waiting_ : 1 = 0;  ///< while another request opens a slab
+  u32 is_moving_ : 1 = 0;
+  u32 is_elected_ : 1 = 0;  ///< opens a slab
+  u32 is_short_ : 1 = 0;    ///< too few slabs are free for early ones
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
