@@ -145,7 +145,7 @@ class survivor_rounds {
   void free_some(u64 seed, summed_row& to) {
     to.sums.add("filled_share", share_of_pool(bytes_of(held_)));
     to.row.failures = blocks_ - held_.size();
-    auto kept = in_random_order(std::move(held_), ~seed);
+    auto kept = in_random_order(held_, ~seed);
     auto const survivors = std::llround(left_ * static_cast<double>(kept.size()));
     std::vector<asked_block> const leaving(kept.begin() + survivors, kept.end());
     kept.resize(kept.size() - leaving.size());

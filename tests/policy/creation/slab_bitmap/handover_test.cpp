@@ -185,21 +185,21 @@ TEST(SlabBitmapHandover, KnowsTheSizeOfABlockInARecycledSlab) {
   struct change {
     u64 before, bytes, place;
   };
-  for (auto const& [before, bytes, place] : {change{64, 256, 256},
-                                             {256, 64, 256},
-                                             {256, 64, 0},
-                                             {1024, 16, 0},
-                                             {32768, 64, 0},
-                                             {64, 32768, 0},
-                                             {16400, 16384, 0}}) {
-    SCOPED_TRACE(testing::Message() << "from " << before << " to " << bytes << " bytes, at " << place);
+  for (change const each : {change{64, 256, 256},
+                            {256, 64, 256},
+                            {256, 64, 0},
+                            {1024, 16, 0},
+                            {32768, 64, 0},
+                            {64, 32768, 0},
+                            {16400, 16384, 0}}) {
+    SCOPED_TRACE(testing::Message() << "from " << each.before << " to " << each.bytes << " bytes, at " << each.place);
     test::for_each_schedule(200, [&] {
-      tiny_pool const pool{before <= tiny_pool::slab_bytes && bytes <= tiny_pool::slab_bytes ? 1u : 2u};
+      tiny_pool const pool{each.before <= tiny_pool::slab_bytes && each.bytes <= tiny_pool::slab_bytes ? 1u : 2u};
       device_buffer<u64> const usable(1);
-      launch({1, ask_about_a_recycled_slab::owners + 1}, ask_about_a_recycled_slab{}, pool.allocator(), before, bytes,
-             place, usable.data());
+      launch({1, ask_about_a_recycled_slab::owners + 1}, ask_about_a_recycled_slab{}, pool.allocator(), each.before,
+             each.bytes, each.place, usable.data());
       synchronize();
-      EXPECT_EQ(usable[0], bytes);
+      EXPECT_EQ(usable[0], each.bytes);
     });
   }
 }
