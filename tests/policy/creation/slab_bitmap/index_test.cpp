@@ -102,6 +102,77 @@ TEST(SlabBitmapIndex, HoldsTheSlabsSetLast) {
     });
 }
 
+/// X3 at rest: a word that is not zero has its summary bit, and nobody holds C.
+bool has_safe_summary(std::vector<u64> const& words, u32 slabs) {
+  u32 const width = slab_index::width(slabs), each = slab_index::words_a_summary;
+  for (u32 at = 0; at < width; ++at)
+    if (words[at] != 0 && (words[width + at / each] >> (at % each) & 1) == 0) return false;
+  for (u32 i = 0; i < slab_index::summaries(slabs); ++i)
+    if (words[width + i] >> each != 0) return false;
+  return true;
+}
+
+/// Each lane sets and clears slabs of its own, and forgets words that it sees empty. One slab of
+/// three is in at the end.
+struct set_and_forget {
+  WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* wrong) const {
+    slab_index const index{words, slabs};
+    u32 const lanes = simt::grid_dim() * simt::block_dim();
+    for (u32 round = 0; round < 2; ++round)
+      for (u32 slab = static_cast<u32>(global_thread_index()); slab < slabs; slab += lanes) {
+        index.set(slab);
+        index.tell(slab);
+        // Ours is in, and the call that made it so has returned.
+        if (!index.may_name_any(true)) *wrong = 1;
+        if (slab % 3 == 0 && round == 1) continue;
+        index.clear(slab, order::relaxed);
+        if (index.newest(slab) == 0) index.forget_word(slab / 64);
+      }
+  }
+};
+
+// X3
+TEST(SlabBitmapIndex, ItsSummaryNamesEveryWordThatIsNotEmpty) {
+  for (u32 const slabs : {3u, 65u, 66u, 130u, 2049u})
+    for (launch_shape const shape : {launch_shape{1, 1}, {1, 3}, {3, 1}, {2, 2}})
+      test::for_each_schedule(slabs < 200 ? 200 : 4, [&] {
+        device_buffer<u64> const words(slab_index::words_for(slabs));
+        device_buffer<u32> const wrong(1);
+        launch(shape, set_and_forget{}, words.data(), slabs, wrong.data());
+        synchronize();
+        EXPECT_EQ(slabs_in(words.to_host(), slabs).size(), (slabs + 2) / 3);
+        EXPECT_TRUE(has_safe_summary(words.to_host(), slabs));
+        EXPECT_EQ(wrong[0], 0u);
+      });
+}
+
+struct forget_each_word {
+  WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* named) const {
+    slab_index const index{words, slabs};
+    named[0] = index.may_name_any(true);
+    for (u32 at = 0; at < slab_index::width(slabs); ++at) index.forget_word(at);
+    named[1] = index.may_name_any(true);
+    named[2] = index.may_name_any(false);
+  }
+};
+
+TEST(SlabBitmapIndex, ForgetsWordsThatAreEmptyAndNoOthers) {
+  for (u32 const slabs : {1u, 64u, 2048u, 2049u, 9000u})
+    for (bool const is_empty : {true, false}) {
+      u32 const width = slab_index::width(slabs);
+      std::vector<u64> held(slab_index::words_for(slabs));
+      if (!is_empty) held[width - 1] = 1;
+      for (u32 at = 0; at < width; ++at)
+        held[width + at / slab_index::words_a_summary] |= u64{1} << (at % slab_index::words_a_summary);
+      device_buffer<u64> const words{held};
+      device_buffer<u32> const named(3);
+      launch({1, 1}, forget_each_word{}, words.data(), slabs, named.data());
+      synchronize();
+      EXPECT_EQ(named.to_host(), (std::vector<u32>{1, !is_empty, !is_empty})) << slabs;
+      EXPECT_TRUE(has_safe_summary(words.to_host(), slabs));
+    }
+}
+
 struct find_from_everywhere {
   WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* found) const {
     slab_index const index{words, slabs};

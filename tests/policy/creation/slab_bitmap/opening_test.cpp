@@ -89,4 +89,51 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
   });
 }
 
+/// One lane asks `calls` times whether to open a slab for `blocks` blocks, and opens none of them.
+struct ask_to_open {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 blocks, bool plenty, u32 calls, u32* opens,
+                                  bool* is_opening) const {
+    for (u32 call = 0; call < calls; ++call) opens[call] = table.begin_opening(size_class, blocks, plenty);
+    *is_opening = table.is_opening(size_class);
+    for (u32 call = 0; call < calls; ++call)
+      if (opens[call]) table.end_opening(size_class);
+  }
+};
+
+/// Which of `calls` requests of `blocks` blocks are to open a slab, in the state that `pool` is in.
+std::vector<u32> openers(tiny_pool const& pool, u32 size_class, u32 blocks, bool plenty, u32 calls) {
+  device_buffer<u32> const opens(calls);
+  device_buffer<bool> const is_opening(1);
+  launch({1, 1}, ask_to_open{}, pool.allocator().table(), size_class, blocks, plenty, calls, opens.data(),
+         is_opening.data());
+  synchronize();
+  EXPECT_TRUE(is_opening[0]);
+  return opens.to_host();
+}
+
+// A slab for each slab's worth, rounded down to a power of two, and half of one where memory is
+// plenty and a slab has 64 blocks or more. Where nobody is opening, who asks begins a worth.
+TEST(SlabBitmapOpening, OneRequestOpensASlabForEachWorthOfDemand) {
+  struct row {
+    u32 bytes, worth, worth_of_plenty;
+  };
+  for (row const each :
+       {row{16, 1024, 512}, {48, 256, 128}, {256, 64, 32}, {320, 32, 32}, {1024, 16, 16}, {16384, 1, 1}})
+    for (bool const plenty : {false, true})
+      for (u32 const blocks : {1u, 3u, 32u}) {
+        SCOPED_TRACE(testing::Message() << each.bytes << " bytes, " << blocks << " blocks, plenty " << plenty);
+        u32 const worth = plenty ? each.worth_of_plenty : each.worth, calls = 3 * worth / blocks + 2;
+        std::vector<u32> expected;
+        for (u32 call = 0; call < calls; ++call) {
+          u32 const first = call * blocks, last = first + blocks - 1;
+          expected.push_back(first % worth == 0 || first / worth != last / worth);
+        }
+        tiny_pool const pool{4};
+        u32 const size_class = size_class_of(each.bytes);
+        EXPECT_EQ(openers(pool, size_class, blocks, plenty, calls), expected);
+        // All have ended: the next request, wherever in a worth it comes, is the first of one.
+        if (calls * blocks % worth != 0) EXPECT_EQ(openers(pool, size_class, blocks, plenty, calls), expected);
+      }
+}
+
 }  // namespace slab_bitmap_opening_test

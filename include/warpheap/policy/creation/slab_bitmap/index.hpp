@@ -42,9 +42,10 @@ class slab_index {
   }
 
   WARPHEAP_DEVICE void set(u32 slab) const { word(slab / 64).fetch_or(bit(slab), order::relaxed); }
-  /// After set(): sets the summary bit. how: release, or fenced after release_fence().
-  WARPHEAP_DEVICE void tell(u32 slab, order how) const {
-    summary(slab / 64 / words_a_summary).fetch_or(word_bit(slab / 64), how);
+  /// After set(): sets the summary bit.
+  WARPHEAP_DEVICE void tell(u32 slab) const {
+    // release: the word is changed first (X3); pairs with forget_word().
+    summary(slab / 64 / words_a_summary).fetch_or(word_bit(slab / 64), order::release);
   }
   /// how: release where the cleared bit tells other threads something.
   WARPHEAP_DEVICE void clear(u32 slab, order how) const { word(slab / 64).fetch_and(~bit(slab), how); }

@@ -85,8 +85,7 @@ class slab_table {
   WARPHEAP_DEVICE void add(u32 which, u32 slab) const {
     opaque().index(which).set(slab);
     WARPHEAP_POINT("index.before_summary");
-    // release: the word is changed first (X3); pairs with forget_word().
-    opaque().index(which).tell(slab, order::release);
+    opaque().index(which).tell(slab);
   }
 
   /// Blocks of word `word` that exist in a slab of `capacity` blocks (D7).
@@ -232,14 +231,15 @@ class slab_table {
     u32 const worth = 1u << log2_floor(plenty && capacity >= 64 ? capacity / 2 : capacity);
     slab_supply const old{supply(size_class).fetch_add(slab_supply::demand_of(blocks), order::relaxed)};
     u32 const begun = old.demand() % worth;
-    bool const begins = begun == 0 || begun + blocks > worth;
-    if (!begins && old.openers() != 0) return false;
-    u64 const skipped = begins ? 0 : slab_supply::demand_of(worth - begun);
+    if (begun == 0 || begun + blocks > worth) {
+      supply(size_class).fetch_add(1, order::relaxed);
+      return true;
+    }
+    if (old.openers() != 0) return false;
+    // One of the callers begins the next slab's worth.
     u64 seen = old.word + slab_supply::demand_of(blocks);
-    // Where no thread is opening a slab, one of the callers begins the next slab's worth.
-    if (!begins) return supply(size_class).compare_exchange(seen, seen + skipped + 1, order::relaxed, order::relaxed);
-    supply(size_class).fetch_add(1, order::relaxed);
-    return true;
+    u64 const next = seen + slab_supply::demand_of(worth - begun) + 1;
+    return supply(size_class).compare_exchange(seen, next, order::relaxed, order::relaxed);
   }
   WARPHEAP_DEVICE void end_opening(u32 size_class) const { supply(size_class).fetch_sub(1, order::relaxed); }
   WARPHEAP_DEVICE bool is_opening(u32 size_class) const {
