@@ -36,11 +36,12 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
   WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_count(size_class, slab_log2()); }
 
-  /// log2 of the rows that a multiprocessor uses for a class, 0 to 4, so that warps seldom wait.
+  /// log2 of the rows that a multiprocessor uses for a class, so that warps seldom wait. If there
+  /// are fewer rows in all, multiprocessors share them.
   WARPHEAP_HOST_DEVICE constexpr u32 rows_used_log2(u32 size_class) const {
-    // A block has at most 2^(6 + size_class / 4) bytes. Where a slab has
-    // 2^14 of them, a multiprocessor uses one row; where it has half as many, two: in a burst a
-    // slab at its soft limit costs more than another slab.
+    // A block has at most 2^(6 + size_class / 4) bytes. Where a slab has 2^14 of them, a
+    // multiprocessor uses one row; where it has half as many, two: in a burst a slab at its soft
+    // limit costs more than another slab.
     u32 const size_log2 = 20 + size_class / 4;
     u32 const wanted = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
     return wanted < max_rows_used_log2 ? wanted : max_rows_used_log2;

@@ -69,8 +69,8 @@ class slab_refill {
   enum step_of : u32 { over, promised, row, listed, open };
   static constexpr u32 hint_serves = 8;    // requests a slab must serve for a hint
   static constexpr u32 row_serves = 4;     // of which a slab has room when a row moves there
-  static constexpr u32 few = 1, many = 8;  // looks at listed slabs before the last one
-  static constexpr u32 most_waits = 16;    // pauses while another request opens a slab
+  static constexpr u32 few = 1, many = 8;  // looks at listed slabs, before the last one
+  static constexpr u32 most_waits = 16;    // pauses while another opens a slab, and lost locks
   // Of the 64 slabs around a free one: more than `most` must be free for one that is opened early;
   // with more than `some`, half a slab's worth of demand opens one.
   static constexpr u32 most = 32, some = 16;
@@ -151,6 +151,7 @@ class slab_refill {
     bool const lacks = is_early && around <= most;
     bool ends = is_none || lacks, gives_up = is_none;
     if (!ends && !is_elected_) {
+      // A request that moves its row opens a slab ahead of demand, in pools of any size.
       is_elected_ = is_moving_ || (spreads ? is_first(table, size_class, wanted, entry)
                                            : table.begin_opening(size_class, wanted, around > some));
       if (is_elected_ && !is_early) {
@@ -190,7 +191,7 @@ class slab_refill {
   u32 row_ : 6 = 0;         ///< of the multiprocessor's
   u32 step_ : 3 = over;     ///< the next one
   u32 looks_ : 6 = 0;       ///< at listed slabs
-  u32 waits_ : 6 = 0;       ///< pauses
+  u32 waits_ : 6 = 0;       ///< pauses and lost locks
   u32 is_waiting_ : 1 = 0;  ///< while another request opens a slab
   u32 is_moving_ : 1 = 0;
   u32 is_elected_ : 1 = 0;  ///< opens a slab
