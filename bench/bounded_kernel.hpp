@@ -38,7 +38,7 @@ class bounded_kernel {
   static void launch_on(launch_shape shape, Arguments... arguments) {
 #if defined(__CUDACC__)
     kernel()<<<shape.blocks, shape.threads>>>(Functor{}, arguments...);
-    cuda_backend::check(cudaGetLastError(), "kernel launch");
+    cuda_backend::throw_on_error(cudaGetLastError(), "kernel launch");
 #else
     launch(shape, Functor{}, arguments...);
 #endif
@@ -49,9 +49,9 @@ class bounded_kernel {
   static std::vector<std::pair<std::string, double>> figures([[maybe_unused]] u32 thread_block) {
 #if defined(__CUDACC__)
     cudaFuncAttributes found{};
-    cuda_backend::check(cudaFuncGetAttributes(&found, kernel()), "cudaFuncGetAttributes");
+    cuda_backend::throw_on_error(cudaFuncGetAttributes(&found, kernel()), "cudaFuncGetAttributes");
     int resident = 0;
-    cuda_backend::check(
+    cuda_backend::throw_on_error(
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel(), static_cast<int>(thread_block), 0),
         "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
     return {{"registers", found.numRegs},

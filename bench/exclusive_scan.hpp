@@ -20,16 +20,16 @@ class exclusive_scan {
 #if defined(__CUDACC__)
   explicit exclusive_scan(u64 size) : size_{static_cast<i64>(size)} {
     size_t bytes = 0;
-    cuda_backend::check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, size_),
-                        "cub::DeviceScan::ExclusiveSum");
+    cuda_backend::throw_on_error(cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, size_),
+                                 "cub::DeviceScan::ExclusiveSum");
     scratch_ = device_buffer<u8>(bytes);
   }
 
   /// On the default stream; does not wait.
   void run(u64 const* values, u64* sums) const {
     size_t bytes = scratch_.size();
-    cuda_backend::check(cub::DeviceScan::ExclusiveSum(scratch_.data(), bytes, values, sums, size_),
-                        "cub::DeviceScan::ExclusiveSum");
+    cuda_backend::throw_on_error(cub::DeviceScan::ExclusiveSum(scratch_.data(), bytes, values, sums, size_),
+                                 "cub::DeviceScan::ExclusiveSum");
   }
 
  private:

@@ -36,8 +36,8 @@ struct contender {
 class stopwatch {
  public:
   stopwatch() {
-    cuda_backend::check(cudaEventCreate(&start_), "cudaEventCreate");
-    cuda_backend::check(cudaEventCreate(&stop_), "cudaEventCreate");
+    cuda_backend::throw_on_error(cudaEventCreate(&start_), "cudaEventCreate");
+    cuda_backend::throw_on_error(cudaEventCreate(&stop_), "cudaEventCreate");
   }
   stopwatch(stopwatch const&) = delete;
   stopwatch& operator=(stopwatch const&) = delete;
@@ -49,12 +49,12 @@ class stopwatch {
   /// Device time of what `work` puts on the default stream; waits for it.
   template <class Work>
   double microseconds(Work work) {
-    cuda_backend::check(cudaEventRecord(start_), "cudaEventRecord");
+    cuda_backend::throw_on_error(cudaEventRecord(start_), "cudaEventRecord");
     work();
-    cuda_backend::check(cudaEventRecord(stop_), "cudaEventRecord");
+    cuda_backend::throw_on_error(cudaEventRecord(stop_), "cudaEventRecord");
     synchronize();
     float milliseconds = 0;
-    cuda_backend::check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
+    cuda_backend::throw_on_error(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
     return 1e3 * milliseconds;
   }
 
@@ -69,7 +69,7 @@ class stopwatch {
 class lap_watch {
  public:
   explicit lap_watch(size_t marks) : events_(marks) {
-    for (auto& event : events_) cuda_backend::check(cudaEventCreate(&event), "cudaEventCreate");
+    for (auto& event : events_) cuda_backend::throw_on_error(cudaEventCreate(&event), "cudaEventCreate");
   }
   lap_watch(lap_watch const&) = delete;
   lap_watch& operator=(lap_watch const&) = delete;
@@ -77,7 +77,7 @@ class lap_watch {
     for (auto const event : events_) cudaEventDestroy(event);
   }
 
-  void mark() { cuda_backend::check(cudaEventRecord(events_.at(passed_++)), "cudaEventRecord"); }
+  void mark() { cuda_backend::throw_on_error(cudaEventRecord(events_.at(passed_++)), "cudaEventRecord"); }
 
   /// Microseconds from each mark to the next; waits. The next mark is the first again.
   std::vector<double> laps() {
@@ -85,7 +85,8 @@ class lap_watch {
     std::vector<double> made;
     for (size_t i = 1; i < passed_; ++i) {
       float milliseconds = 0;
-      cuda_backend::check(cudaEventElapsedTime(&milliseconds, events_[i - 1], events_[i]), "cudaEventElapsedTime");
+      cuda_backend::throw_on_error(cudaEventElapsedTime(&milliseconds, events_[i - 1], events_[i]),
+                                   "cudaEventElapsedTime");
       made.push_back(1e3 * milliseconds);
     }
     passed_ = 0;

@@ -62,7 +62,7 @@ std::string run(unsigned which) {
   warpheap::device_buffer<unsigned> const outside{6};
   warpheap::launch({2, 32}, err{}, heap.ref(), which, outside.data());
   warpheap::synchronize();
-  heap.check();  // what no free has found yet
+  heap.check_blocks();  // what no free has found yet
   heap.print(stdout);
   auto const reports = heap.reports();
   auto const leaks = heap.leaks();

@@ -9,18 +9,39 @@ after those that it includes anyhow sees no more than it does alone. So the head
 includes all before it, and a compiler reads a chain at once: as few as there can be. Includes under an #if do not count. For g++ the
 header that most include is precompiled once, for those that include it. Of a chain that fails each header is compiled alone,
 to say which it is.
+
+Other headers come first, and users choose the warnings. So no name of ours may be a macro of a header that many programs
+include: each chain is compiled behind those macros, and the text of all headers is searched for them. g++ reports WARNINGS in
+each chain and in the programs of examples/, which instantiate what chains only define. clang++, and the host compiler under
+nvcc, report them in all headers together, `warpheap.hpp` first: its names may be shadowed by those that follow.
 """
 
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 
 import compilers
 
 MOST_INCLUDED = "platform/simt.hpp"
-# Included in place of one that it includes, and not after it.
-IN_PLACE = {"heap/override_forgiving.hpp", "heap/override_growing.hpp", "adaptor/override_traced.hpp"}
+# Included in place of another one, and not after it.
+IN_PLACE = {"heap/override_forgiving.hpp", "heap/override_growing.hpp", "adaptor/override_traced.hpp", "platform/cuda/setup.hpp"}
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wuseless-cast", "-Wold-style-cast"]
+CLANG_WARNINGS = [flag for flag in WARNINGS if flag != "-Wuseless-cast"]
+# nvcc itself writes casts of C into what the host compiler reads.
+NVCC_WARNINGS = ["-Werror=all-warnings", f"-Xcompiler={','.join(WARNINGS[:-1])}"]
+# Macros by the header that defines them; a name that ends in () is a macro only where a parenthesis follows.
+MACROS = {
+    "Qt's qtmetamacros.h and qforeach.h": "slots signals emit foreach forever",
+    "Windows' minwindef.h, rpcndr.h and combaseapi.h": "min() max() near far small hyper pascal interface IN OUT",
+    "X11's X.h and Xlib.h": "None Bool Status Success Always Above Below Complex True False Unsorted",
+    "Apple's AssertMacros.h": "check() verify() require()",
+    "glibc's sys/sysmacros.h": "major() minor() makedev()",
+}
+# Not min and max: libstdc++ takes them away, but needs them gone before its first header.
+BEHIND = [name for names in MACROS.values() for name in names.split() if name not in ("min()", "max()")]
+DEFINES = "".join(f"#define {name.replace('()', '(...)')} @a macro of another header\n" for name in BEHIND)
 
 
 def headers(base, nvcc):
@@ -88,25 +109,32 @@ def chains(below):
     return made
 
 
+def names_of_macros(text):
+    """{name in the code of `text` that is a macro of another header: that header}."""
+    code = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|^\s*#\s*include[^\n]*', " ", text, flags=re.S | re.M)
+    patterns = {name: rf"\b{name.replace('()', '')}\b" + (r"\s*\(" if "()" in name else "") for names in MACROS.values() for name in names.split()}
+    return {name: source for source, names in MACROS.items() for name in names.split() if re.search(patterns[name], code)}
+
+
 def compile_in_order(base, lists, nvcc, precompiled=()):
     """Returns {list of headers: what the compiler said} of those lists that do not compile. Those of which all headers are in
     `precompiled` have MOST_INCLUDED before them."""
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         first = folder / "first.hpp"
-        first.write_text(f'#include "{base}/{MOST_INCLUDED}"\n')
+        first.write_text(f'{DEFINES}#include "{base}/{MOST_INCLUDED}"\n')
         has_first = any(set(names) <= set(precompiled) for names in lists) and compilers.compile(
-            [*compilers.GXX, "-x", "c++-header", "-o", f"{first}.gch", str(first)]
+            [*compilers.GXX, *WARNINGS, "-x", "c++-header", "-o", f"{first}.gch", str(first)]
         )[0]
         commands = {}
         for number, names in enumerate(lists):
             source = folder / (f"{number}.cu" if nvcc else f"{number}.cpp")
-            source.write_text("".join(f'#include "{base}/{name}"\n' * 2 for name in names))
+            source.write_text(DEFINES + "".join(f'#include "{base}/{name}"\n' * 2 for name in names))
             if nvcc:
                 # -ptx stops after the device code; its front end has seen the host code too.
                 how = [*nvcc, "-arch=sm_90", "-Werror=all-warnings", "-ptx", "-o", "/dev/null"]
             else:
-                how = [*compilers.GXX, "-Werror", "-fsyntax-only"]
+                how = [*compilers.GXX, *WARNINGS, "-Werror", "-fsyntax-only"]
                 if has_first and set(names) <= set(precompiled):
                     how += ["-include", str(first)]
             commands[tuple(names)] = [*how, str(source)]
@@ -114,7 +142,25 @@ def compile_in_order(base, lists, nvcc, precompiled=()):
     return {names: said for names, (good, said, _) in results.items() if not good}
 
 
-def check(base, nvcc):
+def warn_of_all(base, names, nvcc, programs):
+    """Returns {source: what the compiler said} of all headers in one source, and of programs, where there are warnings."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = pathlib.Path(directory) / ("all.cu" if nvcc else "all.cpp")
+        listed = ["warpheap.hpp"] * ("warpheap.hpp" in names) + [name for name in names if name not in IN_PLACE]
+        source.write_text("".join(f'#include "{base}/{name}"\n' for name in listed))
+        if nvcc:
+            commands = {"all under nvcc": [*nvcc, "-arch=compute_90", *NVCC_WARNINGS, "-c", "-o", f"{source}.o", str(source)]}
+        else:
+            how = ["-Werror", "-fsyntax-only"]
+            commands = {str(path): [*compilers.GXX, *WARNINGS, *how, str(path)] for path in programs}
+            clang = shutil.which("clang++")
+            if clang:
+                commands["all under clang++"] = [clang, *compilers.GXX[1:], *CLANG_WARNINGS, *how, str(source)]
+        results = compilers.compile_all(commands)
+    return {name: said for name, (good, said, _) in results.items() if not good}
+
+
+def check(base, nvcc, programs=()):
     """Returns (headers compiled, {header: what the compiler said} of those that failed)."""
     names = headers(base, nvcc)
     below = below_each(base, names)
@@ -129,12 +175,28 @@ def check(base, nvcc):
     for chain, said in broken.items():
         if not failed.keys() & set(chain):  # they are at odds with each other
             failed[" and ".join(chain)] = said
-    return names, failed
+    for name in names:
+        for word, source in names_of_macros((base / name).read_text()).items():
+            failed.setdefault(name, f"{word} is a macro of {source}")
+    return names, failed or warn_of_all(base, names, nvcc, programs)
+
+
+def failures_of(planted, nvcc):
+    """What fails of headers given as {name: text}, sorted."""
+    with tempfile.TemporaryDirectory() as directory:
+        base = pathlib.Path(directory)
+        for name, text in planted.items():
+            (base / name).parent.mkdir(exist_ok=True)
+            (base / name).write_text(text)
+        _, failed = check(base, nvcc)
+    print(f"of {len(planted)} planted headers these failed: {sorted(failed)}")
+    return sorted(failed)
 
 
 def self_test(nvcc):
     """A header that lacks an include, beside good ones that have it: where it includes none of them, or perhaps, or another
-    one. One without include guard, between two of its chain. Good ones, a circle among them."""
+    one. One without include guard, between two of its chain. Names that are macros. Good ones, a circle among them; then good
+    ones beside one that has a warning."""
     vector = "#pragma once\n#include <vector>\ninline int f(std::vector<int> const& v) { return v[0]; }\n"
     planted = {
         "lacks.hpp": "#pragma once\nstd::vector<int> f();\n",
@@ -149,21 +211,23 @@ def self_test(nvcc):
         "above_most.hpp": f'#pragma once\n#include "{MOST_INCLUDED}"\nstd::vector<int> m();\n',
         "lacks_most.hpp": f'#pragma once\n#if 0\n#include "{MOST_INCLUDED}"\n#endif\nstd::vector<int> n();\n',
         "above_most_lacks.hpp": f'#pragma once\n#include "{MOST_INCLUDED}"\nstd::map<int, int> o();\n',
+        "macro.hpp": "#pragma once\ninline int far = 0;\n",
+        "macro_with_parenthesis.hpp": "#pragma once\n#include <algorithm>\ninline int p(int a) { return std::min(a, 1); }\n",
+        "good_names.hpp": "#pragma once\n#include <algorithm>\n// far\ninline int check = (std::min)(1, 2);\n",
         "round.hpp": '#pragma once\n#include "about.hpp"\n',
         "about.hpp": '#pragma once\n#include "round.hpp"\n',
     }
-    with tempfile.TemporaryDirectory() as directory:
-        base = pathlib.Path(directory)
-        for name, text in planted.items():
-            (base / name).parent.mkdir(exist_ok=True)
-            (base / name).write_text(text)
-        _, failed = check(base, nvcc)
-    expected = ["above_most_lacks.hpp", "lacks.hpp", "lacks_above.hpp", "lacks_most.hpp", "lacks_perhaps.hpp", "twice.hpp"]
-    if sorted(failed) != expected:
-        print(f"of {len(planted)} planted headers, {len(expected)} with faults, these failed: {sorted(failed)}")
-        return 1
-    print(f"caught {len(expected)} planted headers")
-    return 0
+    shadows = "struct s { int a; s(int a) : a{a} {} };\n"
+    expected = ["above_most_lacks.hpp", "lacks.hpp", "lacks_above.hpp", "lacks_most.hpp", "lacks_perhaps.hpp", "macro.hpp",
+                "macro_with_parenthesis.hpp", "twice.hpp"]
+    wrong = failures_of(planted, nvcc) != expected
+    wrong |= failures_of({"good.hpp": vector, "shadows.hpp": shadows}, nvcc) != (["all under nvcc"] if nvcc else ["shadows.hpp"])
+    if not nvcc and shutil.which("clang++"):
+        unused = "#pragma once\nclass s { int a = 0; };\n"  # clang++ alone warns of it
+        wrong |= failures_of({"good.hpp": vector, "unused.hpp": unused}, nvcc) != ["all under clang++"]
+    if not wrong:
+        print(f"caught {len(expected)} planted headers, and warnings")
+    return wrong
 
 
 def main():
@@ -173,10 +237,11 @@ def main():
     nvcc = compilers.nvcc_or_skip("that each header compiles alone as CUDA") if options.nvcc else None
     if options.self_test:
         return self_test(nvcc)
-    names, failed = check(compilers.ROOT / "include" / "warpheap", nvcc)
+    examples = sorted((compilers.ROOT / "examples").glob("*.cpp"))
+    names, failed = check(compilers.ROOT / "include" / "warpheap", nvcc, examples)
     for name, said in failed.items():
-        print(f"{name} does not compile alone:\n{said}\n")
-    print(f"{len(names) - len(failed)} of {len(names)} headers compile alone under {'nvcc' if nvcc else 'g++'}")
+        print(f"{name}:\n{said}\n")
+    print(f"{len(names)} headers, {len(failed)} that do not compile alone without a warning under {'nvcc' if nvcc else 'g++'}")
     return 1 if failed else 0
 
 

@@ -74,12 +74,12 @@ std::string text_of(bug which) {
   checked_heap const heap{one_mib};
   launch({2, 32}, make{}, heap.ref(), which);
   synchronize();
-  auto const found = heap.check().size();
+  auto const found = heap.check_blocks().size();
   auto const reports = heap.reports();
   EXPECT_EQ(reports.size(), 1u);
   EXPECT_EQ(heap.error_count(), 1u);
   EXPECT_EQ(found, which == bug::write_after_free ? 1u : 0u);
-  EXPECT_TRUE(heap.check().empty()) << "reported once";
+  EXPECT_TRUE(heap.check_blocks().empty()) << "reported once";
   return reports.empty() ? "" : reports[0].describe();
 }
 
@@ -222,7 +222,7 @@ TEST(Checked, HasTheMembersOfTheHeapBelowAndAccusesNoCorrectKernel) {
   launch({2, 32}, use_all{}, heap.ref(), out.data());
   synchronize();
   EXPECT_EQ(out[0].good, 64u);
-  EXPECT_EQ(heap.check().size(), 0u);
+  EXPECT_EQ(heap.check_blocks().size(), 0u);
   EXPECT_EQ(heap.error_count(), 0u);
   EXPECT_EQ(heap.statistics().live_blocks, 0u);
 }
@@ -252,7 +252,7 @@ TEST(Checked, AccusesNobodyWhileManyThreadsFreeEachOthersBlocks) {
     device_buffer<u32> const refused(1);
     launch({2, 40}, pass_blocks{}, heap.ref(), mailbox.data(), 3u, refused.data());
     synchronize();
-    heap.check();
+    heap.check_blocks();
     for (auto const& error : heap.reports()) ADD_FAILURE() << error.describe();
     EXPECT_EQ(refused[0], 0u);
     EXPECT_EQ(heap.statistics().live_blocks, pass_blocks::boxes);
@@ -329,7 +329,7 @@ TEST(Checked, ShrinksABlockInPlaceWhereThereIsNoMemoryToMoveIt) {
   launch({1, 1}, shrink{}, heap.ref(), block.data(), size.data());
   synchronize();
   EXPECT_EQ(size[0], 0u);
-  auto const found = heap.check();
+  auto const found = heap.check_blocks();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].describe(), HasSubstr("overrun by 1 byte behind a block of "));
 }

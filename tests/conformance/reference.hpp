@@ -88,7 +88,7 @@ class first_fit {
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return slots(owners(), pages_, bytes); }
   u64 slot_places() const { return 1; }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
-    return {.slots = share.part == 0 ? available_slots(bytes) : 0};
+    return {.count = share.part == 0 ? available_slots(bytes) : 0};
   }
 
   static size_t required_bytes(size_t pool_bytes) { return metadata(pool_bytes / page_bytes) + pool_bytes; }

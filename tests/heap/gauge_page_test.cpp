@@ -99,7 +99,7 @@ TEST(GaugePage, KeepsTheLastReadingOfAWriterThatStopsAnywhere) {
     page->publish(all_equal_to(1));
     page->publish(all_equal_to(2));
     // As publish() does, up to some word.
-    for (size_t i = 0; i < written; ++i) page->slots[(page->published + 1) % 2][i] = 3;
+    for (size_t i = 0; i < written; ++i) page->readings[(page->published + 1) % 2][i] = 3;
     auto const seen = page->newest();
     ASSERT_TRUE(seen);
     EXPECT_EQ(common_value(*seen), 2u) << written;

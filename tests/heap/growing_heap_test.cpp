@@ -271,7 +271,7 @@ TEST(GrowingHeap, RefusesSizesThatDoNotFitTogether) {
 TEST(GrowingHeap, IsAsItWasWhenTheSystemHasNoMoreMemory) {
 #if defined(__CUDACC__)
   size_t free_bytes = 0, total = 0;
-  cuda_backend::check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  cuda_backend::throw_on_error(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
   size_t const limit = (total + total / 4) / granule * granule;
 #else
   size_t const limit = 4_GiB;
@@ -307,18 +307,18 @@ TEST(GrowingHeap, AGraphSeesGrowth) {
   constexpr u32 threads = 64 * 64;
   device_buffer<u64*> const blocks(threads);
   stream on;
-  cuda_backend::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+  cuda_backend::throw_on_error(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
   heap.reset(on);
   launch(on, {64, 64}, take_numbered{}, heap.ref(), block_words, blocks.data());
   cudaGraph_t graph;
-  cuda_backend::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
+  cuda_backend::throw_on_error(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
   cudaGraphExec_t replayable;
-  cuda_backend::check(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
+  cuda_backend::throw_on_error(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
   for (u64 const chunks : {1u, 2u, 4u}) {
     heap.grow(chunks * granule - heap.committed_bytes());
     synchronize();
     for (u32 replay = 0; replay < 2; ++replay) {
-      cuda_backend::check(cudaGraphLaunch(replayable, on), "cudaGraphLaunch");
+      cuda_backend::throw_on_error(cudaGraphLaunch(replayable, on), "cudaGraphLaunch");
       synchronize(on);
       auto const got = blocks.to_host();
       EXPECT_EQ(threads - std::count(got.begin(), got.end(), nullptr), chunks * fit);

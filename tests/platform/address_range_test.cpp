@@ -80,7 +80,7 @@ TEST(AddressRange, MapsSeveralPartsAtATimeAndGivesBackAnyOfThem) {
 #if defined(__CUDACC__)
 size_t free_memory() {
   size_t free = 0, total = 0;
-  cuda_backend::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  cuda_backend::throw_on_error(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free;
 }
 
@@ -97,8 +97,8 @@ TEST(AddressRange, MapsNothingWhenTheDeviceHasNotEnough) {
 
 TEST(AddressRange, LetsOtherDevicesInIfTheyMay) {
   int devices = 0, reaches = 0;
-  cuda_backend::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  if (devices > 1) cuda_backend::check(cudaDeviceCanAccessPeer(&reaches, 1, 0), "cudaDeviceCanAccessPeer");
+  cuda_backend::throw_on_error(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  if (devices > 1) cuda_backend::throw_on_error(cudaDeviceCanAccessPeer(&reaches, 1, 0), "cudaDeviceCanAccessPeer");
   if (!reaches) GTEST_SKIP() << "no second device that reaches the first";
   address_range range{4 * unit, true};
   range.map(0, 2 * unit, unit);

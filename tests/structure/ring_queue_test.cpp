@@ -43,8 +43,8 @@ class queue {
     EXPECT_EQ(words[ring_queue::available_word], items_ - missing);
     EXPECT_EQ(pushes - pops, items_ - missing);
     std::vector<u32> held;
-    for (u32 i = 0; i < view().slots(); ++i) {
-      u32 const slot = words[ring_queue::index_words + ((pops + i) & (view().slots() - 1))];
+    for (u32 i = 0; i < view().slot_count(); ++i) {
+      u32 const slot = words[ring_queue::index_words + ((pops + i) & (view().slot_count() - 1))];
       EXPECT_EQ(slot != 0, i < pushes - pops) << "ticket " << pops + i;
       if (slot != 0) held.push_back(slot - 1);
     }

@@ -134,7 +134,7 @@ class checked {
 
   /// Examines all live blocks and those in quarantine. Returns the errors that this found, as far
   /// as the table has room for them.
-  std::vector<error_report> check() const {
+  std::vector<error_report> check_blocks() const {
     u64 const before = state_[0].errors.kept();
     checked_parts::survey(checked_parts::check_blocks{}, ref(), map_words_.size());
     return reports_from(before);
@@ -216,9 +216,9 @@ class checked {
   Heap const& below() const noexcept { return below_; }
 
  private:
-  static u64 words_for(Heap const& heap) {
+  static u64 words_for(Heap const& upstream) {
     u64 words = 0;
-    for (auto const& piece : heap.memory()) words += piece.bytes / checked_parts::mapped_range::bytes_a_word + 2;
+    for (auto const& piece : upstream.memory()) words += piece.bytes / checked_parts::mapped_range::bytes_a_word + 2;
     return words;
   }
 

@@ -37,7 +37,8 @@ struct note_reset {
 inline std::string device_name() {
 #if defined(__CUDACC__)
   cudaDeviceProp properties;
-  cuda_backend::check(cudaGetDeviceProperties(&properties, cuda_backend::current_device()), "cudaGetDeviceProperties");
+  cuda_backend::throw_on_error(cudaGetDeviceProperties(&properties, cuda_backend::current_device()),
+                               "cudaGetDeviceProperties");
   return properties.name;
 #else
   return "host";

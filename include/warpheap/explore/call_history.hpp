@@ -49,8 +49,8 @@ class call_history {
     return calls_.size() - 1;
   }
 
-  void end_malloc(u64 call, u64 address, u64 usable) {
-    auto& made = calls_[call];
+  void end_malloc(u64 number, u64 address, u64 usable) {
+    auto& made = calls_[number];
     made.end = ++clock_;
     made.address = address;
     made.usable = usable;
@@ -64,7 +64,7 @@ class call_history {
         after != live_.begin() && std::prev(after)->first + calls_[std::prev(after)->second].usable > address;
     if (overlaps_next) fault("H2: overlaps", made, &calls_[after->second]);
     if (overlaps_last) fault("H2: overlaps", made, &calls_[std::prev(after)->second]);
-    live_[address] = call;
+    live_[address] = number;
   }
 
   /// A call of free begins; returns the number of the malloc that it ends. A block that nobody has
@@ -72,15 +72,15 @@ class call_history {
   u64 begin_free(u64 address) {
     auto const found = live_.find(address);
     if (found == live_.end()) return no_call;
-    u64 const call = found->second;
-    calls_[call].free_begin = ++clock_;
+    u64 const number = found->second;
+    calls_[number].free_begin = ++clock_;
     live_.erase(found);
-    return call;
+    return number;
   }
 
-  /// `call`: what begin_free() returned. By now another call may own the address.
-  void end_free(u64 call) {
-    if (call != no_call) calls_[call].free_end = ++clock_;
+  /// `number`: what begin_free() returned. By now another call may own the address.
+  void end_free(u64 number) {
+    if (number != no_call) calls_[number].free_end = ++clock_;
   }
 
   u64 live() const { return live_.size(); }
@@ -94,13 +94,13 @@ class call_history {
   std::string faults(regions const& divided) const {
     auto text = faults_;
     if (divided.bytes == 0 && divided.places == 0) return text;
-    for (auto const& call : calls_) {
-      if (call.address != 0 || call.bytes == 0 || call.end == 0) continue;
-      auto const place = divided.bytes != 0 ? free_place(divided, call) : place_of_one_size(divided.places, call);
+    for (auto const& judged : calls_) {
+      if (judged.address != 0 || judged.bytes == 0 || judged.end == 0) continue;
+      auto const place = divided.bytes != 0 ? free_place(divided, judged) : place_of_one_size(divided.places, judged);
       if (place.empty()) continue;
-      text += described("H3: refused", call) + place + "\n";
+      text += described("H3: refused", judged) + place + "\n";
       for (auto const& each : calls_)
-        if (&each != &call && each.begin < call.end && each.last_event() > call.begin)
+        if (&each != &judged && each.begin < judged.end && each.last_event() > judged.begin)
           text += described("  beside it", each) + "\n";
     }
     return text;

@@ -186,7 +186,7 @@ class explorer {
     for (size_t part = (fault.deviations.size() + 1) / 2; part != 0; part = part == 1 ? 0 : (part + 1) / 2) {
       for (size_t first = 0; first < fault.deviations.size();) {
         auto shorter = fault;
-        size_t const last = std::min(first + part, fault.deviations.size());
+        size_t const last = (std::min)(first + part, fault.deviations.size());
         shorter.deviations.erase(shorter.deviations.begin() + static_cast<std::ptrdiff_t>(first),
                                  shorter.deviations.begin() + static_cast<std::ptrdiff_t>(last));
         shorter.what = replay(shorter);

@@ -160,16 +160,16 @@ struct count_slots_of_sizes {
   using counts = std::array<u64, std::size(sizes)>;
 
   template <class Creation>
-  void operator()(Creation heap, counts* slots) const {
-    for (size_t i = 0; i < std::size(sizes); ++i) (*slots)[i] = heap.available_slots(sizes[i]);
+  void operator()(Creation heap, counts* found) const {
+    for (size_t i = 0; i < std::size(sizes); ++i) (*found)[i] = heap.available_slots(sizes[i]);
   }
 };
 
 /// Kernel: one lane counts the slots of one size.
 struct count_slots {
   template <class Creation>
-  void operator()(Creation heap, u64 bytes, u64* slots) const {
-    *slots = heap.available_slots(bytes);
+  void operator()(Creation heap, u64 bytes, u64* found) const {
+    *found = heap.available_slots(bytes);
   }
 };
 
@@ -203,9 +203,9 @@ class heap_exploration {
   /// A heap on which `before` has run. Executions have the same addresses, so each starts from a
   /// copy of these bytes.
   struct start {
-    count_slots_of_sizes::counts slots;  ///< of the heap that no lane has used
-    u64 places;                          ///< of it, for the one size that is asked for; 0: several
-    std::vector<u64> kept;               ///< blocks that were taken before the lanes begin
+    count_slots_of_sizes::counts slot_counts;  ///< of the unused heap
+    u64 places;                                ///< of it, for the one size that is asked for; 0: several
+    std::vector<u64> kept;                     ///< blocks that were taken before the lanes begin
     call_history history;
     std::vector<u8> memory;
     std::vector<u64> mail;
@@ -253,14 +253,14 @@ class heap_exploration {
   }
 
   static count_slots_of_sizes::counts count(Creation heap) {
-    device_buffer<count_slots_of_sizes::counts> const slots(1);
-    launch({1, 1}, count_slots_of_sizes{}, heap, slots.data());
-    return slots[0];
+    device_buffer<count_slots_of_sizes::counts> const found(1);
+    launch({1, 1}, count_slots_of_sizes{}, heap, found.data());
+    return found[0];
   }
   static u64 count(Creation heap, u64 bytes) {
-    device_buffer<u64> const slots(1);
-    launch({1, 1}, count_slots{}, heap, bytes, slots.data());
-    return slots[0];
+    device_buffer<u64> const found(1);
+    launch({1, 1}, count_slots{}, heap, bytes, found.data());
+    return found[0];
   }
 
   /// The size that all lanes ask for; 0 if there are several.
@@ -296,11 +296,11 @@ class heap_exploration {
     if (counts.live_blocks != 0) wrong += format_message({counts.live_blocks, " blocks are left\n"});
     u64 const ignored = counts.double_frees + counts.foreign_frees;
     if (ignored != 0) wrong += format_message({ignored, " right frees were ignored\n"});
-    auto const slots = count(heap);
-    for (size_t i = 0; i < slots.size(); ++i)
-      if (slots[i] != start_->slots[i])
-        wrong += format_message(
-            {slots[i], " slots of ", count_slots_of_sizes::sizes[i], " bytes where ", start_->slots[i], " were\n"});
+    auto const found = count(heap);
+    for (size_t i = 0; i < found.size(); ++i)
+      if (found[i] != start_->slot_counts[i])
+        wrong += format_message({found[i], " slots of ", count_slots_of_sizes::sizes[i], " bytes where ",
+                                 start_->slot_counts[i], " were\n"});
     return wrong;
   }
 

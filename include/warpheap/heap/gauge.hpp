@@ -49,9 +49,9 @@ template <class Allocator>
 class gauge {
  public:
   /// For a heap that need not be quiet.
-  explicit gauge(basic_heap<Allocator> const& heap,
+  explicit gauge(basic_heap<Allocator> const& observed,
                  stream on = stream::urgent()) requires adds_occupancy<typename Allocator::creation_type>
-      : creation_{heap.ref().creation()}, sums_(1), shared_{words}, own_{std::move(on)} {}
+      : creation_{observed.ref().creation()}, sums_(1), shared_{words}, own_{std::move(on)} {}
 
   /// What is live now. Waits for two small kernels on a stream of its own, which start beside those
   /// that run.

@@ -1,10 +1,10 @@
 // A heap's gauge as other programs see it: a page of shared memory that names program and heap, and
 // has two slots for readings, which the program writes in turn.
 //
-//   P1  All but `published` and `slots` is constant once `magic` is there.
-//   P2  Reading n is in slots[n % 2], whole while `published` is n. The program writes the next one
-//       to the other slot, and then raises `published`. So a reader that finds `published` as it
-//       was has read a whole reading, and a program that stops anywhere leaves one.
+//   P1  All but `published` and `readings` is constant once `magic` is there.
+//   P2  Reading n is in readings[n % 2], whole while `published` is n. The program writes the next
+//       one to the other slot, and then raises `published`. So a reader that finds `published` as
+//       it was has read a whole reading, and a program that stops anywhere leaves one.
 //
 // Cost of a reading: nine stores. A reader waits for nothing: it reads again a limited number of
 // times.
@@ -53,15 +53,15 @@ struct gauge_page {
   // Each ends with a zero.
   char program[text_bytes], heap[text_bytes], allocator[text_bytes], device[text_bytes];
   u64 published;
-  u64 slots[2][words];
+  u64 readings[2][words];
 
   /// For the program that has the page.
   void publish(gauge_figures const& figures) {
     // relaxed: only this program writes it.
     u64 const next = word(published).load(std::memory_order_relaxed) + 1;
     auto const values = std::bit_cast<std::array<u64, words>>(figures);
-    // release: `published` was raised before (P2); pairs with the acquire of slots in newest().
-    for (size_t i = 0; i < words; ++i) word(slots[next % 2][i]).store(values[i], std::memory_order_release);
+    // release: `published` was raised before (P2); pairs with the acquire of readings in newest().
+    for (size_t i = 0; i < words; ++i) word(readings[next % 2][i]).store(values[i], std::memory_order_release);
     // release: the reading is whole; pairs with the acquire of `published` in newest().
     word(published).store(next, std::memory_order_release);
   }
@@ -82,7 +82,7 @@ struct gauge_page {
       u64 const number = word(published).load(std::memory_order_acquire);
       std::array<u64, words> values{};
       // acquire: a value of a later reading comes after `published` was raised (P2).
-      for (size_t i = 0; i < words; ++i) values[i] = word(slots[number % 2][i]).load(std::memory_order_acquire);
+      for (size_t i = 0; i < words; ++i) values[i] = word(readings[number % 2][i]).load(std::memory_order_acquire);
       // relaxed: the loads above keep it behind them.
       if (word(published).load(std::memory_order_relaxed) == number) return std::bit_cast<gauge_figures>(values);
     }

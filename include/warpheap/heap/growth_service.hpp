@@ -26,10 +26,11 @@ class growth_service {
   /// `pause`: how long the thread sleeps when nothing was requested.
   template <class Allocator>
     requires served_heap<basic_heap<Allocator>>
-  explicit growth_service(basic_heap<Allocator>& heap, std::chrono::microseconds pause = std::chrono::microseconds{20})
-      : thread_{[this, &heap, pause, device = backend::current_device()] {
+  explicit growth_service(basic_heap<Allocator>& served,
+                          std::chrono::microseconds pause = std::chrono::microseconds{20})
+      : thread_{[this, &served, pause, device = backend::current_device()] {
           backend::device_scope const on{device};
-          serve(heap, pause);
+          serve(served, pause);
         }} {}
   growth_service(growth_service const&) = delete;
   growth_service& operator=(growth_service const&) = delete;
@@ -47,10 +48,10 @@ class growth_service {
 
  private:
   template <class Heap>
-  void serve(Heap& heap, std::chrono::microseconds pause) {
+  void serve(Heap& served, std::chrono::microseconds pause) {
     try {
       while (!stops_) {
-        if (heap.serve() != 0) ++growths_;
+        if (served.serve() != 0) ++growths_;
         else std::this_thread::sleep_for(pause);
       }
     } catch (...) {

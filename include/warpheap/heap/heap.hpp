@@ -263,9 +263,9 @@ class basic_heap {
 
   /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
   u64 available_slots(size_t bytes) const requires(knows_parts&& counts_slots_in_parts<creation_type>) {
-    u64 slots = count_slots_by_grid(ref_.creation(), Allocator::created_bytes(bytes));
-    if constexpr (overflows) slots += second_.available_slots(Allocator::created_bytes(bytes));
-    return slots;
+    u64 count = count_slots_by_grid(ref_.creation(), Allocator::created_bytes(bytes));
+    if constexpr (overflows) count += second_.available_slots(Allocator::created_bytes(bytes));
+    return count;
   }
 
   /// The violated invariants of a quiet heap; none if all is well.

@@ -80,7 +80,7 @@ struct drain_member {
 
   /// A warp for each region, but no more than eight a multiprocessor.
   static launch_shape shape_for_regions(u32 regions) {
-    return shape_for(u64{std::min(regions, 8 * backend::multiprocessors())} * warp_lanes, 128);
+    return shape_for(u64{(std::min)(regions, 8 * backend::multiprocessors())} * warp_lanes, 128);
   }
 };
 
@@ -105,7 +105,7 @@ class basic_heap_set {
   /// there, for none, or for more than 16 members; cuda_error if one GPU cannot reach another;
   /// otherwise as basic_heap.
   basic_heap_set(size_t bytes_per_gpu, std::vector<int> const& devices) {
-    check(devices);
+    check_devices(devices);
     for (int const one : devices)
       for (int const other : devices)
         if (one != other) backend::enable_peer_access(one, other);
@@ -217,7 +217,7 @@ class basic_heap_set {
     return devices;
   }
 
-  static void check(std::vector<int> const& devices) {
+  static void check_devices(std::vector<int> const& devices) {
     if (devices.empty()) throw std::invalid_argument{"heap set of no devices"};
     if (devices.size() > most_set_members)
       throw std::invalid_argument{"heap set of " + std::to_string(devices.size()) + " members: the most is " +

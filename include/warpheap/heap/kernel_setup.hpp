@@ -25,7 +25,7 @@ struct heap_record {
   u64 pool_bytes = 0;
   u64 metadata_bytes = 0;
   u64 handle = 0;
-  u64 slots = 0;
+  u64 available = 0;
   u64 present = 0;  ///< of a pool that grows, bytes that have memory; the program writes it, and
   u64 shared = 0;   ///< the device's address of the words of growth_word
   u64 answer = 0;   ///< of a kernel of kernel_growth.hpp; 0 before it
@@ -80,8 +80,8 @@ struct kernel_setup {
   /// All lanes of one warp call.
   static WARPHEAP_DEVICE void count(heap_record* record, u64 bytes) {
     Allocator const heap = *reinterpret_cast<Allocator const*>(record->handle);
-    u64 const slots = heap.available_slots_warp(0xffffffffu, bytes);
-    if (threadIdx.x == 0) record->slots = slots;
+    u64 const available = heap.available_slots_warp(0xffffffffu, bytes);
+    if (threadIdx.x == 0) record->available = available;
   }
 
  private:

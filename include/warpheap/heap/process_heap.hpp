@@ -51,7 +51,7 @@ void write_bound_heap(bound_heap<Allocator>& variable, void const* binding) {
         "CUDA does not know it yet. With -rdc=true that comes when the last file's static objects are made: "
         "link the file with the heap last, or make the heap in main()"};
   }
-  cuda_backend::check(status, "cudaMemcpyToSymbol");
+  cuda_backend::throw_on_error(status, "cudaMemcpyToSymbol");
 #else
   backend::copy_bytes(&variable, binding, sizeof variable);
 #endif
@@ -60,7 +60,7 @@ void write_bound_heap(bound_heap<Allocator>& variable, void const* binding) {
 template <class Allocator>
 void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 #if defined(__CUDACC__)
-  cuda_backend::check(cudaMemcpyFromSymbol(binding, variable, sizeof variable), "cudaMemcpyFromSymbol");
+  cuda_backend::throw_on_error(cudaMemcpyFromSymbol(binding, variable, sizeof variable), "cudaMemcpyFromSymbol");
 #else
   backend::copy_bytes(binding, &variable, sizeof variable);
 #endif

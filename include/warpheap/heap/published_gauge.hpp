@@ -28,9 +28,9 @@ class published_gauge {
   /// `name`: of the heap, 1 to 63 bytes. `interval`: between two readings; with 0 there is no
   /// thread, and publish() alone reads. Throws std::invalid_argument, std::system_error if the
   /// machine has no shared memory to give, and what gauge::read() throws.
-  published_gauge(basic_heap<Allocator> const& heap, std::string const& name,
+  published_gauge(basic_heap<Allocator> const& observed, std::string const& name,
                   std::chrono::milliseconds interval = std::chrono::milliseconds{500})
-      : gauge_{heap, stream::apart()}, memory_{gauge_page::prefix, sizeof(gauge_page)} {
+      : gauge_{observed, stream::apart()}, memory_{gauge_page::prefix, sizeof(gauge_page)} {
     if (name.empty() || name.size() >= gauge_page::text_bytes)
       throw std::invalid_argument{"a published heap's name has " + std::to_string(name.size()) + " bytes: 1 to " +
                                   std::to_string(gauge_page::text_bytes - 1) + " are possible"};

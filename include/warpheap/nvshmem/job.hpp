@@ -93,8 +93,8 @@ class nvshmem_job {
   /// Throws std::runtime_error if the first process does not come to the meeting within `patience`.
   explicit nvshmem_job(job_place const& mine, std::chrono::seconds patience = std::chrono::seconds{60}) {
     int devices = 0;
-    backend::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-    backend::check(cudaSetDevice(mine.pe_on_host % devices), "cudaSetDevice");
+    backend::throw_on_error(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+    backend::throw_on_error(cudaSetDevice(mine.pe_on_host % devices), "cudaSetDevice");
     nvshmemx_uniqueid_t id = mine.pe == 0 ? announce(mine) : wait_for_announcement(mine, patience);
     nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
     nvshmemx_set_attr_uniqueid_args(mine.pe, mine.pes, &id, &attributes);
@@ -131,7 +131,7 @@ class nvshmem_job {
 /// otherwise NVSHMEM does not come to an end.
 inline int devices_for(int pes) {
   int devices = 0;
-  backend::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  backend::throw_on_error(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   while (pes % devices != 0) --devices;
   return devices;
 }

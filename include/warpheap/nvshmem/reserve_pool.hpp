@@ -41,7 +41,7 @@ class nvshmem {
   /// Of this PE's device.
   static size_t free_bytes() {
     size_t free = 0, total = 0;
-    backend::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    backend::throw_on_error(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
     return free;
   }
 

@@ -136,7 +136,7 @@ class basic_symmetric_heap {
   /// Throws std::invalid_argument, on every PE, if they ask for different sizes or are too many;
   /// std::logic_error before nvshmem_init(); otherwise as basic_heap.
   explicit basic_symmetric_heap(size_t bytes) : heap_{bytes}, box_{heap_.ref().oom().view()} {
-    check();
+    check_layout();
     table_type const table{static_cast<u32>(nvshmem_my_pe()), static_cast<u32>(nvshmem_n_pes()), box_};
     table_ = device_buffer<table_type>(std::vector<table_type>{table});
     nvshmem_barrier_all();
@@ -183,7 +183,7 @@ class basic_symmetric_heap {
   using table_type = symmetric_table<mailbox_type>;
 
   /// All PEs. Names of blocks must be large enough, and mean the same place everywhere.
-  void check() const {
+  void check_layout() const {
     if (pes() > remote_ptr::most_pes || box_.pool_bytes() > remote_ptr::most_bytes)
       throw std::invalid_argument{"symmetric heap of " + std::to_string(box_.pool_bytes()) + " bytes on " +
                                   std::to_string(pes()) + " PEs: the most are " +

@@ -19,8 +19,8 @@ struct backend_error : std::runtime_error {
 
 /// A CUDA call failed. `code` is its cudaError_t.
 struct cuda_error : backend_error {
-  /// What `code` means, in `what`.
-  cuda_error(int code, std::string const& what) : backend_error{what}, code{code} {}
+  /// What `status` means, in `what`.
+  cuda_error(int status, std::string const& what) : backend_error{what}, code{status} {}
   int code;  ///< a cudaError_t
 };
 

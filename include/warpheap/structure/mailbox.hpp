@@ -103,15 +103,15 @@ class mailbox {
   /// there: outside the pool, or not aligned. The lanes that are here together, with whatever
   /// mailboxes, post together. Any lanes.
   template <class Far = peer_access>
-  WARPHEAP_DEVICE bool post(void const* memory, Far far = {}) const {
+  WARPHEAP_DEVICE bool post(void const* memory, Far access = {}) const {
     u64 const offset = offset_of(memory);
     if (offset >= pool_bytes_ || offset % Unit != 0) return false;
     u64 const unit = offset / Unit, word = unit / 64;
     u32 const active = simt::active_mask();
-    lane_group const group = group_by(active, far.key(bitmap_ + word));
+    lane_group const group = group_by(active, access.key(bitmap_ + word));
     u64 const bits = union_of_groups(active, group, u64{1} << (unit % 64));
     simt::sync_warp(active);  // M5: the leader releases what the other lanes did
-    if (group.leads) post_word(far, word, bits, group.size);
+    if (group.leads) post_word(access, word, bits, group.size);
     // The free of no lane returns before its bit and those above are set (M2).
     simt::sync_warp(active);
     return true;
@@ -163,27 +163,27 @@ class mailbox {
 
   /// Sets bits of one word and those above, for `posts` posts.
   template <class Far>
-  WARPHEAP_DEVICE void post_word(Far far, u64 word, u64 bits, u32 posts) const {
+  WARPHEAP_DEVICE void post_word(Far access, u64 word, u64 bits, u32 posts) const {
     // release: M5. acquire: what a drain of this word has cleared above (M3). Both pair with
     // mailbox_drain's exchange of the word.
-    u64 const before = far.fetch_or(bitmap_ + word, bits, order::acq_rel);
+    u64 const before = access.fetch_or(bitmap_ + word, bits, order::acq_rel);
     WARPHEAP_POINT("post.before_summary");
     u32 const repeats = posts - popcount(bits & ~before);
-    if (repeats != 0) far.add(&state_->repeats, repeats, order::relaxed);  // relaxed: a count
+    if (repeats != 0) access.add(&state_->repeats, repeats, order::relaxed);  // relaxed: a count
     // Whether or not the word was 0: the post that set its first bit may not have come further.
     u32 const bit = summary_bit(static_cast<u32>(word / row_words)), region = bit >> (shape_.span_log2 + 6);
     // acquire, both: the clear of the region above; pair with mailbox_drain's exchange of the
     // summary's word (M4).
-    set_if_clear(far, summary_ + bit / 64, bit % 64, order::acquire);
+    set_if_clear(access, summary_ + bit / 64, bit % 64, order::acquire);
     WARPHEAP_POINT("post.before_root");
     // relaxed: M3 and M4 say which clears the load cannot miss.
-    set_if_clear(far, state_->root + region / 64, region % 64, order::relaxed);
+    set_if_clear(access, state_->root + region / 64, region % 64, order::relaxed);
   }
 
   /// A load first: mostly the bit is set, and loads of one word by many are cheap.
   template <class Far>
-  WARPHEAP_DEVICE static void set_if_clear(Far far, u64* word, u64 bit, order how) {
-    if (((far.load(word, how) >> bit) & 1) == 0) far.fetch_or(word, u64{1} << bit, how);
+  WARPHEAP_DEVICE static void set_if_clear(Far access, u64* word, u64 bit, order how) {
+    if (((access.load(word, how) >> bit) & 1) == 0) access.fetch_or(word, u64{1} << bit, how);
   }
 
   u8* pool_ = nullptr;

@@ -67,7 +67,7 @@ class mailbox_snapshot {
   }
 
   /// The first row after the piece from row `first` on.
-  u32 end_of_piece(u32 first) const { return std::min(first + piece_rows, box_.rows()); }
+  u32 end_of_piece(u32 first) const { return (std::min)(first + piece_rows, box_.rows()); }
 
   /// The bitmap's words from row `first` on; zeros beyond the end.
   std::vector<u64> piece(u32 first) const {

@@ -55,7 +55,7 @@ class ring_queue {
   WARPHEAP_HOST_DEVICE ring_queue(u32* words, u32 items) : words_{words}, items_{items} {}
 
   WARPHEAP_HOST_DEVICE u32 items() const { return items_; }
-  WARPHEAP_HOST_DEVICE u32 slots() const { return 1u << log2_ceil(items_); }
+  WARPHEAP_HOST_DEVICE u32 slot_count() const { return 1u << log2_ceil(items_); }
   WARPHEAP_HOST_DEVICE u32* words() const { return words_; }
 
   /// Items promised to no lane; exact when the queue is quiet.
@@ -114,7 +114,7 @@ class ring_queue {
     if (word == pushes_word) return start + items_;
     if (word == pops_word) return start;
     if (word < index_words) return 0;
-    u32 const item = (static_cast<u32>(word - index_words) - start) & (slots() - 1);
+    u32 const item = (static_cast<u32>(word - index_words) - start) & (slot_count() - 1);
     return item < items_ ? item + 1 : 0;
   }
 
@@ -129,7 +129,7 @@ class ring_queue {
   WARPHEAP_DEVICE atomic_ref<u32> pushes_ref() const { return atomic_ref<u32>{words_[pushes_word]}; }
   WARPHEAP_DEVICE atomic_ref<u32> pops_ref() const { return atomic_ref<u32>{words_[pops_word]}; }
   WARPHEAP_DEVICE atomic_ref<u32> slot(u32 ticket) const {
-    return atomic_ref<u32>{words_[index_words + (ticket & (slots() - 1))]};
+    return atomic_ref<u32>{words_[index_words + (ticket & (slot_count() - 1))]};
   }
 
   /// Promises up to `wanted` items; fewer only if there were no more. Any lane alone; lock-free: a

@@ -73,8 +73,8 @@ class slab_set {
   WARPHEAP_DEVICE u32 find(u32 start) const {
     u32 const words = low_words(slabs_), from = start / 64;
     // relaxed: a hint, as all here.
-    u64 const near = word(from).load(order::relaxed) & ~low_mask(start % 64);
-    if (near != 0) return 64 * from + lowest_bit(near);
+    u64 const first = word(from).load(order::relaxed) & ~low_mask(start % 64);
+    if (first != 0) return 64 * from + lowest_bit(first);
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0, at = from + 1; turn <= top_words(slabs_); ++turn) {
       if (at >= words) at = 0;
@@ -89,9 +89,7 @@ class slab_set {
   }
 
   /// How many of the slabs of the word that `slab` lies in are in the set: a hint.
-  WARPHEAP_DEVICE u32 count_near(u32 slab) const {
-    return static_cast<u32>(popcount(word(slab / 64).load(order::relaxed)));
-  }
+  WARPHEAP_DEVICE u32 count_near(u32 slab) const { return popcount(word(slab / 64).load(order::relaxed)); }
 
   /// For code that writes the words of a quiet set itself.
   WARPHEAP_HOST_DEVICE static constexpr u32 low_words(u32 slabs) { return (slabs + 63) / 64; }

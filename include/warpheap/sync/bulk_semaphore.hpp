@@ -68,7 +68,9 @@ inline constexpr i64 max_available = (i64{1} << (available_bits - 1)) - 1;
 WARPHEAP_HOST_DEVICE constexpr i64 balance(u64 word) {
   return static_cast<i64>(word << (64 - available_bits)) >> (64 - available_bits);
 }
-WARPHEAP_HOST_DEVICE constexpr u64 available(u64 word) { return balance(word) > 0 ? balance(word) : 0; }
+WARPHEAP_HOST_DEVICE constexpr u64 available(u64 word) {
+  return balance(word) > 0 ? static_cast<u64>(balance(word)) : 0;
+}
 WARPHEAP_HOST_DEVICE constexpr i64 outlook(u64 word) {
   return static_cast<i64>(word - static_cast<u64>(balance(word))) >> available_bits;
 }

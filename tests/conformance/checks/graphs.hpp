@@ -18,18 +18,18 @@ verdict replays_in_a_graph(scenario const& with) {
   device_buffer<holding> const list{same(count, bytes)};
   device_buffer<u64> const damaged(1);
   stream on;
-  cuda_backend::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+  cuda_backend::throw_on_error(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
   bench.heap().reset(on);
   launch(on, with.shape, allocate_each{}, bench.ref(), list.data(), count);
   launch(on, with.shape, write_each{}, static_cast<holding const*>(list.data()), count, u64{3}, u64{1});
   launch(on, with.shape, verify_each{}, static_cast<holding const*>(list.data()), count, u64{3}, u64{1},
          damaged.data());
   cudaGraph_t graph;
-  cuda_backend::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
+  cuda_backend::throw_on_error(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
   cudaGraphExec_t replayable;
-  cuda_backend::check(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
+  cuda_backend::throw_on_error(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
   for (u32 replay = 0; replay < 5; ++replay) {
-    cuda_backend::check(cudaGraphLaunch(replayable, on), "cudaGraphLaunch");
+    cuda_backend::throw_on_error(cudaGraphLaunch(replayable, on), "cudaGraphLaunch");
     synchronize(on);
     found.equal("blocks served", served(list.to_host()).size(), count);
     found.include(bench.quiet(count));
@@ -47,7 +47,7 @@ verdict refuses_to_be_made_during_capture(scenario const& with) {
   bool thrown = false;
   {
     stream on;
-    cuda_backend::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+    cuda_backend::throw_on_error(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
     try {
       auto const heap = heap_of<Allocator>(with.pool_bytes);
     } catch (cuda_error const&) {

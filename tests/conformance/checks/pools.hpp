@@ -43,7 +43,7 @@ verdict uses_pools_of_any_size(scenario const& with) {
   if (!with.small) sizes.insert(sizes.end(), {100 * mebibyte + 12345, 1024 * mebibyte});
 #if defined(__CUDACC__)
   size_t free = 0, total = 0;
-  cuda_backend::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  cuda_backend::throw_on_error(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   for (u64 const large : {4096 * mebibyte, 128 * 1024 * mebibyte})
     if (large + large / 32 < free) sizes.push_back(large);
 #endif

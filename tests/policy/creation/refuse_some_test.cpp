@@ -291,7 +291,7 @@ TEST(RefuseSome, DoesNoHarmToACheckedHeap) {
   expect_no_harm<checked<basic_heap<over<refusing<slabs>>>, checked_config{.prints_at_end = false}>>(
       5, 300, [&](auto const& heap, seen const& now) {
         EXPECT_EQ(heap.error_count(), 0u);
-        EXPECT_THAT(heap.check(), IsEmpty());
+        EXPECT_THAT(heap.check_blocks(), IsEmpty());
         EXPECT_THAT(heap.leaks(), IsEmpty());
         nulls += now.nulls;
       });

@@ -11,12 +11,12 @@ inline namespace WARPHEAP_BACKEND {
 
 inline std::vector<device> gpus() {
   int count = 0;
-  cuda_backend::check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  cuda_backend::throw_on_error(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
   std::vector<device> made;
   made.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp properties;
-    cuda_backend::check(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
+    cuda_backend::throw_on_error(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
     made.push_back({properties.name, properties.totalGlobalMem, static_cast<u32>(properties.multiProcessorCount),
                     std::to_string(properties.major) + "." + std::to_string(properties.minor)});
   }
@@ -26,7 +26,7 @@ inline std::vector<device> gpus() {
 /// Of the current one, in bytes.
 inline u64 free_gpu_memory() {
   size_t free = 0, total = 0;
-  cuda_backend::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  cuda_backend::throw_on_error(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free;
 }
 
@@ -36,13 +36,13 @@ inline std::string version_text(int version) {
 
 inline std::string cuda_driver_version() {
   int version = 0;
-  cuda_backend::check(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
+  cuda_backend::throw_on_error(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
   return version_text(version);
 }
 
 inline std::string cuda_runtime_version() {
   int version = 0;
-  cuda_backend::check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
+  cuda_backend::throw_on_error(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
   return version_text(version);
 }
 

@@ -97,7 +97,7 @@ struct block_record {
     words[first + 2] = thread;
   }
 
-  WARPHEAP_HOST_DEVICE u64 check(void const* address) const {
+  WARPHEAP_HOST_DEVICE u64 checksum(void const* address) const {
     u64 hash = reinterpret_cast<u64>(address) ^ 0x6368'6563'6b65'6421u;
     for (u32 i = 1; i < 8; ++i) hash = mix(hash ^ words[i]) + i;
     return hash;
@@ -135,7 +135,7 @@ class guarded_block {
     // relaxed: what the block's owner wrote is known by the bits of block_map. A thread that frees
     // it again may see a mixture, which the check shows (H1).
     for (u32 i = 0; i < 8; ++i) record.words[i] = word(i).load(order::relaxed);
-    return record.words[0] == record.check(address_);
+    return record.words[0] == record.checksum(address_);
   }
 
   /// Notes that the header was found overwritten. Returns whether that is new.
@@ -189,7 +189,7 @@ class guarded_block {
   }
 
   WARPHEAP_DEVICE void store(block_record& record) const {
-    record.words[0] = record.check(address_);
+    record.words[0] = record.checksum(address_);
     // relaxed: the bits of block_map publish a new block, a slot of the quarantine a freed one.
     for (u32 i = 0; i < 8; ++i) word(i).store(record.words[i], order::relaxed);
   }

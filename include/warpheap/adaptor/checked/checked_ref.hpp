@@ -31,7 +31,7 @@ WARPHEAP_HOST_DEVICE constexpr allocator_traits guarded_traits(allocator_traits 
 /// A checked heap as kernels take it, by value: 24 bytes over the default heap. Has the members of
 /// the heap below and their promises; malloc() and free() also take the place in the source, or a
 /// name in its stead.
-template <class Below, u32 Ranges, checked_config Config>
+template <class Upstream, u32 Ranges, checked_config Config>
 class checked_ref {
   using guarded_block = checked_parts::guarded_block;
   using block_record = checked_parts::block_record;
@@ -42,13 +42,13 @@ class checked_ref {
 
  public:
   static constexpr checked_config config = Config;
-  static constexpr allocator_traits traits = checked_parts::guarded_traits<Config>(Below::traits);
+  static constexpr allocator_traits traits = checked_parts::guarded_traits<Config>(Upstream::traits);
   static_assert(is_valid(Config), "checked: redzones of 16 bytes to 64 KiB, the front one a multiple of 16");
-  static_assert(are_aligned_if_all_padded<alignment::shrink<16>>(Below::traits),
+  static_assert(are_aligned_if_all_padded<alignment::shrink<16>>(Upstream::traits),
                 "checked: blocks are headed by words of 16 bytes, to which the heap below does not align");
 
   checked_ref() = default;
-  WARPHEAP_HOST_DEVICE checked_ref(Below below, state_type* state) : below_{below}, state_{state} {}
+  WARPHEAP_HOST_DEVICE checked_ref(Upstream below, state_type* state) : below_{below}, state_{state} {}
 
   /// As the heap's below. `site` goes into the reports about the block.
   WARPHEAP_DEVICE void* malloc(size_t bytes, source_site site = source_site::current()) const {
@@ -93,7 +93,7 @@ class checked_ref {
   }
 
   WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes, source_site site = source_site::current()) const requires
-      requires(Below below) {
+      requires(Upstream below) {
     below.malloc_warp(mask, bytes);
   }
   {
@@ -116,11 +116,11 @@ class checked_ref {
   WARPHEAP_DEVICE bool contains(void const* memory) const { return state_->map.contains(memory); }
 
   /// As the heap's below. Blocks in quarantine count as taken.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Below below) {
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Upstream below) {
     below.available_slots(bytes);
   }
   { return below_.available_slots(created_bytes(bytes)); }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Below below) {
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream below) {
     below.available_slots_warp(mask, bytes);
   }
   { return below_.available_slots_warp(mask, created_bytes(bytes)); }
@@ -130,7 +130,7 @@ class checked_ref {
     return block_plan::total(kept_alignment(bytes), bytes);
   }
 
-  WARPHEAP_HOST_DEVICE Below const& below() const { return below_; }
+  WARPHEAP_HOST_DEVICE Upstream const& below() const { return below_; }
   WARPHEAP_HOST_DEVICE state_type& state() const { return *state_; }
   WARPHEAP_HOST_DEVICE examiner look() const { return examiner{state_}; }
 
@@ -151,10 +151,10 @@ class checked_ref {
 
   /// The second try, with nothing left in quarantine: what is refused now would be refused without
   /// one too (quarantine Q1).
-  WARPHEAP_COLD static void* create_again(checked_ref heap, u64 total, source_site site) {
+  WARPHEAP_COLD static void* create_again(checked_ref by, u64 total, source_site site) {
     if (total == 0) return nullptr;
-    bool const emptied = heap.state_->held.empty([&](void* memory) { return give_back(heap, memory, site); });
-    return emptied ? heap.below_.malloc(total) : nullptr;
+    bool const emptied = by.state_->held.empty([&](void* memory) { return give_back(by, memory, site); });
+    return emptied ? by.below_.malloc(total) : nullptr;
   }
 
   WARPHEAP_DEVICE void* lay_out(void* created, u64 alignment, size_t bytes, source_site const& site) const {
@@ -186,17 +186,17 @@ class checked_ref {
   }
 
   /// Gives a block that left the quarantine to the heap below. Returns its bytes.
-  WARPHEAP_COLD static u64 give_back(checked_ref heap, void* memory, source_site site) {
+  WARPHEAP_COLD static u64 give_back(checked_ref by, void* memory, source_site site) {
     guarded_block const block = examiner::block_at(memory);
     block_record record;
     if (!block.read(record)) {
-      examiner::report_overwritten(heap.look(), memory, found_in::quarantine, site);
+      examiner::report_overwritten(by.look(), memory, found_in::quarantine, site);
       return 0;
     }
-    heap.look().report_redzones(block, record, found_in::quarantine, site);
-    heap.look().report_writes(block, record, found_in::quarantine, site);
-    heap.state_->map.find(memory).remove();
-    heap.below_.free(block.created(record));
+    by.look().report_redzones(block, record, found_in::quarantine, site);
+    by.look().report_writes(block, record, found_in::quarantine, site);
+    by.state_->map.find(memory).remove();
+    by.below_.free(block.created(record));
     return record.bytes();
   }
 
@@ -210,7 +210,7 @@ class checked_ref {
     return true;
   }
 
-  Below below_;
+  Upstream below_;
   state_type* state_ = nullptr;
 };
 

@@ -31,7 +31,7 @@ class examiner {
   }
 
   /// Examines a known block, whose bits in the map are `bits`, for a check by the host.
-  WARPHEAP_DEVICE void check(void* memory, u64 bits) const {
+  WARPHEAP_DEVICE void check_block(void* memory, u64 bits) const {
     guarded_block const block = block_at(memory);
     block_record record;
     if (!block.read(record)) return report_overwritten(*this, memory, found_in::check, {});
@@ -68,15 +68,15 @@ class examiner {
   /// A free of what is no live block: freed already, within a block, or nothing of ours.
   WARPHEAP_COLD static void report_bad_free(examiner look, void* memory, source_site site) {
     auto const& map = look.state_->map;
-    void* const near = map.find_below(memory);
+    void* const nearest = map.find_below(memory);
     block_record record;
-    bool const readable = near && block_at(near).read(record);
-    u64 const distance = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(near);
-    if (near == memory && near)
-      return report(look, memory_error::double_free, found_in::free, near, readable ? record : block_record{}, 0, 0,
+    bool const readable = nearest && block_at(nearest).read(record);
+    u64 const distance = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(nearest);
+    if (nearest == memory && nearest)
+      return report(look, memory_error::double_free, found_in::free, nearest, readable ? record : block_record{}, 0, 0,
                     site);
     if (readable && distance < record.bytes() + Config.redzone_bytes)
-      return report(look, memory_error::inner_free, found_in::free, near, record, distance, 0, site);
+      return report(look, memory_error::inner_free, found_in::free, nearest, record, distance, 0, site);
     report(look, memory_error::foreign_free, found_in::free, memory, {}, 0, 0, site);
   }
 

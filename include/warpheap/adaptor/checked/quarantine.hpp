@@ -27,8 +27,8 @@ namespace checked_parts {
 class quarantine {
  public:
   quarantine() = default;
-  WARPHEAP_HOST_DEVICE quarantine(u64* slots, u32 count, u64 most_bytes)
-      : slots_{slots}, most_bytes_{most_bytes}, count_{count} {}
+  WARPHEAP_HOST_DEVICE quarantine(u64* entries, u32 count, u64 most_bytes)
+      : slots_{entries}, most_bytes_{most_bytes}, count_{count} {}
 
   WARPHEAP_HOST_DEVICE bool accepts(u64 bytes) const { return count_ != 0 && bytes <= most_bytes_; }
 
@@ -61,7 +61,7 @@ class quarantine {
   }
 
   /// Forgets all, with the heap below.
-  WARPHEAP_HOST_DEVICE u64* slots() const { return slots_; }
+  WARPHEAP_HOST_DEVICE u64* entries() const { return slots_; }
   WARPHEAP_HOST_DEVICE u32 count() const { return count_; }
 
  private:

@@ -18,7 +18,7 @@ struct source_site {
   source_site() = default;
   /// A name in place of a line; a string literal, or a text that outlives the heap.
   WARPHEAP_HOST_DEVICE constexpr source_site(char const* name) : file{name} {}
-  WARPHEAP_HOST_DEVICE constexpr source_site(char const* file, u32 line) : file{file}, line{line} {}
+  WARPHEAP_HOST_DEVICE constexpr source_site(char const* in, u32 at) : file{in}, line{at} {}
 
   /// The line of the call in which this is a default argument.
   WARPHEAP_HOST_DEVICE static constexpr source_site current(char const* file = __builtin_FILE(),

@@ -42,7 +42,7 @@ WARPHEAP_DEVICE void visit_blocks(block_map<Ranges> const& map, Visit visit) {
 struct check_blocks {
   template <class Ref>
   WARPHEAP_DEVICE void operator()(Ref heap) const {
-    visit_blocks(heap.state().map, [&](void* memory, u64 bits) { heap.look().check(memory, bits); });
+    visit_blocks(heap.state().map, [&](void* memory, u64 bits) { heap.look().check_block(memory, bits); });
   }
 };
 

@@ -8,14 +8,14 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// A traced heap as kernels take it, by value: 16 bytes over the heap below, whose members and
 /// promises it has. `Log` is trace_log but in tests.
-template <class Below, class Log = trace_log>
+template <class Upstream, class Log = trace_log>
 class traced_ref {
  public:
-  using creation_type = typename Below::creation_type;
-  static constexpr allocator_traits traits = Below::traits;
+  using creation_type = typename Upstream::creation_type;
+  static constexpr allocator_traits traits = Upstream::traits;
 
   traced_ref() = default;
-  WARPHEAP_HOST_DEVICE traced_ref(Below below, Log log) : below_{below}, log_{log} {}
+  WARPHEAP_HOST_DEVICE traced_ref(Upstream below, Log log) : below_{below}, log_{log} {}
 
   WARPHEAP_DEVICE void* malloc(size_t bytes) const { return recorded(call_kind::malloc, bytes, below_.malloc(bytes)); }
 
@@ -36,7 +36,7 @@ class traced_ref {
     u64 const begun = begin_realloc(memory, bytes);
     return end_realloc(memory, bytes, begun, below_.realloc(memory, old_bytes, bytes));
   }
-  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const requires requires(Below below) {
+  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const requires requires(Upstream below) {
     below.realloc(memory, bytes);
   }
   {
@@ -45,7 +45,7 @@ class traced_ref {
   }
 
   /// Not recorded if `alignment` is no power of two.
-  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const requires requires(Below below) {
+  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const requires requires(Upstream below) {
     below.aligned_alloc(alignment, bytes);
   }
   {
@@ -55,31 +55,31 @@ class traced_ref {
   }
 
   /// Recorded as a malloc.
-  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Below below) {
+  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Upstream below) {
     below.malloc_warp(mask, bytes);
   }
   { return recorded(call_kind::malloc, bytes, below_.malloc_warp(mask, bytes)); }
 
   // Questions are not recorded.
 
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires requires(Below below) {
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires requires(Upstream below) {
     below.usable_size(memory);
   }
   { return below_.usable_size(memory); }
-  WARPHEAP_DEVICE bool owns(void const* memory) const requires requires(Below below) { below.owns(memory); }
+  WARPHEAP_DEVICE bool owns(void const* memory) const requires requires(Upstream below) { below.owns(memory); }
   { return below_.owns(memory); }
-  WARPHEAP_DEVICE bool contains(void const* memory) const requires requires(Below below) { below.contains(memory); }
+  WARPHEAP_DEVICE bool contains(void const* memory) const requires requires(Upstream below) { below.contains(memory); }
   { return below_.contains(memory); }
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Below below) {
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Upstream below) {
     below.available_slots(bytes);
   }
   { return below_.available_slots(bytes); }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Below below) {
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream below) {
     below.available_slots_warp(mask, bytes);
   }
   { return below_.available_slots_warp(mask, bytes); }
 
-  WARPHEAP_HOST_DEVICE Below const& below() const { return below_; }
+  WARPHEAP_HOST_DEVICE Upstream const& below() const { return below_; }
   WARPHEAP_HOST_DEVICE Log const& log() const { return log_; }
 
  private:
@@ -100,7 +100,7 @@ class traced_ref {
     return memory;
   }
 
-  Below below_;
+  Upstream below_;
   Log log_;
 };
 

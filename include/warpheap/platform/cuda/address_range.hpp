@@ -20,9 +20,9 @@ Function driver_function(char const* name) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
 #if CUDART_VERSION >= 12050
-  check(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result), name);
+  throw_on_error(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result), name);
 #else
-  check(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result), name);
+  throw_on_error(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result), name);
 #endif
   if (result != cudaDriverEntryPointSuccess) throw cuda_error{cudaErrorNotSupported, std::string{name} + ": not there"};
   return reinterpret_cast<Function>(found);
@@ -46,7 +46,7 @@ struct virtual_memory {
   }
 
   /// As cuda_backend::check(), for a status of the driver.
-  void check(CUresult status, std::string const& call) const {
+  void throw_on_error(CUresult status, std::string const& call) const {
     if (status == CUDA_SUCCESS) return;
     char const* text = nullptr;
     error_string(status, &text);
@@ -68,11 +68,11 @@ struct virtual_memory {
 
 /// Memory of the current device, as cuMemCreate() takes it.
 inline CUmemAllocationProp memory_of_device() {
-  check(cudaFree(nullptr), "cudaFree");  // the device's context exists from now on
+  throw_on_error(cudaFree(nullptr), "cudaFree");  // the device's context exists from now on
   int const device = current_device();
   int supported = 0;
   constexpr auto manages = static_cast<cudaDeviceAttr>(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
-  check(cudaDeviceGetAttribute(&supported, manages, device), "cudaDeviceGetAttribute");
+  throw_on_error(cudaDeviceGetAttribute(&supported, manages, device), "cudaDeviceGetAttribute");
   if (!supported)
     throw cuda_error{cudaErrorNotSupported,
                      "device " + std::to_string(device) + " has no virtual memory management: its heaps cannot grow"};
@@ -86,12 +86,13 @@ inline CUmemAllocationProp memory_of_device() {
 /// Access by the memory's own device and, with `peers`, by every other one that can have it.
 inline std::vector<CUmemAccessDesc> access_to(CUmemLocation owner, bool peers) {
   int devices = 0;
-  if (peers) check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  if (peers) throw_on_error(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   std::vector<CUmemAccessDesc> access{{owner, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
   access.reserve(1 + static_cast<size_t>(devices));
   for (int other = 0; other < devices; ++other) {
     int can_have_it = 0;
-    if (other != owner.id) check(cudaDeviceCanAccessPeer(&can_have_it, other, owner.id), "cudaDeviceCanAccessPeer");
+    if (other != owner.id)
+      throw_on_error(cudaDeviceCanAccessPeer(&can_have_it, other, owner.id), "cudaDeviceCanAccessPeer");
     if (!can_have_it) continue;
     access.push_back(access.front());
     access.back().location.id = other;
@@ -113,8 +114,8 @@ class address_range {
     auto const memory = detail::memory_of_device();
     auto const& driver = detail::virtual_memory::instance();
     size_t bytes = 0;
-    driver.check(driver.granularity(&bytes, &memory, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-                 "cuMemGetAllocationGranularity");
+    driver.throw_on_error(driver.granularity(&bytes, &memory, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                          "cuMemGetAllocationGranularity");
     return bytes;
   }
 
@@ -154,7 +155,8 @@ class address_range {
       for (size_t done = 0; done < bytes; done += parts_.back().bytes)
         add_part(offset + done, bytes - done < part_bytes ? bytes - done : part_bytes);
       auto const& driver = detail::virtual_memory::instance();
-      driver.check(driver.set_access(begin_ + offset, bytes, access_.data(), access_.size()), "cuMemSetAccess");
+      driver.throw_on_error(driver.set_access(begin_ + offset, bytes, access_.data(), access_.size()),
+                            "cuMemSetAccess");
     } catch (...) {
       for (; parts_.size() > before; parts_.pop_back()) remove(parts_.back());
       throw;
@@ -166,7 +168,7 @@ class address_range {
   void unmap(size_t offset, size_t bytes) {
     auto const goes = [&](part const& each) { return each.offset >= offset && each.offset < offset + bytes; };
     for (auto const& each : parts_)
-      if (goes(each)) detail::virtual_memory::instance().check(remove(each), "cuMemUnmap");
+      if (goes(each)) detail::virtual_memory::instance().throw_on_error(remove(each), "cuMemUnmap");
     std::erase_if(parts_, goes);
   }
 
@@ -179,10 +181,11 @@ class address_range {
     auto const& driver = detail::virtual_memory::instance();
     parts_.reserve(parts_.size() + 1);
     CUmemGenericAllocationHandle handle = 0;
-    driver.check(driver.create(&handle, bytes, &memory_, 0), "cuMemCreate of " + std::to_string(bytes) + " bytes");
+    driver.throw_on_error(driver.create(&handle, bytes, &memory_, 0),
+                          "cuMemCreate of " + std::to_string(bytes) + " bytes");
     CUresult const mapped = driver.map(begin_ + offset, bytes, 0, handle, 0);
     driver.release(handle);  // the mapping keeps the memory
-    driver.check(mapped, "cuMemMap");
+    driver.throw_on_error(mapped, "cuMemMap");
     parts_.push_back({offset, bytes});
   }
 

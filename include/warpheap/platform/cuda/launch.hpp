@@ -56,7 +56,7 @@ void launch(stream_view on, launch_shape shape, Functor functor, Arguments... ar
   if constexpr (bounds_registers<Functor>)
     run_bounded_functor<<<shape.blocks, shape.threads, 0, on>>>(functor, arguments...);
   else run_functor<<<shape.blocks, shape.threads, 0, on>>>(functor, arguments...);
-  check(cudaGetLastError(), "kernel launch");
+  throw_on_error(cudaGetLastError(), "kernel launch");
 }
 
 /// Launches on the default stream.

@@ -16,7 +16,7 @@ namespace warpheap::cuda_backend {
 
 /// Throws cuda_error (out_of_memory for cudaErrorMemoryAllocation) unless `status` is success.
 /// `call` names the call.
-inline void check(cudaError_t status, char const* call) {
+inline void throw_on_error(cudaError_t status, char const* call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // clears an error that does not stick, so that it is reported once
   auto const message = std::string{call} + ": " + cudaGetErrorString(status);
@@ -28,22 +28,23 @@ inline void check(cudaError_t status, char const* call) {
 using stream_view = cudaStream_t;
 
 /// Waits for all work of `on`; throws cuda_error if any of it failed.
-inline void synchronize(stream_view on) { check(cudaStreamSynchronize(on), "cudaStreamSynchronize"); }
+inline void synchronize(stream_view on) { throw_on_error(cudaStreamSynchronize(on), "cudaStreamSynchronize"); }
 
 /// Waits for all work of the device; throws cuda_error if any of it failed.
-inline void synchronize() { check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+inline void synchronize() { throw_on_error(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
 
 /// An owned stream that does not synchronize with the default one.
 class stream {
  public:
   /// A new one.
-  stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  stream() { throw_on_error(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
   /// One whose thread blocks start before those of other streams that wait for room.
   static stream urgent() {
     int least = 0, greatest = 0;
-    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    throw_on_error(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
     stream made{nullptr};
-    check(cudaStreamCreateWithPriority(&made.handle_, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
+    throw_on_error(cudaStreamCreateWithPriority(&made.handle_, cudaStreamNonBlocking, greatest),
+                   "cudaStreamCreateWithPriority");
     return made;
   }
   /// One for a host thread beside others. On a GPU that is an urgent one; host/memory.hpp has more.
@@ -74,11 +75,11 @@ inline void* allocate_bytes(size_t bytes) {
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    throw_on_error(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
     throw out_of_memory{"cudaMalloc of " + std::to_string(bytes) + " bytes failed: the device has " +
                         std::to_string(free) + " free of " + std::to_string(total)};
   }
-  check(status, "cudaMalloc");
+  throw_on_error(status, "cudaMalloc");
   return memory;
 }
 
@@ -89,37 +90,37 @@ inline void deallocate_bytes(void* memory) noexcept {
 
 /// Sets `bytes` bytes at `memory` to `value`, in order on stream `on`; does not wait.
 inline void fill_bytes(void* memory, u8 value, size_t bytes, stream_view on = {}) {
-  check(cudaMemsetAsync(memory, value, bytes, on), "cudaMemsetAsync");
+  throw_on_error(cudaMemsetAsync(memory, value, bytes, on), "cudaMemsetAsync");
 }
 
 /// Copies between any two of host and device memory, after all earlier work of the default stream;
 /// waits until the bytes are there for every stream. cudaMemcpy alone returns while bytes from
 /// pageable memory are still on their way.
 inline void copy_bytes(void* to, void const* from, size_t bytes) {
-  check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
-  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  throw_on_error(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  throw_on_error(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 /// Copies `rows` rows of `bytes` bytes to the host, one after the other, as copy_bytes() does. The
 /// first begins at `from`, and each next one `pitch` bytes further.
 inline void copy_rows(void* to, void const* from, size_t bytes, size_t pitch, size_t rows) {
-  check(cudaMemcpy2D(to, bytes, from, pitch, bytes, rows, cudaMemcpyDefault), "cudaMemcpy2D");
-  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  throw_on_error(cudaMemcpy2D(to, bytes, from, pitch, bytes, rows, cudaMemcpyDefault), "cudaMemcpy2D");
+  throw_on_error(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 /// The device that this thread's calls go to.
 inline int current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
+  throw_on_error(cudaGetDevice(&device), "cudaGetDevice");
   return device;
 }
 
 /// The current device by its name and its place on the bus, which tells two of a name apart.
 inline std::string device_name() {
   cudaDeviceProp has{};
-  check(cudaGetDeviceProperties(&has, current_device()), "cudaGetDeviceProperties");
+  throw_on_error(cudaGetDeviceProperties(&has, current_device()), "cudaGetDeviceProperties");
   char place[16] = {};
-  check(cudaDeviceGetPCIBusId(place, sizeof place, current_device()), "cudaDeviceGetPCIBusId");
+  throw_on_error(cudaDeviceGetPCIBusId(place, sizeof place, current_device()), "cudaDeviceGetPCIBusId");
   return std::string{has.name} + " " + place;
 }
 
@@ -127,7 +128,7 @@ inline std::string device_name() {
 /// graph.
 inline void stay_out_of_captures() {
   auto mode = cudaStreamCaptureModeRelaxed;
-  check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
+  throw_on_error(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
 }
 
 /// Selects another device for this thread's calls, as long as the object lives. If that fails, the
@@ -150,7 +151,7 @@ class device_scope {
 /// Devices of this host that programs may use.
 inline int device_count() {
   int count = 0;
-  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  throw_on_error(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
   return count;
 }
 
@@ -169,10 +170,10 @@ inline void enable_peer_access(int from, int to) {
                                  describe_device(to) + ": " + why};
   };
   int reaches = 0, has_atomics = 0;
-  check(cudaDeviceCanAccessPeer(&reaches, from, to), "cudaDeviceCanAccessPeer");
+  throw_on_error(cudaDeviceCanAccessPeer(&reaches, from, to), "cudaDeviceCanAccessPeer");
   if (!reaches) refuse(cudaErrorPeerAccessUnsupported, cudaGetErrorString(cudaErrorPeerAccessUnsupported));
-  check(cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported, from, to),
-        "cudaDeviceGetP2PAttribute");
+  throw_on_error(cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported, from, to),
+                 "cudaDeviceGetP2PAttribute");
   if (!has_atomics) refuse(cudaErrorPeerAccessUnsupported, "the link between them has no atomics");
   device_scope const current{from};
   auto const status = cudaDeviceEnablePeerAccess(to, 0);
@@ -186,7 +187,7 @@ inline void enable_peer_access(int from, int to) {
 template <class T>
 void set_device_variable(T& variable, T const& value) {
   static_assert(__is_trivially_copyable(T), "set_device_variable copies bits");
-  check(cudaMemcpyToSymbol(variable, &value, sizeof value), "cudaMemcpyToSymbol");
+  throw_on_error(cudaMemcpyToSymbol(variable, &value, sizeof value), "cudaMemcpyToSymbol");
 }
 #endif
 
@@ -197,7 +198,8 @@ class shared_words {
   /// Throws out_of_memory.
   explicit shared_words(size_t count) {
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, count * sizeof(u64), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+    throw_on_error(cudaHostAlloc(&memory, count * sizeof(u64), cudaHostAllocMapped | cudaHostAllocPortable),
+                   "cudaHostAlloc");
     words_ = static_cast<u64*>(memory);
     for (size_t i = 0; i < count; ++i) words_[i] = 0;
   }
@@ -213,7 +215,7 @@ class shared_words {
   /// Where kernels see them. Devices of today have one address for both sides.
   u64* device() const {
     void* seen = nullptr;
-    check(cudaHostGetDevicePointer(&seen, words_, 0), "cudaHostGetDevicePointer");
+    throw_on_error(cudaHostGetDevicePointer(&seen, words_, 0), "cudaHostGetDevicePointer");
     return static_cast<u64*>(seen);
   }
 
@@ -229,7 +231,8 @@ class shared_words {
 /// Multiprocessors of the current device.
 inline u32 multiprocessors() {
   int count = 0;
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, current_device()), "cudaDeviceGetAttribute");
+  throw_on_error(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, current_device()),
+                 "cudaDeviceGetAttribute");
   return static_cast<u32>(count);
 }
 

@@ -84,7 +84,7 @@ class atomic_ref {
     order const how = order_of_load(asked);
     auto* const here = detail::atomic_point(address());
     T const newest = object().load(detail::standard_order(how));
-    return here ? atomic_detail::from_word<T>(detail::note_load(*here, access(how), bits(newest))) : newest;
+    return here ? from_bits(detail::note_load(*here, access(how), bits(newest))) : newest;
   }
 
   void store(T value, order asked) const {
@@ -117,7 +117,7 @@ class atomic_ref {
                                    .compares = true,
                                    .expected = bits(wanted),
                                    .failure = failure});
-      expected = atomic_detail::from_word<T>(decided.seen);
+      expected = from_bits(decided.seen);
       return !decided.failed;
     }
     bool const done = object().compare_exchange_strong(expected, desired, detail::standard_order(success),
@@ -195,7 +195,7 @@ class atomic_ref {
   }
 
   /// Weak memory: leaves `word` in memory. No other thread runs.
-  void leave(u64 word) const { object().store(atomic_detail::from_word<T>(word), std::memory_order_relaxed); }
+  void leave(u64 word) const { object().store(from_bits(word), std::memory_order_relaxed); }
 
   /// Weak memory: the model makes the read-modify-write.
   detail::change decide(detail::worker& here, detail::operation kind, order how,
@@ -211,11 +211,11 @@ class atomic_ref {
     auto* const here = detail::atomic_point(address());
     if (here && here->model()) {
       auto const result = [](void const* made, u64 old) {
-        T local = atomic_detail::from_word<T>(old);
+        T local = from_bits(old);
         (*static_cast<Operation const*>(made))(std::atomic_ref<T>{local}, std::memory_order_relaxed);
         return bits(local);
       };
-      return atomic_detail::from_word<T>(decide(*here, kind, how, {.result = result, .operation = &operation}).seen);
+      return from_bits(decide(*here, kind, how, {.result = result, .operation = &operation}).seen);
     }
     T const old = operation(object(), detail::standard_order(how));
     if (here) here->record(kind, address(), bits(old), bits(newest()));
@@ -234,6 +234,7 @@ class atomic_ref {
 
   /// Zero-extended, so that a word looks the same through signed and unsigned references.
   static u64 bits(T value) { return atomic_detail::to_word(value); }
+  static T from_bits(u64 word) { return atomic_detail::from_word<T>(static_cast<atomic_detail::atomic_word<T>>(word)); }
 
   T* object_;
 };

@@ -34,13 +34,13 @@ namespace warpheap::host::detail {
 
 WARPHEAP_NO_TSAN inline rendezvous& slot_for(warp& group, operation kind, u32 mask, void const* site) {
   for (u32 i = 0; i < group.open; ++i) {
-    auto& slot = group.slots[i];
+    auto& slot = group.meetings[i];
     if (slot.mask == mask && slot.kind == kind) {
       if (slot.site != site) slot.sites_differ = true;
       return slot;
     }
   }
-  auto& opened = group.slots[group.open++];
+  auto& opened = group.meetings[group.open++];
   opened.mask = mask;
   opened.arrived = 0;
   opened.kind = kind;
@@ -90,7 +90,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
   u32 const mask = slot.mask;
   auto const kind = slot.kind;
   if (slot.sites_differ) here.count_mixed_sites();
-  slot = group.slots[--group.open];
+  slot = group.meetings[--group.open];
   switch (kind) {
     case operation::match_any_u32:
     case operation::match_any_u64: compute_match(group, mask); break;
@@ -116,7 +116,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
   bool const can_meet = mask >> self.id & 1 && !(mask & (~group.existing | group.exited));
   if (!can_meet) [[unlikely]]
     here.fail(describe_bad_mask(self, kind, mask));
-  if (kind == operation::sync_warp) tsan_release(&group.slots[__builtin_ctz(mask)]);
+  if (kind == operation::sync_warp) tsan_release(&group.meetings[__builtin_ctz(mask)]);
   auto& slot = slot_for(group, kind, mask, __builtin_return_address(0));
   slot.arrived |= 1u << self.id;
   self.value = value;
@@ -130,7 +130,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     self.mask = mask;
     here.park();
   }
-  if (kind == operation::sync_warp) tsan_acquire(&group.slots[__builtin_ctz(mask)]);
+  if (kind == operation::sync_warp) tsan_acquire(&group.meetings[__builtin_ctz(mask)]);
   here.note_result(self.value);
   return self.value;
 }

@@ -29,11 +29,11 @@ namespace warpheap::host {
 struct contents {
   /// The calling lane owns `bytes` bytes at `begin` from now on; null is nothing. To be called
   /// after the allocation.
-  static void acquire(void const* begin, size_t bytes) { check(begin, bytes, &detail::content_ranges::acquire); }
+  static void acquire(void const* begin, size_t bytes) { check_range(begin, bytes, &detail::content_ranges::acquire); }
 
   /// The calling lane, or those that it speaks for, have done their last access to the block. To be
   /// called before the deallocation.
-  static void release(void const* begin, size_t bytes) { check(begin, bytes, &detail::content_ranges::release); }
+  static void release(void const* begin, size_t bytes) { check_range(begin, bytes, &detail::content_ranges::release); }
 
   /// Host code: nothing there is owned from now on, as after the reset of a heap.
   static void forget(void const* begin, size_t bytes) {
@@ -44,7 +44,7 @@ struct contents {
  private:
   using act = std::string (detail::content_ranges::*)(detail::worker&, u64, u64);
 
-  [[gnu::noinline]] static void check(void const* begin, size_t bytes, act what) {
+  [[gnu::noinline]] static void check_range(void const* begin, size_t bytes, act what) {
     auto* const here = detail::this_worker();
     if (detail::under_tsan || !here || !here->deterministic() || !begin || bytes == 0) return;
     u64 const address = reinterpret_cast<u64>(begin);

@@ -52,7 +52,7 @@ struct location {
   /// The latest stamp here that `known` has.
   u64 known_in(view const& known) const {
     u64 const mine = known.stores.known(id);
-    return other_id ? std::max(mine, known.stores.known(other_id)) : mine;
+    return other_id ? (std::max)(mine, known.stores.known(other_id)) : mine;
   }
 
   /// The oldest message that may still be read where everything up to stamp `bound` is known.
@@ -64,7 +64,7 @@ struct location {
 
   /// A stamp for a message right behind message `index`, later than `bound`; 0 if there is no room.
   u64 stamp_behind(u32 index, u64 bound) const {
-    u64 const after = std::max(messages[index].stamp, bound), before = messages[index + 1].stamp;
+    u64 const after = (std::max)(messages[index].stamp, bound), before = messages[index + 1].stamp;
     return before > after + 1 ? after + (before - after) / 2 : 0;
   }
 
@@ -126,7 +126,7 @@ struct word_history {
   static message merged(view_store& views, message const& low, message const& high, bool follows) {
     message both = low.stamp > high.stamp ? low : high;
     both.value = low.value | high.value << 32;
-    both.step = std::max(low.step, high.step);
+    both.step = (std::max)(low.step, high.step);
     both.block_scope = false;
     both.follows = follows;
     both.released = views.joined(low.released, high.released);
@@ -138,14 +138,14 @@ class history_table {
  public:
   word_history& word_of(u64 address) {
     if (words_.size() * 2 >= slots_.size()) grow();
-    auto& slot = slot_of(address >> 3);
-    if (!slot.word) {
+    auto& found = slot_of(address >> 3);
+    if (!found.word) {
       auto& made = words_.emplace_back();
       made.parts[0].id = static_cast<u32>(2 * words_.size());
       made.parts[1].id = made.parts[0].id + 1;
-      slot = {address >> 3, &made};
+      found = {address >> 3, &made};
     }
-    return *slot.word;
+    return *found.word;
   }
 
  private:

@@ -108,7 +108,7 @@ struct warp {
   u32 at_active_mask;  // mask of lanes parked there
   u32 parked_steps;    // steps of the others since the first of them parked
   u32 open;            // slots in use are [0, open)
-  rendezvous slots[warp_lanes];
+  rendezvous meetings[warp_lanes];
 };
 
 /// A kernel: the functor and its arguments, copied bitwise for each lane as on a GPU.

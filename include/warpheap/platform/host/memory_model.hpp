@@ -174,7 +174,7 @@ class memory_model {
  private:
   /// Lanes that were held back may make several operations in one step.
   u64 next_stamp(worker const& here) {
-    return last_stamp_ = std::max(stamp_of(here.steps()), last_stamp_ + stamps_of_a_step / 16);
+    return last_stamp_ = (std::max)(stamp_of(here.steps()), last_stamp_ + stamps_of_a_step / 16);
   }
 
   static u64 result(modification const& how, u64 old) { return how.result(how.operation, old); }
@@ -183,7 +183,7 @@ class memory_model {
   /// question.
   u64 bound(worker& here, location const& place) {
     if (place.count == 1) return 0;
-    return std::max(place.known_in(*of(here.running()).known), visible(here));
+    return (std::max)(place.known_in(*of(here.running()).known), visible(here));
   }
 
   /// The stamp up to which everything counts as known to all lanes.
@@ -248,7 +248,7 @@ class memory_model {
   void receive(worker& here, location const& place, message const& found, access const& what) {
     lane& self = here.running();
     auto& mine = of(self);
-    self.heard = std::max(self.heard, found.step);
+    self.heard = (std::max)(self.heard, found.step);
     if (what.acquires()) mine.acquire_reads(views_, place.id);
     if (!found.released || !in_scope(self, what, found)) return;
     if (what.acquires()) mine.learn(views_, *found.released);

@@ -54,7 +54,8 @@ inline std::string describe_wait(warp const& group, u32 lanes) {
   if (first.state != lane_state::at_collective) return text;
   u32 arrived = 0;
   for (u32 i = 0; i < group.open; ++i) {
-    if (group.slots[i].mask == first.mask && group.slots[i].kind == first.waits_in) arrived = group.slots[i].arrived;
+    if (group.meetings[i].mask == first.mask && group.meetings[i].kind == first.waits_in)
+      arrived = group.meetings[i].arrived;
   }
   return format_message({text, "(mask ", lanes_of(first.mask), ") for lanes ", lanes_of(first.mask & ~arrived)});
 }

@@ -39,7 +39,7 @@ class seen_stores {
     if (stamp <= floor) return;
     auto const found = entries.begin() + (find(location) - entries.begin());
     if (found != entries.end() && found->location == location) {
-      found->stamp = std::max(found->stamp, stamp);
+      found->stamp = (std::max)(found->stamp, stamp);
     } else {
       entries.insert(found, {location, stamp});
       if (entries.size() > limit) shrink();
@@ -77,7 +77,7 @@ class seen_stores {
       while (mine != entries.end() && mine->location < each.location) both.push_back(*mine++);
       both.push_back(each);
       if (mine != entries.end() && mine->location == each.location)
-        both.back().stamp = std::max(both.back().stamp, mine++->stamp);
+        both.back().stamp = (std::max)(both.back().stamp, mine++->stamp);
     }
     both.insert(both.end(), mine, entries.end());
     entries.swap(both);

@@ -212,7 +212,7 @@ inline void worker::retire(lane& ended) {
   patience_ = full_patience;
   if (overflowed) give_up({name_of(ended), " overflowed its stack"});
   for (u32 i = 0; i < group.open; ++i) {
-    auto const& slot = group.slots[i];
+    auto const& slot = group.meetings[i];
     if (!(slot.mask >> ended.id & 1)) continue;
     give_up({name_of(ended), " returned while lanes ", lanes_of(slot.arrived), " wait for it in ", name_of(slot.kind),
              "(mask ", lanes_of(slot.mask), ")"});

@@ -78,9 +78,9 @@ class halloc {
 
   /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
-    bool const small = bytes != 0 && bytes <= halloc_parts::largest_bytes;
-    u32 const together = simt::ballot(mask, small);
-    if (!small) return create(bytes);
+    bool const is_small = bytes != 0 && bytes <= halloc_parts::largest_bytes;
+    u32 const together = simt::ballot(mask, is_small);
+    if (!is_small) return create(bytes);
     u32 const size = halloc_parts::size_for(static_cast<u32>(bytes));
     return service_type{table_}.serve(together, group_by(together, key_of(size)), size);
   }

@@ -112,7 +112,7 @@ class random_walk {
     u32 const end = static_cast<u32>(share.end(slot_places()));
     WARPHEAP_NO_UNROLL
     for (u32 i = static_cast<u32>(share.first(slot_places())); i < end; ++i)
-      part.slots += popcount(table_.look_at(i).free(table_type::valid));
+      part.count += popcount(table_.look_at(i).free(table_type::valid));
     return part;
   }
 

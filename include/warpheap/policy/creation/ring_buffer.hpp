@@ -93,7 +93,7 @@ class ring_buffer {
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return 1; }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
-    return {.slots = share.part == 0 ? available_slots(bytes) : 0};
+    return {.count = share.part == 0 ? available_slots(bytes) : 0};
   }
 
   /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align

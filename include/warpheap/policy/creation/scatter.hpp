@@ -87,9 +87,9 @@ class scatter {
 
   /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
-    bool const small = bytes != 0 && bytes <= layout::page_bytes;
-    u32 const together = simt::ballot(mask, small);
-    if (!small) return create(bytes);
+    bool const is_small = bytes != 0 && bytes <= layout::page_bytes;
+    u32 const together = simt::ballot(mask, is_small);
+    if (!is_small) return create(bytes);
     u32 const units = units_for(bytes);
     return serve(together, group_by(together, key_of(units, 0)), units);
   }

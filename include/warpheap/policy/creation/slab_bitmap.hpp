@@ -64,9 +64,9 @@ class slab_bitmap {
 
   /// As create(), each lane with its own size. All lanes of `mask` call together, with one mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
-    bool const small = bytes != 0 && bytes <= slab_bytes();
-    u32 const together = simt::ballot(mask, small);
-    if (!small) return create(bytes);
+    bool const is_small = bytes != 0 && bytes <= slab_bytes();
+    u32 const together = simt::ballot(mask, is_small);
+    if (!is_small) return create(bytes);
     return block_service{table_}.create(together, size_class_of(bytes));
   }
 

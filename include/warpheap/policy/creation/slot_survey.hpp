@@ -41,7 +41,7 @@ struct slot_share {
 
 /// What was found in a part.
 struct slot_part {
-  u64 slots = 0;   ///< within places, or in runs that end on both sides within the part
+  u64 count = 0;   ///< within places, or in runs that end on both sides within the part
   u64 places = 0;  ///< of the part, where runs matter
   u64 before = 0;  ///< free places at its beginning; all of them if none is taken
   u64 after = 0;   ///< free places at its end
@@ -69,7 +69,7 @@ class free_runs {
     part_.places += free;
     if (taken == 0) return;
     if (all_free_) part_.before = run_;
-    else part_.slots += slots_of_run_(first_ + part_.places - run_, run_);
+    else part_.count += slots_of_run_(first_ + part_.places - run_, run_);
     all_free_ = false;
     run_ = 0;
     part_.places += taken;
@@ -95,7 +95,7 @@ class slot_sum {
  public:
   template <class SlotsOfRun>
   WARPHEAP_HOST_DEVICE constexpr void add(slot_part const& part, SlotsOfRun slots_of_run) {
-    slots_ += part.slots;
+    slots_ += part.count;
     run_ += part.before;
     if (part.before != part.places) {
       slots_ += slots_of_run(at_ + part.before - run_, run_);
@@ -168,7 +168,7 @@ WARPHEAP_COLD u64 count_slots_together(Creation heap, u32 mask, size_t bytes) {
   WARPHEAP_NO_UNROLL
   for (u32 rest = mask; rest != 0; rest &= rest - 1) {
     u32 const lane = lowest_bit(rest);
-    slot_part const next{simt::shuffle(mask, mine.slots, lane), simt::shuffle(mask, mine.places, lane),
+    slot_part const next{simt::shuffle(mask, mine.count, lane), simt::shuffle(mask, mine.places, lane),
                          simt::shuffle(mask, mine.before, lane), simt::shuffle(mask, mine.after, lane)};
     sum.add(next, runs);
   }

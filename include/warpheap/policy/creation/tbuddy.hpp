@@ -161,7 +161,7 @@ class tbuddy {
     slot_part part;
     u32 const least = order_for(bytes);
     for (u64 order = least + share.part; order <= top_order(); order += share.parts)
-      part.slots += table_.semaphore(static_cast<u32>(order)).available() << (order - least);
+      part.count += table_.semaphore(static_cast<u32>(order)).available() << (order - least);
     return part;
   }
 

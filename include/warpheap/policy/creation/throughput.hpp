@@ -36,7 +36,7 @@ class throughput {
 
   using supply_type = throughput_parts::buddy_chunks<layout, large_type>;
   using small_type = bins::bin_allocator<layout, supply_type>;
-  using slots_type = bins::slots<layout, supply_type>;
+  using slots_type = bins::slot_counter<layout, supply_type>;
 
  public:
   static constexpr char const* name = Config.wide_bins ? "throughput_wide" : "throughput";
@@ -59,17 +59,16 @@ class throughput {
     if (bytes == 0) return nullptr;
     if (bytes > layout::largest_bytes) return create_large(bytes);
     u32 const size_class = layout::class_of(static_cast<u32>(bytes));
-    return small().create(group_by(simt::active_mask(), small().key_of(size_class)), size_class);
+    return small_blocks().create(group_by(simt::active_mask(), small_blocks().key_of(size_class)), size_class);
   }
 
-  /// As create(), at a multiple of `alignment`, a power of two.
-  WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
+  /// As create(), at a multiple of `boundary`, a power of two.
+  WARPHEAP_DEVICE void* create_aligned(size_t boundary, size_t bytes) const {
     if (bytes == 0) return nullptr;
-    size_t const both = bytes > alignment ? bytes : alignment;
+    size_t const both = bytes > boundary ? bytes : boundary;
     if (both <= layout::self_aligned_up_to) return create(both);
-    bool const aligned =
-        bytes > layout::largest_bytes ? alignment <= large_page_bytes : alignment <= bins::header_bytes;
-    return aligned ? create(bytes) : create_large_aligned(table_.far(), alignment, bytes);
+    bool const aligned = bytes > layout::largest_bytes ? boundary <= large_page_bytes : boundary <= bins::header_bytes;
+    return aligned ? create(bytes) : create_large_aligned(table_.as_far(), boundary, bytes);
   }
 
   /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
@@ -79,20 +78,20 @@ class throughput {
     u32 const together = simt::ballot(mask, fits);
     if (!fits) return create(bytes);
     u32 const size_class = layout::class_of(static_cast<u32>(bytes));
-    return small().create(group_by(together, small().key_of(size_class)), size_class);
+    return small_blocks().create(group_by(together, small_blocks().key_of(size_class)), size_class);
   }
 
   /// Gives a block back. Any lanes, converged or not. nullptr does nothing; a pointer to no live
   /// block is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    if (!may_be_large(memory)) return small().destroy(memory);
+    if (!may_be_large(memory)) return small_blocks().destroy(memory);
     destroy_large(memory);
   }
 
   /// Bytes of the live block at `memory`; 0 if there is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    return may_be_large(memory) ? large_.usable_size(memory) : small().usable_size(memory);
+    return may_be_large(memory) ? large_.usable_size(memory) : small_blocks().usable_size(memory);
   }
   /// Whether `memory` is a live block; and whether it lies in the pool.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
@@ -105,7 +104,7 @@ class throughput {
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
   WARPHEAP_DEVICE void gather_slots(size_t bytes, slot_share share) const {
-    if (bytes > layout::largest_bytes) small_type::return_chunks(table_.far(), share);
+    if (bytes > layout::largest_bytes) small_type::return_chunks(table_.as_far(), share);
     else if (bytes != 0) slots_type{table_}.gather(share);
   }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
@@ -149,7 +148,7 @@ class throughput {
   WARPHEAP_HOST void initialize(stream_view on, u64 const* present = nullptr) const {
     large_.initialize(on, present);
     backend::fill_bytes(table_.words(), 0, table_.words_bytes(), on);
-    supply_type const supply{table_.far()};
+    supply_type const supply{table_.as_far()};
     launch(on, {1, 1}, bins::write_place{}, table_, supply);
     launch(on, {1, 1}, throughput_parts::keep_buddy{}, supply, large_);
   }
@@ -187,7 +186,7 @@ class throughput {
     return planned;
   }
 
-  WARPHEAP_DEVICE small_type small() const { return small_type{table_}; }
+  WARPHEAP_DEVICE small_type small_blocks() const { return small_type{table_}; }
 
   /// Whether `memory` may be a block of TBuddy: it is no block of a bin.
   WARPHEAP_DEVICE bool may_be_large(void const* memory) const {
@@ -210,10 +209,10 @@ class throughput {
     u32 const order = large_type::order_for(bytes);
     if (order > large_.top_order()) return refuse();
     void* const memory = large_.create(bytes);
-    return memory ? memory : create_large_slowly(table_.far(), order);
+    return memory ? memory : create_large_slowly(table_.as_far(), order);
   }
 
-  WARPHEAP_DEVICE void* refuse() const { return refuse(table_.far()); }
+  WARPHEAP_DEVICE void* refuse() const { return refuse(table_.as_far()); }
   WARPHEAP_DEVICE static void* refuse(far_type const& table) {
     table.add_count(bins::count::failures, 1);
     return nullptr;
@@ -241,17 +240,17 @@ class throughput {
     }
   }
 
-  /// As create_large_slowly(), for one lane, at a multiple of `alignment`.
-  WARPHEAP_COLD static void* create_large_aligned(far_type table, size_t alignment, size_t bytes) {
+  /// As create_large_slowly(), for one lane, at a multiple of `boundary`.
+  WARPHEAP_COLD static void* create_large_aligned(far_type table, size_t boundary, size_t bytes) {
     supply_type const supply{table};
     if (large_type::order_for(bytes) > supply.buddy().top_order()) return refuse(table);
     for (backoff nap;; nap.pause()) {
-      void* const memory = supply.buddy().create_aligned(alignment, bytes);
+      void* const memory = supply.buddy().create_aligned(boundary, bytes);
       if (memory) return memory;
       large_search search{};
       search.begin(table);
       void* const again =
-          search.state == large_search::known_exhausted ? nullptr : supply.buddy().create_aligned(alignment, bytes);
+          search.state == large_search::known_exhausted ? nullptr : supply.buddy().create_aligned(boundary, bytes);
       if (again) return again;
       if (search.state == large_search::known_exhausted || search.ends(table)) return refuse(table);
     }
@@ -286,8 +285,8 @@ class throughput {
 
   /// Gives a block of TBuddy back, and tells threads that search for pages.
   WARPHEAP_DEVICE void destroy_large(void* memory) const {
-    if (!large_.try_destroy(memory)) return count_misuse(table_.far(), memory);
-    lane_group const group = group_by(simt::active_mask(), small().key_of(0));
+    if (!large_.try_destroy(memory)) return count_misuse(table_.as_far(), memory);
+    lane_group const group = group_by(simt::active_mask(), small_blocks().key_of(0));
     simt::sync_warp(group.mask);
     if (group.leads) tell_of_pages();
     // No lane returns before it is known that there is room.

@@ -31,7 +31,7 @@ class ualloc {
   using table_type = bins::table<Layout>;
   using supply_type = ualloc_parts::chunk_set<Layout>;
   using allocator_type = bins::bin_allocator<Layout, supply_type, Faults>;
-  using slots_type = bins::slots<Layout, supply_type, Faults>;
+  using slots_type = bins::slot_counter<Layout, supply_type, Faults>;
 
  public:
   static constexpr char const* name = "ualloc";
@@ -125,7 +125,7 @@ class ualloc {
   /// Makes everything free, in order on stream `on`; does not wait.
   WARPHEAP_HOST void initialize(stream_view on) const {
     backend::fill_bytes(table_.words(), 0, table_.words_bytes() + supply_type::words_bytes(table_.chunks()), on);
-    launch(on, {1, 1}, bins::write_place{}, table_, supply_type{table_.far()});
+    launch(on, {1, 1}, bins::write_place{}, table_, supply_type{table_.as_far()});
   }
 
   WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }

@@ -83,9 +83,9 @@ class basic_warp_coalesce {
   template <class SameHeap>
   WARPHEAP_DEVICE size_t collect_warp(u32 mask, size_t bytes, SameHeap same_heap) {
     bytes_ = bytes;
-    bool const small = bytes != 0 && bytes <= most_combined;
-    u32 const together = simt::ballot(mask, small);
-    return small ? combine(same_heap(together)) : framed_bytes(bytes);
+    bool const is_small = bytes != 0 && bytes <= most_combined;
+    u32 const together = simt::ballot(mask, is_small);
+    return is_small ? combine(same_heap(together)) : framed_bytes(bytes);
   }
 
   /// This lane's part of the created block, the leader's `memory`; nullptr if that is nullptr.

@@ -77,7 +77,7 @@ class growing {
   size_t committed() const { return committed_; }
   /// How many bytes would have memory if the first `used` were needed, and no others.
   size_t kept_for(size_t used) const {
-    size_t const needed = std::max(used, plan_.initial);
+    size_t const needed = (std::max)(used, plan_.initial);
     return *std::lower_bound(part_ends_.begin(), part_ends_.end(), needed);
   }
 
@@ -89,7 +89,7 @@ class growing {
     if (wanted == committed_) return;
     size_t const part = chunks_of_a_part * plan_.chunk;
     auto ends = part_ends_;
-    while (ends.back() < wanted) ends.push_back(std::min(ends.back() + part, wanted));
+    while (ends.back() < wanted) ends.push_back((std::min)(ends.back() + part, wanted));
     addresses_.map(committed_, wanted - committed_, part);
     part_ends_ = std::move(ends);
     committed_ = wanted;

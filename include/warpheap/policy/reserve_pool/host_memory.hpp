@@ -39,9 +39,9 @@ class host_memory {
       cudaGetLastError();
       refuse(bytes);
     }
-    cuda_backend::check(status, "cudaHostAlloc");
+    cuda_backend::throw_on_error(status, "cudaHostAlloc");
     void* mapped = nullptr;
-    cuda_backend::check(cudaHostGetDevicePointer(&mapped, memory_, 0), "cudaHostGetDevicePointer");
+    cuda_backend::throw_on_error(cudaHostGetDevicePointer(&mapped, memory_, 0), "cudaHostGetDevicePointer");
     return mapped;
 #else
     constexpr size_t alignment = 256;

@@ -22,10 +22,10 @@ class toolkit_limit {
   void* acquire([[maybe_unused]] size_t bytes) {
 #if defined(__CUDACC__)
     size_t current = 0;
-    cuda_backend::check(cudaDeviceGetLimit(&current, cudaLimitMallocHeapSize), "cudaDeviceGetLimit");
+    cuda_backend::throw_on_error(cudaDeviceGetLimit(&current, cudaLimitMallocHeapSize), "cudaDeviceGetLimit");
     if (current < bytes)
-      cuda_backend::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes),
-                          "cudaDeviceSetLimit(cudaLimitMallocHeapSize)");
+      cuda_backend::throw_on_error(cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes),
+                                   "cudaDeviceSetLimit(cudaLimitMallocHeapSize)");
 #endif
     return nullptr;
   }

@@ -31,14 +31,14 @@ WARPHEAP_COLD slot_part count_blocks(Table table, u32 size, slot_share share) {
   slot_part part;
   if constexpr (Table::config.split_percent == 0) {
     u64 const slab_bytes = u64{1} << table.geometry().slab_log2();
-    part.slots = table.large().count_slots(slab_bytes, share).slots * (capacity >> length);
+    part.count = table.large().count_slots(slab_bytes, share).count * (capacity >> length);
   }
   for (u32 slab = static_cast<u32>(share.first(table.slabs())); slab < end; ++slab) {
     slab_state const now = table.load(slab);
-    if (now.phase() == slab_phase::free || now.empty()) part.slots += capacity >> length;
+    if (now.phase() == slab_phase::free || now.empty()) part.count += capacity >> length;
     else if (now.serves(kind) && now.room(capacity, length) != 0)
       for (u32 word = 0; word < table.geometry().words(kind); ++word)
-        part.slots += popcount(starts_in(look_at(table, slab, word, capacity), length));
+        part.count += popcount(starts_in(look_at(table, slab, word, capacity), length));
   }
   return part;
 }

@@ -45,8 +45,8 @@ class snapshot {
                        std::to_string(queued));
     if (queued > table_.frames()) report.push_back("Q3: more frames in the ring than there are");
     std::vector<bool> seen(table_.frames());
-    u32 const slots = table_.ring().slots();
-    for (u32 i = 0; i < slots; ++i)
+    u32 const count = table_.ring().slot_count();
+    for (u32 i = 0; i < count; ++i)
       if (char const* const violated = fault_of_slot(pops + i, i < queued, seen))
         report.push_back(violated + (" in the slot of ticket " + std::to_string(pops + i)));
     for (u32 frame = 0; frame < table_.frames(); ++frame)
@@ -57,7 +57,7 @@ class snapshot {
  private:
   /// What is wrong with a slot; notes the frame in it as seen.
   char const* fault_of_slot(u32 ticket, bool is_queued, std::vector<bool>& seen) const {
-    u32 const held = ring(ring_queue::index_words + (ticket & (table_.ring().slots() - 1)));
+    u32 const held = ring(ring_queue::index_words + (ticket & (table_.ring().slot_count() - 1)));
     if ((held != 0) != is_queued) return held ? "Q5: a frame" : "Q5: no frame";
     if (held == 0) return nullptr;
     if (held > table_.frames()) return "Q5: no number of a frame";

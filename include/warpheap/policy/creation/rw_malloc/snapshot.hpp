@@ -96,7 +96,7 @@ class snapshot {
       watched = watched && unit_word::is_watched(seen);
       for (u32 bit = 0; bit < 32; bit += seen.free() == 0 ? 32 : 1) {
         length = seen.free() >> bit & 1 ? length + 1 : 0;
-        longest = std::max(longest, length);
+        longest = (std::max)(longest, length);
         stopped = stopped || length == 0;
         if (!stopped) at_start = length;
       }

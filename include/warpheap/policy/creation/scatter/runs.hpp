@@ -255,9 +255,9 @@ class runs {
   WARPHEAP_DEVICE void list_runs(u32 active, run_request const& wish, u32 most, reading how, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
-    u64 const far = u64{looks_a_page} * most * wish.length;
+    u64 const reach = u64{looks_a_page} * most * wish.length;
     constexpr u32 enough = 32;
-    u32 const begin = down.at, lowest = begin > far ? begin - static_cast<u32>(far) : 0;
+    u32 const begin = down.at, lowest = begin > reach ? begin - static_cast<u32>(reach) : 0;
     WARPHEAP_NO_UNROLL
     for (u32 regions = (begin + Config.region_pages - 1) / Config.region_pages; regions != 0;) {
       u32 const access_block = (regions - 1) / access_block_regions, first = access_block * access_block_regions;

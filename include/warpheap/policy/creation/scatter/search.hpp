@@ -94,7 +94,7 @@ class search {
       }
       if (simt::ballot(active, trace != 0) == 0) {
         certain = true;
-        note_failed_search(number, request, seen.near);
+        note_failed_search(number, request, seen.saw_order);
         return none;
       }
       // Growing: a searcher in step with threads that move what it looks for would miss it for
@@ -111,8 +111,8 @@ class search {
 
   /// What a lane was shown.
   struct sighting {
-    u32 page = none;    ///< with room for the lane's request
-    bool near = false;  ///< some page had room for chunks of its order(s), if not for the request
+    u32 page = none;         ///< with room for the lane's request
+    bool saw_order = false;  ///< some page had room for chunks of the request's orders
   };
 
   /// Sizes by their logarithm. A request of order k is served by chunks of the orders in span(k).
@@ -130,13 +130,13 @@ class search {
   /// The last one that found nothing for any request of this order.
   WARPHEAP_DEVICE atomic_ref<u64> last_failed_search_of_order(u32 order) const { return table_.failed_search(order); }
 
-  /// Notes that search `number` found nothing for the request and, if no chunk was `near`, nothing
-  /// for any request of its order.
-  WARPHEAP_DEVICE void note_failed_search(u64 number, chunk_request const& request, bool near) const {
+  /// Notes that search `number` found nothing for the request and, if it saw no chunk of its order,
+  /// nothing for any request of its order.
+  WARPHEAP_DEVICE void note_failed_search(u64 number, chunk_request const& request, bool saw_order) const {
     if (request.alignment != 1) return;
     // relaxed: numbers alone; a caller that believes one came before that search began.
     last_failed_search(request).store(number << units_bits | request.units, order::relaxed);
-    if (!near) last_failed_search_of_order(order_of(request.units)).store(number, order::relaxed);
+    if (!saw_order) last_failed_search_of_order(order_of(request.units)).store(number, order::relaxed);
   }
 
   /// Whether a search that began after search `number` found nothing for the request.
@@ -251,7 +251,7 @@ class search {
       u32 const shown = simt::shuffle(active, page, lowest_bit(rest));
       u32 const its_units = simt::shuffle(active, units, lowest_bit(rest));
       if (its_units == 0 || request.suits(its_units)) seen_pages.page = shown;
-      else if ((span(order_of(request.units)) >> order_of(its_units)) & 1) seen_pages.near = true;
+      else if ((span(order_of(request.units)) >> order_of(its_units)) & 1) seen_pages.saw_order = true;
     }
   }
 

@@ -21,7 +21,7 @@ template <creation::scatter_config Config>
 WARPHEAP_COLD slot_part count_chunks(table<Config> table, chunk_request request, u32 first, u32 end) {
   slot_part part;
   WARPHEAP_NO_UNROLL
-  for (u32 page = first; page < end; ++page) part.slots += slots_of_page<Config>(table.load(page), request);
+  for (u32 page = first; page < end; ++page) part.count += slots_of_page<Config>(table.load(page), request);
   return part;
 }
 

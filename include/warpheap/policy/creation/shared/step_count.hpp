@@ -18,8 +18,12 @@ struct walk_steps_taken {
   /// or CoRW's lock on a word. Of random_walk alone.
   u64 collisions = 0;
 
-  WARPHEAP_HOST_DEVICE double tas() const { return threads ? static_cast<double>(thread_steps) / threads : 0; }
-  WARPHEAP_HOST_DEVICE double was() const { return warps ? static_cast<double>(warp_steps) / warps : 0; }
+  WARPHEAP_HOST_DEVICE double tas() const {
+    return threads ? static_cast<double>(thread_steps) / static_cast<double>(threads) : 0;
+  }
+  WARPHEAP_HOST_DEVICE double was() const {
+    return warps ? static_cast<double>(warp_steps) / static_cast<double>(warps) : 0;
+  }
 };
 
 /// Adds the steps and collisions of the lanes of `active`, all of which call, to the words of a

@@ -35,7 +35,7 @@ class slab_refill {
   WARPHEAP_DEVICE explicit slab_refill(u32 row_number) : row_{row_number & 63}, step_{row} {}
   /// As above, after a promise at the row's slab, then `old`, that was not served quickly.
   WARPHEAP_DEVICE slab_refill(u32 row_number, u32 slab, slab_state old)
-      : old_{old}, tried_{slab + 1}, row_{row_number & 63}, step_{promised} {}
+      : old_{old}, tried_{(slab + 1) & most_tried}, row_{row_number & 63}, step_{promised} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return step_ == over; }
   /// Whether this request moves the row before it claims.
@@ -87,7 +87,7 @@ class slab_refill {
     if (step_ == row) {
       u32 const current = entry != slab_table::no_entry ? table.load_hint(entry).current() : 0;
       if (current != 0 && current != tried_) {
-        tried_ = current;
+        tried_ = current & most_tried;
         return false;
       }
       if (is_waiting_ && spreads) {
@@ -173,7 +173,7 @@ class slab_refill {
     if (ends || !is_elected_) step_ = gives_up && !is_moving_ ? over : row;
     is_waiting_ = !ends && !is_elected_;
     looks_ = 0;
-    is_short_ |= lacks;
+    is_short_ = is_short_ || lacks;
     if (ends) is_elected_ = is_moving_ = false;
     else simt::pause(pause_nanoseconds);
     return opened;
@@ -185,6 +185,8 @@ class slab_refill {
     u32 const begun = table.add_demand(entry, wanted).demand() % worth;
     return begun == 0 || begun + wanted > worth;
   }
+
+  static constexpr u32 most_tried = (1u << 26) - 1;  ///< more than there are slabs
 
   slab_state old_;          ///< of the row's slab, before the promise of step promised
   u32 tried_ : 26 = 0;      ///< the row's slab as last tried, plus 1

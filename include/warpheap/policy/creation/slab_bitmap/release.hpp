@@ -164,20 +164,20 @@ class block_release {
   WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_misled, bool is_start) const {
     u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
     slab_state const now = table_.promise(slab, 1);  // held, it keeps the class (D3)
-    u32 freed = 0, promised = 1;
+    u32 released = 0, promised = 1;
     if (now.is_live()) {
       u32 const index = block_index(now.size_class(), inside);
       bool const starts = index * class_bytes(now.size_class()) == inside;
       bool const is_of_another = !tried.is_of(now.size_class());
       is_start = is_start || starts;
-      if (starts && is_of_another) freed = popcount(release_bit(slab, index));
+      if (starts && is_of_another) released = popcount(release_bit(slab, index));
       // Our promise becomes the other block's: there is room, since ours is not subtracted yet.
       u32 const other = tried.index_at(inside);
       if (is_misled && is_of_another && other < table_.geometry().capacity(now.size_class()))
         promised -= popcount(restore_bit(slab, other));
     }
-    if (freed == 0) table_.add_count(is_start ? count::double_frees : count::foreign_frees, 1);
-    table_.settle(slab, table_.subtract(slab, freed, promised));
+    if (released == 0) table_.add_count(is_start ? count::double_frees : count::foreign_frees, 1);
+    table_.settle(slab, table_.subtract(slab, released, promised));
   }
 
   WARPHEAP_DEVICE u64 release_bit(u32 slab, u32 index) const {

@@ -13,8 +13,8 @@ WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u3
   WARPHEAP_NO_UNROLL
   for (u32 slab = first; slab < end; ++slab) {
     slab_state const now = table.load(slab);
-    if (now.is_takeable()) part.slots += capacity;
-    else if (now.serves(size_class)) part.slots += capacity - (now.used() < capacity ? now.used() : capacity);
+    if (now.is_takeable()) part.count += capacity;
+    else if (now.serves(size_class)) part.count += capacity - (now.used() < capacity ? now.used() : capacity);
   }
   return part;
 }

@@ -51,7 +51,7 @@ class snapshot {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
       slab_state const now = state(slab);
       if (now.is_live() && now.used() < geometry_.capacity(now.size_class()))
-        largest = std::max(largest, class_bytes(now.size_class()));
+        largest = (std::max)(largest, class_bytes(now.size_class()));
     }
     return largest;
   }
@@ -112,7 +112,7 @@ class snapshot {
     u32 longest = 0, here = 0;
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
       here = state(slab).is_takeable() ? here + 1 : 0;
-      longest = std::max(longest, here);
+      longest = (std::max)(longest, here);
     }
     return longest;
   }

@@ -103,8 +103,8 @@ struct slab_limits {
   u32 soft;      ///< at this many promised blocks the slab leaves the index
   u32 relist;    ///< at or below this many it comes back
 
-  WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 capacity)
-      : capacity{capacity}, soft{capacity - capacity / 16}, relist{capacity - capacity / 8 - 1} {}
+  WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 blocks)
+      : capacity{blocks}, soft{blocks - blocks / 16}, relist{blocks - blocks / 8 - 1} {}
 };
 
 /// What `free` needs to know of a slab, in a read-mostly word: reading the class in the descriptor,

@@ -42,7 +42,7 @@ template <class Visitor>
 void for_each_live_part(std::vector<u64> const& created, Visitor visit) {
   constexpr size_t at_once = 16384;
   for (size_t first = 0; first < created.size(); first += at_once) {
-    size_t const count = std::min(at_once, created.size() - first);
+    size_t const count = (std::min)(at_once, created.size() - first);
     device_buffer<u64> const blocks{
         {created.begin() + static_cast<i64>(first), created.begin() + static_cast<i64>(first + count)}};
     device_buffer<listed_part> const parts(count * warp_lanes);

@@ -16,7 +16,7 @@ inline namespace WARPHEAP_BACKEND {
 /// Made with the stream's device current.
 class stream_event {
  public:
-  stream_event() { cuda_backend::check(cudaEventCreate(&event_), "cudaEventCreate"); }
+  stream_event() { cuda_backend::throw_on_error(cudaEventCreate(&event_), "cudaEventCreate"); }
   stream_event(stream_event&& other) noexcept : event_{std::exchange(other.event_, nullptr)} {}
   stream_event& operator=(stream_event&& other) noexcept {
     std::swap(event_, other.event_);
@@ -27,15 +27,17 @@ class stream_event {
   }
 
   /// The point is here: behind all that `on` holds now.
-  void record(stream_view on) { cuda_backend::check(cudaEventRecord(event_, on), "cudaEventRecord"); }
+  void record(stream_view on) { cuda_backend::throw_on_error(cudaEventRecord(event_, on), "cudaEventRecord"); }
 
   /// What `on` is given from now on runs once the point is reached.
-  void hold_up(stream_view on) const { cuda_backend::check(cudaStreamWaitEvent(on, event_, 0), "cudaStreamWaitEvent"); }
+  void hold_up(stream_view on) const {
+    cuda_backend::throw_on_error(cudaStreamWaitEvent(on, event_, 0), "cudaStreamWaitEvent");
+  }
 
   /// Seconds between two points of one stream that both were reached.
   double seconds_since(stream_event const& earlier) const {
     float milliseconds = 0;
-    cuda_backend::check(cudaEventElapsedTime(&milliseconds, earlier.event_, event_), "cudaEventElapsedTime");
+    cuda_backend::throw_on_error(cudaEventElapsedTime(&milliseconds, earlier.event_, event_), "cudaEventElapsedTime");
     return 1e-3 * milliseconds;
   }
 

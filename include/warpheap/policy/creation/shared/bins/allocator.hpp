@@ -61,7 +61,7 @@ class bin_allocator {
   /// Gives back the blocks of lanes that call together. `memory` is not nullptr.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     block_address const at = locate<look::hint>(table_, memory);
-    if (at.kind != block_address::block || !destroy_together(at)) destroy_anew(table_.far(), memory);
+    if (at.kind != block_address::block || !destroy_together(at)) destroy_anew(table_.as_far(), memory);
   }
 
   /// Bytes of the live block at `memory`; 0 if there is none.

@@ -43,7 +43,7 @@ class bin_list {
       bool exhausted = false;
       bin_share const share = take_once(wanted, exhausted);
       // K3: we hold blocks of it
-      if (exhausted) settle(table_.far(), arena_, size_class_, share.page);
+      if (exhausted) settle(table_.as_far(), arena_, size_class_, share.page);
       if (share.blocks != 0) return share;
     }
   }

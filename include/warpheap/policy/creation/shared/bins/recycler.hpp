@@ -54,7 +54,7 @@ class recycler {
         return true;
       }
     }
-    return free_at_the_ends(table.far(), page, role, blocks);
+    return free_at_the_ends(table.as_far(), page, role, blocks);
   }
 
   /// For rare frees, whatever the state of the bin. A bin that becomes empty is left to the next

@@ -7,15 +7,15 @@
 namespace warpheap::inline WARPHEAP_BACKEND::bins {
 
 template <class Layout, class Supply, class Faults = no_faults>
-class slots {
+class slot_counter {
  public:
-  WARPHEAP_HOST_DEVICE explicit slots(table<Layout> const& table) : table_{table} {}
+  WARPHEAP_HOST_DEVICE explicit slot_counter(table<Layout> const& table) : table_{table} {}
 
   /// To be called before count(): returns the empty bins of a part's arenas to their chunks. Any
   /// lane alone.
   WARPHEAP_DEVICE void gather(slot_share share) const {
     for (u64 arena = share.part; arena < table_.arenas(); arena += share.parts)
-      recycler<Layout, Supply, Faults>::sweep(table_.far(), static_cast<u32>(arena));
+      recycler<Layout, Supply, Faults>::sweep(table_.as_far(), static_cast<u32>(arena));
   }
   /// Blocks of a class that could be allocated from a part's arenas and, with the first part, from
   /// the supply.
@@ -25,10 +25,10 @@ class slots {
     slot_part part;
     for (u64 i = share.part; i < table_.arenas(); i += share.parts) {
       u32 const arena = static_cast<u32>(i);
-      part.slots += table_.semaphore(arena, size_class).available();
-      part.slots += capacity * page_store<Layout, Supply>{table_.far(), arena}.bins_available(pages);
+      part.count += table_.semaphore(arena, size_class).available();
+      part.count += capacity * page_store<Layout, Supply>{table_.as_far(), arena}.bins_available(pages);
     }
-    if (share.part == 0) part.slots += Supply{table_.far()}.chunks_available() * capacity * bins_of_chunk(pages);
+    if (share.part == 0) part.count += Supply{table_.as_far()}.chunks_available() * capacity * bins_of_chunk(pages);
     return part;
   }
 

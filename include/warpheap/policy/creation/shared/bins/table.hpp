@@ -68,7 +68,7 @@ class basic_table {
   WARPHEAP_HOST_DEVICE static constexpr u64 shape_of(u32 chunks, u32 arenas, u32 chunk_log2) {
     return u64{chunks} << 32 | u64{arenas} << 16 | chunk_log2;
   }
-  WARPHEAP_HOST_DEVICE far_table<Layout> far() const { return far_table<Layout>{far_place{words()}}; }
+  WARPHEAP_HOST_DEVICE far_table<Layout> as_far() const { return far_table<Layout>{far_place{words()}}; }
 
   WARPHEAP_HOST_DEVICE u8* pool() const { return place_.pool(); }
   WARPHEAP_HOST_DEVICE u8* words() const { return place_.words(); }

@@ -56,9 +56,9 @@ class unit_source {
     simt::sync_warp(group.mask);
     if (answer <= wanted) return {arena, answer};
     u32 units = 0;
-    if (answer == makes_bins) units = make_batch(table_.far(), group.mask, size_class_, arena, wanted);
+    if (answer == makes_bins) units = make_batch(table_.as_far(), group.mask, size_class_, arena, wanted);
     return units != 0 ? unit_grant{arena, units}
-                      : search_together(table_.far(), group.mask, size_class_, arena, wanted);
+                      : search_together(table_.as_far(), group.mask, size_class_, arena, wanted);
   }
 
  private:
