@@ -21,8 +21,13 @@ target_compile_features(warpheap INTERFACE cxx_std_20)
 # The same for nvcc, by its flag: CMake 3.25 does not know that nvcc has C++20. Gives way to a later standard.
 set(later_standard $<VERSION_GREATER:$<TARGET_PROPERTY:CUDA_STANDARD>,20>)
 target_compile_options(warpheap INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,$<NOT:${later_standard}>>:-std=c++20>)
-# Those that the project has: one in CUDA alone has neither, and needs none.
-target_link_libraries(warpheap INTERFACE $<TARGET_NAME_IF_EXISTS:Boost::context> $<TARGET_NAME_IF_EXISTS:Threads::Threads>)
+# Those that the project has: one in CUDA alone has neither, and needs none. C++ alone is compiled with what Boost asks for.
+foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS)
+  set(of_boost $<$<TARGET_EXISTS:Boost::context>:$<TARGET_PROPERTY:Boost::context,INTERFACE_${property}>>)
+  set_property(TARGET warpheap APPEND PROPERTY INTERFACE_${property} $<$<COMPILE_LANGUAGE:CXX>:${of_boost}>)
+endforeach()
+target_link_libraries(warpheap INTERFACE $<LINK_ONLY:$<TARGET_NAME_IF_EXISTS:Boost::context>>
+                                         $<TARGET_NAME_IF_EXISTS:Threads::Threads>)
 
 include(CMakePackageConfigHelpers)
 set(warpheap_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/warpheap)
