@@ -12,7 +12,8 @@ to say which it is.
 
 Other headers come first, and users choose the warnings. So no name of ours may be a macro of a header that many programs
 include: each chain is compiled behind those macros, and the text of all headers is searched for them. g++ reports WARNINGS in
-each chain and in the programs of examples/, which instantiate what chains only define. clang++, and the host compiler under
+each chain and in the programs of examples/, which instantiate what chains only define. A program whose allocator has no
+optional function compiles too. clang++, and the host compiler under
 nvcc, report them in all headers together, `warpheap.hpp` first: its names may be shadowed by those that follow.
 """
 
@@ -149,7 +150,9 @@ def warn_of_all(base, names, nvcc, programs):
         listed = ["warpheap.hpp"] * ("warpheap.hpp" in names) + [name for name in names if name not in IN_PLACE]
         source.write_text("".join(f'#include "{base}/{name}"\n' for name in listed))
         if nvcc:
-            commands = {"all under nvcc": [*nvcc, "-arch=compute_90", *NVCC_WARNINGS, "-c", "-o", f"{source}.o", str(source)]}
+            how = [*nvcc, "-x", "cu", "-arch=compute_90", *NVCC_WARNINGS, "-c", "-o"]
+            commands = {"all under nvcc": [*how, f"{source}.o", str(source)]}
+            commands |= {str(path): [*how, f"{directory}/{path.stem}.o", str(path)] for path in programs}
         else:
             how = ["-Werror", "-fsyntax-only"]
             commands = {str(path): [*compilers.GXX, *WARNINGS, *how, str(path)] for path in programs}
@@ -237,8 +240,10 @@ def main():
     nvcc = compilers.nvcc_or_skip("that each header compiles alone as CUDA") if options.nvcc else None
     if options.self_test:
         return self_test(nvcc)
-    examples = sorted((compilers.ROOT / "examples").glob("*.cpp"))
-    names, failed = check(compilers.ROOT / "include" / "warpheap", nvcc, examples)
+    programs = [compilers.ROOT / "tests" / "compile" / "bare_allocator.cpp"]
+    if not nvcc:
+        programs += sorted((compilers.ROOT / "examples").glob("*.cpp"))
+    names, failed = check(compilers.ROOT / "include" / "warpheap", nvcc, programs)
     for name, said in failed.items():
         print(f"{name}:\n{said}\n")
     print(f"{len(names)} headers, {len(failed)} that do not compile alone without a warning under {'nvcc' if nvcc else 'g++'}")

@@ -27,33 +27,33 @@ static bound_heap<override_allocator<>::type> device_heap;
 #endif
 
 // Of internal linkage, since each unit has a variable of its own. Templates, so that a function
-// exists only if the allocator has it.
+// exists only if the allocator has it; the name of the member depends on Bound for that reason.
 
 /// Bytes that may be used at `memory`, a block of the process's heap; 0 for anything else, and
 /// where no heap is bound.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static size_t usable_size(void const* memory) requires Bound::knows_sizes {
-  return device_heap.usable_size(memory);
+  return static_cast<Bound const&>(device_heap).usable_size(memory);
 }
 
 /// Whether `memory` is a live block of the process's heap.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static bool owns(void const* memory) requires Bound::knows_owners {
-  return device_heap.owns(memory);
+  return static_cast<Bound const&>(device_heap).owns(memory);
 }
 
 /// Blocks of `bytes` bytes that could be allocated from the process's heap now; 0 where none is
 /// bound. Exact when the heap is quiet; looks at all of it: not for inner loops.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static u64 available_slots(size_t bytes) requires Bound::counts_its_slots {
-  return device_heap.available_slots(bytes);
+  return static_cast<Bound const&>(device_heap).available_slots(bytes);
 }
 
 /// Counts as available_slots() does, by the lanes of `mask` together. All of them call; those with
 /// the same size share the work.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static u64 available_slots_warp(u32 mask, size_t bytes) requires Bound::counts_its_slots_by_warp {
-  return device_heap.available_slots_warp(mask, bytes);
+  return static_cast<Bound const&>(device_heap).available_slots_warp(mask, bytes);
 }
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND

@@ -161,6 +161,37 @@ struct misuse {
   }
 };
 
+/// Frees an address outside the pool, right before it, and one that is no pointer.
+struct free_foreign {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, u8* before_the_pool, u64* seen) const {
+    heap.free(before_the_pool);
+    heap.free(reinterpret_cast<void*>(u64{4096}));
+    seen[0] = heap.owns(before_the_pool) + heap.usable_size(before_the_pool);
+    heap.free(heap.malloc(48));
+  }
+};
+
+constexpr creation::random_walk_config pages{.page_bytes = 4096};
+
+template <class Creation>
+class WarpCoalesceOver : public testing::Test {};
+using creations =
+    testing::Types<creation::slab_bitmap<>, creation::scatter<>, creation::ring_buffer<>, creation::tbuddy<>,
+                   creation::throughput<>, creation::rw_malloc<>, creation::random_walk<pages>>;
+TYPED_TEST_SUITE(WarpCoalesceOver, creations, );
+
+TYPED_TEST(WarpCoalesceOver, CountsFreesOfAddressesOutsideThePool) {
+  basic_heap<coalesced<TypeParam>> const heap{8_MiB};
+  auto* const pool = static_cast<u8*>(heap.memory().front().begin);
+  device_buffer<u64> const seen(1);
+  launch({1, 1}, free_foreign{}, heap.ref(), pool - 16, seen.data());
+  synchronize();
+  EXPECT_EQ(heap.statistics().foreign_frees, 2u);
+  EXPECT_EQ(seen[0], 0u);
+  expect_sound(heap, 0);
+}
+
 TEST(WarpCoalesce, IgnoresASecondFreeAndWhatStartsNoPart) {
   test::for_each_schedule(50, [] {
     coalesced_heap const heap{1_MiB};

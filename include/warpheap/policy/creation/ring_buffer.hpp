@@ -85,6 +85,11 @@ class ring_buffer {
     return frame != table_.none && table_.is_owned(frame);
   }
 
+  /// Whether `memory` lies in the pool, in a frame that is owned or not.
+  WARPHEAP_DEVICE bool contains(void const* memory) const {
+    return memory_range{table_.pool(), table_.pool_bytes()}.contains(memory);
+  }
+
   /// Frames that could be allocated now; exact when the heap is quiet. One load.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
     return bytes != 0 && bytes <= frame_bytes ? table_.ring().available() : 0;

@@ -108,6 +108,11 @@ class scatter {
   /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
 
+  /// Whether `memory` lies in the pool, in a block or not.
+  WARPHEAP_DEVICE bool contains(void const* memory) const {
+    return memory_range{table_.pool(), table_.pool_bytes()}.contains(memory);
+  }
+
   /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. The lanes
   /// that are here with the same size share the work.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
