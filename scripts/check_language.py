@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a compiler says whose language or CUDA is too old: one line with the remedy, whichever header comes first.
+"""What a compiler says that is asked for too little: one line with the remedy, whichever header comes first.
 
-Every header is compiled alone as C++17 with g++, the public ones with nvcc too. A header may also simply compile.
+Every header is compiled alone as C++17, and without exceptions, with g++, the public ones with nvcc too. A header may also simply
+compile.
 """
 
 import pathlib
@@ -12,16 +13,20 @@ import tempfile
 import compilers
 
 PUBLIC = ["warpheap.hpp", "heap/override.hpp", "heap/halloc_interface.hpp", "heap/c_interface.hpp", "platform/device_buffer.hpp"]
-REMEDY = "#error Warpheap needs C++20: compile with -std=c++20"
+# Flags by what g++ and nvcc name them, and the remedy that follows.
+TOO_LITTLE = [
+    (["-std=c++17"], ["-std=c++17"], "#error Warpheap needs C++20: compile with -std=c++20"),
+    (["-std=c++20", "-fno-exceptions"], ["-std=c++20", "-Xcompiler=-fno-exceptions"], "#error Warpheap needs C++ exceptions on the host"),
+]
 STOP = "compilation_stops_here"
 
 
-def fault_of(good, said):
+def fault_of(good, said, remedy):
     """What is wrong with a compiler's answer, or None."""
     errors = [line for line in said.splitlines() if re.search(r": (fatal |catastrophic )?error: ", line)]
     if good:
         return "warns" if said else None
-    if not errors or REMEDY not in errors[0]:
+    if not errors or remedy not in errors[0]:
         return "the first error is not the remedy"
     rest = [line for line in errors[1:] if STOP not in line]
     return f"{len(rest)} more errors after the remedy" if rest else None
@@ -29,27 +34,34 @@ def fault_of(good, said):
 
 def check(base, names, nvcc):
     """Returns (how many were tried, faults)."""
-    commands = {}
+    commands, remedies = {}, {}
+
     with tempfile.TemporaryDirectory() as directory:
         for number, name in enumerate(names):
             source = pathlib.Path(directory) / f"{number}.cpp"
             source.write_text(f'#include "{base / name}"\n')
-            gxx = [word for word in compilers.GXX if word != "-std=c++20"]
-            commands[f"g++ {name}"] = [*gxx, "-std=c++17", "-fsyntax-only", str(source)]
-            if nvcc and name in PUBLIC:
-                old = [word for word in nvcc if word != "-std=c++20"]
-                commands[f"nvcc {name}"] = [*old, "-std=c++17", "-x", "cu", "-ptx", "-o", "/dev/null", str(source)]
+            for flags, flags_of_nvcc, remedy in TOO_LITTLE:
+                label = f"{name} with {flags[-1]}"
+                gxx = [word for word in compilers.GXX if word != "-std=c++20"]
+                commands[f"g++ {label}"] = [*gxx, *flags, "-fsyntax-only", str(source)]
+                if nvcc and name in PUBLIC:
+                    how = [word for word in nvcc if word != "-std=c++20"] + flags_of_nvcc
+                    commands[f"nvcc {label}"] = [*how, "-x", "cu", "-ptx", "-o", "/dev/null", str(source)]
+                remedies.update({f"g++ {label}": remedy, f"nvcc {label}": remedy})
         results = compilers.compile_all(commands)
-    faults = {name: fault_of(good, said) for name, (good, said, _) in results.items()}
-    return len(commands), [f"{name}: {fault}:\n{results[name][1][:2000]}" for name, fault in faults.items() if fault]
+    faults = {label: fault_of(good, said, remedies[label]) for label, (good, said, _) in results.items()}
+    return len(commands), [f"{label}: {fault}:\n{results[label][1][:2000]}" for label, fault in faults.items() if fault]
 
 
 def self_test(nvcc):
     """Headers that say nothing or go on after the remedy must be reported; one that stops and one that needs none must not."""
+    asks = "template <class T> concept any = true;\ninline void f() { throw 1; }\n"
+    old, bare = (remedy for _, _, remedy in TOO_LITTLE)
+    remedies = f"#if __cplusplus < 202002L\n{old}\n#else\n{bare}\n#endif\n"
     planted = {
-        "silent.hpp": "template <class T> concept any = true;\n",
-        "goes_on.hpp": f"{REMEDY}\ntemplate <class T> concept any = true;\n",
-        "stops.hpp": f'{REMEDY}\n#include "{STOP}"\ntemplate <class T> concept any = true;\n',
+        "silent.hpp": asks,
+        "goes_on.hpp": remedies + asks,
+        "stops.hpp": f'{remedies}#include "{STOP}"\n{asks}',
         "older.hpp": "inline constexpr int one = 1;\n",
     }
     with tempfile.TemporaryDirectory() as directory:
@@ -69,7 +81,7 @@ def main():
     base = compilers.ROOT / "include" / "warpheap"
     names = sorted(path.relative_to(base).as_posix() for path in base.rglob("*.hpp"))
     tried, faults = check(base, names, nvcc)
-    print("\n".join(faults) or f"{tried} compilations as C++17 end with the remedy, or with none needed")
+    print("\n".join(faults) or f"{tried} compilations end with the remedy, or with none needed")
     return 1 if faults or tried < len(names) else 0
 
 

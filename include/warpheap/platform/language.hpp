@@ -21,4 +21,7 @@
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error Warpheap needs a GPU of compute capability 7.5 or newer: compile with -arch=native or -arch=sm_75
 #include <compilation_stops_here>
+#elif !defined(__CUDACC_RTC__) && !defined(__CUDA_ARCH__) && !defined(__cpp_exceptions)
+#error Warpheap needs C++ exceptions on the host: compile without -fno-exceptions
+#include <compilation_stops_here>
 #endif
