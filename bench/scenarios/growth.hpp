@@ -7,7 +7,7 @@
 // memory. Sizes: the first of `sizes`, and of churns the first of `ranges`; threads: `threads`;
 // rounds of a churn: `rounds`; steps of a round of long churn: `kernels`.
 //
-// The pool grows by chunks, a 32nd of it each, and the initial size is whole chunks.
+// The pool grows by chunks, a 32nd of it each.
 #pragma once
 
 #include "bench/measure.hpp"

@@ -119,15 +119,37 @@ TEST(GrowingHeap, GrowsUnderLiveBlocksWhichStayWhereTheyAre) {
 
 TEST(GrowingHeap, StopsAtItsLimit) {
   growing_heap heap{growth{.initial = granule, .limit = 5 * granule, .chunk = 2 * granule}};
-  EXPECT_EQ(heap.committed_bytes(), 2 * granule);
-  EXPECT_EQ(heap.grow(100 * granule), 3 * granule) << "the last chunk is shorter";
+  EXPECT_EQ(heap.committed_bytes(), granule);
+  EXPECT_EQ(heap.grow(1), 2 * granule) << "a chunk";
+  EXPECT_EQ(heap.grow(100 * granule), 2 * granule);
   EXPECT_EQ(heap.grow(1), 0u);
   EXPECT_EQ(heap.grow(0), 0u);
   EXPECT_EQ(heap.available_slots(granule), 5u);
   EXPECT_EQ(heap.available_slots(5 * granule), 1u);
-  EXPECT_EQ(heap.trim(), 3 * granule);
-  EXPECT_EQ(heap.grow(~size_t{0}), 3 * granule);
+  EXPECT_EQ(heap.trim(), 4 * granule);
+  EXPECT_EQ(heap.grow(3 * granule), 4 * granule) << "whole chunks";
+  EXPECT_EQ(heap.trim(), 4 * granule);
+  EXPECT_EQ(heap.grow(~size_t{0}), 4 * granule);
   expect_quiet(heap, 0);
+}
+
+TEST(GrowingHeap, TakesAnyChunkForOneOfAtMostTheLimit) {
+  for (size_t const chunk :
+       {5 * granule, 64 * granule, size_t{1} << 62, size_t{1} << 63, ~size_t{0} / granule * granule}) {
+    growing_heap heap{growth{.initial = 1, .limit = 4 * granule, .chunk = chunk}};
+    EXPECT_EQ(heap.committed_bytes(), granule) << chunk;
+    EXPECT_EQ(heap.grow(1), 3 * granule) << chunk;
+    EXPECT_EQ(heap.trim(), 3 * granule) << chunk;
+    EXPECT_EQ(heap.grow(~size_t{0}), 3 * granule) << chunk;
+  }
+}
+
+TEST(GrowingPool, BeginsWithWhatWasAskedForHoweverLargeItsChunksAre) {
+  for (size_t const limit : {64_MiB, 1_GiB, 32_GiB}) {
+    reserve_pool::growing pool{growth{.initial = 64_MiB, .limit = limit}};
+    pool.acquire(limit + granule);
+    EXPECT_EQ(pool.committed(), 64_MiB) << limit;
+  }
 }
 
 TEST(GrowingHeap, TrimsTheChunksAtTheEndThatNobodyUses) {
@@ -250,9 +272,11 @@ TEST(GrowingHeap, IsMovedWithAllThatItHas) {
 }
 
 TEST(GrowingHeap, TellsHowMuchIsCommitted) {
-  growing_heap const heap{growth{.initial = granule, .limit = 64 * granule}};
+  growing_heap heap{growth{.initial = granule, .limit = 64 * granule}};
   EXPECT_THAT(heap.info(), HasSubstr("reserve_pool growing"));
-  EXPECT_THAT(heap.info(), HasSubstr("committed " + std::to_string(2 * granule) + " bytes")) << "chunks of a 32nd";
+  EXPECT_THAT(heap.info(), HasSubstr("committed " + std::to_string(granule) + " bytes"));
+  EXPECT_EQ(heap.grow(1), 2 * granule) << "chunks of a 32nd";
+  EXPECT_THAT(heap.info(), HasSubstr("committed " + std::to_string(3 * granule) + " bytes"));
 }
 
 TEST(GrowingHeap, RefusesSizesThatDoNotFitTogether) {
@@ -296,6 +320,12 @@ TEST(GrowingHeap, IsAsItWasWhenTheSystemHasNoMoreMemory) {
   expect_quiet(heap, 64);
   EXPECT_EQ(heap.grow(1), granule * 64);
   EXPECT_EQ(blocks.free_into(heap), 0u);
+  taken_blocks all{heap, static_cast<u32>(65 * granule / block_bytes)};
+  EXPECT_EQ(all.served(), 65 * granule / block_bytes);
+  EXPECT_EQ(heap.trim(), 0u) << "the last chunk is in use";
+  EXPECT_EQ(all.free_into(heap), 0u);
+  EXPECT_EQ(heap.trim(), granule * 64);
+  EXPECT_EQ(heap.committed_bytes(), before);
   expect_quiet(heap, 0);
 }
 

@@ -84,6 +84,56 @@ TEST(PolledHeap, GrowsByWhatWasRefused) {
   EXPECT_EQ(heap.trim(), threads * block_bytes);
 }
 
+/// Kernel: every thread asks for one block, again and again.
+struct ask_in_vain {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes, u32 tries) const {
+    for (u32 i = 0; i < tries; ++i)
+      if (heap.malloc(bytes)) return;
+  }
+};
+
+TEST(PolledHeap, GrowsByWhatWasRefusedAtOneTimeHoweverOftenItWasTried) {
+  for (auto const threads : {launch_shape{1, 1}, launch_shape{1, 32}, launch_shape{3, 40}}) {
+    u64 const lanes = u64{threads.blocks} * threads.threads, bytes = granule / 4;
+    u64 const chunks = (lanes + 3) / 4;
+    polled_heap heap{growth{.initial = 0, .limit = 512 * granule, .chunk = granule}};
+    for (u32 kernel = 1; kernel <= 3; ++kernel) {
+      launch(threads, ask_in_vain{}, heap.ref(), bytes, 200u);
+      synchronize();
+      EXPECT_EQ(heap.requested_bytes(), kernel * 200 * lanes * bytes) << "each try by itself";
+    }
+    EXPECT_EQ(heap.poll(), chunks * granule) << lanes << " threads";
+    EXPECT_EQ(heap.poll(), 0u);
+    launch(threads, ask_in_vain{}, heap.ref(), bytes, 200u);
+    synchronize();
+    EXPECT_EQ(heap.statistics().live_blocks, lanes);
+  }
+}
+
+// What an earlier crowd lacked says nothing of a thread that tries again later.
+TEST(PolledHeap, ForgetsWhatWasRefusedBeforeItGrewOrWasTrimmed) {
+  for (bool const trims : {false, true}) {
+    polled_heap heap{growth{.initial = 0, .limit = 256 * granule, .chunk = granule}};
+    launch(shape, ask_in_vain{}, heap.ref(), block_bytes, 1u);
+    synchronize();
+    EXPECT_EQ(heap.poll(), threads * block_bytes);
+    launch({1, 1}, ask_in_vain{}, heap.ref(), threads * block_bytes, 1u);
+    if (trims) {  // the crowd is refused at the limit, where poll() maps nothing
+      heap.grow(256 * granule);
+      launch({1, 1}, ask_in_vain{}, heap.ref(), 256 * granule - threads * block_bytes, 1u);
+      launch(shape, ask_in_vain{}, heap.ref(), granule, 1u);
+      synchronize();
+      EXPECT_EQ(heap.poll(), 0u);
+      heap.reset();
+      EXPECT_EQ(heap.trim(), 256 * granule);
+    }
+    launch({1, 1}, ask_in_vain{}, heap.ref(), granule, 200u);
+    synchronize();
+    EXPECT_EQ(heap.poll(), granule) << trims;
+  }
+}
+
 TEST(PolledHeap, IsFullAtItsLimitAndSaysNothingWrong) {
   polled_heap heap{growth{.initial = 0, .limit = 2 * granule, .chunk = granule}};
   device_buffer<u64*> const blocks(threads);
@@ -111,6 +161,8 @@ TEST(PolledHeap, PostsWhatGrowthCanServe) {
   EXPECT_EQ(heap.poll(), 0u) << "no bytes were asked for";
   for (u64 const bytes : {~u64{0}, ~u64{0} - 7, u64{1} << 40, u64{4 * granule + 1}})
     EXPECT_EQ(take(heap, {1, 1}, bytes, blocks), 0u);
+  EXPECT_EQ(heap.requested_bytes(), 0u);
+  EXPECT_EQ(heap.statistics().failures, 4u);
   EXPECT_EQ(heap.poll(), 0u) << "no growth would help these";
   EXPECT_EQ(take(heap, {1, 1}, 4 * granule, blocks), 0u);
   EXPECT_EQ(heap.poll(), 3 * granule);
@@ -220,6 +272,33 @@ TEST(PolledHeap, HearsOfEveryRefusal) {
   });
 }
 
+/// A pool that is never larger.
+struct no_pool {
+  WARPHEAP_DEVICE void bring(u64, u64) const {}
+};
+
+/// Kernel: each thread is refused once, the first for much, the others for little.
+struct be_refused {
+  WARPHEAP_DEVICE void operator()(growth_state* state, u64 much, u64 little) const {
+    oom::grow_on_demand<> const policy{state};
+    u64 const bytes = global_thread_index() == 0 ? much : little;
+    auto mine = policy.begin(bytes);
+    policy.more_may_be_there(mine, bytes, no_pool{});
+  }
+};
+
+TEST(GrowOnDemand, TellsOfTheLargestRefusalWhicheverThreadTells) {
+  test::for_each_schedule(2000, [&] {
+    auto const words = reserve_pool::growing::share(growth_word::count);
+    device_buffer<growth_state> const state(
+        std::vector<growth_state>{first_growth_state(u64{1} << 30, 0, words.device())});
+    launch({2, 1}, be_refused{}, state.data(), u64{1} << 20, u64{16});
+    synchronize();
+    ASSERT_EQ(words.load(growth_word::unmet), (u64{1} << 20) + 16);
+    EXPECT_EQ(words.load(growth_word::at_once), u64{2} << 20);
+  });
+}
+
 // A call that took what grow() has mapped for news would be tried again.
 TEST(PolledHeap, CountsARefusedCallOnceAlsoAfterGrow) {
   test::for_each_schedule(60, [&] {
@@ -246,6 +325,26 @@ struct serve_as_a_lane {
     }
   }
 };
+
+/// Kernel: one lane is the service until it has mapped memory, and says how much that was.
+struct serve_once {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap* heap, u64* mapped) const {
+    while ((*mapped = heap->serve()) == 0) simt::pause(2000);
+  }
+};
+
+TEST(PolledHeap, IsServedWithAllThatACallLackedAlsoWhileItsKernelRuns) {
+  test::for_each_schedule(300, [&] {
+    polled_heap heap{growth{.initial = 0, .limit = 8 * granule, .chunk = granule}};
+    device_buffer<u64> const mapped(1);
+    stream const ours, theirs;
+    launch(ours, {1, 1}, ask_in_vain{}, heap.ref(), 5 * granule, 1u);
+    launch(theirs, {1, 1}, serve_once{}, &heap, mapped.data());
+    synchronize();
+    EXPECT_EQ(mapped[0], 5 * granule);
+  });
+}
 
 TEST(PolledHeap, CountsARefusedCallOnceAlsoWhileMemoryComes) {
   test::for_each_schedule(60, [&] {

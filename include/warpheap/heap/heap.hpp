@@ -181,9 +181,10 @@ class basic_heap {
   size_t trim() requires growing_pool<reserve_pool_type> { return growth_.trim(ref_.creation(), reserve_); }
 
   /// Grows as much as calls have requested since the last poll() or serve(), as far as there is
-  /// memory, and makes blocks of that and of what a service has mapped, in order on stream `on`.
-  /// Waits for nothing, and looks at one word if nothing is to be done. Returns how many bytes were
-  /// mapped.
+  /// memory, and makes blocks of that and of what a service has mapped, in order on stream `on`. It
+  /// grows by no more than one kernel's threads could lack at one time: a thread that tries again
+  /// counts once, with its kernel's largest refused request. Waits for nothing, and looks at one
+  /// word if nothing is to be done. Returns how many bytes were mapped.
   size_t poll(stream_view on = {}) requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
     return growth_.poll(ref_.creation(), reserve_, on);
   }
@@ -194,8 +195,9 @@ class basic_heap {
     return growth_.serve(reserve_);
   }
 
-  /// Bytes that refused calls have requested since the heap was made. Read at any time, also while
-  /// kernels run.
+  /// Bytes that refused calls have requested since the heap was made, each try by itself, but for
+  /// requests above pool_bytes(), which no growth can serve: statistics() counts those among the
+  /// failures. Read at any time, also while kernels run.
   u64 requested_bytes() const requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
     return growth_.requested_bytes();
   }

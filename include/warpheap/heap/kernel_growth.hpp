@@ -50,6 +50,7 @@ struct kernel_growth {
     if (global_thread_index() != 0) return;
     auto* const state = setup::growth_of(record);
     state->present = state->claimed = state->brought = present;
+    state->at_once = 0;
   }
 };
 

@@ -7,6 +7,7 @@
 #include "policies.hpp"
 
 #if !defined(__CUDACC_RTC__)
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -20,6 +21,8 @@ namespace warpheap::inline WARPHEAP_BACKEND::detail {
 /// says so itself (growth_state G2).
 struct note_brought_in {
   WARPHEAP_DEVICE void operator()(growth_state* state, u64 from, u64 to) const {
+    // relaxed: a bound of what is refused from now on (growth_state G4).
+    atomic_ref<u64>{state->at_once}.store(0, order::relaxed);
     // relaxed: it divides the work, as in grow_on_demand.
     if (!atomic_ref<u64>{state->claimed}.compare_exchange(from, to, order::relaxed, order::relaxed)) return;
     // release: the slabs are free; pairs with the acquire in more_may_be_there().
@@ -78,6 +81,7 @@ class pool_growth<Creation, ReservePool, Oom> {
       return 0;
     }
     if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, kept);
+    backend::fill_bytes(&state_->at_once, 0, sizeof(u64));  // no kernel runs that lacks anything
     u64 const now = kept;
     backend::copy_bytes(&state_->present, &now, sizeof now);
     backend::copy_bytes(&state_->claimed, &now, sizeof now);
@@ -86,14 +90,16 @@ class pool_growth<Creation, ReservePool, Oom> {
     return before - kept;
   }
 
-  /// Answers what calls have requested since the last time (growth_state G3): maps as much, or as
-  /// much of that as there is. Launches nothing. Returns how many bytes were mapped.
+  /// Answers what calls have requested since the last time (growth_state G3): maps as much as they
+  /// lacked at one time (growth_state G4), or as much of that as there is, a chunk at least. Launches nothing.
+  /// Returns how many bytes were mapped.
   size_t serve(ReservePool& reserve) requires requests_growth<Oom> {
     u64 const unmet = shared_.load(growth_word::unmet);
     std::lock_guard const lock{host_->mutex};
     if (unmet <= host_->answered) return 0;
     size_t const before = reserve.committed();
-    commit_what_there_is(reserve, unmet - host_->answered);
+    u64 const at_once = shared_.load(growth_word::at_once);
+    commit_what_there_is(reserve, std::clamp<u64>(at_once, 1, unmet - host_->answered));
     host_->answered = unmet;
     size_t const now = reserve.committed();
     if (now != before) shared_.store(growth_word::mapped, now);

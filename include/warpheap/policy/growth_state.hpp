@@ -10,6 +10,10 @@
 //       if there is more memory now, else by `refused`. A refusal comes after all that was mapped.
 //       Where no call waits, the host may leave both words: the kernel that it launches raises
 //       `present`.
+//   G4  `at_once` is at least what the threads of any kernel lacked at one time since the host
+//       brought memory in: as many requests as the kernel has threads, each of the largest size
+//       that was refused. The host maps no more for one answer, because a thread that tries again
+//       adds to `unmet` each time.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -27,8 +31,9 @@ struct growth_state {
   u64 polling;  ///< 1: a thread is reading what the host has written
   u64 refused;  ///< as the host wrote it lately
   u64 padding[8];
-  u64 unmet;  ///< bytes; apart from the others, because every refused call adds to it
-  u64 more_padding[15];
+  u64 unmet;    ///< bytes; apart from the others, because every refused call adds to it
+  u64 at_once;  ///< bytes, at most the limit
+  u64 more_padding[14];
 };
 static_assert(sizeof(growth_state) == 256);
 
@@ -43,7 +48,8 @@ WARPHEAP_HOST constexpr growth_state first_growth_state(u64 limit, u64 present, 
 
 /// Words that the host shares with the device: which is where.
 namespace growth_word {
-inline constexpr u32 unmet = 0;    ///< the device writes it
+inline constexpr u32 unmet = 0;  ///< the device writes this one and the next
+inline constexpr u32 at_once = 1;
 inline constexpr u32 mapped = 16;  ///< the host writes this one and the next
 inline constexpr u32 refused = 17;
 inline constexpr u32 count = 32;

@@ -62,8 +62,7 @@ class grow_on_demand {
   WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64 bytes, Pool pool) const {
     if (mine.is_over) return false;
     bool must_tell = mine.ticket == 0;
-    // relaxed: a sum; exchange_with_host() orders it for the thread that tells it.
-    if (must_tell) mine.ticket = word(state_->unmet).fetch_add(bytes, order::relaxed) + bytes;
+    if (must_tell) mine.ticket = post(bytes);
     WARPHEAP_NO_UNROLL
     for (backoff wait{256, 8192};; wait.pause()) {
       exchange_with_host(must_tell);
@@ -100,6 +99,16 @@ class grow_on_demand {
     return atomic_ref<u64, scope::system>{state_->shared[which]};
   }
 
+  /// Adds a request to the sum. Returns the sum with it.
+  WARPHEAP_DEVICE u64 post(u64 bytes) const {
+    u64 const threads = u64{simt::grid_dim()} * simt::block_dim(), limit = state_->limit;
+    u64 const of_all = bytes < limit / threads ? bytes * threads : limit;
+    // relaxed: the sum carries it (growth_state G4).
+    word(state_->at_once).fetch_max(of_all, order::relaxed);
+    // release: at_once comes before it; pairs with the acquire in exchange_with_host().
+    return word(state_->unmet).fetch_add(bytes, order::release) + bytes;
+  }
+
   /// Tells the host the sum, and reads its answers, by one thread at a time: the words are far
   /// away, and a crowd would queue for them. `must_tell`: the caller has added to the sum. If
   /// another thread polls, that one tells it.
@@ -110,9 +119,11 @@ class grow_on_demand {
       // release: a thread that finds 1 leaves its sum to the thread that polls. acquire: the words
       // follow those of the last one. Both pair with the exchange below.
       if (word(state_->polling).exchange(1, order::acq_rel) != 0) return;
-      told = word(state_->unmet).load(order::relaxed);
-      // relaxed: the host reads nothing else by it.
-      shared(growth_word::unmet).store(told, order::relaxed);
+      // acquire: pairs with the release in post().
+      told = word(state_->unmet).load(order::acquire);
+      shared(growth_word::at_once).store(word(state_->at_once).load(order::relaxed), order::relaxed);
+      // release: at_once comes with it; pairs with the host's acquire.
+      shared(growth_word::unmet).store(told, order::release);
       // acquire: all that was mapped before comes before it (growth_state G3), and so is read next.
       u64 const refused = shared(growth_word::refused).load(order::acquire);
       // acquire: the memory is mapped; pairs with the host's release (growth_state G1).

@@ -21,9 +21,9 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 
 /// How large a pool is at first, how large it may become, and in which steps. In bytes.
 struct growth {
-  size_t initial = 0;  ///< rounded up to whole chunks; a pool never becomes smaller than that
+  size_t initial = 0;  ///< rounded up to granularity(); a pool never becomes smaller than that
   size_t limit = 0;    ///< a multiple of reserve_pool::growing::granularity()
-  size_t chunk = 0;    ///< what it grows by, at least; as `limit`; 0: a 32nd of the limit
+  size_t chunk = 0;    ///< it grows by multiples of this; as `limit`, and at most that; 0: a 32nd
   bool peers = false;  ///< whether kernels of other GPUs that can reach the memory may use it
 };
 
@@ -53,8 +53,8 @@ class growing {
     if (!whole(plan.chunk)) refuse("chunk", plan.chunk, "is no multiple of " + std::to_string(granule));
     if (plan.initial > plan.limit)
       refuse("initial size", plan.initial, "is above the limit of " + std::to_string(plan.limit));
-    if (plan.chunk == 0) plan_.chunk = rounded_up(plan.limit / 32, granule);
-    plan_.initial = chunks_for(plan.initial);
+    plan_.chunk = plan.chunk == 0 ? rounded_up(plan.limit / 32, granule) : (std::min)(plan.chunk, plan.limit);
+    plan_.initial = rounded_up(plan.initial, granule);
   }
 
   /// Reserves `bytes` addresses, of which the first limit() are the pool's, and maps memory for the
@@ -64,7 +64,7 @@ class growing {
     addresses_ = address_range{rounded_up(bytes, granularity()), plan_.peers};
     size_t const behind = addresses_.bytes() - plan_.limit;
     addresses_.map(plan_.limit, behind, behind);
-    commit(plan_.initial);
+    map_to(plan_.initial);
     return addresses_.begin();
   }
 
@@ -82,17 +82,10 @@ class growing {
   }
 
   /// Maps `bytes` bytes more, rounded up to chunks, or all up to the limit. Throws out_of_memory,
-  /// and maps nothing then.
+  /// and changes nothing then.
   void commit(size_t bytes) {
     size_t const left = plan_.limit - committed_;
-    size_t const wanted = chunks_for(committed_ + (bytes < left ? bytes : left));
-    if (wanted == committed_) return;
-    size_t const part = chunks_of_a_part * plan_.chunk;
-    auto ends = part_ends_;
-    while (ends.back() < wanted) ends.push_back((std::min)(ends.back() + part, wanted));
-    addresses_.map(committed_, wanted - committed_, part);
-    part_ends_ = std::move(ends);
-    committed_ = wanted;
+    map_to(committed_ + (std::min)(rounded_up(std::min(bytes, left), plan_.chunk), left));
   }
 
   /// Gives memory back until the first `bytes` bytes have some, which is a value of kept_for().
@@ -109,10 +102,14 @@ class growing {
 
   static size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-  /// Whole chunks that hold `bytes` bytes. The last chunk ends at the limit.
-  size_t chunks_for(size_t bytes) const {
-    size_t const rounded = rounded_up(bytes, plan_.chunk);
-    return rounded < plan_.limit ? rounded : plan_.limit;
+  void map_to(size_t wanted) {
+    if (wanted == committed_) return;
+    size_t const part = chunks_of_a_part * plan_.chunk;
+    auto ends = part_ends_;
+    while (ends.back() < wanted) ends.push_back(std::min(ends.back() + part, wanted));
+    addresses_.map(committed_, wanted - committed_, part);  // first: it may throw
+    part_ends_ = std::move(ends);
+    committed_ = wanted;
   }
 
   growth plan_;
