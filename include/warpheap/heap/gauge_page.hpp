@@ -1,13 +1,13 @@
-// A heap's gauge as other programs see it: a page of shared memory that names program and heap, and
-// has two slots for readings, which the program writes in turn.
+// A heap's gauge as other programs of the user see it: a page of shared memory that names program
+// and heap, and has two slots for readings, which the program writes in turn.
 //
 //   P1  All but `published` and `readings` is constant once `magic` is there.
 //   P2  Reading n is in readings[n % 2], whole while `published` is n. The program writes the next
 //       one to the other slot, and then raises `published`. So a reader that finds `published` as
 //       it was has read a whole reading, and a program that stops anywhere leaves one.
 //
-// Cost of a reading: nine stores. A reader waits for nothing: it reads again a limited number of
-// times.
+// Cost of a reading: nine stores. A reader waits for nothing: it copies the page again a limited
+// number of times.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -20,7 +20,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -42,7 +41,7 @@ struct gauge_figures {
 
 /// The page. `magic` and `version` are in the same place in every version.
 struct gauge_page {
-  static constexpr char const* prefix = "warpheap";
+  static constexpr char const* prefix = "gauge";
   static constexpr u64 magic_value = 0x7061'6568'7072'6177, current_version = 1;
   static constexpr size_t text_bytes = 64;
   static constexpr size_t words = sizeof(gauge_figures) / sizeof(u64);
@@ -60,40 +59,44 @@ struct gauge_page {
     // relaxed: only this program writes it.
     u64 const next = word(published).load(std::memory_order_relaxed) + 1;
     auto const values = std::bit_cast<std::array<u64, words>>(figures);
-    // release: `published` was raised before (P2); pairs with the acquire of readings in newest().
+    // release: `published` was raised before (P2). Readers copy by system calls.
     for (size_t i = 0; i < words; ++i) word(readings[next % 2][i]).store(values[i], std::memory_order_release);
-    // release: the reading is whole; pairs with the acquire of `published` in newest().
+    // release: the reading is whole (P2).
     word(published).store(next, std::memory_order_release);
   }
 
   /// To be called after the first publish().
   void show() {
     version = current_version;
-    // release: all else is there (P1); pairs with the acquire in is_made().
+    // release: all else is there (P1).
     word(magic).store(magic_value, std::memory_order_release);
   }
 
-  bool is_made() const { return word(magic).load(std::memory_order_acquire) == magic_value; }
-
-  /// The newest reading; nullopt if the program published new ones each time this one looked.
-  std::optional<gauge_figures> newest() const {
+  /// The page with its newest reading; nullopt if it is not made yet or not whole, or if the
+  /// program published new readings each time this one looked. `copy(to, bytes)` copies the first
+  /// bytes of the page, and returns whether the page has this many.
+  template <class Copy>
+  static std::optional<gauge_page> newest(Copy copy) {
     constexpr u32 looks = 1000;
     for (u32 look = 0; look < looks; ++look) {
-      u64 const number = word(published).load(std::memory_order_acquire);
-      std::array<u64, words> values{};
-      // acquire: a value of a later reading comes after `published` was raised (P2).
-      for (size_t i = 0; i < words; ++i) values[i] = word(readings[number % 2][i]).load(std::memory_order_acquire);
-      // relaxed: the loads above keep it behind them.
-      if (word(published).load(std::memory_order_relaxed) == number) return std::bit_cast<gauge_figures>(values);
+      gauge_page before, page, after;
+      if (!copy(&before, sizeof before) || before.magic != magic_value) return std::nullopt;
+      if (!copy(&page, sizeof page) || !copy(&after, sizeof after)) return std::nullopt;
+      if (before.published != after.published) continue;  // P2
+      page.published = before.published;
+      return page;
     }
     return std::nullopt;
   }
 
+  /// The newest reading of a copy.
+  gauge_figures figures() const { return std::bit_cast<gauge_figures>(std::to_array(readings[published % 2])); }
+
  private:
-  /// A word that two programs share. Readers have the page as constant memory, and only load.
-  static std::atomic_ref<u64> word(u64 const& shared) {
+  /// A word that other programs read.
+  static std::atomic_ref<u64> word(u64& shared) {
     static_assert(std::atomic_ref<u64>::is_always_lock_free);
-    return std::atomic_ref<u64>{const_cast<u64&>(shared)};
+    return std::atomic_ref<u64>{shared};
   }
 };
 
@@ -122,32 +125,37 @@ inline u64 steady_nanoseconds() {
   return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-inline void add_page(gauge_page const& page, published_heaps& to) {
-  if (page.version != gauge_page::current_version) {
+inline void add_page(shared_page_view const& view, published_heaps& to) {
+  u64 head[2];  // magic and version
+  if (!view.read(head, sizeof head) || head[0] != gauge_page::magic_value) return;
+  if (head[1] != gauge_page::current_version) {
     ++to.of_other_versions;
     return;
   }
-  auto const figures = page.newest();
-  if (!figures) return;
+  auto const page = gauge_page::newest([&](void* copy, size_t bytes) { return view.read(copy, bytes); });
+  if (!page) return;
+  auto const figures = page->figures();
   u64 const now = steady_nanoseconds();
-  double const age = now > figures->read_at ? 1e-9 * static_cast<double>(now - figures->read_at) : 0;
-  to.heaps.push_back({page.process, text_of(page.program), text_of(page.heap), text_of(page.allocator),
-                      text_of(page.device), age, *figures});
+  double const age = now > figures.read_at ? 1e-9 * static_cast<double>(now - figures.read_at) : 0;
+  to.heaps.push_back({page->process, text_of(page->program), text_of(page->heap), text_of(page->allocator),
+                      text_of(page->device), age, figures});
 }
 
 }  // namespace detail
 
-/// The heaps that running programs of this machine publish, as far as this user may read them.
-/// Pages of programs that have ended are left out, and removed if they are this user's.
+/// The heaps that running programs of this user publish on this machine. Pages of programs that
+/// have ended are left out, and removed.
 inline published_heaps read_published_heaps() {
   published_heaps found;
-  for (auto const& name : shared_page_names(gauge_page::prefix)) {
-    auto const view = shared_page_view::open(name, sizeof(gauge_page));
-    if (!view) continue;
-    auto const& page = *static_cast<gauge_page const*>(view->data());
-    if (!page.is_made()) continue;
-    if (view->is_abandoned()) view->remove();
-    else detail::add_page(page, found);
+  for (auto const& place : page_folder::places()) {
+    auto const folder = page_folder::open(place);
+    if (!folder) continue;
+    for (auto const& name : folder->names(gauge_page::prefix)) {
+      auto const view = shared_page_view::open(*folder, name);
+      if (!view) continue;
+      if (view->is_abandoned()) view->remove();
+      else detail::add_page(*view, found);
+    }
   }
   auto const order = [](published_heap const& each) { return std::tie(each.process, each.name); };
   std::sort(found.heaps.begin(), found.heaps.end(), [&](auto const& a, auto const& b) { return order(a) < order(b); });

@@ -91,8 +91,8 @@ class pool_growth<Creation, ReservePool, Oom> {
   }
 
   /// Answers what calls have requested since the last time (growth_state G3): maps as much as they
-  /// lacked at one time (growth_state G4), or as much of that as there is, a chunk at least. Launches nothing.
-  /// Returns how many bytes were mapped.
+  /// lacked at one time (growth_state G4), or as much of that as there is, a chunk at least.
+  /// Launches nothing. Returns how many bytes were mapped.
   size_t serve(ReservePool& reserve) requires requests_growth<Oom> {
     u64 const unmet = shared_.load(growth_word::unmet);
     std::lock_guard const lock{host_->mutex};

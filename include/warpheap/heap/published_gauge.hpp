@@ -1,4 +1,4 @@
-// A heap shown to other programs of this machine, of which `warpheap top` is one. A host thread
+// A heap shown to other programs of this user, of which `warpheap top` is one. A host thread
 // reads the heap's gauge every now and then, and writes the reading to a page of shared memory.
 // Calls of malloc and free take no time for it.
 #pragma once
@@ -27,7 +27,7 @@ class published_gauge {
  public:
   /// `name`: of the heap, 1 to 63 bytes. `interval`: between two readings; with 0 there is no
   /// thread, and publish() alone reads. Throws std::invalid_argument, std::system_error if the
-  /// machine has no shared memory to give, and what gauge::read() throws.
+  /// page cannot be made, and what gauge::read() throws.
   published_gauge(basic_heap<Allocator> const& observed, std::string const& name,
                   std::chrono::milliseconds interval = std::chrono::milliseconds{500})
       : gauge_{observed, stream::apart()}, memory_{gauge_page::prefix, sizeof(gauge_page)} {
@@ -41,7 +41,6 @@ class published_gauge {
     write(page().device, backend::device_name());
     publish();
     page().show();
-    memory_.show();
     if (interval.count() > 0)
       thread_ = std::thread{[this, interval, device = backend::current_device()] {
         backend::device_scope const on{device};

@@ -1,27 +1,33 @@
-// Memory with a name that other programs of this machine can read: a file in POSIX shared memory,
-// which its maker writes and removes. Pages of programs that were killed are recognised by a lock.
+// Memory with a name that other programs of this user can read: a file in a folder of the user's
+// own, which its maker writes and removes. Nobody else can put a page there, or hold one open, so
+// what a page says is as good as the user's programs are. Pages of programs that were killed are
+// recognised by a lock.
 //
-//   H1  The maker holds a lock on the file until it has removed it. The kernel takes the lock away
-//       when the program ends, however it ends. So a page that shows itself as made and is not
-//       locked is abandoned. Process ids would say less: they are used again, and those of a
-//       container mean nothing outside.
-//   H2  Before show() nobody but the maker's user can open the file, so nobody else can take the
-//       lock first.
+//   H1  The maker holds a lock on the file from before it writes until it has removed it. The
+//       kernel takes the lock away when the program ends, however it ends. So a page without a lock
+//       is abandoned, also one that was never finished.
+//   H2  A maker whose file a reader has removed before the maker had the lock makes another one.
+//   H3  A child that forks from the maker keeps the lock. So a page is abandoned, too, when the
+//       process in its name has ended. That process can be looked for only by a program of the same
+//       namespace of process ids, which is why the name has that as well.
 //
-// Cost: a few system calls a page. A child that forks from the maker and does not call exec keeps
-// the lock as long as it runs.
+// Cost: a few system calls a page. A reader copies by system calls: a mapping would end the reader
+// by SIGBUS if a page became shorter.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,132 +41,194 @@ namespace warpheap {
 
 namespace detail {
 
-/// An open file of shared memory, mapped. Movable.
-class mapped_file {
+/// An open file or folder, closed with the object. Movable.
+class open_file {
  public:
-  /// Maps the first `bytes` bytes of `file`, which is closed with the object. data() is nullptr if
-  /// that failed; errno then says why.
-  mapped_file(int file, size_t bytes, int access) : file_{file}, bytes_{bytes} {
-    void* const memory = mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
-    if (memory != MAP_FAILED) data_ = memory;
+  explicit open_file(int descriptor) : descriptor_{descriptor} {}
+  open_file(open_file&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
+  open_file& operator=(open_file&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
   }
-  mapped_file(mapped_file&& other) noexcept
-      : file_{std::exchange(other.file_, -1)}, bytes_{other.bytes_}, data_{std::exchange(other.data_, nullptr)} {}
-  mapped_file& operator=(mapped_file&&) = delete;
-  ~mapped_file() {
-    if (data_) munmap(data_, bytes_);
-    if (file_ >= 0) close(file_);
+  ~open_file() {
+    if (descriptor_ >= 0) close(descriptor_);
   }
 
-  int file() const { return file_; }
-  void* data() const { return data_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  /// What fstat() says; all zero if it fails.
+  struct stat status() const {
+    struct stat is = {};
+    if (fstat(descriptor_, &is) != 0) is = {};
+    return is;
+  }
 
  private:
-  int file_;
-  size_t bytes_;
-  void* data_ = nullptr;
+  int descriptor_;
 };
 
+/// The namespace that this process's id is of; 0 if the system has none.
+inline u64 process_namespace() {
+  struct stat is = {};
+  return stat("/proc/self/ns/pid", &is) == 0 ? is.st_ino : 0;
+}
+
 }  // namespace detail
+
+/// A folder for pages that this user alone can enter. Movable.
+class page_folder {
+ public:
+  /// Where pages may be: $XDG_RUNTIME_DIR/warpheap and /tmp/warpheap-UID. Programs of one user may
+  /// differ in the variable, so readers look at both.
+  static std::vector<std::string> places() {
+    std::vector<std::string> paths;
+    if (char const* const runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')
+      paths.push_back(std::string{runtime} + "/warpheap");
+    paths.push_back("/tmp/warpheap-" + std::to_string(geteuid()));
+    return paths;
+  }
+
+  /// The folder at `path`; nullopt if there is none, or if another user owns it or may enter it. A
+  /// link is no folder.
+  static std::optional<page_folder> open(std::string const& path) {
+    detail::open_file folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    auto const is = folder.status();
+    if (!S_ISDIR(is.st_mode) || is.st_uid != geteuid() || (is.st_mode & (S_IRWXG | S_IRWXO)) != 0) return std::nullopt;
+    return page_folder{std::move(folder)};
+  }
+
+  /// The first of `paths` where there is a folder or one can be made. Throws std::system_error.
+  static page_folder make(std::vector<std::string> const& paths = places()) {
+    for (auto const& path : paths) {
+      mkdir(path.c_str(), S_IRWXU);
+      if (auto made = open(path)) return std::move(*made);
+    }
+    throw std::system_error{EACCES, std::generic_category(),
+                            paths.back() + " is no folder that this user alone may enter: remove what is there, or " +
+                                "set XDG_RUNTIME_DIR to a folder of this user's own"};
+  }
+
+  /// Names of all files that begin with `prefix` and a dot.
+  std::vector<std::string> names(std::string const& prefix) const {
+    std::vector<std::string> found;
+    int const again = openat(descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    std::unique_ptr<DIR, int (*)(DIR*)> const listed{again < 0 ? nullptr : fdopendir(again), &closedir};
+    if (!listed) return found;
+    while (dirent const* const entry = readdir(listed.get()))
+      if (std::string{entry->d_name}.starts_with(prefix + ".")) found.emplace_back(entry->d_name);
+    return found;
+  }
+
+  int descriptor() const { return folder_.descriptor(); }
+
+ private:
+  explicit page_folder(detail::open_file folder) : folder_{std::move(folder)} {}
+
+  detail::open_file folder_;
+};
 
 /// A page that this program makes, and removes at the object's end.
 class shared_page {
  public:
-  /// A page of `bytes` zero bytes, called `prefix`, this process's id and the first number that no
-  /// page has: "prefix.4711.0". Throws std::system_error.
-  shared_page(std::string const& prefix, size_t bytes) {
-    int file = -1;
-    for (u64 number = 0; file < 0; ++number) {
-      name_ = prefix + "." + std::to_string(getpid()) + "." + std::to_string(number);
-      file = shm_open(("/" + name_).c_str(), O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
-      if (file < 0 && errno != EEXIST) fail("shm_open", errno);
-    }
-    map(file, bytes);
+  /// A page of `bytes` zero bytes, called `prefix`, the namespace of this process's id, that id,
+  /// and the first number that no page has: "prefix.4026531836.4711.0". Throws std::system_error.
+  shared_page(std::string const& prefix, size_t bytes) : bytes_{bytes} {
+    auto const stem = prefix + "." + std::to_string(detail::process_namespace()) + "." + std::to_string(maker_) + ".";
+    for (u64 number = 0; !try_make(stem + std::to_string(number)); ++number) continue;
+    // Allocated now: a full file system would else end the program when it writes the page.
+    if (int const error = posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(bytes)); error != 0)
+      fail("posix_fallocate", error);
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.descriptor(), 0);
+    if (data_ == MAP_FAILED) fail("mmap", errno);
   }
   shared_page(shared_page const&) = delete;
   shared_page& operator=(shared_page const&) = delete;
-  ~shared_page() { shm_unlink(("/" + name_).c_str()); }
+  ~shared_page() {
+    munmap(data_, bytes_);
+    if (getpid() == maker_) remove();  // H3: a child has a copy of the object
+  }
 
   std::string const& name() const { return name_; }
-  void* data() const { return mapped_->data(); }
-
-  /// Lets other users read the page too. Throws std::system_error.
-  void show() const {
-    if (fchmod(mapped_->file(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH) != 0) fail("fchmod", errno);
-  }
+  void* data() const { return data_; }
 
  private:
-  void map(int file, size_t bytes) {
-    // Allocated now: a full file system would else end the program when it writes the page.
-    int error = posix_fallocate(file, 0, static_cast<off_t>(bytes));
-    if (error == 0 && flock(file, LOCK_EX) != 0) error = errno;  // H1
-    mapped_.emplace(file, bytes, PROT_READ | PROT_WRITE);
-    if (error == 0 && !mapped_->data()) error = errno;
-    if (error == 0) return;
-    shm_unlink(("/" + name_).c_str());
-    fail("making", error);
+  /// Returns whether a file of this name is now ours. Throws std::system_error.
+  bool try_make(std::string name) {
+    name_ = std::move(name);
+    constexpr int access = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    file_ = detail::open_file{openat(folder_.descriptor(), name_.c_str(), access, S_IRUSR | S_IWUSR)};
+    if (!file_ && errno == EEXIST) return false;
+    if (!file_) fail("open", errno);
+    while (flock(file_.descriptor(), LOCK_EX) != 0)  // H1
+      if (errno != EINTR) fail("flock", errno);
+    return file_.status().st_nlink != 0;  // H2
   }
+
+  void remove() const { unlinkat(folder_.descriptor(), name_.c_str(), 0); }
 
   [[noreturn]] void fail(char const* call, int error) const {
-    throw std::system_error{error, std::generic_category(), std::string{call} + " of shared memory " + name_};
+    if (file_) remove();
+    throw std::system_error{error, std::generic_category(), std::string{call} + " of shared page " + name_};
   }
 
+  page_folder folder_ = page_folder::make();
+  pid_t maker_ = getpid();
   std::string name_;
-  std::optional<detail::mapped_file> mapped_;
+  detail::open_file file_{-1};
+  size_t bytes_;
+  void* data_ = nullptr;
 };
 
-/// A page that any program made, for reading.
+/// A page that any program of this user made, for reading. The folder must outlive it.
 class shared_page_view {
  public:
-  /// nullopt if there is no such page, if this user may not read it, or if it is shorter.
-  static std::optional<shared_page_view> open(std::string const& name, size_t bytes) {
-    int const file = shm_open(("/" + name).c_str(), O_RDONLY, 0);
-    if (file < 0) return std::nullopt;
-    struct stat is = {};
-    if (fstat(file, &is) != 0 || static_cast<u64>(is.st_size) < bytes) {
-      close(file);
-      return std::nullopt;
-    }
-    shared_page_view made{name, detail::mapped_file{file, bytes, PROT_READ}};
-    if (!made.data()) return std::nullopt;
-    return made;
+  /// nullopt if there is no such page, or no regular file of this user. Waits for nothing, as an
+  /// open FIFO would.
+  static std::optional<shared_page_view> open(page_folder const& folder, std::string const& name) {
+    constexpr int access = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    detail::open_file file{openat(folder.descriptor(), name.c_str(), access)};
+    auto const is = file.status();
+    if (!S_ISREG(is.st_mode) || is.st_uid != geteuid()) return std::nullopt;
+    return shared_page_view{folder, name, std::move(file)};
   }
 
-  void const* data() const { return mapped_.data(); }
+  /// Copies the page's first `bytes` bytes. Returns whether it has this many. A copy is not of one
+  /// moment, but comes after all copies before it.
+  bool read(void* to, size_t bytes) const {
+    return pread(file_.descriptor(), to, bytes, 0) == static_cast<ssize_t>(bytes);
+  }
 
-  /// Whether the page's maker has ended (H1). Only of a page that shows itself as made.
+  /// Whether the page's maker has ended (H1, H3).
   bool is_abandoned() const {
-    if (flock(mapped_.file(), LOCK_SH | LOCK_NB) != 0) return false;
-    flock(mapped_.file(), LOCK_UN);
+    if (flock(file_.descriptor(), LOCK_SH | LOCK_NB) != 0) return maker_has_ended();
+    flock(file_.descriptor(), LOCK_UN);
     return true;
   }
 
-  /// Removes an abandoned page if this user may. Of several readers one removes it: a name that is
-  /// free again may already be another page's.
+  /// Removes an abandoned page. Of several readers one removes it: a name that is free again may
+  /// already be another page's.
   void remove() const {
-    struct stat is = {};
-    if (flock(mapped_.file(), LOCK_EX | LOCK_NB) != 0) return;
-    if (fstat(mapped_.file(), &is) == 0 && is.st_nlink != 0) shm_unlink(("/" + name_).c_str());
-    flock(mapped_.file(), LOCK_UN);
+    if (flock(file_.descriptor(), LOCK_EX | LOCK_NB) != 0) return;
+    if (file_.status().st_nlink != 0) unlinkat(folder_.descriptor(), name_.c_str(), 0);
+    flock(file_.descriptor(), LOCK_UN);
   }
 
  private:
-  shared_page_view(std::string name, detail::mapped_file mapped) : name_{std::move(name)}, mapped_{std::move(mapped)} {}
+  shared_page_view(page_folder const& folder, std::string name, detail::open_file file)
+      : folder_{folder}, name_{std::move(name)}, file_{std::move(file)} {}
 
+  /// Whether the name says a process that this one could see, and does not.
+  bool maker_has_ended() const {
+    unsigned long long space = 0;
+    int process = 0;
+    if (std::sscanf(name_.c_str(), "%*[^.].%llu.%d.", &space, &process) != 2) return false;
+    return space == detail::process_namespace() && process > 0 && kill(process, 0) != 0 && errno == ESRCH;
+  }
+
+  page_folder const& folder_;
   std::string name_;
-  detail::mapped_file mapped_;
+  detail::open_file file_;
 };
-
-/// Names of all pages that begin with `prefix` and a dot. Linux has them in a folder; elsewhere
-/// none are found.
-inline std::vector<std::string> shared_page_names(std::string const& prefix) {
-  std::vector<std::string> names;
-  std::unique_ptr<DIR, int (*)(DIR*)> const folder{opendir("/dev/shm"), &closedir};
-  if (!folder) return names;
-  while (dirent const* const entry = readdir(folder.get()))
-    if (std::string{entry->d_name}.starts_with(prefix + ".")) names.emplace_back(entry->d_name);
-  return names;
-}
 
 }  // namespace warpheap
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "support/child_process.hpp"
+#include "support/runtime_folder.hpp"
 #include "tool/program_fixture.hpp"
 #include "warpheap/heap/gauge_page.hpp"
 
@@ -59,6 +60,8 @@ struct publisher : test::child_process {
 
 class ProgramTop : public program_test {
  protected:
+  test::runtime_folder runtime;
+
   /// The rows of one process.
   static std::vector<json> rows_of(json const& document, u64 process) {
     std::vector<json> rows;
@@ -122,7 +125,19 @@ TEST_F(ProgramTop, ShowsNoProgramThatWasKilled) {
   one.kill();
   EXPECT_EQ(rows_of(document(), one.process()).size(), 0u);
   EXPECT_EQ(rows_of(document(), one.process()).size(), 0u) << "and it is removed";
-  EXPECT_FALSE(std::filesystem::exists("/dev/shm/warpheap." + std::to_string(one.id()) + ".0"));
+  EXPECT_TRUE(std::filesystem::is_empty(runtime.pages()));
+}
+
+TEST_F(ProgramTop, IsNeitherHeldNorEndedByStrangeFiles) {
+  publisher const one{"particles"};
+  ASSERT_EQ(mkfifo(runtime.page("gauge.fifo").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", runtime.page("gauge.link"));
+  write("page", std::string(100, 'x'));
+  std::filesystem::copy(folder / "page", runtime.page("gauge.cut"));
+  auto const made = run_shell("timeout 20 '" + program + "' top --once");
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("particles"));
+  EXPECT_THAT(made.out, HasSubstr("1 heap\n"));
 }
 
 TEST_F(ProgramTop, ShowsTheHeapOfStress) {

@@ -11,7 +11,7 @@ namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {
 
 /// Shows `heap` as long as the result lives. Nothing is shown of an allocator without gauges, or
-/// where the machine has no shared memory to give: the work goes on without.
+/// where no page can be made: the work goes on without.
 template <class Allocator>
 std::shared_ptr<void> show_heap([[maybe_unused]] basic_heap<Allocator> const& heap,
                                 [[maybe_unused]] std::string const& name) {

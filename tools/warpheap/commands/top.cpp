@@ -28,8 +28,8 @@ struct top_flags {
 void declare_top(CLI::App& to, top_flags& flags) {
   to.footer(
       "A program publishes a heap while it has a `published_gauge` of it; `warpheap stress` does, of allocators that "
-      "have gauges. Shown are the programs of all users that this user may look at. On a terminal the list is read "
-      "again and again, until q or Ctrl-C ends it; elsewhere, and with --json, it is read once.");
+      "have gauges. Shown are programs of this user. On a terminal the list is read again and again, until q or Ctrl-C "
+      "ends it; elsewhere, and with --json, it is read once.");
   add_json_flag(to, flags.json);
   add_switch(to, "--once", flags.once, "Print the list and end");
   add_text(to, "--interval", flags.interval, "Seconds between two readings of the list", "T")->default_str("1");

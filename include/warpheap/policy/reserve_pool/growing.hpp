@@ -85,7 +85,7 @@ class growing {
   /// and changes nothing then.
   void commit(size_t bytes) {
     size_t const left = plan_.limit - committed_;
-    map_to(committed_ + (std::min)(rounded_up(std::min(bytes, left), plan_.chunk), left));
+    map_to(committed_ + (std::min)(rounded_up((std::min)(bytes, left), plan_.chunk), left));
   }
 
   /// Gives memory back until the first `bytes` bytes have some, which is a value of kept_for().
