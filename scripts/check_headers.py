@@ -27,7 +27,13 @@ import compilers
 
 MOST_INCLUDED = "platform/simt.hpp"
 # Included in place of another one, and not after it.
-IN_PLACE = {"heap/override_forgiving.hpp", "heap/override_growing.hpp", "adaptor/override_traced.hpp", "platform/cuda/setup.hpp"}
+IN_PLACE = {
+    "heap/override_forgiving.hpp",
+    "heap/override_growing.hpp",
+    "adaptor/override_traced.hpp",
+    "adaptor/override_traced_growing.hpp",
+    "platform/cuda/setup.hpp",
+}
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wuseless-cast", "-Wold-style-cast"]
 CLANG_WARNINGS = [flag for flag in WARNINGS if flag != "-Wuseless-cast"]
 # nvcc itself writes casts of C into what the host compiler reads.

@@ -125,6 +125,25 @@ class checked {
     launch(on, {1, 1}, checked_parts::forget_held{}, state_.data(), fresh_quarantine());
   }
 
+  /// As basic_heap's, of a heap whose pool grows.
+  size_t grow(size_t bytes, stream_view on = {}) requires requires(Heap heap) { heap.grow(bytes, on); }
+  { return below_.grow(bytes, on); }
+  /// As basic_heap's. Blocks in quarantine keep their memory.
+  size_t trim() requires requires(Heap heap) { heap.trim(); }
+  { return below_.trim(); }
+  /// As basic_heap's, of a heap whose refused calls ask for memory.
+  size_t poll(stream_view on = {}) requires requires(Heap heap) { heap.poll(on); }
+  { return below_.poll(on); }
+  /// As basic_heap's, for a growth_service.
+  size_t serve() requires requires(Heap heap) { heap.serve(); }
+  { return below_.serve(); }
+  /// As basic_heap's, with what lies around the caller's bytes.
+  u64 requested_bytes() const requires requires(Heap const heap) { heap.requested_bytes(); }
+  { return below_.requested_bytes(); }
+  /// Bytes of the pool of the heap below that have memory.
+  size_t committed_bytes() const requires requires(Heap const heap) { heap.committed_bytes(); }
+  { return below_.committed_bytes(); }
+
   /// The errors found so far: the first `most_reports`, in the order in which they were found.
   std::vector<error_report> reports() const { return reports_from(0); }
   /// All errors found so far.

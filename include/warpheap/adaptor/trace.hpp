@@ -73,6 +73,20 @@ class traced {
     launch(on, {1, 1}, traced_parts::note_reset{}, log());
   }
 
+  /// As the heap's below, if its pool grows.
+  size_t grow(size_t bytes, stream_view on = {}) requires requires(Heap heap) { heap.grow(bytes, on); }
+  { return below_.grow(bytes, on); }
+  size_t trim() requires requires(Heap heap) { heap.trim(); }
+  { return below_.trim(); }
+  size_t poll(stream_view on = {}) requires requires(Heap heap) { heap.poll(on); }
+  { return below_.poll(on); }
+  size_t serve() requires requires(Heap heap) { heap.serve(); }
+  { return below_.serve(); }
+  u64 requested_bytes() const requires requires(Heap const heap) { heap.requested_bytes(); }
+  { return below_.requested_bytes(); }
+  size_t committed_bytes() const requires requires(Heap const heap) { heap.committed_bytes(); }
+  { return below_.committed_bytes(); }
+
   /// What was recorded. Call it when no kernel uses the heap.
   call_trace trace() const {
     auto const words = words_.to_host();

@@ -24,10 +24,8 @@ concept served_heap = requires(Heap& heap) {
 class growth_service {
  public:
   /// `pause`: how long the thread sleeps when nothing was requested.
-  template <class Allocator>
-    requires served_heap<basic_heap<Allocator>>
-  explicit growth_service(basic_heap<Allocator>& served,
-                          std::chrono::microseconds pause = std::chrono::microseconds{20})
+  template <served_heap Heap>
+  explicit growth_service(Heap& served, std::chrono::microseconds pause = std::chrono::microseconds{20})
       : thread_{[this, &served, pause, device = backend::current_device()] {
           backend::device_scope const on{device};
           serve(served, pause);

@@ -83,8 +83,8 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 template <class Allocator, class Kind>
 class process_heap {
   using units = detail::bound_unit<Kind>;
-  static constexpr bool grows = requires { requires growing_pool<typename Allocator::reserve_pool_type>; };
   using owner = typename owner_of<Allocator>::type;
+  static constexpr bool grows = requires(owner & heap) { heap.trim(); };
 
  public:
   /// As basic_heap's. Also throws std::logic_error if there is a heap of this kind already, or a

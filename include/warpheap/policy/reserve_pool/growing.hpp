@@ -106,7 +106,7 @@ class growing {
     if (wanted == committed_) return;
     size_t const part = chunks_of_a_part * plan_.chunk;
     auto ends = part_ends_;
-    while (ends.back() < wanted) ends.push_back(std::min(ends.back() + part, wanted));
+    while (ends.back() < wanted) ends.push_back((std::min)(ends.back() + part, wanted));
     addresses_.map(committed_, wanted - committed_, part);  // first: it may throw
     part_ends_ = std::move(ends);
     committed_ = wanted;
