@@ -118,6 +118,70 @@ TEST_F(Output, ToWhatIsNoFileIsWrittenDirectly) {
   expect_fault("$TOOL info --json . >/dev/null", "--json: cannot write .: Is a directory");
 }
 
+TEST_F(Output, OfTwoKindsIsNeverOneFile) {
+  write("old", "old");
+  std::filesystem::create_symlink("old", folder / "link");
+  std::filesystem::create_symlink("fresh", folder / "dangling");
+  std::filesystem::create_hard_link(folder / "old", folder / "hard");
+  std::filesystem::create_directory(folder / "sub");
+  std::string const graph = "$TOOL graph --backend host --pool 8MiB --scale 4";
+  for (auto const& [job, other] :
+       std::vector<std::pair<std::string, std::string>>{{graph, "--trace"},
+                                                        {"$TOOL pic --backend host --cells 8x8 --steps 1", "--trace"},
+                                                        {"$TOOL " + small_join, "--trace"},
+                                                        {"$TOOL " + small_join, "--output"}})
+    for (auto const& [one, another] : std::vector<std::pair<std::string, std::string>>{{"old", "old"},
+                                                                                       {"old", "./sub/../old"},
+                                                                                       {"link", "old"},
+                                                                                       {"old", "hard"},
+                                                                                       {"fresh", "$PWD/fresh"},
+                                                                                       {"dangling", "fresh"}})
+      expect_fault(job + " --json " + one + " " + other + " " + another, " is --json's already; name another file");
+  expect_fault("$TOOL " + small_join + " --json - --output - | cat; exit 2",
+               "--output: standard output is --json's already");
+  expect_fault(graph + " --trace got >got", "--trace: got is standard output, which has other text; name another file");
+  expect_fault(graph + " --trace - | cat; exit 2", "--trace: - is standard output");
+  EXPECT_EQ(contents(folder / "old"), "old");
+  EXPECT_THAT(files(), UnorderedElementsAre("old", "link", "dangling", "hard", "sub", "err", "got"));
+  EXPECT_EQ(shell(graph + " --json /dev/null --trace /dev/null >/dev/null").status, 0) << "where nothing is lost";
+  EXPECT_EQ(shell(graph + " --json a --trace b >/dev/null").status, 0);
+}
+
+TEST_F(Output, IsNeverTheFileOfAnInput) {
+  std::string const graph = "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", table = "1,10\n";
+  write("g.mtx", graph);
+  write("b.csv", table);
+  write("p.csv", table);
+  ASSERT_EQ(shell("$TOOL graph --backend host --scale 4 --trace t.trace --json r.json >/dev/null").status, 0);
+  auto const trace = contents(folder / "t.trace"), results = contents(folder / "r.json");
+  expect_fault("$TOOL graph --backend host --input g.mtx --json g.mtx", "--json: g.mtx is --input's already");
+  expect_fault("$TOOL graph --backend host --input g.mtx --trace g.mtx", "--trace: g.mtx is --input's already");
+  expect_fault("$TOOL graph --backend host --input - --json g.mtx <g.mtx", "--json: g.mtx is --input's already");
+  expect_fault("$TOOL join --backend host --build b.csv --probe p.csv --output p.csv", "--output: p.csv is --probe's");
+  expect_fault("$TOOL join --backend host --build b.csv --probe p.csv --json ./b.csv", "--json: ./b.csv is --build's");
+  expect_fault("$TOOL replay --backend host t.trace --json t.trace", "--json: t.trace is TRACE's already");
+  expect_fault("$TOOL replay --backend host --info t.trace --json t.trace", "--json: t.trace is TRACE's already");
+  expect_fault("$TOOL report r.json --output r.json", "--output: r.json is FILE's already");
+  expect_fault("$TOOL report g.mtx --output r.json --before r.json", "--output: r.json is --before's already");
+  EXPECT_EQ(contents(folder / "g.mtx"), graph);
+  EXPECT_EQ(contents(folder / "b.csv") + contents(folder / "p.csv"), table + table);
+  EXPECT_EQ(contents(folder / "t.trace"), trace);
+  EXPECT_EQ(contents(folder / "r.json"), results);
+}
+
+TEST_F(Output, ReplacesWhatADeadProcessOfItsNumberLeft) {
+  auto const made =
+      shell("export TOOL; sh -c 'echo left >.warpheap-$$.part; exec \"$TOOL\" info --json x.json >/dev/null'");
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(json::parse(contents(folder / "x.json"))["schema"], 1);
+  EXPECT_THAT(files(), UnorderedElementsAre("x.json", "err"));
+}
+
+TEST_F(Output, LeavesTheFileOfALivingProcessOfItsNumber) {
+  expect_fault("export TOOL; sh -c 'exec 9>.warpheap-$$.part; flock 9; exec \"$TOOL\" info --json x.json'",
+               "--json: cannot write x.json: File exists");
+}
+
 TEST_F(Output, ByAnotherNameIsStillStandardOutput) {
   EXPECT_EQ(shell("$TOOL info --json /dev/stdout >got").status, 0);
   EXPECT_EQ(json::parse(contents(folder / "got"))["schema"], 1);

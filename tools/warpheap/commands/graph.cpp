@@ -14,6 +14,7 @@
 #include "command.hpp"
 #include "io/json_output.hpp"
 #include "io/matrix_market.hpp"
+#include "io/replaced_file.hpp"
 #include "io/standard_output.hpp"
 #include "io/text_file.hpp"
 #include "io/text_table.hpp"
@@ -338,6 +339,7 @@ int run_graph(graph_flags const& flags) {
   source input;
   std::vector<graph_outcome> outcomes;
   {
+  refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}}, {{"--input", flags.input}});
     progress_bar bar;
     auto const report = is_first ? bar.reporter() : [](std::string const&, u64, u64) {};
     input = read_source(flags, chosen, report);

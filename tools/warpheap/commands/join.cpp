@@ -65,8 +65,6 @@ class row_output {
   row_output(join_flags const& flags, size_t joins) : is_wanted_{!flags.output.empty()} {
     if (!is_wanted_) return;
     if (joins != 1) throw usage_error{fmt::format("--output: takes the rows of one join, and {} are asked for", joins)};
-    if (flags.output == "-" && flags.common.json == "-")
-      throw usage_error{"--output: standard output is --json's already"};
     if (flags.output != "-") file_.emplace("--output", flags.output);
   }
 
@@ -277,6 +275,8 @@ int run_join(join_flags const& flags) {
   others.insert(others.end(), std::begin(join_walks), std::end(join_walks));
   auto chosen = choose(flags.common, join_host_pool, others);
   if (flags.common.allocators.empty() && flags.trace.empty())
+  refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}, {"--output", flags.output}},
+                      {{"--build", flags.build}, {"--probe", flags.probe}});
     chosen.allocators.insert(chosen.allocators.begin(), direct_output);
   auto settings = parse_settings(flags, chosen);
   auto const chains = parse_chains(flags.chains);

@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "comparison.hpp"
 #include "io/json_output.hpp"
+#include "io/replaced_file.hpp"
 #include "io/trace_output.hpp"
 
 namespace warpheap::tool {
@@ -120,6 +121,7 @@ void declare_pic(CLI::App& to, pic_flags& flags) {
 }
 
 int run_pic(pic_flags const& flags) {
+  refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}}, {});
   json_output output{flags.common.json};
   auto const chosen = choose(flags.common, pic_host_pool);
   auto settings = parse_settings(flags, chosen);

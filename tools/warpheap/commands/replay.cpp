@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "comparison.hpp"
 #include "io/standard_output.hpp"
+#include "io/replaced_file.hpp"
 #include "io/text_table.hpp"
 #include "warpheap/adaptor/trace/file.hpp"
 #include "workloads/replay/summary.hpp"
@@ -184,6 +185,7 @@ void declare_replay(CLI::App& to, replay_flags& flags) {
 int run_replay_command(replay_flags const& flags) {
   auto const trace = load_trace(flags.trace);
   auto const plan = plan_of(trace);
+  refuse_shared_files({{"--json", flags.common.json}}, {{"TRACE", flags.trace}});
   auto const summary = summary_of(trace, plan);
   if (flags.info) return show_trace(flags, trace, summary);
   if (plan.calls.empty()) throw usage_error{flags.trace + ": has no calls"};

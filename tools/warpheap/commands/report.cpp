@@ -15,6 +15,7 @@
 
 #include "cli/usage_error.hpp"
 #include "command.hpp"
+#include "io/replaced_file.hpp"
 
 namespace warpheap::tool {
 
@@ -78,6 +79,10 @@ void declare_report(CLI::App& to, report_flags& flags) {
 
 int run_report(report_flags const& flags) {
   if (flags.results.empty()) throw usage_error{"no results: name files that `warpheap bench --json FILE` wrote"};
+  std::vector<named_path> inputs;
+  for (auto const& each : flags.results) inputs.emplace_back("FILE", each);
+  for (auto const& each : flags.before) inputs.emplace_back("--before", each);
+  refuse_shared_files({{"--output", flags.output}}, inputs);
   std::vector<std::string> words{"python3", "-B", find_script()};
   for (auto const& typed : script_arguments(flags)) words.push_back(typed);
   std::vector<char*> arguments;

@@ -1,27 +1,11 @@
 #include "json_output.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
 #include "machine.hpp"
 #include "standard_output.hpp"
 
 namespace warpheap::tool {
-
-namespace {
-
-/// Recognises other names too, like /dev/stdout: a file that standard output goes to must not be
-/// replaced under it.
-bool is_standard_output(std::string const& path) {
-  if (path == "-") return true;
-  struct stat here = {}, there = {};
-  return fstat(STDOUT_FILENO, &here) == 0 && S_ISREG(here.st_mode) && stat(path.c_str(), &there) == 0 &&
-         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
-}
-
-}  // namespace
 
 json_output::json_output(std::string const& path) : owns_standard_output_{is_standard_output(path)} {
   if (!path.empty() && !owns_standard_output_) file_.emplace("--json", path);

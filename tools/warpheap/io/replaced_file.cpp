@@ -1,6 +1,7 @@
 #include "replaced_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,9 +9,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "cli/interruption.hpp"
 #include "cli/usage_error.hpp"
+#include "text_file.hpp"
 
 namespace warpheap::tool {
 
@@ -26,6 +29,32 @@ std::string follow_links(std::filesystem::path path) {
   return path;
 }
 
+/// What a path leads to: a regular file, or the place of one that is not there yet.
+struct file_identity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::filesystem::path place = {};
+
+  bool operator==(file_identity const&) const = default;
+};
+
+/// The file behind a descriptor or at a path. None if nothing is lost there: for no path, a
+/// terminal, a pipe, or /dev/null.
+std::optional<file_identity> identity_of(int standard) {
+  struct stat found = {};
+  if (fstat(standard, &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
+  return file_identity{found.st_dev, found.st_ino};
+}
+std::optional<file_identity> identity_of(std::string const& path) {
+  struct stat found = {};
+  if (path.empty()) return std::nullopt;
+  if (stat(path.c_str(), &found) == 0)
+    return S_ISREG(found.st_mode) ? std::optional{file_identity{found.st_dev, found.st_ino}} : std::nullopt;
+  std::error_code ignored;
+  auto const absolute = std::filesystem::absolute(follow_links(path), ignored);
+  return file_identity{.place = std::filesystem::weakly_canonical(absolute, ignored)};
+}
+
 /// A descriptor that its destructor closes. Every call returns the error number, 0 if all is well.
 class descriptor {
  public:
@@ -38,6 +67,9 @@ class descriptor {
 
   int number() const { return number_; }
   int error() const { return error_; }
+
+  /// False if another process has locked the file.
+  bool lock() const { return number_ >= 0 && flock(number_, LOCK_EX | LOCK_NB) == 0; }
 
   void write(std::string_view text) {
     while (!error_ && !text.empty()) {
@@ -63,10 +95,32 @@ class descriptor {
   int error_ = 0;
 };
 
+/// A new file that is locked while it is open. One at `path` that no process has locked was left by
+/// a process that is dead, and is replaced.
+class fresh_file : public descriptor {
+ public:
+  explicit fresh_file(std::string const& path) : descriptor{without_left_over(path), O_WRONLY | O_CREAT | O_EXCL} {
+    lock();
+  }
+
+ private:
+  static std::string const& without_left_over(std::string const& path) {
+    if (descriptor const left{path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK}; left.lock()) unlink(path.c_str());
+    return path;
+  }
+};
+
 }  // namespace
+
+bool is_standard_output(std::string const& path) {
+  auto const identity = identity_of(STDOUT_FILENO);
+  return path == standard_output || (identity && identity == identity_of(path));
+}
 
 replaced_file::replaced_file(std::string what, std::string const& path)
     : what_{std::move(what)}, path_{path}, target_{path} {
+  if (is_standard_output(path))
+    throw usage_error{what_ + ": " + path + " is standard output, which has other text; name another file"};
   struct stat found = {};
   bool const exists = stat(path.c_str(), &found) == 0;
   if (!exists && errno != ENOENT) fail(errno);
@@ -78,9 +132,25 @@ replaced_file::replaced_file(std::string what, std::string const& path)
   // Whether the folder takes a new file is found by making one.
   auto const trial = name_beside();
   unfinished_file const guard{trial};
-  descriptor const made{trial, O_WRONLY | O_CREAT | O_EXCL};
+  fresh_file const made{trial};
   if (made.error()) fail(made.error());
   unlink(trial.c_str());
+}
+
+void refuse_shared_files(std::vector<named_path> const& outputs, std::vector<named_path> const& inputs) {
+  // What each option names, and the file.
+  std::vector<std::pair<named_path, std::optional<file_identity>>> known;
+  for (auto const& each : inputs)
+    known.emplace_back(each, each.second == standard_input ? identity_of(STDIN_FILENO) : identity_of(each.second));
+  for (auto const& output : outputs) {
+    bool const is_standard = is_standard_output(output.second);
+    auto const identity = is_standard ? file_identity{.place = standard_output} : identity_of(output.second);
+    for (auto const& [other, its_identity] : known)
+      if (identity && identity == its_identity)
+        throw usage_error{output.first + ": " + (is_standard ? "standard output" : output.second) + " is " +
+                          other.first + "'s already; name another file"};
+    known.emplace_back(output, identity);
+  }
 }
 
 void replaced_file::write(std::string_view text) const {
@@ -98,7 +168,7 @@ void replaced_file::write_directly(std::string_view text) const {
 void replaced_file::write_beside(std::string_view text) const {
   auto const fresh = name_beside();
   unfinished_file const guard{fresh};
-  descriptor file{fresh, O_WRONLY | O_CREAT | O_EXCL};
+  fresh_file file{fresh};
   struct stat old = {};
   if (!file.error() && stat(target_.c_str(), &old) == 0) {
     // Only root can give a file to another owner. Otherwise the file is ours now, and if its group

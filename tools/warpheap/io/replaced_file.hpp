@@ -6,12 +6,28 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace warpheap::tool {
 
+/// The path that means standard output.
+inline constexpr char const* standard_output = "-";
+
+/// Recognises other names of its file too, like /dev/stdout: it must not be replaced under it.
+bool is_standard_output(std::string const& path);
+
+/// A file by the option that names it; the path is empty if it was not given.
+using named_path = std::pair<std::string, std::string>;
+
+/// Throws usage_error if an output is the file of an input or of another output, by whatever path.
+/// Call it before any of them is opened.
+void refuse_shared_files(std::vector<named_path> const& outputs, std::vector<named_path> const& inputs);
+
 class replaced_file {
  public:
-  /// Throws usage_error, naming `what`, if the file could not be written. Touches no existing file.
+  /// Throws usage_error, naming `what`, if the file could not be written, or is standard output's.
+  /// Touches no existing file.
   replaced_file(std::string what, std::string const& path);
 
   /// Replaces the contents by `text`. Links lead to the same file as before, and its permissions
