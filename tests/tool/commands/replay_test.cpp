@@ -79,6 +79,26 @@ TEST_F(ReplayProgram, PrintsWhatIsInATrace) {
   EXPECT_EQ(calls, document["calls"]);
 }
 
+TEST_F(ReplayProgram, PrintsNothingOfAFileThatATerminalTakesForACommand) {
+  auto trace = trace_of_kernels();
+  trace.machine =
+      "\x1b]0;owned\x07\x1b[31mRED\nred \xc2\x9b"
+      "31m";
+  auto const path = saved(trace), named = (folder / "\x1b[31mred").string();
+  std::filesystem::rename(path, named);
+  std::string const replay = "replay --backend host --repeat 1 ", file = "'" + named + "'";
+  for (auto const& arguments :
+       {"replay --info " + file, "replay --info --json - " + file, replay + file, replay + "--json - " + file,
+        replay + "'" + named + "none'", "graph --backend host --input " + file, "join --build " + file + " --probe -",
+        "graph --backend host --input '" + write("\x1b[31m.txt", "0 1\n") + "'", "info --json " + file + "/x"}) {
+    auto const made = run(arguments);
+    auto const is_command = [](char c) { return (c < ' ' && c >= 0 && c != '\n') || c == '\x7f' || c == '\x9b'; };
+    EXPECT_TRUE(std::none_of(made.out.begin(), made.out.end(), is_command)) << made.out;
+    EXPECT_TRUE(std::none_of(made.err.begin(), made.err.end(), is_command)) << made.err;
+  }
+  EXPECT_THAT(run("replay --info " + file).out, HasSubstr("recorded on ?]0;owned??[31mRED?red ??31m with"));
+}
+
 TEST_F(ReplayProgram, RefusesWhatIsNoTrace) {
   expect_refusal("replay", "trace is required");
   expect_refusal("replay /nowhere/at.all", "/nowhere/at.all: No such file");

@@ -7,7 +7,6 @@
 namespace warpheap::tool {
 namespace {
 
-using testing::HasSubstr;
 using testing::StartsWith;
 
 std::string const pattern_general = "%%MatrixMarket matrix coordinate pattern general\n";
@@ -39,11 +38,31 @@ TEST(MatrixMarket, TakesEverySymmetryButGeneralAsUndirected) {
   }
 }
 
-TEST(MatrixMarket, SkipsCommentsAndBlankLinesAndTakesCarriageReturns) {
+TEST(MatrixMarket, SkipsCommentsAndBlankLinesAndBlanksAroundFields) {
   auto const text =
-      "%%MatrixMarket MATRIX Coordinate Real General\r\n% one\r\n\r\n2 2 2\r\n% two\r\n\r\n1 2 +2.5e-3\r\n 2\t1  7 "
-      "\r\n\r\n";
+      "\n  %%MatrixMarket MATRIX Coordinate Real General\n% one\n \n 2 2 2\n% two\n\n1 2 +2.5e-3\n 2\t1  7 \n\n";
   EXPECT_EQ(parse_matrix_market("g.mtx", text).edges.size(), 2u);
+}
+
+TEST(MatrixMarket, JudgesNothingThatItThrowsAway) {
+  for (std::string const field : {"real", "double", "integer", "unsigned-integer", "complex", "pattern", "blue"})
+    for (std::string const value : {"", " 7", " -1.0", " 1.0D+00", " -2.5d-01", " 1e+16", " 1e400",
+                                    " 18446744073709551615", " nan", " 0,5", " 1 2"}) {
+      auto const text = "%%MatrixMarket matrix coordinate " + field + " general\n2 2 1\n1 2" + value + "\n";
+      EXPECT_EQ(matrix_fault(text), "accepted") << text;
+    }
+}
+
+TEST(MatrixMarket, TakesNumbersAsOthersWriteThem) {
+  for (std::string const written : {"100000", "+100000", "100000.0", "1e5", "1E+05", "1.0e+05"}) {
+    auto const graph = parse_matrix_market("g.mtx", pattern_general + written + " 100000 1\n" + written + " 1\n");
+    EXPECT_EQ(graph.vertices, 100'000u) << written;
+    EXPECT_EQ(graph.edges[0].from, 99'999u) << written;
+  }
+}
+
+TEST(MatrixMarket, TakesABannerWithOnePercentSign) {
+  EXPECT_FALSE(parse_matrix_market("g.mtx", "%MatrixMarket matrix coordinate pattern symmetric\n2 2 0\n").directed);
 }
 
 TEST(MatrixMarket, TakesALastLineWithoutAnEndAndAGraphOfNothing) {
@@ -56,8 +75,6 @@ TEST(MatrixMarket, NamesFileLineAndFault) {
     std::string text;
     char const* said;
   };
-  std::string const real = "%%MatrixMarket matrix coordinate real general\n";
-  std::string const integer = "%%MatrixMarket matrix coordinate integer general\n";
   for (auto const& [text, said] : std::vector<fault>{
            {"", "g.mtx:1: not a Matrix Market file: it is empty"},
            {"1 2\n", "g.mtx:1: not a Matrix Market file: it starts with '1 2'"},
@@ -68,16 +85,15 @@ TEST(MatrixMarket, NamesFileLineAndFault) {
             "?'"},
            {"%%MatrixMarket vector coordinate real general\n", "g.mtx:1: the object is 'vector'"},
            {"%%MatrixMarket matrix array real general\n2 2\n", "g.mtx:1: the format is 'array'"},
-           {"%%MatrixMarket matrix coordinate blue general\n", "g.mtx:1: the field is 'blue'"},
            {"%%MatrixMarket matrix coordinate real odd\n", "g.mtx:1: the symmetry is 'odd'"},
            {"%%MatrixMarket matrix coordinate real\n", "g.mtx:1: the symmetry is ''"},
            {pattern_general, "g.mtx:1: the file ends before its size line"},
-           {pattern_general + "% c\n3 3\n", "g.mtx:3: the size line has no number of entries"},
+           {pattern_general + "% c\n3 3\n", "g.mtx:3: the line has no number of entries"},
            {pattern_general + "3 3 1 1\n", "g.mtx:2: the size line has '1' after its three numbers"},
            {pattern_general + "-3 3 1\n", "g.mtx:2: '-3' is not a number of rows"},
            {pattern_general + "3 3.5 1\n", "g.mtx:2: '3.5' is not a number of columns"},
-           {pattern_general + "99999999999999999999 1 1\n", "g.mtx:2: '99999999999999999999' is not a number of rows"},
-           {pattern_general + "3 4 1\n1 1\n", "g.mtx:2: 3 rows and 4 columns"},
+           {pattern_general + "1e999 1 1\n", "g.mtx:2: '1e999' is not a number of rows"},
+           {pattern_general + "3 4 1\n1 1\n", "g.mtx:2: the matrix is rectangular, 3 rows and 4 columns"},
            {pattern_general + "2147483648 2147483648 1\n1 1\n", "g.mtx:2: 2147483648 vertices are more than"},
            {pattern_general + "3 3 3\n1 2\n2 3\n", "g.mtx:4: the file ends after 2 of 3 entries"},
            {pattern_general + "3 3 18446744073709551615\n1 2\n", "g.mtx:3: the file ends after 1 of"},
@@ -87,11 +103,10 @@ TEST(MatrixMarket, NamesFileLineAndFault) {
            {pattern_general + "3 3 1\n1 -4\n", "g.mtx:3: column -4 is not between 1 and 3"},
            {pattern_general + "3 3 1\n1 99999999999999999999\n", "g.mtx:3: column 99999999999999999999 is not between"},
            {pattern_general + "3 3 1\n1 x\n", "g.mtx:3: 'x' is not a column"},
-           {pattern_general + "3 3 1\n1\n", "g.mtx:3: the entry has no column"},
-           {pattern_general + "3 3 1\n1 2 3\n", "g.mtx:3: '3' follows a complete entry"},
-           {real + "3 3 1\n1 2\n", "g.mtx:3: the entry has no value"},
-           {real + "3 3 1\n1 2 abc\n", "g.mtx:3: 'abc' is not a real value"},
-           {integer + "3 3 1\n1 2 1.5\n", "g.mtx:3: '1.5' is not an integer value"}})
+           {pattern_general + "3 3 1\n1\n", "g.mtx:3: the line has no column"},
+           {pattern_general + "3 3 1\n1 +-2\n", "g.mtx:3: '+-2' is not a column"},
+           {pattern_general + "3 3 1\n1 nan\n", "g.mtx:3: 'nan' is not a column"},
+           {pattern_general + "3 3 1\n1 1.5\n", "g.mtx:3: '1.5' is not a column"}})
     EXPECT_THAT(matrix_fault(text), StartsWith(said));
 }
 
@@ -129,22 +144,13 @@ TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
   EXPECT_THAT(bad(entries, "1 x"), StartsWith(at(there + 1) + "'x' is not a column"));
   EXPECT_THAT(bad(5, "1 x"), StartsWith(at(8 + 2) + "an entry more than the 5"));
   EXPECT_THAT(bad(line - 2, "1 x"), StartsWith(at(there + 1) + "an entry more than the 299998"));
-  EXPECT_THAT(bad(entries + 9, "1 2 3"), StartsWith(at(there + 1) + "'3' follows"));
+  EXPECT_THAT(bad(entries + 9, "1"), StartsWith(at(there + 1) + "the line has no column"));
   u64 const last = entries + 2;
   EXPECT_THAT(matrix_fault(long_text(entries, entries + 9)),
               StartsWith(at(last + 2 * (last / 5)) + "the file ends after 400000 of 400009 entries"));
   auto two = long_text(entries, entries, line + 1, "1 x");
   two.replace(two.rfind(" 1\n"), 3, " y\n");
   EXPECT_THAT(matrix_fault(two), StartsWith(at(there + 1) + "'x' is not a column"));
-}
-
-TEST(MatrixMarket, NamesAFileThatIsNotThere) {
-  try {
-    read_matrix_market("no/such.mtx");
-    FAIL();
-  } catch (usage_error const& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no/such.mtx: No such file"));
-  }
 }
 
 }  // namespace

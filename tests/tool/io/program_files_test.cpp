@@ -16,7 +16,6 @@ using ProgramFiles = program_test;
 
 std::string const join_here = "join --backend host --allocator direct,slab_bitmap --pool 1MiB ";
 std::string const graph_text = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n";
-std::string const gzip_bytes = "\x1f\x8b\x08 and so on";
 
 /// Lines behind the first, in order.
 std::multiset<std::string> rows_of(std::string const& text) {
@@ -92,32 +91,117 @@ TEST_F(ProgramFiles, FaultsInStandardInputNameItAndTheLine) {
                  "warpheap join: --probe: standard input is the table of --build already");
 }
 
-TEST_F(ProgramFiles, CompressedInputIsRefusedWithARemedy) {
-  auto const graph = write("g.mtx.gz", gzip_bytes), table = write("t.csv", "1,10\n");
-  expect_refusal(
-      "graph --backend host --input " + graph,
-      graph + ": is compressed by gzip; decompress it on the way in: zcat " + graph + " | warpheap graph --input -");
-  expect_refusal("graph --backend host --input - <" + graph,
-                 "<stdin>: is compressed by gzip; decompress it on the way in: zcat FILE | warpheap graph --input -");
-  expect_refusal(join_here + "--build " + graph + " --probe " + table,
-                 "zcat " + graph + " | warpheap join --build - --probe " + table);
-  expect_refusal(join_here + "--probe " + graph + " --build " + table,
-                 "zcat " + graph + " | warpheap join --build " + table + " --probe -");
-  expect_refusal("graph --backend host --input " + write("g.bz2", "BZh91"), "bzcat");
-  expect_refusal("graph --backend host --input " + write("g.xz", std::string("\xfd"
-                                                                             "7zXZ\0",
-                                                                             6) +
-                                                                     "x"),
-                 "xzcat");
-  expect_refusal("graph --backend host --input " + write("g.zst", "\x28\xb5\x2f\xfd"), "zstdcat");
+class Remedies : public program_test {
+ protected:
+  /// Runs a line of the shell in the test's folder, where `warpheap` is the program.
+  outcome in_folder(std::string const& line) const {
+    return run_shell("cd '" + folder.string() + "' && PATH='" + folder.string() + "':\"$PATH\" && { " + line + "; }");
+  }
+  void SetUp() override {
+    program_test::SetUp();
+    if (!program.empty()) std::filesystem::create_symlink(program, folder / "warpheap");
+  }
+
+  /// The command that the message of a refused line ends with.
+  std::string remedy_of(std::string const& line) const {
+    auto const refused = in_folder(line);
+    EXPECT_EQ(refused.status, 2) << line << "\n" << refused.err;
+    auto const start = refused.err.rfind(": ") + 2;
+    return refused.err.substr(start, refused.err.rfind('\n') - start);
+  }
+
+  static bool is_missing(std::string const& programs) {
+    return std::system(("command -v " + programs + " >/dev/null").c_str()) != 0;
+  }
+};
+
+struct packed_file {
+  std::string name;
+  std::string made;      ///< by this line of the shell, of g.mtx or g.txt
+  std::string programs;  ///< that it takes
+};
+
+TEST_F(Remedies, OfAFileThatIsNoTextMakeTextOfIt) {
+  write("g.mtx", graph_text);
+  write("g.txt", "0 1\n1 2\n");
+  for (auto const& [name, made, programs] :
+       std::vector<packed_file>{{"g.mtx.gz", "gzip -c g.mtx", "gzip zcat"},
+                                {"no.suffix", "gzip -c g.mtx", "gzip zcat"},
+                                {"it's a graph.gz", "gzip -c g.mtx", "gzip zcat"},
+                                {"-g.mtx.gz", "gzip -c g.mtx", "gzip zcat"},
+                                {"g.txt.gz", "gzip -c g.txt", "gzip zcat"},
+                                {"out.g.bz2", "bzip2 -c g.txt", "bzip2 bzcat"},
+                                {"g.bz2", "bzip2 -c g.mtx", "bzip2 bzcat"},
+                                {"g.xz", "xz -c g.mtx", "xz xzcat"},
+                                {"g.zst", "zstd -qc g.mtx", "zstd zstdcat"},
+                                {"wide.mtx", "iconv -f UTF-8 -t UTF-16 g.mtx", "iconv"},
+                                {"plain_wide.mtx", "iconv -f UTF-8 -t UTF-16BE g.mtx", "iconv"},
+                                {"wider.txt", "iconv -f UTF-8 -t UTF-32 g.txt", "iconv"}}) {
+    if (is_missing(programs)) continue;
+    auto const file = "'" + (name == "it's a graph.gz" ? "it'\\''s a graph.gz" : name) + "'";
+    ASSERT_EQ(in_folder(made + " >./" + file).status, 0) << name;
+    for (auto const& line : {"warpheap graph --backend host --input=" + file,
+                             "cp ./" + file + " FILE && warpheap graph --backend host --format " +
+                                 (made.find("txt") == made.npos ? "mtx" : "edges") + " --input - <FILE"}) {
+      auto const remedy = remedy_of(line);
+      auto const cured = in_folder(remedy);
+      EXPECT_EQ(cured.status, 0) << line << ": " << remedy << cured.err;
+      EXPECT_THAT(cured.out, HasSubstr("3 vertices, directed edges (2 adjacency entries)")) << remedy;
+    }
+  }
 }
 
-TEST_F(ProgramFiles, TheRemedyForCompressedInputWorks) {
-  if (run_shell("gzip --version").status != 0) GTEST_SKIP() << "no gzip";
-  auto const graph = write("g.mtx", graph_text);
-  ASSERT_EQ(run_shell("gzip '" + graph + "'").status, 0);
-  auto const made = run_shell("zcat '" + graph + ".gz' | '" + program + "' graph --backend host --json - --input -");
-  EXPECT_EQ(made.status, 0) << made.err;
+TEST_F(Remedies, OfAnArchiveExtractItsFiles) {
+  for (auto const& [name, made, programs] : std::vector<packed_file>{{"g.tar", "tar -cf g.tar d", "tar"},
+                                                                     {"g.tar.gz", "tar -czf g.tar.gz d", "tar gzip"},
+                                                                     {"g.tgz", "tar -czf g.tgz d", "tar gzip"},
+                                                                     {"g.tar.bz2", "tar -cjf g.tar.bz2 d", "tar bzip2"},
+                                                                     {"g.zip", "zip -qr g.zip d", "zip unzip"},
+                                                                     {"renamed.mtx", "tar -cf renamed.mtx d", "tar"}}) {
+    if (is_missing(programs)) continue;
+    std::filesystem::create_directory(folder / "d");
+    write("d/g.mtx", graph_text);
+    ASSERT_EQ(in_folder(made).status, 0) << name;
+    std::filesystem::remove_all(folder / "d");
+    auto const remedy = remedy_of("warpheap graph --backend host --input " + name);
+    EXPECT_EQ(in_folder(remedy).status, 0) << remedy;
+    EXPECT_EQ(contents(folder / "d/g.mtx"), graph_text) << remedy;
+    std::filesystem::remove_all(folder / "d");
+  }
+}
+
+TEST_F(Remedies, OfATableLeaveTheOtherOneAsItIs) {
+  write("t.csv", "1,10\n");
+  write("a b.csv", "1,10\n");
+  ASSERT_EQ(in_folder("gzip -c t.csv >t.gz").status, 0);
+  for (std::string const tables : {"--build t.gz --probe t.csv", "--build t.csv --probe t.gz",
+                                   "--build t.gz --probe 'a b.csv'", "--build 'a b.csv' --probe t.gz"}) {
+    auto const remedy = remedy_of("warpheap join --backend host " + tables);
+    EXPECT_EQ(in_folder(remedy).status, 0) << remedy;
+  }
+  for (std::string const tables : {"--build t.gz --probe -", "--build - --probe t.gz"}) {
+    auto const remedy = remedy_of("warpheap join --backend host " + tables + " <t.csv");
+    EXPECT_EQ(in_folder(remedy).status, 0) << remedy;
+    EXPECT_EQ(contents(folder / "FILE"), "1,10\n") << remedy;
+  }
+}
+
+TEST_F(ProgramFiles, TheFormatOfAGraphIsThatOfItsNameOrTheOneThatIsTyped) {
+  auto const edges_in = [&](std::string const& arguments) {
+    auto const made = run("graph --backend host --pool 8MiB --batches 0 --json - --input " + arguments);
+    EXPECT_EQ(made.status, 0) << made.err;
+    return json::parse(made.out)["edges"];
+  };
+  auto const list = write("g.txt", "# Undirected graph: g\n0 1\n1 2\n"), arcs = write("g.gr", "p sp 2 1\na 1 2 5\n");
+  EXPECT_EQ(edges_in(list), 4);
+  EXPECT_EQ(edges_in(arcs), 1);
+  EXPECT_EQ(edges_in("- --format dimacs <" + arcs), 1);
+  EXPECT_EQ(edges_in(write("g.dat", "0 1\n") + " --format edges"), 1);
+  expect_refusal("graph --input " + list + " --format gml",
+                 "--format: no format is called 'gml'; there are: mtx, edges");
+  expect_refusal("graph --format mtx", "--format: is of a file, and without --input a graph is made");
+  expect_refusal("graph --backend host --input " + write("m.txt", graph_text),
+                 "m.txt:1: a Matrix Market file: --format");
 }
 
 TEST_F(ProgramFiles, TablesMayBeQuoted) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "numbers.hpp"
+#include "printable.hpp"
 #include "usage_error.hpp"
 
 namespace warpheap::tool {
@@ -98,7 +99,7 @@ void refuse_typed(std::vector<typed_option> const& options, std::string const& r
 void complain(std::string const& command, std::string const& message) {
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "warpheap{}{}: {}\n", command.empty() ? "" : " ", command, line);
+  fmt::print(stderr, "warpheap{}{}: {}\n", command.empty() ? "" : " ", command, printable(line));
 }
 
 }  // namespace warpheap::tool

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "interruption.hpp"
+#include "printable.hpp"
 
 namespace warpheap::tool {
 
@@ -38,7 +39,7 @@ std::string progress_line(std::string const& task, u64 done, u64 total) {
   u64 const whole = total ? total : 1;
   auto const filled = static_cast<size_t>(width * part / whole);
   return fmt::format("[{}{}] {:>3}%  {}", std::string(filled, '#'), std::string(width - filled, '-'),
-                     100 * part / whole, task);
+                     100 * part / whole, printable(task));
 }
 
 }  // namespace warpheap::tool

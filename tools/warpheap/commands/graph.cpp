@@ -9,11 +9,12 @@
 #include "cli/choices.hpp"
 #include "cli/gpus.hpp"
 #include "cli/numbers.hpp"
+#include "cli/printable.hpp"
 #include "cli/processes.hpp"
 #include "cli/progress_bar.hpp"
 #include "command.hpp"
+#include "io/graph_file.hpp"
 #include "io/json_output.hpp"
-#include "io/matrix_market.hpp"
 #include "io/replaced_file.hpp"
 #include "io/standard_output.hpp"
 #include "io/text_file.hpp"
@@ -31,6 +32,7 @@ using json = nlohmann::ordered_json;
 struct graph_flags {
   common_flags common;
   std::string input;
+  std::string format;
   std::string scale;
   std::string edge_factor;
   std::string rounds = "4";
@@ -70,10 +72,12 @@ source make_source(graph_flags const& flags, choices const& chosen, bench::progr
     refuse_typed({{"--scale", flags.scale}, {"--edge-factor", flags.edge_factor}},
                  "is of a graph that is made, and --input is given");
     made.name = input_name(flags.input);
-    made.graph = read_matrix_market(flags.input, {report, "reading " + made.name, 2});
+    auto const format = graph_format(flags.format, flags.input);
+    made.graph = read_graph(flags.input, format, {report, "reading " + made.name, 2});
     check_memory(made.name, made.graph.vertices, made.graph.edges.size(), *chosen.on);
     return made;
   }
+  refuse_typed({{"--format", flags.format}}, "is of a file, and without --input a graph is made");
   auto const scale = static_cast<u32>(parse_count("--scale", flags.scale.empty() ? "14" : flags.scale, 1, 26));
   auto const factor =
       static_cast<u32>(parse_count("--edge-factor", flags.edge_factor.empty() ? "16" : flags.edge_factor, 1, 1024));
@@ -249,9 +253,9 @@ void print_searches(std::vector<graph_outcome> const& outcomes) {
 }
 
 void print_table(source const& input, std::vector<graph_outcome> const& outcomes, std::string const& backend) {
-  print_output("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n", input.name,
-               input.graph.vertices, input.graph.directed ? "directed" : "undirected", outcomes.front().edges,
-               input.duplicates, backend);
+  print_output("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n",
+               printable(input.name), input.graph.vertices, input.graph.directed ? "directed" : "undirected",
+               outcomes.front().edges, input.duplicates, backend);
   text_table table{
       {"allocator", "verified", ">mallocs", ">frees", ">failures", ">live bytes", ">peak bytes", ">seconds"}};
   for (auto const& made : outcomes)
@@ -266,8 +270,9 @@ void print_table(source const& input, std::vector<graph_outcome> const& outcomes
 
 void declare_graph(CLI::App& to, graph_flags& flags) {
   to.footer(
-      "Edges: every entry of the matrix is one, its value ignored. A general matrix is a directed graph; a symmetric, "
-      "skew-symmetric or hermitian one is undirected: each edge is in the adjacency of both its ends. Duplicates are "
+      "Edges: every entry of a matrix is one, its value ignored. A general matrix is a directed graph; a symmetric, "
+      "skew-symmetric or hermitian one is undirected: each edge is in the adjacency of both its ends. An edge list is "
+      "directed unless its head says otherwise, and counts vertices from 0, or as KONECT does from 1. Duplicates are "
       "ignored. A self loop (an entry on the diagonal) stays, once in its vertex's own adjacency, unless dropped.\n"
       "Reported: edges = adjacency entries at the end; mallocs and frees = blocks that came and went (a realloc in "
       "place is neither); failures = calls that returned nullptr; live bytes = usable bytes of the graph's blocks at "
@@ -275,9 +280,15 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
       "the graph.");
   add_common_flags(to, flags.common, {.host_pool = "1GiB"});
   add_text(to, "--input", flags.input,
-           "Matrix Market file in coordinate format, '-' for standard input; without it an R-MAT graph is made, and "
-           "the options marked 'R-MAT' are of that alone",
+           "Graph, '-' for standard input; without it an R-MAT graph is made, and the options marked 'R-MAT' are of "
+           "that alone",
            "FILE");
+  add_text(
+      to, "--format", flags.format,
+      "Matrix Market in coordinate format, an edge list (SNAP, KONECT), or DIMACS (default by the file's name: "
+      ".txt, .tsv, .csv, .edges, .el, .edgelist and out.* are edge lists, .gr, .max, .col, .clq and .dimacs are of "
+      "DIMACS, all others Matrix Market)",
+      "mtx|edges|dimacs");
   add_text(to, "--scale", flags.scale, "R-MAT: 2^N vertices (default 14)", "N");
   add_text(to, "--edge-factor", flags.edge_factor, "R-MAT: N edges a vertex (default 16)", "N");
   add_text(to, "--batches", flags.rounds, "After loading, N times: erase a random batch of edges, and insert it again",
@@ -286,7 +297,7 @@ void declare_graph(CLI::App& to, graph_flags& flags) {
   add_text(to, "--batch-size", flags.batch_size, "Edges of a batch (default an eighth of all)", "N");
   add_text(to, "--trace", flags.trace, trace_help, "FILE");
   add_switch(to, "--replace", flags.replace, "After a deletion, insert new random edges instead of those erased");
-  add_switch(to, "--undirected", flags.undirected, "Take a general matrix as undirected");
+  add_switch(to, "--undirected", flags.undirected, "Take a directed graph as undirected");
   add_switch(to, "--drop-self-loops", flags.drop_self_loops, "Leave out edges from a vertex to itself");
   add_text(to, "--gpus", flags.gpus,
            "Deal the vertices to several GPUs, each with a heap of --pool bytes: to the first N, or to those of a "
@@ -327,6 +338,7 @@ int run_graph(graph_flags const& flags) {
   auto const process = chosen.on->process();
   check_job(process, flags);
   bool const is_first = !process || process->rank == 0;  // which alone says anything
+  refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}}, {{"--input", flags.input}});
   json_output output{is_first ? flags.common.json : ""};
   auto const devices = choose_members(flags, chosen);
   trace_output trace{flags.trace, flags.common.allocators, chosen.on->allocators().front().name};
@@ -339,7 +351,6 @@ int run_graph(graph_flags const& flags) {
   source input;
   std::vector<graph_outcome> outcomes;
   {
-  refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}}, {{"--input", flags.input}});
     progress_bar bar;
     auto const report = is_first ? bar.reporter() : [](std::string const&, u64, u64) {};
     input = read_source(flags, chosen, report);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "cli/printable.hpp"
 #include "io/text_table.hpp"
 
 namespace warpheap::tool {
@@ -12,13 +11,6 @@ namespace {
 
 /// A reading that is older is told to be.
 constexpr double old_seconds = 5;
-
-/// `text` of a stranger: a terminal must not take it for commands.
-std::string plain(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
-  return text;
-}
 
 }  // namespace
 
@@ -42,13 +34,13 @@ std::string heap_list(published_heaps const& seen, size_t line_columns) {
                    3};
   for (auto const& heap : seen.heaps) {
     auto const& now = heap.figures;
-    table.add({fmt::format("{}", heap.process), plain(heap.program), plain(heap.name), plain(heap.allocator),
-               plain(heap.device), short_bytes(now.pool_bytes), short_bytes(now.committed_bytes),
-               short_bytes(now.live_bytes), fmt::format("{:.0f}", 100 * live_share(now)),
-               fmt::format("{}", now.live_blocks), short_bytes(now.highest_live_bytes), fmt::format("{}", now.failures),
+    table.add({fmt::format("{}", heap.process), heap.program, heap.name, heap.allocator, heap.device,
+               short_bytes(now.pool_bytes), short_bytes(now.committed_bytes), short_bytes(now.live_bytes),
+               fmt::format("{:.0f}", 100 * live_share(now)), fmt::format("{}", now.live_blocks),
+               short_bytes(now.highest_live_bytes), fmt::format("{}", now.failures),
                now.failures ? short_bytes(now.largest_failed_bytes) : ""});
     if (heap.age_seconds > old_seconds)
-      table.note(fmt::format("{} of {}: as of {:.0f} s ago", plain(heap.name), heap.process, heap.age_seconds));
+      table.note(fmt::format("{} of {}: as of {:.0f} s ago", printable(heap.name), heap.process, heap.age_seconds));
   }
   if (seen.of_other_versions != 0)
     table.note(fmt::format("not shown: {} of programs with another version of Warpheap", seen.of_other_versions));

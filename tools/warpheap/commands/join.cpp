@@ -9,6 +9,7 @@
 
 #include "cli/choices.hpp"
 #include "cli/numbers.hpp"
+#include "cli/printable.hpp"
 #include "cli/progress_bar.hpp"
 #include "command.hpp"
 #include "comparison.hpp"
@@ -121,8 +122,12 @@ input read_files(join_flags const& flags, backend const& on) {
   input made;
   if (flags.build == standard_input && flags.probe == standard_input)
     throw usage_error{"--probe: standard input is the table of --build already"};
-  made.tables.build = read_csv_table(flags.build, fmt::format("join --build - --probe {}", flags.probe));
-  made.tables.probe = read_csv_table(flags.probe, fmt::format("join --build {} --probe -", flags.build));
+  // Only one of the two can be piped in.
+  auto const piped = [](std::string const& other, char const* tables) {
+    return other == standard_input ? "" : fmt::format(fmt::runtime(tables), shell_word(other));
+  };
+  made.tables.build = read_csv_table(flags.build, piped(flags.probe, "join --build - --probe {}"));
+  made.tables.probe = read_csv_table(flags.probe, piped(flags.build, "join --build {} --probe -"));
   auto const build = input_name(flags.build), probe = input_name(flags.probe);
   made.name = fmt::format("{} and {}", build, probe);
   for (auto const& [table, path] : {std::pair{&made.tables.build, build}, {&made.tables.probe, probe}})
@@ -270,13 +275,13 @@ trace_output trace_of_one(join_flags const& flags, choices const& chosen, size_t
 }
 
 int run_join(join_flags const& flags) {
+  refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}, {"--output", flags.output}},
+                      {{"--build", flags.build}, {"--probe", flags.probe}});
   json_output output{flags.common.json};
   std::vector<std::string> others{direct_output, direct_output_by_warp};
   others.insert(others.end(), std::begin(join_walks), std::end(join_walks));
   auto chosen = choose(flags.common, join_host_pool, others);
   if (flags.common.allocators.empty() && flags.trace.empty())
-  refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}, {"--output", flags.output}},
-                      {{"--build", flags.build}, {"--probe", flags.probe}});
     chosen.allocators.insert(chosen.allocators.begin(), direct_output);
   auto settings = parse_settings(flags, chosen);
   auto const chains = parse_chains(flags.chains);

@@ -6,11 +6,12 @@
 
 #include "cli/choices.hpp"
 #include "cli/numbers.hpp"
+#include "cli/printable.hpp"
 #include "cli/progress_bar.hpp"
 #include "command.hpp"
 #include "comparison.hpp"
-#include "io/standard_output.hpp"
 #include "io/replaced_file.hpp"
+#include "io/standard_output.hpp"
 #include "io/text_table.hpp"
 #include "warpheap/adaptor/trace/file.hpp"
 #include "workloads/replay/summary.hpp"
@@ -94,8 +95,9 @@ std::vector<std::string> losses_of(call_trace const& trace) {
 }
 
 void print_summary(std::string const& name, call_trace const& trace, trace_summary const& summary) {
-  print_output("{}: {} calls in {} kernels, recorded on {} with a pool of {}\n", name, summary.calls, summary.kernels,
-               trace.machine.empty() ? "an unknown machine" : trace.machine, format_bytes(trace.pool_bytes));
+  print_output("{}: {} calls in {} kernels, recorded on {} with a pool of {}\n", printable(name), summary.calls,
+               summary.kernels, trace.machine.empty() ? "an unknown machine" : printable(trace.machine),
+               format_bytes(trace.pool_bytes));
   for (size_t kind = 1; kind < std::size(kind_names); ++kind)
     if (summary.calls_of[kind] && kind != static_cast<u32>(call_kind::kernel))
       print_output("  {:<14}{}\n", kind_names[kind], summary.calls_of[kind]);
@@ -183,9 +185,9 @@ void declare_replay(CLI::App& to, replay_flags& flags) {
 }
 
 int run_replay_command(replay_flags const& flags) {
+  refuse_shared_files({{"--json", flags.common.json}}, {{"TRACE", flags.trace}});
   auto const trace = load_trace(flags.trace);
   auto const plan = plan_of(trace);
-  refuse_shared_files({{"--json", flags.common.json}}, {{"TRACE", flags.trace}});
   auto const summary = summary_of(trace, plan);
   if (flags.info) return show_trace(flags, trace, summary);
   if (plan.calls.empty()) throw usage_error{flags.trace + ": has no calls"};

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <vector>
 
+#include "cli/printable.hpp"
 #include "cli/usage_error.hpp"
 #include "text_file.hpp"
 
@@ -14,10 +13,8 @@ namespace warpheap::tool {
 
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-
 std::string_view trimmed(std::string_view text) {
-  constexpr auto space = " \t\r";
+  constexpr auto space = " \t";
   text.remove_prefix(std::min(text.find_first_not_of(space), text.size()));
   return text.substr(0, text.find_last_not_of(space) + 1);
 }
@@ -70,7 +67,7 @@ class csv_reader {
   }
 
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
   }
 
   csv_value value() {
@@ -123,18 +120,16 @@ bool is_header(csv_value const& key, csv_value const& payload) {
 u32 read_number(csv_reader const& reader, char const* what, csv_value const& from) {
   auto const& text = from.text;
   if (text.empty()) reader.fail(from.line, fmt::format("the {} is missing", what));
-  u32 value = 0;
-  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::invalid_argument || stop != text.data() + text.size())
+  auto const value = whole_number(text);
+  if (!value || *value < 0)
     reader.fail(from.line, fmt::format("'{}' is not a {}: a whole number, not negative", excerpt(text), what));
-  if (error != std::errc{}) reader.fail(from.line, fmt::format("{} {} is more than {}", what, excerpt(text), ~u32{0}));
-  return value;
+  if (*value > ~u32{0}) reader.fail(from.line, fmt::format("{} {} is more than {}", what, excerpt(text), ~u32{0}));
+  return static_cast<u32>(*value);
 }
 
 }  // namespace
 
 join_table parse_csv_table(std::string const& name, std::string_view text) {
-  if (text.substr(0, byte_order_mark.size()) == byte_order_mark) text.remove_prefix(byte_order_mark.size());
   csv_reader reader{name, text};
   join_table table;
   for (bool is_first = true; reader.next(); is_first = false) {

@@ -2,9 +2,9 @@
 // whole numbers below 2^32. The first record may be a header; blank lines count for nothing.
 // Everything else is an error that names file, line and fault.
 //
-// Values may be quoted: commas, line ends and doubled quotes are then part of them. Lines end with
-// LF or CRLF, and the last one need not end. Source: RFC 4180. Differs: a blank record is ignored,
-// and spaces around a value are not part of it.
+// Values may be quoted: commas, line ends and doubled quotes are then part of them. The last line
+// need not end. Source: RFC 4180. Differs: a blank record is ignored, and spaces around a value are
+// not part of it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace warpheap::tool {
 
-/// The table in `text`, the contents of file `name`. Throws usage_error.
+/// The table in `text`, as plain_text() leaves that of file `name`. Throws usage_error.
 join_table parse_csv_table(std::string const& name, std::string_view text);
 
 /// The table in the file at `path`, or in standard input. Throws usage_error likewise, and where

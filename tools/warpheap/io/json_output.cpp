@@ -13,7 +13,8 @@ json_output::json_output(std::string const& path) : owns_standard_output_{is_sta
 
 void json_output::write(nlohmann::ordered_json const& document) const {
   if (!owns_standard_output_ && !file_) return;
-  auto const text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  // Standard output may be a terminal, so nothing but ASCII goes there.
+  auto const text = document.dump(2, ' ', !file_, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   if (file_) file_->write(text);
   else write_output(text);
 }

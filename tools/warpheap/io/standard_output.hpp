@@ -9,15 +9,18 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/printable.hpp"
+
 namespace warpheap::tool {
 
 /// Appends text. A failure is kept for output_fault(), so that remaining work, like a JSON file, is
 /// still done.
 void write_output(std::string_view text);
 
+/// Appends text for people, which a terminal may get.
 template <class... Values>
 void print_output(fmt::format_string<Values...> format, Values&&... values) {
-  write_output(fmt::format(format, std::forward<Values>(values)...));
+  write_output(printable(fmt::format(format, std::forward<Values>(values)...), "\n\t"));
 }
 
 /// Flushes standard output, and says in one line what was not written; empty if all was. If the

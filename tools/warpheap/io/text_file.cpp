@@ -4,41 +4,98 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <system_error>
 
+#include "cli/printable.hpp"
 #include "cli/usage_error.hpp"
 
 namespace warpheap::tool {
 
 namespace {
 
-/// A compressed file by its first bytes, and the program that writes its contents to standard
-/// output.
-struct compression {
-  std::string_view first_bytes;
-  char const* name;
-  char const* reader;
-};
-constexpr compression compressions[] = {{"\x1f\x8b", "gzip", "zcat"},
-                                        {"BZh", "bzip2", "bzcat"},
-                                        {{"\xfd"
-                                          "7zXZ\0",
-                                          6},
-                                         "xz",
-                                         "xzcat"},
-                                        {"\x28\xb5\x2f\xfd", "zstd", "zstdcat"}};
+using namespace std::string_view_literals;
 
-void refuse_compressed(std::string const& path, std::string_view text, std::string const& piped) {
-  for (auto const& each : compressions) {
-    if (text.substr(0, each.first_bytes.size()) != each.first_bytes) continue;
-    auto const file = path == standard_input ? "FILE" : path;
-    throw usage_error{fmt::format("{}: is compressed by {}; decompress it on the way in: {} {} | warpheap {}",
-                                  input_name(path), each.name, each.reader, file, piped)};
+/// What a file is by bytes of it, and the program that makes text of it: a filter, or for an
+/// archive the program that extracts its files.
+struct packing {
+  size_t offset;
+  std::string_view bytes;
+  char const* name;
+  char const* program;
+};
+constexpr packing compressions[] = {{0, "\x1f\x8b"sv, "gzip", "zcat"},
+                                    {0, "\x1f\x9d"sv, "compress", "zcat"},
+                                    {0, "BZh"sv, "bzip2", "bzcat"},
+                                    {0, "\xfd\x37zXZ\0"sv, "xz", "xzcat"},
+                                    {0, "\x28\xb5\x2f\xfd"sv, "zstd", "zstdcat"}};
+constexpr packing tar{257, "ustar"sv, "tar", "tar -xf"};
+constexpr packing zip{0, "PK\3\4"sv, "zip", "unzip"};
+/// Ends of names of compressed tar archives.
+constexpr std::string_view tar_names[] = {".tgz", ".tbz", ".tbz2", ".txz", ".tzst"};
+
+/// An encoding by the mark at its start, or by the zero bytes of an ASCII character.
+constexpr packing encodings[] = {{0, "\xff\xfe\0\0"sv, "UTF-32LE", {}}, {0, "\0\0\xfe\xff"sv, "UTF-32BE", {}},
+                                 {1, "\0\0\0"sv, "UTF-32LE", {}},       {0, "\0\0\0"sv, "UTF-32BE", {}},
+                                 {0, "\xff\xfe"sv, "UTF-16LE", {}},     {0, "\xfe\xff"sv, "UTF-16BE", {}},
+                                 {1, "\0"sv, "UTF-16LE", {}},           {0, "\0"sv, "UTF-16BE", {}}};
+constexpr auto utf8_mark = "\xef\xbb\xbf"sv;
+
+bool has(std::string_view text, packing const& which) {
+  return text.size() > which.offset && text.substr(which.offset, which.bytes.size()) == which.bytes;
+}
+
+bool is_named_as_tar(std::string const& path) {
+  std::filesystem::path const name{path};
+  auto const is_end = [&](std::string_view end) { return name.extension() == end; };
+  return name.stem().extension() == ".tar" || std::any_of(std::begin(tar_names), std::end(tar_names), is_end);
+}
+
+/// The file's name in a command.
+std::string word_of(std::string const& path) { return path == standard_input ? "FILE" : shell_word(path); }
+
+[[noreturn]] void refuse_archive(std::string const& path, packing const& archive) {
+  throw usage_error{fmt::format("{}: is a {} archive; extract its files, and read one of them: {} {}", input_name(path),
+                                archive.name, archive.program, word_of(path))};
+}
+
+/// What makes text of a file, as a command that a message ends with.
+std::string remedy(std::string const& path, std::string const& program, std::string const& piped) {
+  return fmt::format("{} <{} {}", program, word_of(path), piped.empty() ? ">FILE" : "| warpheap " + piped);
+}
+
+void refuse_packed(std::string const& path, std::string_view bytes, std::string const& piped) {
+  for (auto const& archive : {tar, zip})
+    if (has(bytes, archive)) refuse_archive(path, archive);
+  for (auto const& compression : compressions) {
+    if (!has(bytes, compression)) continue;
+    if (is_named_as_tar(path)) refuse_archive(path, tar);
+    throw usage_error{fmt::format("{}: is compressed by {}; decompress it: {}", input_name(path), compression.name,
+                                  remedy(path, compression.program, piped))};
   }
+}
+
+void refuse_encoded(std::string const& path, std::string_view bytes, std::string const& piped) {
+  for (auto const& encoding : encodings)
+    if (has(bytes, encoding))
+      throw usage_error{fmt::format("{}: is text in {}; convert it: {}", input_name(path), encoding.name,
+                                    remedy(path, fmt::format("iconv -f {} -t UTF-8", encoding.name), piped))};
+}
+
+/// Makes every end of a line LF.
+void unify_line_ends(std::string& text) {
+  auto to = std::find(text.begin(), text.end(), '\r');
+  for (auto from = to; from != text.end(); ++from) {
+    if (*from != '\r') *to++ = *from;
+    else if (from + 1 == text.end() || from[1] != '\n') *to++ = '\n';
+  }
+  text.erase(to, text.end());
 }
 
 std::string contents(std::istream& file, std::string const& path) {
@@ -66,17 +123,30 @@ std::string read(std::string const& path) {
 
 std::string input_name(std::string const& path) { return path == standard_input ? "<stdin>" : path; }
 
-std::string read_text_file(std::string const& path, std::string const& piped) {
-  auto text = read(path);
-  refuse_compressed(path, text, piped);
-  return text;
+std::string plain_text(std::string const& path, std::string bytes, std::string const& piped) {
+  refuse_packed(path, bytes, piped);
+  refuse_encoded(path, bytes, piped);
+  if (std::string_view{bytes}.substr(0, utf8_mark.size()) == utf8_mark) bytes.erase(0, utf8_mark.size());
+  unify_line_ends(bytes);
+  return bytes;
 }
 
-std::string excerpt(std::string_view text) {
-  std::string made{text.substr(0, 40)};
-  for (char& c : made)
-    if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
-  return text.size() > 40 ? made + "..." : made;
+std::string read_text_file(std::string const& path, std::string const& piped) {
+  return plain_text(path, read(path), piped);
+}
+
+std::optional<i64> whole_number(std::string_view field) {
+  using limits = std::numeric_limits<i64>;
+  if (field.size() > 1 && field.front() == '+' && field[1] != '-') field.remove_prefix(1);
+  auto const* const end = field.data() + field.size();
+  i64 whole = 0;
+  if (auto const [stop, error] = std::from_chars(field.data(), end, whole); stop == end && error == std::errc{})
+    return whole;
+  double real = 0;
+  auto const [stop, error] = std::from_chars(field.data(), end, real);
+  if (error != std::errc{} || stop != end || !std::isfinite(real) || real != std::trunc(real)) return std::nullopt;
+  if (std::abs(real) >= 0x1p63) return real < 0 ? limits::min() : limits::max();
+  return static_cast<i64>(real);
 }
 
 }  // namespace warpheap::tool

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/printable.hpp"
+
 namespace warpheap::tool {
 
 namespace {
@@ -23,6 +25,7 @@ text_table::text_table(std::vector<std::string> titles, size_t names) : names_{n
 
 void text_table::add(std::vector<std::string> row) {
   row.resize(columns_.size());
+  for (auto& cell : row) cell = printable(cell);
   rows_.push_back(std::move(row));
 }
 
