@@ -13,11 +13,13 @@ if sys.version_info < (3, 9):
 import argparse
 import os
 import pathlib
+import re
 import tempfile
 
 import images
 import page
 import results
+from markup import printable
 
 COMMAND = "warpheap report"
 
@@ -52,25 +54,31 @@ def _parse(arguments):
     return asked
 
 
-def _write(text, target):
-    """Replaces the file as a whole, or leaves it as it was."""
-    if target == "-":
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        return
-    path = pathlib.Path(os.path.realpath(target))
+def _write(content, target):
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # a terminal, /dev/null
-            return
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False
-        ) as beside:
-            beside.write(text)
-        os.chmod(beside.name, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        os.replace(beside.name, path)
+        path = pathlib.Path(os.path.realpath(target))
+        if target == "-":
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        elif path.exists() and not path.is_file():
+            path.write_bytes(content)  # a terminal, /dev/null
+        else:
+            _replace(path, content)
     except OSError as fault:
         raise results.Fault(f"--output: {target}: {fault.strerror}") from None
+
+
+def _replace(path, content):
+    """Replaces the file as a whole, or leaves it as it was and nothing beside it."""
+    opened, beside = tempfile.mkstemp(dir=path.parent)
+    try:
+        with open(opened, "wb") as file:
+            file.write(content)
+        os.chmod(beside, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
 
 
 def _umask():
@@ -85,19 +93,23 @@ def main(arguments):
         sources = results.read_all(asked.results)
         before = results.read_all(asked.before) if asked.before else None
         text, pictures = page.build(sources, before)
-        _write(text, asked.output)
+        _write(text.encode(), asked.output)
         left_out = images.write_all(pictures, asked.images) if asked.images else ""
     except results.Fault as fault:
-        print(f"{COMMAND}: {fault}".replace("\n", " "), file=sys.stderr)
+        _say(f"{COMMAND}: {fault}", sys.stderr)
         return 2
     if left_out:
-        print(f"{COMMAND}: {left_out}", file=sys.stderr)
+        _say(f"{COMMAND}: {left_out}", sys.stderr)
     if asked.output != "-":
-        print(
-            f"{asked.output}: {sum(len(source.rows) for source in sources)} rows of {len(sources)} files, "
-            f"{len(pictures)} pictures"
-        )
+        rows = sum(len(source.rows) for source in sources)
+        _say(f"{asked.output}: {rows} rows of {len(sources)} files, {len(pictures)} pictures", sys.stdout)
     return 0
+
+
+def _say(words, stream):
+    """One line, of what a terminal can show."""
+    line = printable(re.sub(r"[\t\r\n]", " ", words))
+    print(line.encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8"), file=stream)
 
 
 if __name__ == "__main__":

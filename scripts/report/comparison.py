@@ -2,9 +2,10 @@
 
 import scales
 from header import folded, table_of
+from markup import element, joined
 from results import newest
 from svg import Picture
-from text import escaped, parameter_text, ratio_text, tick_text, time_text
+from text import parameter_text, ratio_text, tick_text, time_text
 
 WIDTH, ROW, LEFT = 600, 22, 150
 VERDICTS = ("faster", "slower", "unchanged", "not told: one repetition")
@@ -87,11 +88,13 @@ def draw(pairs):
 
 
 def _row(pair):
-    kind = {"faster": ' class="best"', "slower": ' class="warn"'}.get(pair.verdict, "")
+    kind = {"faster": "best", "slower": "warn"}.get(pair.verdict)
     return (
-        f"<th>{escaped(pair.after.scenario)}</th><th>{escaped(pair.after.subject)}</th><th>{escaped(pair.label)}</th>"
-        f"<td>{time_text(pair.before.median)}</td><td>{time_text(pair.after.median)}</td>"
-        f"<td{kind}><b>{ratio_text(pair.ratio)}</b></td><th>{pair.verdict}</th>"
+        *(element("th", words) for words in (pair.after.scenario, pair.after.subject, pair.label)),
+        element("td", time_text(pair.before.median)),
+        element("td", time_text(pair.after.median)),
+        element("td", element("b", ratio_text(pair.ratio)), class_=kind),
+        element("th", pair.verdict),
     )
 
 
@@ -103,18 +106,20 @@ def _table(pairs):
 def section(pairs, only_before, only_after):
     counts = {verdict: sum(pair.verdict == verdict for pair in pairs) for verdict in VERDICTS}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    words = (
-        f"<p><b>{len(pairs)} rows are in both sets: {told or 'none'}.</b> A ratio of 1.00 is no change, 0.50 half the time. "
-        "A row counts as changed if the spreads of its times before and after do not overlap.</p>"
+    how = (
+        " A ratio of 1.00 is no change, 0.50 half the time. "
+        "A row counts as changed if the spreads of its times before and after do not overlap."
     )
+    parts = [element("p", element("b", f"{len(pairs)} rows are in both sets: {told or 'none'}."), how)]
     if only_before or only_after:
-        words += f"<p>{only_before} rows are only in the set before, and {only_after} only in the one after.</p>"
+        words = f"{only_before} rows are only in the set before, and {only_after} only in the one after."
+        parts.append(element("p", words))
     changed = sorted(
         (pair for pair in pairs if pair.verdict in VERDICTS[:2]), key=lambda pair: -max(pair.ratio, 1 / pair.ratio)
     )
     rest = [pair for pair in pairs if pair.verdict not in VERDICTS[:2]]
     if changed:
-        words += _table(changed)
+        parts.append(_table(changed))
     if rest:
-        words += folded(f"{len(rest)} rows that are unchanged, or of one repetition", _table(rest))
-    return words
+        parts.append(folded(f"{len(rest)} rows that are unchanged, or of one repetition", _table(rest)))
+    return joined(parts)

@@ -1,9 +1,10 @@
 """Maps of a heap over time: each state is a strip, its memory from left to right; the hue is the size of the blocks that have
 the most bytes in a cell, and the deeper it is, the fuller the cell."""
 
+from results import is_number
 from styles import OCTAVES
 from svg import Picture, short
-from text import bytes_text, share_text
+from text import bytes_text, in_order, share_text
 
 WIDTH, LEFT, STRIP, GAP = 600, 92, 20, 4
 COLUMNS = 128
@@ -45,7 +46,7 @@ def _draw_strip(picture, y, columns):
             paths.setdefault(looks[start], []).append(piece)
         start = end
     for (hue, depth), pieces in sorted(paths.items()):
-        picture.parts.append(f'<path class="q{hue}" fill-opacity="{DEPTHS[depth]}" d="{"".join(pieces)}"/>')
+        picture.path("".join(pieces), f"q{hue}", opacity=DEPTHS[depth])
 
 
 def _draw_legend(picture, y, hues):
@@ -60,7 +61,7 @@ def _draw_legend(picture, y, hues):
     picture.text(8, y + 29, "how full it is", "s")
     for number, depth in enumerate(DEPTHS):
         x = 132 + number * 60
-        picture.parts.append(f'<path class="q1" fill-opacity="{depth}" d="M{x} {y + 18}h12v12h-12z"/>')
+        picture.rectangle(x, y + 18, 12, 12, "q1", depth)
         picture.text(x + 15, y + 29, f"to {20 * (number + 1)}%", "s")
     picture.rectangle(132 + 5 * 60 + 8, y + 18, 12, 12, "z")
     picture.text(132 + 5 * 60 + 23, y + 29, "no block", "s")
@@ -68,7 +69,7 @@ def _draw_legend(picture, y, hues):
 
 def draw(title, rows):
     """`rows` are those of one run, in the order of their steps."""
-    rows = sorted(rows, key=lambda row: row.parameters.get("step", 0))
+    rows = sorted(rows, key=lambda row: in_order(row.parameters.get("step", 0)))
     top = 46
     picture = Picture(WIDTH, top + len(rows) * (STRIP + GAP) + 54, title)
     picture.text(8, 17, title, "h")
@@ -110,7 +111,7 @@ def maps_of(rows):
     for (subject, operation, _, told), members in runs.items():
         level = dict(told).get("level_permille")
         words = f"{subject}, {operation} sizes" + (
-            f", asked for {share_text(level / 1000)} of the pool" if level else ""
+            f", asked for {share_text(level / 1000)} of the pool" if is_number(level) else ""
         )
         made.append((words, members))
     return made

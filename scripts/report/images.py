@@ -1,7 +1,6 @@
 """Pictures as files of their own: SVG, and PNG where rsvg-convert (Debian: librsvg2-bin) is installed."""
 
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -10,20 +9,14 @@ from results import Fault
 PNG_SCALE = 1.4
 
 
-def _file_name(name):
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
-
-
-def write_all(pictures, folder, only=None):
-    """Writes the pictures, or those that are named, and returns what was left out, in words."""
+def write_all(pictures, folder):
+    """Writes the pictures, and returns what was left out, in words."""
     place = pathlib.Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
         convert = shutil.which("rsvg-convert")
         for name, picture in pictures.items():
-            if only and _file_name(name) not in only:
-                continue
-            drawing = place / f"{_file_name(name)}.svg"
+            drawing = place / f"{name}.svg"
             drawing.write_text(picture.standalone(), encoding="utf-8")
             if convert:
                 width = str(round(picture.width * PNG_SCALE))

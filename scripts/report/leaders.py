@@ -1,6 +1,8 @@
 """Who leads where: for each chart a table of ratios to the best, with the measured values beside them."""
 
-from text import FORMATS, escaped, ratio_text
+from header import table_of
+from markup import element
+from text import FORMATS, ratio_text
 
 MOST_COLUMNS = 10
 # What stands beside allocators and is none: it frees nothing, or is what others are measured against.
@@ -51,13 +53,13 @@ def _columns(panel):
 
 def _cell(panel, name, point, best):
     if point is None:
-        return '<td class="none">–</td>'
-    value = escaped(FORMATS[panel.y_kind](point.y)) + ("†" if refused(point, panel) else "")
-    kind = ' class="best"' if name not in BASELINES and is_even(point, best, panel) else ""
+        return element("td", "–", class_="none")
+    value = FORMATS[panel.y_kind](point.y) + ("†" if refused(point, panel) else "")
+    kind = "best" if name not in BASELINES and is_even(point, best, panel) else ""
     ratio = ratio_to(point, best, panel.better)
     if ratio is None or panel.y_kind in ("share", "ratio"):
-        return f"<td{kind}>{value}</td>"
-    return f"<td{kind}>{ratio_text(ratio)} <small>{value}</small></td>"
+        return element("td", value, class_=kind)
+    return element("td", ratio_text(ratio), " ", element("small", value), class_=kind)
 
 
 def has_table(panel):
@@ -76,13 +78,9 @@ def table(panel):
             ranks[name].append(order.index(name) if name in points else len(ranks))
             cells[name, x] = _cell(panel, name, points.get(name), best)
     write = FORMATS[panel.x_kind]
-    head = "".join(f"<th>{escaped('' if x is None else write(x))}</th>" for x in columns)
+    names = [panel.x_label if columns != [None] else "", *("" if x is None else write(x) for x in columns)]
     lines = [
-        f"<tr><th>{escaped(name)}</th>{''.join(cells[name, x] for x in columns)}</tr>"
+        [element("th", name), *(cells[name, x] for x in columns)]
         for name in sorted(ranks, key=lambda name: sum(ranks[name]))
     ]
-    corner = escaped(panel.x_label) if columns != [None] else ""
-    return (
-        f'<div class="wide"><table class="leaders"><caption>{escaped(panel.title)}: {escaped(panel.y_label)}</caption>'
-        f"<thead><tr><th>{corner}</th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
-    )
+    return table_of(names, lines, "leaders", f"{panel.title}: {panel.y_label}")

@@ -1,5 +1,8 @@
 """The page: one file of HTML that is well-formed XML too, with its style sheet and pictures in it, and no script."""
 
+import itertools
+import re
+
 import bar_chart
 import dot_chart
 import header
@@ -7,8 +10,16 @@ import line_chart
 import panels as charts
 import sections
 import summary
+from markup import Markup, element, joined, style
 from stylesheet import STYLE
-from text import escaped, listed
+from text import listed
+
+
+def _free_name(name, taken):
+    """The name as an id or a file can have it, with a number where it is taken."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
+    numbered = itertools.chain([name], (f"{name}-no-{number}" for number in itertools.count(2)))
+    return next(each for each in numbered if each not in taken)
 
 
 class Page:
@@ -23,10 +34,9 @@ class Page:
         self.sections = []  # (id, heading, body)
 
     def picture(self, name, drawn):
-        """A picture as it stands on the page. Its name gets a number where it is used already."""
-        number = sum(each == name or each.startswith(name + "-no-") for each in self.pictures)
-        self.pictures[f"{name}-no-{number + 1}" if number else name] = drawn
-        return f"<figure>{drawn.inline()}</figure>"
+        """A picture as it stands on the page."""
+        self.pictures[_free_name(name.replace("_", "-"), self.pictures)] = drawn
+        return element("figure", drawn.inline())
 
     def chart(self, name, panel):
         if isinstance(panel, bar_chart.Bars):
@@ -34,11 +44,17 @@ class Page:
         draw = line_chart.draw if charts.is_lines(panel) else dot_chart.draw
         return self.picture(name, draw(panel, self.others))
 
-    def add(self, identity, heading, body):
-        self.sections.append((identity, heading, body))
+    def add(self, identity, heading, *body):
+        taken = {"files", *(each for each, _, _ in self.sections)}
+        self.sections.append((_free_name(identity, taken), heading, joined(body)))
 
 
-OF_HOST = "<p>Do not choose an allocator by these times: on a GPU the order is another one.</p>"
+OF_HOST = Markup("<p>Do not choose an allocator by these times: on a GPU the order is another one.</p>")
+OF_EVEN = Markup(
+    '<p class="from">A difference within the spread of the repetitions counts as none, however large it is; charts show the '
+    "spread. <b>null</b>, <b>direct</b> and the floors are kernels without an allocator. Charts, tables and raw numbers "
+    "follow.</p>"
+)
 
 
 def _add_summary(page):
@@ -47,18 +63,14 @@ def _add_summary(page):
         rows = [row for row in page.rows if row.source.where == machine]
         cards, sentence = summary.cards(rows), summary.overall(rows)
         if cards:
-            on = f"<h3>On {escaped(name)}</h3>" if len(page.machines) > 1 else ""
-            warning = OF_HOST if machine[0] == "host" else ""
-            parts.append(f'{on}{warning}<p>{sentence}</p><div class="cards">{cards}</div>')
+            parts += [element("h3", f"On {name}")] if len(page.machines) > 1 else []
+            parts += [OF_HOST] if machine[0] == "host" else []
+            parts += [element("p", sentence), element("div", cards, class_="cards")]
     if not parts:
         return
     is_host = all(where[0] == "host" for where in page.machines)
     title = "Which allocator is ahead on the host backend" if is_host else "Which allocator to take"
-    note = (
-        "A difference within the spread of the repetitions counts as none, however large it is; charts show the spread. "
-        "<b>null</b>, <b>direct</b> and the floors are kernels without an allocator. Charts, tables and raw numbers follow."
-    )
-    page.add("summary", title, f'{"".join(parts)}<p class="from">{note}</p>')
+    page.add("summary", title, *parts, OF_EVEN)
 
 
 def _title(page):
@@ -66,28 +78,41 @@ def _title(page):
     return f"Warpheap: allocators measured on {names}" if names else "Warpheap: no results"
 
 
+def _head(title):
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        "\n",
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        "\n",
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        style(STYLE),
+    )
+
+
 def html_of(page):
-    title = escaped(_title(page))
-    links = "".join(f'<a href="#{name}">{escaped(heading)}</a> ' for name, heading, _ in page.sections)
-    body = [
-        f'<section id="{name}"><h2>{escaped(heading)}</h2>{text}</section>' for name, heading, text in page.sections
-    ]
-    above = header.machines(page.sources, "After" if page.before else "")
-    above += header.machines(page.before, "Before") if page.before else ""
-    empty = "" if page.rows else "<p>These files have no rows of a benchmark.</p>"
-    navigation = f'<nav>{links}<a href="#files">Files</a></nav>{header.HOW_TO_READ}'
+    title = _title(page)
+    links = [part for name, heading, _ in page.sections for part in (element("a", heading, href=f"#{name}"), " ")]
+    links.append(element("a", "Files", href="#files"))
+    body = [element("section", element("h2", heading), text, id=name) for name, heading, text in page.sections]
+    above = [element("h1", title), header.machines(page.sources, "After" if page.before else "")]
+    above += [header.machines(page.before, "Before")] if page.before else []
+    above += [header.warnings(page)]
+    above += [] if page.rows else [element("p", "These files have no rows of a benchmark.")]
     leads = bool(page.sections) and page.sections[0][0] == "summary"
     lines = [
-        '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head><meta charset="utf-8"/>',
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
-        f'<meta name="color-scheme" content="light dark"/><title>{title}</title><style>{STYLE}</style></head>',
-        f"<body><header><h1>{title}</h1>{above}{header.warnings(page)}{empty}</header>",
+        element("header", *above),
         *body[:leads],
-        navigation,
+        joined([element("nav", *links), header.HOW_TO_READ]),
         *body[leads:],
-        header.files(page) + "</body></html>\n",
+        header.files(page),
     ]
-    return "\n".join(lines)
+    content = [part for line in lines for part in ("\n", line)]
+    html = element(
+        "html", _head(title), "\n", element("body", *content[1:]), lang="en", xmlns="http://www.w3.org/1999/xhtml"
+    )
+    return Markup("<!DOCTYPE html>\n") + html + "\n"
 
 
 def build(sources, before=None):

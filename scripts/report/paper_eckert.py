@@ -7,6 +7,7 @@ from text import bytes_text
 
 PAPER = "Eckert 2014, A policy-based interface for dynamic memory allocation (mallocMC)"
 MOST_STEPS = 400  # points of a line
+MOST_PERCENTS = 1000  # bars of a histogram
 
 
 def _cycles(rows, operation, number, verb):
@@ -60,7 +61,8 @@ def _step_rows(rows):
     """Rows of whole steps, by what was simulated."""
     groups = {}
     for row in rows.of("pic", operations=("step",)).rows:
-        groups.setdefault(tuple(sorted((name, value) for name, value in row.parameters.items())), []).append(row)
+        if row.times:
+            groups.setdefault(tuple(sorted(row.parameters.items())), []).append(row)
     return groups
 
 
@@ -118,6 +120,8 @@ def _histogram(rows):
             percents = [round(100 * mine / other) for mine, other in zip(row.times, base.times)]
             ordered = sorted(percents)
             low, high = ordered[len(ordered) // 200], ordered[-1 - len(ordered) // 200]
+            if high - low > MOST_PERCENTS:
+                continue
             groups = list(range(low, high + 1))
             bars = [(percents.count(group), percents.count(group)) for group in groups]
             outside = len(percents) - sum(value for value, _ in bars)

@@ -12,7 +12,7 @@ COMPARED = ("toolkit", "throughput", "slab_bitmap")  # of figure 7
 def _semaphores(rows):
     panels = []
     for batch in rows.of("semaphore").values("batch"):
-        chosen = rows.of("semaphore", batch=batch)
+        chosen = rows.of("semaphore", batch=batch, needs=("most_thread_block",))
         for pause in chosen.values("batch_ns"):
             some = chosen.of(
                 "semaphore",
@@ -82,7 +82,9 @@ def _exhaustion(rows):
     chosen = rows.of("exhaust", operations=("malloc",), needs=("bytes",))
     # Rows of all shapes in one, and rows of a shape each; pools of the paper's sizes.
     whole = [
-        row for row in chosen.rows if row.parameters.get("pool_bytes") == min(512 << 20, row.parameters["bytes"] << 20)
+        row
+        for row in chosen.rows
+        if row.parameters.get("pool_bytes") == min(512 << 20, row.parameters["bytes"] * (1 << 20))
     ]
     chosen.rows = whole or chosen.rows
     toolkit = {row.parameters["bytes"] for row in chosen.rows if row.subject == "toolkit"}

@@ -131,7 +131,7 @@ def _fragmentation(rows):
 
 def _prefix_sum(rows):
     panels = []
-    chosen = rows.of("prefix_sum", operations=("malloc",))
+    chosen = rows.of("prefix_sum", operations=("malloc",), needs=("least_bytes",))
     for most in chosen.values("most_bytes"):
         some = chosen.of("prefix_sum", most_bytes=most)
         least = some.values("least_bytes")[0]

@@ -1,6 +1,8 @@
 """The rows of results files as they are: whole numbers exactly, others to six significant digits, with their file."""
 
-from text import escaped, six_digits
+from header import table_of
+from markup import Markup, element, joined
+from text import six_digits
 
 
 def _columns_of(row):
@@ -22,9 +24,12 @@ def _columns_of(row):
 
 
 def _cell(value):
-    if isinstance(value, str):
-        return f"<th>{escaped(value)}</th>"
-    return f"<td>{six_digits(value)}</td>"
+    return element("th" if isinstance(value, str) else "td", six_digits(value))
+
+
+def _table_of(names, lines):
+    heads = [name.replace("_", " ") for name in names]
+    return table_of(heads, ([_cell(line.get(name)) for name in names] for line in lines), "raw")
 
 
 def _constants(lines):
@@ -38,16 +43,12 @@ def _table(lines):
     """Rows of the same columns."""
     common = _constants(lines)
     shown = [name for name in lines[0] if name not in common]
-    above = " ".join(
-        f'<span class="common"><i>{escaped(name.replace("_", " "))}</i> <b>{escaped(six_digits(value))}</b></span>'
-        for name, value in common.items()
-    )
-    head = "".join(f"<th>{escaped(name.replace('_', ' '))}</th>" for name in shown)
-    body = "".join(f"<tr>{''.join(_cell(line[name]) for name in shown)}</tr>" for line in lines)
-    above = f"<p>In each of these {len(lines)} rows: {above}</p>" if above else ""
-    return (
-        f'{above}<div class="wide"><table class="raw"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    told = []
+    for name, value in common.items():
+        words = (element("i", name.replace("_", " ")), " ", element("b", six_digits(value)))
+        told += [" ", element("span", *words, class_="common")]
+    above = element("p", f"In each of these {len(lines)} rows:", *told) if told else Markup("")
+    return joined([above, _table_of(shown, lines)])
 
 
 def table(rows):
@@ -56,7 +57,7 @@ def table(rows):
     for row in rows:
         line = {**_columns_of(row), "file": f"[{row.source.number}]"}
         kinds.setdefault(tuple(line), []).append(line)
-    return "".join(map(_table, kinds.values()))
+    return joined(map(_table, kinds.values()))
 
 
 def other_table(source):
@@ -66,6 +67,4 @@ def other_table(source):
         for fields in source.others
     ]
     names = list(dict.fromkeys(name for line in lines for name in line))
-    head = "".join(f"<th>{escaped(name.replace('_', ' '))}</th>" for name in names)
-    body = "".join(f"<tr>{''.join(_cell(line.get(name)) for name in names)}</tr>" for line in lines)
-    return f'<div class="wide"><table class="raw"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return _table_of(names, lines)

@@ -6,10 +6,12 @@ A file is a JSON document as the tool's --json writes it (docs/guide/command_lin
 """
 
 import json
-import math
+import os
 import pathlib
 import sys
 
+# Numbers beyond these are no measurements, and products of a few within them are doubles.
+LEAST_NUMBER, MOST_NUMBER = 1e-100, 1e100
 MACHINE_KEYS = ("cpu", "device", "driver", "cuda", "commit", "time")
 # What a row of a benchmark has beside its figures.
 ROW_KEYS = {
@@ -87,7 +89,7 @@ class Row:
         """The number called `name`, or None."""
         if self.skipped or self.fault:
             return None
-        if name in ("median_us", "operations_per_second", "bytes_per_second"):
+        if name in ("median_us", "operations_per_second"):
             return self.fields.get(name) or None
         return self.figures[name] if is_number(self.figures.get(name)) else None
 
@@ -116,8 +118,19 @@ def _no_constant(text):
     raise ValueError(f"{text} is no number of JSON")
 
 
+def _number_by(make):
+    def read(text):
+        size = abs(float(text))
+        if size > MOST_NUMBER or 0 < size < LEAST_NUMBER:
+            told = text if len(text) <= 20 else f"{text[:20]}… ({len(text)} characters)"
+            raise Fault(f"{told} is no measurement: numbers are 0, or {LEAST_NUMBER:g} to {MOST_NUMBER:g} in size")
+        return make(text)
+
+    return read
+
+
 def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _check_row(fields, place):
@@ -161,17 +174,24 @@ def _graph_row(fields):
     }
 
 
-def _rows_of(document):
-    if isinstance(document.get("results"), list):
-        return document["results"]
-    if "vertices" in document:
-        return document.get("runs") or [document]
-    return document.get("programs") if isinstance(document.get("programs"), list) else None
+def _rows_of(name, document):
+    for key in ("results", "runs" if "vertices" in document else "programs"):
+        if document.get(key) and not isinstance(document[key], list):
+            raise Fault(f"{name}: {key} is no list")
+        if document.get(key):
+            return document[key]
+    return [document] if "vertices" in document else []
 
 
-def source_of(name, text):
+def source_of(name, content):
+    """What a document says; bytes of it are UTF-8, or UTF-16 or 32, with or without a byte order mark."""
     try:
-        document = json.loads(text, parse_constant=_no_constant)
+        numbers = {"parse_int": _number_by(int), "parse_float": _number_by(float), "parse_constant": _no_constant}
+        document = json.loads(content, **numbers)
+    except Fault as fault:
+        raise Fault(f"{name}: {fault}") from None
+    except UnicodeDecodeError as fault:
+        raise Fault(f"{name}: not {fault.encoding.upper()}: {fault.reason} at byte {fault.start}") from None
     except ValueError as fault:
         raise Fault(f"{name}: not JSON: {fault}") from None
     except RecursionError:
@@ -181,7 +201,7 @@ def source_of(name, text):
     if document.get("schema", 1) != 1:
         raise Fault(f"{name}: schema is {json.dumps(document['schema'])}, and this program knows 1")
     source = Source(name, document)
-    for index, fields in enumerate(_rows_of(document) or []):
+    for index, fields in enumerate(_rows_of(name, document)):
         place = f"{name}: results[{index}]"
         if not isinstance(fields, dict):
             raise Fault(f"{place} is no object")
@@ -202,7 +222,7 @@ def _files_of(typed):
     if typed == "-":
         return [typed]
     path = pathlib.Path(typed)
-    if not path.is_dir():
+    if not os.path.isdir(typed):
         return [path]
     found = sorted(path.glob("*.json"))
     if not found:
@@ -216,15 +236,13 @@ def read_all(typed):
     for name in typed:
         for path in _files_of(name):
             if path == "-":
-                sources.append(source_of("<stdin>", sys.stdin.read()))
+                sources.append(source_of("<stdin>", sys.stdin.buffer.read()))
                 continue
             try:
-                text = path.read_text(encoding="utf-8")
+                content = path.read_bytes()
             except OSError as fault:
                 raise Fault(f"{path}: {fault.strerror}") from None
-            except UnicodeDecodeError as fault:
-                raise Fault(f"{path}: not UTF-8: {fault.reason} at byte {fault.start}") from None
-            sources.append(source_of(str(path), text))
+            sources.append(source_of(str(path), content))
     for number, source in enumerate(sources, 1):
         source.number = number
     return sources

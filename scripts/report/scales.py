@@ -11,10 +11,9 @@ class Scale:
         self.low, self.high, self.start, self.end = low, high, start, end
 
     def __call__(self, value):
-        if self.logarithmic:
-            part = (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
-        else:
-            part = (value - self.low) / (self.high - self.low)
+        place = math.log if self.logarithmic else float
+        low, high = place(self.low), place(self.high)
+        part = (place(value) - low) / (high - low) if high > low else 0.5
         return self.start + part * (self.end - self.start)
 
 
@@ -22,7 +21,7 @@ def _log_ends(values):
     """The ends of a logarithmic axis, with some room; a flat line gets an axis too."""
     low, high = math.log10(min(values)), math.log10(max(values))
     room = 0.2 if high - low < 0.2 else (high - low) * 0.04
-    return 10 ** max(low - room, -300), 10 ** min(high + room, 300)
+    return 10 ** (low - room), 10 ** (high + room)
 
 
 def value_scale(values, start, end, kind):
@@ -37,10 +36,7 @@ def value_scale(values, start, end, kind):
 
 def argument_scale(values, start, end, logarithmic):
     """Of a parameter."""
-    low, high = min(values), max(values)
-    if low == high:
-        low, high = (low / 2, high * 2) if logarithmic else (low - 1, high + 1)
-    return Scale(low, high, start, end, logarithmic)
+    return Scale(min(values), max(values), start, end, logarithmic)
 
 
 def _linear_ticks(low, high, wanted):

@@ -3,7 +3,7 @@
 `members` are (row, value, arguments).
 """
 
-from text import parameter_text
+from text import in_order, parameter_text
 
 # Read last: it often follows from sizes and threads.
 LAST = ("pool_bytes",)
@@ -66,7 +66,7 @@ def _sweeps(members, name, x):
             sweeps.append((dict(values), [number]))
     labels = {}
     for known, numbers in sweeps:
-        told = sorted(value for value in set(known.values()) if value is not None)
+        told = sorted((value for value in set(known.values()) if value is not None), key=in_order)
         labels.update({number: _span(name, told) for number in numbers})
     return labels
 

@@ -3,7 +3,8 @@
 import panels as charts
 import scenarios
 from leaders import BASELINES, best_of, is_even, ratio_to, refused
-from text import FORMATS, escaped, listed, parameter_text, ratio_text, share_text
+from markup import element, joined
+from text import FORMATS, listed, parameter_text, ratio_text, share_text
 
 
 class Question:
@@ -90,16 +91,19 @@ def _line_of_other(panel, name, point, best):
         told = f"but refuses {_refusals(panel, point)}"
     else:
         told = _times_as(panel, ratio_to(point, best, panel.better) or 0)
-    told = f" <em>{told}</em>" if told else ""
-    return f"<li><b>{escaped(name)}</b>{none} {value}{told}</li>"
+    return element("li", element("b", name), f"{none} {value}", *_aside(told))
+
+
+def _aside(words):
+    return (" ", element("em", words)) if words else ()
 
 
 def _line_of_rest(panel, rest, best):
     name, point = rest[-1]
     ratio = ratio_to(point, best, panel.better)
-    times = f" <em>{_times_as(panel, ratio)}</em>" if ratio and panel.y_kind != "share" else ""
+    times = _aside(_times_as(panel, ratio) if ratio else "")
     more = f"{len(rest)} others, down to " if len(rest) > 1 else ""
-    return f"<li>{more}<b>{escaped(name)}</b> {FORMATS[panel.y_kind](point.y)}{times}</li>"
+    return element("li", more, element("b", name), f" {FORMATS[panel.y_kind](point.y)}", *times)
 
 
 def _answer(panel, x):
@@ -108,23 +112,21 @@ def _answer(panel, x):
     leader, best = best_of(column, panel)
     refusals = _refusals(panel, best)
     even = [name for name, point in column if name != leader and name not in BASELINES and is_even(point, best, panel)]
-    names = " or ".join(f"<b>{escaped(name)}</b>" for name in [leader, *even[:2]]) + (
-        " or others" if len(even) > 2 else ""
-    )
-    words = [
-        f'<p class="take">{names}: {FORMATS[panel.y_kind](best.y)}{f", refusing {refusals}" if refusals else ""}</p>'
-    ]
+    names = [part for name in [leader, *even[:2]] for part in (" or ", element("b", name))][1:]
+    names += [" or others"] if len(even) > 2 else []
+    refusing = f", refusing {refusals}" if refusals else ""
+    words = [element("p", *names, f": {FORMATS[panel.y_kind](best.y)}{refusing}", class_="take")]
     others = [each for each in column if each[0] != leader]
     others.sort(key=lambda each: refused(each[1], panel) and not refused(best, panel))
     if others:
         lines = [_line_of_other(panel, name, point, best) for name, point in others[:MOST_LISTED]]
         lines += [_line_of_rest(panel, others[MOST_LISTED:], best)] if len(others) > MOST_LISTED else []
-        words.append(f"<ul>{''.join(lines)}</ul>")
+        words.append(element("ul", *lines))
     else:
-        words.append("<p>The only one measured here.</p>")
-    floor = f"; {escaped(panel.floors[0][0])} {FORMATS[panel.y_kind](panel.floors[0][1])}" if panel.floors else ""
-    words.append(f'<p class="load">{escaped(panel.y_label)}; {escaped(_load(panel, x))}{floor}</p>')
-    return "".join(words)
+        words.append(element("p", "The only one measured here."))
+    floor = f"; {panel.floors[0][0]} {FORMATS[panel.y_kind](panel.floors[0][1])}" if panel.floors else ""
+    words.append(element("p", f"{panel.y_label}; {_load(panel, x)}{floor}", class_="load"))
+    return joined(words)
 
 
 def _card(rows, question):
@@ -136,18 +138,17 @@ def _card(rows, question):
     title = question.title
     if question.x is not None and x is not None and x != question.x:
         title += f" (measured: {FORMATS[panel.x_kind](x)})"
-    words = [f"<h3>{escaped(title)}</h3>", _answer(panel, x)]
+    words = [element("h3", title), _answer(panel, x)]
     several = _nearest(panel, question.x, 2)
     if len(_column(panel, x)) == 1 and several is not None:
-        words.append(
-            f"<h4>At {FORMATS[panel.x_kind](several)}, where more were measured</h4>" + _answer(panel, several)
-        )
-    return f'<div class="card">{"".join(words)}</div>'
+        words.append(element("h4", f"At {FORMATS[panel.x_kind](several)}, where more were measured"))
+        words.append(_answer(panel, several))
+    return element("div", *words, class_="card")
 
 
 def cards(rows):
     """Cards for the loads that were measured; empty where none was."""
-    return "".join(_card(rows, question) for question in QUESTIONS)
+    return joined(_card(rows, question) for question in QUESTIONS)
 
 
 def overall(rows):
@@ -170,7 +171,7 @@ def overall(rows):
     if not asked:
         return ""
     order = sorted(led, key=lambda name: -led[name])
-    told = listed(f"{escaped(name)} in {led[name]}" for name in order[:4])
+    told = listed(f"{name} in {led[name]}" for name in order[:4])
     return (
         f"Of {asked} common loads with two or more allocators measured, the best, or no different from it beyond the spread "
         f"of repetitions, are: {told}. A load with several such counts for each."

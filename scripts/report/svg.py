@@ -1,7 +1,7 @@
 """A picture as SVG text: shapes by class, whose colours the style sheet gives, and text that stays text."""
 
+from markup import element, style
 from styles import standalone_rules
-from text import escaped
 
 
 def short(number):
@@ -34,13 +34,10 @@ class Picture:
 
     def text(self, x, y, words, kind="", anchor=""):
         kind = " ".join(word for word in (kind, anchor) if word)
-        kind = f' class="{kind}"' if kind else ""
-        self.parts.append(f'<text x="{short(x)}" y="{short(y)}"{kind}>{escaped(words)}</text>')
+        self.parts.append(element("text", words, x=short(x), y=short(y), class_=kind))
 
-    def path(self, data, kind, dash="", title=""):
-        dash = f' stroke-dasharray="{dash}"' if dash else ""
-        end = f"><title>{escaped(title)}</title></path>" if title else "/>"
-        self.parts.append(f'<path class="{kind}"{dash} d="{data}"{end}')
+    def path(self, data, kind, dash="", opacity=""):
+        self.parts.append(element("path", class_=kind, stroke_dasharray=dash, fill_opacity=opacity, d=data))
 
     def line(self, x1, y1, x2, y2, kind, dash=""):
         self.path(f"M{short(x1)} {short(y1)}L{short(x2)} {short(y2)}", kind, dash)
@@ -49,8 +46,8 @@ class Picture:
         if len(points) > 1:
             self.path("M" + "L".join(f"{short(x)} {short(y)}" for x, y in points), kind, dash)
 
-    def rectangle(self, x, y, width, height, kind, title=""):
-        self.path(f"M{short(x)} {short(y)}h{short(width)}v{short(height)}h{short(-width)}z", kind, title=title)
+    def rectangle(self, x, y, width, height, kind, opacity=""):
+        self.path(f"M{short(x)} {short(y)}h{short(width)}v{short(height)}h{short(-width)}z", kind, opacity=opacity)
 
     def marks(self, points, mark, colour):
         """One path for all points of a series."""
@@ -59,18 +56,17 @@ class Picture:
         kind, shape = MARKS[mark]
         self.path("".join(f"M{short(x)} {short(y)}{shape}" for x, y in points), f"{kind} c{colour}")
 
-    def _body(self):
-        return f"<title>{escaped(self.title)}</title>" + "".join(self.parts)
+    def _drawn(self, *before, **attributes):
+        """`before` is what the picture lies on."""
+        box = f"0 0 {self.width} {self.height}"
+        content = (*before, element("title", self.title), *self.parts)
+        return element("svg", *content, viewBox=box, xmlns="http://www.w3.org/2000/svg", **attributes)
 
     def inline(self):
         """For a page, whose style sheet has the colours."""
-        box = f"0 0 {self.width} {self.height}"
-        return f'<svg viewBox="{box}" role="img" xmlns="http://www.w3.org/2000/svg">{self._body()}</svg>'
+        return self._drawn(role="img")
 
     def standalone(self):
         """As a file of its own, on white."""
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" width="{self.width}" '
-            f'height="{self.height}"><style>{standalone_rules()}</style>'
-            f'<rect width="{self.width}" height="{self.height}" fill="#fff"/>{self._body()}</svg>\n'
-        )
+        paper = element("rect", width=self.width, height=self.height, fill="#fff")
+        return self._drawn(style(standalone_rules()), paper, width=self.width, height=self.height) + "\n"

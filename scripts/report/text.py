@@ -1,15 +1,9 @@
-"""Numbers as people read them, and names escaped for HTML."""
+"""Numbers as people read them."""
 
 import math
 import re
-import xml.sax.saxutils
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def escaped(words):
-    """For HTML and SVG, also in double quotes."""
-    return xml.sax.saxutils.escape(words, {'"': "&quot;"})
 
 
 def six_digits(value):
@@ -127,7 +121,19 @@ def parameter_text(name, value):
     return f"{count_text(value)} {name.replace('_', ' ')}"
 
 
-def listed(words):
-    """'a', 'a and b', 'a, b and c'."""
+def in_order(value):
+    """A key to sort parameters by: numbers, and then text."""
+    return (isinstance(value, str), value)
+
+
+def separated(words):
+    """'a', 'a and b', 'a, b and c', in pieces."""
     words = list(words)
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1] if words else ""
+    for number, word in enumerate(words, 1):
+        yield word
+        if number < len(words):
+            yield " and " if number == len(words) - 1 else ", "
+
+
+def listed(words):
+    return "".join(separated(words))

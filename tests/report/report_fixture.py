@@ -135,11 +135,12 @@ class CommandTest(unittest.TestCase):
         spec = importlib.util.spec_from_file_location("report_main", ROOT / "scripts" / "report" / "__main__.py")
         script = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(script)
-        out, err, before = io.StringIO(), io.StringIO(), sys.stdin
-        sys.stdin = io.StringIO(given)
+        out, err, before = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO(), sys.stdin
+        sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 status = script.main(list(arguments))
         finally:
             sys.stdin = before
-        return status, out.getvalue(), err.getvalue()
+        out.flush()
+        return status, out.buffer.getvalue().decode(), err.getvalue()
