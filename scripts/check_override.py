@@ -135,6 +135,7 @@ def self_test(nvcc, sources):
         folder = pathlib.Path(directory)
         own = folder / "own.cu"
         own.write_text(
+            "#undef __nv_aligned_device_malloc\n"
             "__global__ void kernel(void** out) { *out = __nv_aligned_device_malloc(64, 64); }\nvoid launch_kernels(unsigned*) {}\n"
         )
         none = folder / "none.cu"

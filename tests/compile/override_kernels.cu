@@ -1,5 +1,7 @@
 // Device code that calls malloc, free, new and delete, and knows nothing of Warpheap. Read by
 // scripts/check_override.py.
+#include <cuda/std/cstdlib>
+
 struct shape {
   __device__ virtual ~shape() {}
   __device__ virtual unsigned area() const { return 0; }
@@ -20,6 +22,9 @@ __global__ void use_malloc_and_new(unsigned* results, unsigned n) {
   numbers[n - 1] = made->area();
   lines[n - 1].words[0] = numbers[n - 1];
   results[threadIdx.x] = lines[n - 1].words[0];
+  results[0] += static_cast<unsigned*>(cuda::std::calloc(n, sizeof(unsigned)))[1];
+  cuda::std::free(cuda::std::aligned_alloc(64, 64));
+  cuda::std::free(__nv_aligned_device_malloc(64, 64));
   delete[] lines;
   delete made;
   free(numbers);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "spellings.hpp"
 #include "warpheap/heap/override_growing.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
@@ -32,6 +33,11 @@ TEST(GrowingDropIn, ServesMallocFromWhatCameSinceItWasRefused) {
   EXPECT_GE(counts[1].made, made.heap().committed_bytes() / 4096);
   EXPECT_THAT(made.heap().check_invariants(), testing::IsEmpty());
   EXPECT_EQ(made.heap().trim(), came);
+}
+
+TEST(GrowingDropIn, ServesEverySpellingOfDeviceAllocation) {
+  override_heap const made{growth{.initial = 16 * granule, .limit = 64 * granule, .chunk = granule}};
+  expect_each_spelling_of(made.heap());
 }
 
 TEST(GrowingDropIn, GrowsUnderListsOfOtherUnits) {

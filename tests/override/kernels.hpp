@@ -47,6 +47,31 @@ cudaError_t sum_and_free_lists(unsigned threads, node** lists, unsigned* sums);
 /// new, new[], delete and delete[] of types with an alignment of their own.
 cudaError_t make_aligned(unsigned threads, tally* counts);
 
+// spellings.cu
+
+/// A way to ask for memory in device code. `cuda_malloc` is the device runtime's: -rdc=true alone.
+enum class spelling {
+  malloc,
+  std_malloc,
+  malloc_of_nothing,
+  make,
+  make_array,
+  make_array_of_nothing,
+  make_aligned,
+  make_aligned_array,
+  operator_new,
+  cuda_std_malloc,
+  cuda_std_calloc,
+  cuda_std_aligned_alloc,
+  nv_aligned_device_malloc,
+  thrust_seq,
+  cuda_malloc,
+  end
+};
+/// Every thread allocates by this spelling, and frees by the one that belongs to it.
+cudaError_t allocate_as(spelling how, unsigned threads, void** memory);
+cudaError_t free_as(spelling how, unsigned threads, void** memory);
+
 // holding_unit.cu
 
 /// Which call a kernel holds values across. Even ones allocate, odd ones free what the one before

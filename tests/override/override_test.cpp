@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "spellings.hpp"
 #include "warpheap/heap/override.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
@@ -75,6 +76,11 @@ TEST(DropIn, TellsDeviceCodeOfTheBlocksOfMalloc) {
   synchronize();
   EXPECT_EQ(said.to_host(), (std::vector<u64>{16384, 4096, 1, 16383, 0}));
   expect_clean(made);
+}
+
+TEST(DropIn, ServesEverySpellingOfDeviceAllocation) {
+  override_heap const made{64_MiB};
+  expect_each_spelling_of(made.heap());
 }
 
 TEST(DropIn, ServesMoreThanCudasOwnHeapHas) {
@@ -181,6 +187,11 @@ __global__ void call_what_cuda_has_not(u32* wrong, int const* foreign) {
   auto* const quiet = new (std::nothrow_t{}) node{3, nullptr};
   expect(quiet && quiet->value == 3);
   delete quiet;
+  void* const empty[] = {malloc(0), calloc(0, 8), std::aligned_alloc(64, 0), new (std::nothrow_t{}) char[0]};
+  for (void* const each : empty) {
+    expect(each != nullptr);
+    free(each);
+  }
   auto* const none = new (std::nothrow_t{}) char[u64{1} << 40];
   expect(none == nullptr);
   free(const_cast<int*>(foreign));

@@ -204,7 +204,7 @@ class heap_exploration {
   /// copy of these bytes.
   struct start {
     count_slots_of_sizes::counts slot_counts;  ///< of the unused heap
-    u64 places;                                ///< of it, for the one size that is asked for; 0: several
+    u64 places;                                ///< of it, for the one size asked for; 0: several
     std::vector<u64> kept;                     ///< blocks that were taken before the lanes begin
     call_history history;
     std::vector<u8> memory;

@@ -69,7 +69,7 @@ class bound_heap {
     return is_bound() ? ref().available_slots_warp(mask, bytes) : 0;
   }
 
-  /// For operator new: an object of no bytes gets an address of its own too.
+  /// For malloc and operator new: a block of no bytes gets an address of its own too.
   WARPHEAP_DEVICE void* make(size_t bytes) const { return malloc(bytes ? bytes : 1); }
   WARPHEAP_DEVICE void* make(size_t bytes, size_t alignment) const {
     return aligned_alloc(alignment, bytes ? bytes : 1);

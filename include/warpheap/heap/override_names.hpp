@@ -1,6 +1,7 @@
 // The names of C and C++ in device code, served by the heap that override_heap binds: malloc, free,
 // new, delete, and those that CUDA lacks in device code: calloc, realloc, aligned_alloc, and new
-// with std::nothrow_t.
+// with std::nothrow_t. As with CUDA's heap, and as C++ wants of new, a block of no bytes has an
+// address of its own.
 //
 // A definition of such a name that only nvcc's device pass sees serves device code alone, and host
 // code is untouched. With -rdc=true it also serves device code that was compiled without this
@@ -54,24 +55,27 @@
 // 2620 warns that they are inline, 20039 that calloc and its like become names of device code.
 #pragma nv_diag_suppress 2620, 20039
 
-WARPHEAP_DEVICE_SYSCALL void* malloc(std::size_t bytes) noexcept { return warpheap::device_heap.malloc(bytes); }
+WARPHEAP_DEVICE_SYSCALL void* malloc(std::size_t bytes) noexcept { return warpheap::device_heap.make(bytes); }
 WARPHEAP_DEVICE_SYSCALL void free(void* memory) noexcept { warpheap::device_heap.free(memory); }
 WARPHEAP_DEVICE_NAME void* calloc(std::size_t count, std::size_t size) noexcept {
-  return warpheap::device_heap.calloc(count, size);
+  bool const is_empty = count == 0 || size == 0;
+  return warpheap::device_heap.calloc(is_empty ? 1 : count, is_empty ? 1 : size);
 }
 WARPHEAP_DEVICE_NAME void* realloc(void* memory, std::size_t bytes) noexcept {
   return warpheap::device_heap.realloc(memory, bytes);
 }
 WARPHEAP_DEVICE_NAME void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  return warpheap::device_heap.aligned_alloc(alignment, bytes);
+  return warpheap::device_heap.make(bytes, alignment);
 }
 
-#if defined(__CUDACC_RDC__)
-// What nvcc calls for an aligned new, and for __nv_aligned_device_malloc, in units compiled without
-// this header.
+// What cuda::std::aligned_alloc calls, and nvcc for an aligned new in units compiled without this
+// header.
 extern "C" WARPHEAP_DEVICE_SYSCALL void* __cuda_syscall_aligned_malloc(std::size_t bytes, std::size_t alignment) {
   return warpheap::device_heap.make(bytes, alignment);
 }
+#if !defined(__CUDACC_RDC__)
+// nvcc calls CUDA's own for this name, whatever is defined.
+#define __nv_aligned_device_malloc(bytes, alignment) __cuda_syscall_aligned_malloc(bytes, alignment)
 #endif
 
 // clang-format off
