@@ -23,7 +23,7 @@ RELOCATABLE = "-rdc=true"
 
 def command(nvcc, package, *more):
     # Two warnings are about code of NVSHMEM's headers that only these programs make a compiler look at.
-    return [*nvcc, f"-I{compilers.ROOT}/tests", "-isystem", str(package / "include"), "-diag-suppress=3012,3013", "-arch=sm_90", *more]
+    return [*nvcc, f"-I{compilers.ROOT}/tests", f"-I{compilers.ROOT}/tools/warpheap", "-isystem", str(package / "include"), "-diag-suppress=3012,3013", "-arch=sm_90", *more]
 
 
 def link_of(package, libraries):
@@ -44,7 +44,7 @@ def check(nvcc, package, headers, programs, parts, directory):
     for source in parts:
         output = str(pathlib.Path(directory) / f"{source.stem}.o")
         commands[f"nvcc {source.stem}"] = command(
-            nvcc, package, RELOCATABLE, f"-I{compilers.ROOT}/tools/warpheap", f"-I{compilers.ROOT}", "-c", "-o", output, str(source))
+            nvcc, package, RELOCATABLE, f"-I{compilers.ROOT}", "-c", "-o", output, str(source))
     for source, libraries in programs:
         output = str(pathlib.Path(directory) / source.stem)
         commands[f"nvcc {source.stem}"] = command(

@@ -1,9 +1,9 @@
 // Processes of one job, each with a heap: each one builds lists on its GPU, and its neighbour, on
-// this machine or another, reads them and frees them. The program runs itself as 2 processes, or
-// as many as its first argument says; or it is one that mpirun or srun starts.
+// this machine or another, reads them and frees them. Alone it is a job of one process, its own
+// neighbour.
 //
 //   nvcc -std=c++20 -rdc=true pass_the_list.cu libnvshmem_device.a -lnvshmem_host -lcuda
-#include <warpheap/nvshmem/job.hpp>
+//   NVSHMEM_BOOTSTRAP=MPI mpirun -n 2 ./a.out
 #include <warpheap/nvshmem/symmetric_heap.hpp>
 
 #include <cstdio>
@@ -48,8 +48,7 @@ __global__ void take(warpheap::symmetric_heap::ref_type heap, remote_ptr const* 
   }
 }
 
-int run(warpheap::job_place const& place) {
-  warpheap::nvshmem_job const job{place};
+int run() {
   warpheap::symmetric_heap heap{64u << 20};
   warpheap::symmetric_memory const heads{lists * sizeof(remote_ptr)};
   auto* const names = static_cast<remote_ptr*>(heads.begin());
@@ -74,7 +73,12 @@ int run(warpheap::job_place const& place) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  if (!warpheap::job_place::is_given()) return warpheap::run_as_pes(count > 1 ? std::atoi(arguments[1]) : 2, arguments);
-  return run(warpheap::job_place::from_environment());
+int main() {
+  nvshmem_init();
+  int devices = 0;
+  cudaGetDeviceCount(&devices);
+  cudaSetDevice(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE) % devices);
+  int const status = run();  // heaps end before NVSHMEM
+  nvshmem_finalize();
+  return status;
 }

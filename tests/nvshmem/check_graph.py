@@ -47,7 +47,7 @@ def faults(wanted, made, pes):
 
 def failures(program, pes):
     """What is wrong with errors: each is one line."""
-    job_of_one = {"WARPHEAP_PE": "0", "WARPHEAP_PES": "1", "WARPHEAP_PE_ON_HOST": "0", "WARPHEAP_MEETING": f"/tmp/warpheap-{os.getpid()}"}
+    job_of_one = {"WARPHEAP_PE": "0 1 0 -1 -1"}
     tries = [
         (2, "no/such.mtx", {"--input": "no/such.mtx"}, None),
         (2, "do not fit", {"--pool": "100TiB"}, None),

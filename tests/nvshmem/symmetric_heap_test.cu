@@ -3,8 +3,9 @@
 // in the same order, so a test that fails goes on to its end.
 #include <gtest/gtest.h>
 
-#include <warpheap/nvshmem/job.hpp>
 #include <warpheap/nvshmem/symmetric_heap.hpp>
+
+#include "pes/launcher.hpp"
 
 namespace warpheap {
 namespace {
@@ -216,24 +217,20 @@ int checks_without_a_job(char** arguments) {
   } catch (std::logic_error const&) {
   }
   setenv("WARPHEAP_TEST_DIES", "1", 1);
-  expect(run_as_pes(2, arguments) == 3, "when a PE dies, the job ends with its status");
+  expect(tool::run_as_pes(2, arguments) == 3, "when a PE dies, the job ends with its status");
   unsetenv("WARPHEAP_TEST_DIES");
-  for (char const* const pe : {"2", "-1", "one"}) {
-    setenv("WARPHEAP_PE", pe, 1), setenv("WARPHEAP_PES", "2", 1), setenv("WARPHEAP_PE_ON_HOST", "0", 1);
+  setenv("WARPHEAP_TEST_LEAVES", "1", 1);
+  expect(tool::run_as_pes(2, arguments) == 4, "a PE sees that PE 0 ends before they meet");
+  unsetenv("WARPHEAP_TEST_LEAVES");
+  for (char const* const place : {"2 2 0 3 4", "-1 2 0 3 4", "0 1 -1 3 4", "0 1", "one"}) {
+    setenv(tool::pe_place::variable, place, 1);
     try {
-      job_place::from_environment();
+      tool::pe_place::given();
       expect(false, "a place that cannot be is an error");
     } catch (std::invalid_argument const&) {
     }
   }
-  setenv("WARPHEAP_PE", "1", 1), setenv("WARPHEAP_MEETING", "/nowhere/at/all", 1);
-  try {
-    nvshmem_job const lost{job_place::from_environment(), std::chrono::seconds{1}};
-    expect(false, "a PE that nobody meets is an error");
-  } catch (std::runtime_error const&) {
-  }
-  for (char const* const name : {"WARPHEAP_PE", "WARPHEAP_PES", "WARPHEAP_PE_ON_HOST", "WARPHEAP_MEETING"})
-    unsetenv(name);
+  unsetenv(tool::pe_place::variable);
   return failed;
 }
 
@@ -242,12 +239,17 @@ int checks_without_a_job(char** arguments) {
 
 int main(int count, char** arguments) {
   testing::InitGoogleTest(&count, arguments);
-  if (!warpheap::job_place::is_given()) {
+  if (!warpheap::tool::is_of_a_job()) {
     int const failed = warpheap::checks_without_a_job(arguments);
-    return warpheap::run_as_pes(count > 1 ? std::atoi(arguments[1]) : 2, arguments) + failed;
+    return warpheap::tool::run_as_pes(count > 1 ? std::atoi(arguments[1]) : 2, arguments) + failed;
   }
-  auto const place = warpheap::job_place::from_environment();
-  if (std::getenv("WARPHEAP_TEST_DIES") && place.pe == 1) return 3;
-  warpheap::nvshmem_job const job{place};
-  return RUN_ALL_TESTS();
+  auto const place = warpheap::tool::pe_place::given();
+  if (std::getenv("WARPHEAP_TEST_DIES") && place->pe == 1) return 3;
+  if (std::getenv("WARPHEAP_TEST_LEAVES") && place->pe == 0) return 0;
+  try {
+    warpheap::tool::nvshmem_job const job;
+    return RUN_ALL_TESTS();
+  } catch (std::runtime_error const&) {
+    return 4;
+  }
 }

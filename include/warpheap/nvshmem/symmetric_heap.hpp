@@ -2,7 +2,7 @@
 // own PE alone; every PE may read, write and free it by its name, a remote_ptr. A program includes
 // this file by name.
 //
-//   warpheap::nvshmem_job job{warpheap::job_place::from_environment()};
+//   nvshmem_init();
 //   warpheap::symmetric_heap heap{size_t{8} << 30};    // 8 GiB on each PE
 //   produce<<<grid, block>>>(heap.ref(), names);       // names[i] = heap.remote(heap.malloc(64))
 //   nvshmem_barrier_all();

@@ -8,8 +8,8 @@
 
 #include "backend/allocators.hpp"
 #include "backend/gpu_queries.hpp"
+#include "launcher.hpp"
 #include "pes_graph.hpp"
-#include "warpheap/nvshmem/job.hpp"
 
 namespace warpheap::tool {
 inline namespace WARPHEAP_BACKEND {

@@ -25,14 +25,14 @@ std::unique_ptr<backend> make_job_backend() {
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
     throw usage_error{"--pes: NVSHMEM needs a CUDA device, and there is none that this program can use"};
   setenv("NVSHMEM_DISABLE_NVLS", "1", 0);  // heaps have no use for NVLink's multicast
-  job = new nvshmem_job{job_place::from_environment()};
+  job = new nvshmem_job;
   return std::make_unique<job_backend>();
 }
 
 /// Most errors are of all PEs. PE 0 says those and ends, and whatever started the job ends the
 /// others. An error of another PE alone is said after a second in which PE 0 did not.
 void complain_for_job(std::string const& command, std::string const& message) {
-  int const pe = job_place::is_given() ? job_place::from_environment().pe : 0;
+  int const pe = job ? nvshmem_my_pe() : pe_place::given().value_or(pe_place{}).pe;
   if (pe == 0) return complain(command, message);
   std::this_thread::sleep_for(std::chrono::seconds{1});
   complain(command, "PE " + std::to_string(pe) + ": " + message);
@@ -41,7 +41,7 @@ void complain_for_job(std::string const& command, std::string const& message) {
 int run_graph_alone(int count, char** arguments) {
   bool has_error = false;
   add_cuda_backend(&make_job_backend);
-  if (!job_place::is_given())
+  if (!is_of_a_job())
     add_process_starter([arguments](u32 processes) { return run_as_pes(static_cast<int>(processes), arguments); });
   int const status =
       run(count, arguments, {.commands = {add_graph}, .complain = [&](auto const& command, auto const& message) {
