@@ -45,8 +45,9 @@ test: setup ## Every test that needs no GPU, and the checks but for more-checks
 # Minutes for each allocator.
 MINUTES ?= 1
 .PHONY: explore
-explore: setup ## Search and draw schedules of primitives and allocators, MINUTES (1) for each, and of known faults
+explore: setup ## Search and draw schedules of primitives and allocators, MINUTES (1) for each, and of known faults; fuzz readers
 	@scripts/build host tests_explore warpheap_cli
+	scripts/fuzz
 	scripts/explore_faults
 	WARPHEAP_EXPLORE=1 build/host/bin/tests_explore --gtest_brief=1
 	build/host/bin/warpheap explore --allocator all --minutes $(MINUTES)

@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include <numeric>
+
 #include "pe_pools.hpp"
 #include "pe_steps.hpp"
 #include "workloads/graph/backend/graph_member.hpp"
@@ -137,12 +139,14 @@ class pes_graph final : public dynamic_graph {
     auto const close_step = [&] {
       steps_.step(phase::other, [&] { part.close(on); });
       auto const pieces = gather_from_pes(part.pieces());
-      return std::any_of(pieces.begin(), pieces.end(), [](u64 each) { return each != 0; });
+      return std::accumulate(pieces.begin(), pieces.end(), u64{0});
     };
     steps_.step(phase::other, [&] { part.start(on, among, source); });
-    for (u32 level = 1; close_step(); ++level) {
+    u32 level = 0;
+    while (u64 const pieces = close_step()) {
+      ++level;
       steps_.step(phase::expand, [&] { part.expand(on, among); });
-      steps_.step(phase::settle, [&] { part.settle(on, among, level); });
+      steps_.step(phase::settle, [&] { part.settle(on, among, level, pieces); });
     }
   }
 

@@ -91,7 +91,9 @@ class simulated_device {
  private:
   /// OS threads that can each run a thread block of `blocks`, at least one.
   static u64 useful_workers(execution const& how, u64 blocks) {
-    u32 const os_threads = how.os_threads ? how.os_threads : std::thread::hardware_concurrency();
+    // Asked once: the system opens files to answer, which took half of the time of a small launch.
+    static u32 const processors = std::thread::hardware_concurrency();
+    u32 const os_threads = how.os_threads ? how.os_threads : processors;
     return std::max<u64>(1, std::min<u64>({os_threads, u64{how.sm_count} * how.blocks_per_sm, blocks}));
   }
 

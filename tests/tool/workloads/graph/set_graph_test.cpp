@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "tests/support/schedules.hpp"
 #include "tests/tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
@@ -229,6 +232,43 @@ TEST(SetGraph, RefusesDevicesThatAreNotThere) {
   EXPECT_THROW((graph_of_set{mebibyte, 1, {}}), std::invalid_argument);
   EXPECT_THROW((graph_of_set{mebibyte, 1, {0, 1}}), std::invalid_argument);
   EXPECT_THROW((graph_of_set{mebibyte, 1, members(17)}), std::invalid_argument);
+}
+
+/// Searches a graph in which vertex 0 alone has neighbours, the next `degree` vertices, for one
+/// level. Returns how many lanes settled it.
+u64 lanes_that_settle(u32 vertices, u32 degree) {
+  std::vector<u32> targets(degree);
+  std::iota(targets.begin(), targets.end(), 1);
+  device_buffer<u32> const neighbours{targets};
+  std::vector<adjacency> lists(vertices);
+  lists[0].neighbours = neighbours.data();
+  lists[0].degree = degree;
+  device_buffer<adjacency> const on_device{lists};
+
+  graph::member_team team{{0}};
+  vertex_deal const deal{vertices, 1};
+  graph::member_search search{deal, 0, on_device.data(), degree};
+  graph::peer_clusters const among{team, {{.messages = {}, .found = search.boxes()}}};
+  search.start(team.stream(0), among[0], 0);
+  search.close(team.stream(0));
+  team.finish();
+  search.expand(team.stream(0), among[0]);
+  team.finish();
+  search.settle(team.stream(0), among[0], 1, search.pieces());
+  team.finish();
+  u64 const lanes = host::last_run().lanes;
+  auto const levels = search.levels();
+  EXPECT_EQ(levels[0], 0u);
+  EXPECT_EQ(std::count(levels.begin() + 1, levels.begin() + 1 + degree, 1), degree);
+  EXPECT_EQ(std::count(levels.begin(), levels.end(), unreached), vertices - 1 - degree);
+  return lanes;
+}
+
+TEST(GraphSearch, SettlesALevelByAsManyLanesAsItsFrontierWants) {
+  EXPECT_LE(lanes_that_settle(100'000, 1), 128u) << "a path has as many levels as vertices";
+  EXPECT_LE(lanes_that_settle(100'000, 1024), 128u);
+  EXPECT_GE(lanes_that_settle(100'000, 5000), 5 * 128u) << "of five warps that expand a hub";
+  EXPECT_LE(lanes_that_settle(3, 2), 128u);
 }
 
 }  // namespace

@@ -40,9 +40,13 @@ class basic_member_search {
   void expand(stream_view on, Cluster const& among) const {
     launch(on, shape_of_loop(pieces() * warp_lanes), expand_frontier{}, among, deal_, lists_, now(), seen_.data());
   }
+  /// `pieces` is how many all members have expanded, since each may have found vertices of this
+  /// one. With a thread block for each piece, a thread rarely has a second turn, and the launch is
+  /// as small as the level: a path of 100,000 vertices has as many levels.
   template <cluster Cluster>
-  void settle(stream_view on, Cluster const& among, u32 level) const {
-    launch(on, shape_of_loop(levels_.size()), settle_level{}, among, deal_, lists_, level, levels_.data(), next());
+  void settle(stream_view on, Cluster const& among, u32 level, u64 pieces) const {
+    u64 const most = std::min<u64>(levels_.size(), pieces * block_threads);
+    launch(on, shape_of_loop(most), settle_level{}, among, deal_, lists_, level, levels_.data(), next());
   }
   /// The level that was next is the last one from here on.
   void close(stream_view on) {
@@ -55,11 +59,13 @@ class basic_member_search {
   std::vector<u32> levels() const { return levels_.to_host(); }
 
  private:
+  static constexpr u32 block_threads = 128;
+
   /// Threads for a loop of `turns` turns: no more than a device holds at once.
   static launch_shape shape_of_loop(u64 turns) {
-    constexpr u32 threads = 128, resident_blocks = 16;
-    auto const enough = shape_for(turns, threads);
-    return {std::min(enough.blocks, warpheap::backend::multiprocessors() * resident_blocks), threads};
+    constexpr u32 resident_blocks = 16;
+    auto const enough = shape_for(turns, block_threads);
+    return {std::min(enough.blocks, warpheap::backend::multiprocessors() * resident_blocks), block_threads};
   }
 
   frontier_view now() const { return {pieces_[is_odd_].data(), sizes_.data() + is_odd_}; }
@@ -82,17 +88,22 @@ using member_search = basic_member_search<device_buffer>;
 template <class Clusters>
 search_levels run_search(member_team& team, vertex_deal deal, std::vector<member_search>& parts, Clusters const& among,
                          u32 source) {
+  /// How many pieces the next level has.
   auto const close_step = [&] {
     team.step(phase::other, [&](u32 i) { parts[i].close(team.stream(i)); });
     team.finish();
-    return std::any_of(parts.begin(), parts.end(), [](auto const& part) { return part.pieces() != 0; });
+    u64 pieces = 0;
+    for (auto const& part : parts) pieces += part.pieces();
+    return pieces;
   };
   search_levels made;
   made.seconds = 1e-6 * bench::wall_clock{}.microseconds_of_call([&] {
     team.step(phase::other, [&](u32 i) { parts[i].start(team.stream(i), among[i], source); });
-    for (u32 level = 1; close_step(); ++level) {
+    u32 level = 0;
+    while (u64 const pieces = close_step()) {
+      ++level;
       team.step(phase::expand, [&](u32 i) { parts[i].expand(team.stream(i), among[i]); });
-      team.step(phase::settle, [&](u32 i) { parts[i].settle(team.stream(i), among[i], level); });
+      team.step(phase::settle, [&](u32 i) { parts[i].settle(team.stream(i), among[i], level, pieces); });
     }
   });
   std::vector<std::vector<u32>> levels;
