@@ -288,6 +288,52 @@ TEST(Checked, LetsOneOfSeveralFreesOfABlockEndItsLife) {
   });
 }
 
+/// Kernel: every thread has one block after another, each in the place that another thread's block
+/// has just left, and keeps the last.
+struct take_turns {
+  template <class Ref>
+  WARPHEAP_DEVICE void operator()(Ref heap, u32 turns, void** kept) const {
+    void* mine = heap.malloc(1000);
+    for (u32 i = 0; i < turns; ++i) {
+      heap.free(mine);
+      mine = heap.malloc(1000);
+    }
+    kept[global_thread_index()] = mine;
+  }
+};
+
+/// Kernel, one thread: how many blocks the map knows.
+struct count_known {
+  template <class Ref>
+  WARPHEAP_DEVICE void operator()(Ref heap, u64* known) const {
+    checked_parts::visit_blocks(heap.state().map, [&](void*, u64) { ++*known; });
+  }
+};
+
+/// Compares the map with the blocks that threads hold, and with those of the heap below, after all
+/// schedules (block_map M1, M2).
+template <checked_config Config>
+void expect_map_of_all_that_live() {
+  test::for_each_schedule(100, [] {
+    checked<heap, Config> const checked_heap{one_mib};
+    device_buffer<void*> const kept(2 * 6);
+    device_buffer<u64> const known(1);
+    launch({2, 6}, take_turns{}, checked_heap.ref(), 4u, kept.data());
+    launch({1, 1}, count_known{}, checked_heap.ref(), known.data());
+    synchronize();
+    std::vector<void*> listed;
+    checked_heap.for_each_live([&](void* memory, size_t) { listed.push_back(memory); });
+    EXPECT_THAT(listed, testing::UnorderedElementsAreArray(kept.to_host()));
+    EXPECT_EQ(known[0], checked_heap.below().statistics().live_blocks) << "with those in quarantine";
+    EXPECT_EQ(checked_heap.error_count(), 0u);
+  });
+}
+
+TEST(Checked, KnowsAfterwardsAllBlocksThatLiveAndNoOthers) {
+  expect_map_of_all_that_live<checked_config{.quarantine_bytes = 0}>();
+  expect_map_of_all_that_live<checked_config{.quarantine_blocks = 2, .quarantine_bytes = 4000}>();
+}
+
 TEST(Checked, RefusesOnlyWhatWouldBeRefusedWithoutAQuarantine) {
   constexpr size_t bytes = 60'000;
   u64 served = 0, refused = 0;
