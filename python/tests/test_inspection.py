@@ -5,11 +5,12 @@ import os
 import re
 import stat
 import subprocess
+import sys
 
 import pytest
 
 import warpheap
-from warpheap import compiler, inspection
+from warpheap import cache, compiler, inspection
 from warpheap.allocators import WITH_LIMIT
 from warpheap.setup_kernels import Record
 
@@ -98,12 +99,33 @@ def test_a_library_is_kept_and_one_that_is_broken_made_again(own_cache, monkeypa
     inspection.library.cache_clear()
     inspection.library("slab_bitmap")
     assert kept.stat().st_mtime_ns == made
-    broken = own_cache / "other" / kept.name  # elsewhere: the loader knows a path that it has seen
-    broken.parent.mkdir()
-    broken.write_bytes(b"planted")
-    monkeypatch.setenv("WARPHEAP_CACHE_DIR", str(broken.parent))
+    whole = kept.read_bytes()
+    kept.write_bytes(b"planted")
     inspection.library.cache_clear()
-    assert inspection.library("slab_bitmap").warpheap_check and broken.read_bytes() != b"planted"
+    assert inspection.library("slab_bitmap").warpheap_check and kept.read_bytes()[:40] == whole[:40]
+    cache.keep(kept.name, b"of another C library")
+    inspection.library.cache_clear()
+    assert inspection.library("slab_bitmap").warpheap_check and kept.read_bytes()[:40] == whole[:40]
+
+
+def test_code_that_another_user_planted_is_not_loaded(own_cache, monkeypatch):
+    """In a folder that all may write, under the name of the library, with an entry's right head."""
+    compiled, mark = own_cache / "planted.so", own_cache / "ran"
+    source = f'#include <cstdio>\n__attribute__((constructor)) void run() {{ fclose(fopen("{mark}", "w")); }}\n'
+    subprocess.run(["c++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(compiled)], input=source, text=True, check=True)
+    inspection.library("slab_bitmap")
+    (kept,) = (own_cache / "cache").iterdir()
+    kept.parent.chmod(0o1777)
+    cache.keep(kept.name, compiled.read_bytes())
+    others = 54321
+    if os.getuid() == 0:
+        os.chown(kept, others, others)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: others)
+    inspection.library.cache_clear()
+    assert inspection.library("slab_bitmap").warpheap_check and not mark.exists()
+    subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(compiled)!r})"], check=True)
+    assert mark.exists(), "it would have run"
 
 
 def test_a_cache_that_cannot_be_written_is_none(own_cache, monkeypatch):
@@ -115,6 +137,9 @@ def test_without_a_compiler_the_error_says_what_is_needed(own_cache, monkeypatch
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(own_cache))
     with pytest.raises(warpheap.NoHostCompilerError, match=re.escape("no c++, g++ or clang++")):
+        inspection.library("slab_bitmap")
+    monkeypatch.setenv("CXX", "'c++")
+    with pytest.raises(warpheap.NoHostCompilerError, match="No closing quotation"):
         inspection.library("slab_bitmap")
     monkeypatch.setenv("CXX", "/nowhere/c++")
     with pytest.raises(warpheap.NoHostCompilerError, match="/nowhere/c.*C.*20"):
@@ -134,3 +159,10 @@ def test_cxx_may_have_options(own_cache, monkeypatch):
     monkeypatch.setenv("CXX", "c++ -O0")
     assert inspection.library("rw").warpheap_live
     assert len(os.listdir(own_cache / "cache")) == 1
+
+
+def test_a_compiler_behind_a_launcher_is_known_by_its_own_version(own_cache, monkeypatch):
+    launcher = own_cache / "launcher"
+    launcher.write_text('#!/bin/sh\ncase $1 in -*) echo "of the launcher";; *) exec "$@";; esac\n')
+    launcher.chmod(launcher.stat().st_mode | stat.S_IXUSR)
+    assert inspection._version_of([str(launcher), "c++"]) == inspection._version_of(["c++"])

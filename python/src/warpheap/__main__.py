@@ -12,7 +12,8 @@ import warpheap
 
 from . import driver
 from .allocators import HEADERS, WITH_LIMIT, grows, type_of
-from .compiler import cache_folder, compile, compile_functions, nvrtc_version
+from .cache import cache_folder
+from .compiler import compile, compile_functions, nvrtc_version
 from .setup_kernels import setup_source
 
 PACKAGES = ("cuda-bindings", "cuda-core", "numpy", "numba-cuda", "numba_cuda_mlir", "cupy-cuda12x", "cupy-cuda13x", "torch")
@@ -64,6 +65,8 @@ def _installed() -> list[str]:
 
 def _cache() -> str:
     folder = cache_folder()
+    if folder is None:
+        return "none, since the user has no home"
     try:
         sizes = [path.stat().st_size for path in folder.iterdir()]
     except OSError:

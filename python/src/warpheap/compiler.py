@@ -1,34 +1,32 @@
 """Compiles the headers with the NVRTC that the program uses anyway, and keeps the results on disk.
 
 The wheel holds no machine code: LTO-IR of a newer NVRTC is refused by an older linker. The key of a
-result has a hash of the headers, NVRTC's version, the options and the source.
+result has a hash of the headers, NVRTC's full version, the options and the source. NVRTC does not say
+which files it has read, so a result is kept only if these can be no others than the headers.
 """
 
 import functools
 import hashlib
-import os
 import pathlib
 import re
-import tempfile
 from collections.abc import Sequence
 
+from . import cache
 from .allocators import HEADERS, type_of
 from .errors import CompileError, CompilerTooOldError, NoCompilerError
 
 OLDEST_NVRTC = (12, 0)
+# Options that name no file, and the directives that name the package's headers.
+_READS_NO_FILE = re.compile(
+    r"--?(?:[DU]\w.*|std=.*|rdc=.*|(?:lineinfo|use_fast_math|default-device|G)|(?:ftz|fmad|maxrregcount)=.*)", re.DOTALL
+)
+_OF_HEADERS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<warpheap/[\w/]+\.hpp>", re.MULTILINE)
 _FORMATS = {"ltoir": ("-dlto", "nvrtcGetLTOIR"), "ptx": (None, "nvrtcGetPTX"), "cubin": (None, "nvrtcGetCUBIN")}
 
 
 def get_include() -> str:
     """The folder for an include path: `#include <warpheap/warpheap.hpp>` is found there."""
     return str(pathlib.Path(__file__).parent / "include")
-
-
-def cache_folder() -> pathlib.Path:
-    """Where results are kept: WARPHEAP_CACHE_DIR, else warpheap/ in the user's cache."""
-    if named := os.environ.get("WARPHEAP_CACHE_DIR"):
-        return pathlib.Path(named)
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "warpheap"
 
 
 @functools.cache
@@ -67,33 +65,62 @@ def nvrtc_version() -> tuple[int, int]:
     return _nvrtc()[1]
 
 
+@functools.cache
+def _full_version() -> str:
+    """The version with its patch and build, which NVRTC says in PTX alone."""
+    ptx = _compile(_nvrtc()[0], "", [], "nvrtcGetPTX")
+    return ptx.partition(b"\n.version")[0].decode()
+
+
 def compile(source: str, arch: str, format: str = "ltoir", options: Sequence[str] = ()) -> bytes:
     """CUDA C++ that may include <warpheap/warpheap.hpp>, compiled for `arch`, such as "sm_90".
 
-    `format` is "ltoir", "ptx" or "cubin". A result that is on disk is read from there.
+    `format` is "ltoir", "ptx" or "cubin". A result that is on disk is read from there. Results of sources
+    that include other files, and of options that may name some, such as -I, are not kept.
     """
-    if format not in _FORMATS:
+    _check_text(source, "source")
+    if not isinstance(format, str) or format not in _FORMATS:
         raise ValueError(f"no format is called {format!r}; there are: {', '.join(_FORMATS)}")
-    if not re.fullmatch(r"sm_\d+[af]?", arch):
+    if not isinstance(arch, str) or not re.fullmatch(r"sm_\d+[af]?", arch, re.ASCII):
         raise ValueError(f"{arch!r} is no architecture such as 'sm_90'")
+    if isinstance(options, str):
+        raise TypeError(f"options is {options!r}, and must be a sequence of strings")
+    for word in options:
+        _check_text(word, "option")
     flag, getter = _FORMATS[format]
     linked = not any(word.startswith("-rdc=") for word in options)
     words = ["--std=c++20", *(["-rdc=true"] if linked else []), f"-arch={arch}", *([flag] if flag else []), *options]
-    nvrtc, version = _nvrtc()
-    key = hashlib.sha256("\0".join([headers_digest(), str(version), *words, format, source]).encode()).hexdigest()
-    kept = cache_folder() / f"{key}.{format}"
-    try:
-        return kept.read_bytes()
-    except OSError:
-        pass
+    nvrtc, _ = _nvrtc()
+    key = hashlib.sha256("\0".join([headers_digest(), _full_version(), *words, format, source]).encode()).hexdigest()
+    kept = f"{key}.{format}" if _reads_headers_alone(source, options) else None
+    if kept and (result := cache.read(kept)) is not None:
+        return result
     result = _compile(nvrtc, source, [*words, f"-I{get_include()}"], getter)
-    _keep(kept, result)
+    if kept:
+        cache.keep(kept, result)
     return result
+
+
+def _check_text(text, what: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r}, and must be a string")
+    if "\0" in text:
+        raise ValueError(f"{what} has a NUL at {text.index(chr(0))}, at which the compiler would stop reading")
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise ValueError(f"{what} has a character at {problem.start} that is none of Unicode: {text[problem.start]!r}") from None
+
+
+def _reads_headers_alone(source: str, options: Sequence[str]) -> bool:
+    """False if NVRTC may read another file than the package's headers."""
+    rest = _OF_HEADERS.sub("", re.sub(r"\\[ \t]*\r?\n", "", source))
+    return not re.search("include|embed|import", rest) and all(map(_READS_NO_FILE.fullmatch, options))
 
 
 def compile_functions(arch: str, allocator: str = "slab_bitmap", prefix: str = "warpheap", format: str = "ltoir") -> bytes:
     """The C functions of an allocator, called `prefix`_malloc, `prefix`_free and so on, to be linked with kernels."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", prefix):
+    if not isinstance(prefix, str) or not re.fullmatch(r"[A-Za-z_]\w*", prefix, re.ASCII):
         raise ValueError(f"{prefix!r} cannot begin the name of a C function")
     source = (
         f"{HEADERS}#include <warpheap/heap/c_functions.hpp>\nWARPHEAP_C_FUNCTIONS({prefix}, {type_of(allocator)})\n"
@@ -102,11 +129,14 @@ def compile_functions(arch: str, allocator: str = "slab_bitmap", prefix: str = "
 
 
 def _compile(nvrtc, source: str, options: list[str], getter: str) -> bytes:
-    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"warpheap.cu", 0, [], [])
+    status, program = nvrtc.nvrtcCreateProgram(source.encode(), b"warpheap.cu", 0, [], [])
+    if int(status):
+        raise CompileError(f"nvrtcCreateProgram: {status}")
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [word.encode() for word in options])
         if int(status):
-            raise CompileError(_read(nvrtc, program, "nvrtcGetProgramLog").rstrip(b"\0 \n").decode() or str(status))
+            log = _read(nvrtc, program, "nvrtcGetProgramLog").rstrip(b"\0 \n")
+            raise CompileError(log.decode(errors="replace") or str(status))
         return _read(nvrtc, program, getter)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
@@ -121,14 +151,3 @@ def _read(nvrtc, program, getter: str) -> bytes:
     if int(status):
         raise CompileError(f"{getter}: {status}")
     return buffer
-
-
-def _keep(path: pathlib.Path, result: bytes) -> None:
-    """Writes under another name first, so that no reader sees half of it. A cache that cannot be written is none."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(result)
-        os.replace(file.name, path)
-    except OSError:
-        pass

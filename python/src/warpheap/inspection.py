@@ -1,9 +1,11 @@
 """Looks into heaps with the headers' own code, which the user's C++ compiler compiles once.
 
 The library runs on the host and reads device memory through a function of ours: see
-heap/c_inspection.hpp. It is kept beside NVRTC's results; the compiler's version is in its key.
+heap/c_inspection.hpp. It is kept beside NVRTC's results; the compiler's version is in its key. The
+loader takes a path, so what is loaded is a copy that nobody can have changed since it was checked.
 """
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -16,8 +18,9 @@ import subprocess
 import tempfile
 from typing import NamedTuple
 
+from . import cache
 from .allocators import type_of
-from .compiler import _keep, cache_folder, get_include, headers_digest
+from .compiler import get_include, headers_digest
 from .errors import DamagedHeapError, NoHostCompilerError
 
 _SOURCE = """#include <warpheap/heap/default_heap.hpp>
@@ -101,35 +104,50 @@ def statistics_of(answer: bytes) -> HeapStatistics:
 @functools.cache
 def library(allocator: str) -> ctypes.CDLL:
     """The inspection functions of the allocator, called warpheap_statistics and so on."""
-    source, command = _SOURCE.format(type_of(allocator)), [*_compiler(), *_OPTIONS]
-    key = "\0".join([headers_digest(), _version_of(command[0]), *command, source])
-    kept = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()}.so"
+    source, compiler = _SOURCE.format(type_of(allocator)), _compiler()
+    command = [*compiler, *_OPTIONS]
+    key = "\0".join([headers_digest(), _version_of(compiler), *command, source])
+    kept = f"{hashlib.sha256(key.encode()).hexdigest()}.so"
+    if (result := cache.read(kept)) is not None:
+        with contextlib.suppress(OSError):  # made for another C library
+            return _loaded(result)
+    result = _built([*command, f"-I{get_include()}"], source)
+    cache.keep(kept, result)
     try:
-        return ctypes.CDLL(str(kept))
-    except OSError:
-        pass  # not there, or no longer whole
+        return _loaded(result)
+    except OSError as problem:
+        raise NoHostCompilerError(f"what {command[0]} made cannot be loaded: {problem}") from problem
+
+
+def _built(command: list[str], source: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        made = pathlib.Path(folder) / "library.so"
-        _run([*command, f"-I{get_include()}", "-x", "c++", "-", "-o", str(made)], source)
-        _keep(kept, made.read_bytes())
-        try:
-            return ctypes.CDLL(str(made))
-        except OSError as problem:
-            raise NoHostCompilerError(f"what {command[0]} made cannot be loaded: {problem}") from problem
+        file = pathlib.Path(folder, "library.so")
+        _run([*command, "-x", "c++", "-", "-o", str(file)], source)
+        return file.read_bytes()
+
+
+def _loaded(library: bytes) -> ctypes.CDLL:
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "library.so")
+        file.write_bytes(library)
+        return ctypes.CDLL(str(file))
 
 
 def _compiler() -> list[str]:
     """The first words of a command that compiles C++."""
-    if named := shlex.split(os.environ.get("CXX", "")):
-        return named
+    try:
+        if named := shlex.split(os.environ.get("CXX", "")):
+            return named
+    except ValueError as problem:
+        raise NoHostCompilerError(f"CXX is {os.environ['CXX']!r}: {problem}") from None
     for name in ("c++", "g++", "clang++"):
         if found := shutil.which(name):
             return [found]
     raise NoHostCompilerError(f"there is no c++, g++ or clang++: {_NEEDS}")
 
 
-def _version_of(compiler: str) -> str:
-    return _run([compiler, "--version"]) + _run([compiler, "-dumpmachine"])
+def _version_of(compiler: list[str]) -> str:
+    return _run([*compiler, "--version"]) + _run([*compiler, "-dumpmachine"])
 
 
 def _run(command: list[str], source: str = "") -> str:
