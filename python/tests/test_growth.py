@@ -1,6 +1,7 @@
 """Heaps with a limit: what is refused, and when memory comes and goes. The GPU is a fake one."""
 
 import gc
+import threading
 import weakref
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import warpheap
 from fake_gpu import GRANULE, FakeGpu
 from heaps import heap_that_is_open
-from warpheap import growth
+from warpheap import driver, growth, inspection
 from warpheap.growth import Growth
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -239,6 +240,119 @@ def test_a_heap_that_ends_gives_everything_back(gpu):
     del grows
     gc.collect()
     assert seen() is None and gpu.is_empty() and gpu.left == before
+
+
+RELEASES = ["cuCtxSynchronize", "cuMemUnmap", "cuMemAddressFree", "cuMemFreeHost", "cuMemFree"]
+
+
+@pytest.mark.parametrize("refused", RELEASES)
+def test_a_close_that_fails_says_so_and_the_next_goes_on(gpu, refused):
+    before = gpu.left
+    grows = small_heap()
+    grows.grow(3 * GRANULE)
+    gpu.refused = refused
+    for _ in range(2):
+        with pytest.raises(warpheap.CudaError, match=f"{refused}: planted"):
+            grows.close()
+        assert grows.closed and not gpu.is_empty()
+        with pytest.raises(warpheap.ClosedHeapError):
+            grows.poll()
+    gpu.refused = ""
+    grows.close()
+    assert gpu.is_empty() and gpu.left == before
+    gpu.calls.clear()
+    grows.close()
+    assert gpu.calls == []
+
+
+@pytest.mark.parametrize("refused", RELEASES)
+def test_a_heap_that_was_not_closed_warns_of_what_it_keeps(gpu, refused):
+    grows = small_heap()
+    gpu.refused = refused
+    with pytest.warns(RuntimeWarning, match=f"keeps memory of device 0: {refused}: planted"):
+        del grows
+        gc.collect()
+
+
+def test_an_error_of_the_block_is_not_replaced_by_one_of_close(gpu):
+    with pytest.warns(RuntimeWarning, match="cuMemUnmap: planted"), pytest.raises(KeyError, match="mine"):
+        with small_heap() as grows:
+            gpu.refused = "cuMemUnmap"
+            raise KeyError("mine")
+    assert not gpu.is_empty()
+    gpu.refused = ""
+    grows.close()
+    assert gpu.is_empty()
+    with pytest.raises(warpheap.CudaError, match="planted"):
+        with small_heap() as grows:
+            gpu.refused = "cuMemUnmap"
+
+
+def test_memory_that_went_with_its_context_is_not_given_back(gpu, monkeypatch):
+    grows = small_heap()
+    monkeypatch.setattr(driver, "context_number", lambda: 2)
+    gpu.calls.clear()
+    grows.close()
+    assert grows.closed and gpu.calls == []
+
+
+USES = {
+    "grow": lambda grows: grows.grow(GRANULE),
+    "poll": lambda grows: grows.poll(),
+    "trim": lambda grows: grows.trim(),
+    "reset": lambda grows: grows.reset(),
+    "available_slots": lambda grows: grows.available_slots(64),
+    "committed_bytes": lambda grows: grows.committed_bytes,
+    "requested_bytes": lambda grows: grows.requested_bytes,
+    "check": lambda grows: grows.check(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_close_and_every_use_take_turns(gpu, monkeypatch, use):
+    """A use that was called before close(), and comes after it, finds the heap closed and calls no driver."""
+    monkeypatch.setattr(inspection, "inspect", lambda *arguments: arguments[-1](0, 0, 0, 0, 0))
+    grows, came = small_heap(), []
+
+    def run():
+        try:
+            came.append(USES[use](grows))
+        except warpheap.WarpheapError as problem:
+            came.append(problem)
+
+    with grows._lock:  # as another thread's call has it
+        user, closer = threading.Thread(target=run), threading.Thread(target=grows.close)
+        user.start()
+        user.join(0.1)
+        gpu.calls.clear()
+        grows._closed = True  # as close() will, if it comes first
+        closer.start()
+        closer.join(0.1)
+        assert user.is_alive() and closer.is_alive() and gpu.calls == [] and not gpu.is_empty()
+    user.join()
+    closer.join()
+    assert isinstance(came[0], warpheap.ClosedHeapError) and gpu.is_empty()
+
+
+def test_memory_that_a_trim_could_not_unmap_stays_in_use(gpu, monkeypatch):
+    with small_heap() as grows:
+        grows.grow(4 * GRANULE)
+        grows.grow(4 * GRANULE)
+        unmap, done = gpu.cuMemUnmap, []
+
+        def fail_later(address, nbytes):
+            if done:
+                raise warpheap.CudaError("planted")
+            done.append(unmap(address, nbytes))
+
+        monkeypatch.setattr(gpu, "cuMemUnmap", fail_later)
+        with pytest.raises(warpheap.CudaError, match="planted"):
+            grows.trim()
+        monkeypatch.undo()
+        gpu.install(monkeypatch)
+        assert (grows.committed_bytes, gpu.known) == (6 * GRANULE, 2 * GRANULE)
+        assert grows.poll() == 0 and gpu.known == 6 * GRANULE, "of mapped memory alone"
+        assert grows.trim() == 4 * GRANULE
 
 
 @pytest.mark.parametrize("refused", ["cuMemAddressReserve", "cuMemCreate", "cuMemHostAlloc", "cuMemHostGetDevicePointer", "place"])

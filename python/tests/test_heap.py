@@ -255,8 +255,13 @@ def test_bad_arguments_are_refused_before_a_device_is_looked_for():
         warpheap.Heap(None)
     with pytest.raises(TypeError, match="device"):
         warpheap.Heap(MIB, device="0")
-    with pytest.raises(TypeError, match="stream"):
-        warpheap.Heap(MIB, stream="0")
+    odd = type("Odd", (), {"__cuda_stream__": (0,)})()
+    for stream in ("0", 1.5, odd, type("Odd", (), {"ptr": "x"})()):
+        with pytest.raises(TypeError, match="is no stream"):
+            warpheap.Heap(MIB, stream=stream)
+    for stream in (-1, 1 << 64, type("Odd", (), {"ptr": -5})()):
+        with pytest.raises(ValueError, match="is no stream: its number is"):
+            warpheap.Heap(MIB, stream=stream)
 
 
 def test_without_a_gpu_the_error_says_so():

@@ -80,6 +80,21 @@ def test_arrays_of_cuda_are_understood():
         ({"typestr": "u"}, "malformed"),
         ({"typestr": None}, "malformed"),
         ({"data": None}, "malformed"),
+        ({"data": ("x", False)}, "malformed"),
+        ({"shape": (4.5,)}, "malformed"),
+        ({"shape": None}, "malformed"),
+        ({"strides": "x"}, "malformed"),
+        ({"stream": "x"}, "malformed"),
+        ({"stream": -1}, "malformed"),
+        ({"shape": (-64,)}, r"the shape \(-64,\)"),
+        ({"shape": (-8, -8)}, r"the shape \(-8, -8\)"),
+        ({"shape": (64,), "strides": (8, 1)}, r"the shape \(64,\) and the strides \(8, 1\)"),
+        ({"shape": (8, 8), "strides": (1,)}, "the strides"),
+        ({"typestr": "|u-1"}, "elements of -1 bytes"),
+        ({"typestr": "|V0"}, "elements of 0 bytes"),
+        ({"data": (-1, False)}, "Array has 64 bytes at -0x1"),
+        ({"data": ((1 << 64) - 63, False)}, "which can be no memory"),
+        ({"shape": (1 << 32, 1 << 32)}, "which can be no memory"),
     ],
 )
 def test_other_arrays_are_refused(interface, words):
@@ -91,6 +106,13 @@ def test_buffers_have_an_address_and_a_size():
     for name in ("ptr", "handle"):
         buffer = type("Buffer", (), {name: ADDRESS, "size": 64})()
         assert memory.lent(buffer) == (ADDRESS, 64, buffer, None)
+
+
+def test_buffers_that_can_be_no_memory_are_refused():
+    for address, size in ((-1, 64), (ADDRESS, -64), (1 << 64, 1), ("x", 64), ([], 64)):
+        buffer = type("Buffer", (), {"ptr": address, "size": size})()
+        with pytest.raises(warpheap.MemoryArgumentError, match="Buffer (has|does not lend)"):
+            memory.lent(buffer)
 
 
 def test_capsules_are_read_and_kept():
@@ -111,11 +133,25 @@ def test_capsules_are_read_and_kept():
         ({"kind": ROCM}, "kind 10"),
         ({"shape": (4, 8), "strides": (16, 1)}, "contiguous"),
         ({"bits": 4}, "4 bits"),
+        ({"bits": 0}, "elements of 0 bytes"),
+        ({"shape": (-64,)}, r"the shape \(-64,\)"),
+        ({"byte_offset": (1 << 64) - 1}, "which can be no memory"),
     ],
 )
 def test_other_capsules_are_refused(make, form, words):
     with pytest.raises(warpheap.MemoryArgumentError, match=words):
         memory.lent(make(**form))
+
+
+@pytest.mark.parametrize("dimensions", [-1, 65, 1 << 30])
+def test_capsules_of_a_shape_that_is_none_are_refused(dimensions):
+    given = tensor()
+    given.dimensions = dimensions
+    with pytest.raises(warpheap.MemoryArgumentError, match=f"{dimensions} dimensions"):
+        memory.lent(capsule(given, b"dltensor"))
+    given.dimensions, given.shape = 1, None
+    with pytest.raises(warpheap.MemoryArgumentError, match="1 dimensions"):
+        memory.lent(capsule(given, b"dltensor"))
 
 
 def test_capsules_without_a_tensor_of_ours_are_refused():

@@ -116,6 +116,18 @@ def architecture(device: int | None = None) -> str:
 
 def stream_number(stream) -> int:
     """A stream as a number: an integer, or an object of cuda.core, CuPy, Numba or PyTorch."""
+    try:
+        number = _number_of(stream)
+    except (TypeError, ValueError, IndexError):
+        number = None
+    if number is None:
+        raise TypeError(f"{stream!r} is no stream")
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"{stream!r} is no stream: its number is {number}")
+    return number
+
+
+def _number_of(stream) -> int | None:
     if stream is None or isinstance(stream, int):
         return stream or 0
     if hasattr(stream, "__cuda_stream__"):
@@ -124,4 +136,4 @@ def stream_number(stream) -> int:
     for name in ("cuda_stream", "ptr", "handle"):
         if (found := getattr(stream, name, None)) is not None:
             return int(getattr(found, "value", found) or 0)
-    raise TypeError(f"{stream!r} is no stream")
+    return None

@@ -127,8 +127,10 @@ class GrowingPool:
             self._tell(tell)
             return 0
         ask("shrink", kept)  # and so waits for it
-        self._range.unmap(kept, before - kept)
-        self.committed = kept
+        try:
+            self._range.unmap(kept, before - kept)
+        finally:
+            self.committed = max(end for end in self._range.part_ends() if end <= self._limit)
         return before - kept
 
     def commit(self, nbytes: int) -> None:
@@ -141,7 +143,7 @@ class GrowingPool:
             self.committed = wanted
 
     def release(self) -> None:
-        """Gives back all that the pool owns, once the device is at rest."""
+        """Gives back all that the pool owns, once the device is at rest. After an error, again what is left."""
         self._range.release()
         if self._words:
             driver.call("cuMemFreeHost", self._words)

@@ -5,16 +5,19 @@ has, and nothing of it is written again here. heap/kernel_setup.hpp says what th
 heap/c_inspection.hpp how the host looks into a heap.
 """
 
+import contextlib
 import ctypes
 import functools
 import operator
+import sys
 import threading
+import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from . import driver, inspection
 from .allocators import growing, grows, type_of
-from .errors import ClosedHeapError, CudaError, DamagedHeapError, GrowthError, HeapSizeError
+from .errors import ClosedHeapError, CudaError, DamagedHeapError, GrowthError, HeapSizeError, WarpheapError
 from .growth import MOST_BYTES, GrowingPool, Growth
 from .memory import checked, lent
 from .setup_kernels import Record, kernels
@@ -25,12 +28,29 @@ _BLOCKS = 64  # of a kernel that tells a heap of growth
 
 
 def _release(device: int, context: int, owned: list[Callable[[], object]]) -> None:
+    """Gives back what was acquired, the last first. What it could not give back stays in `owned`."""
+    if not _exists(device, context):
+        owned.clear()  # the memory went with its context
+    while owned:
+        with driver.current(device):
+            owned[-1]()
+            owned.pop()
+
+
+def _exists(device: int, context: int) -> bool:
     try:
         with driver.current(device):
-            while owned and driver.context_number() == context:  # else the memory went with its context
-                owned.pop()()
+            return driver.context_number() == context
     except CudaError:
-        pass  # the context is gone, or an error of a kernel has ended it
+        return False
+
+
+def _release_unclosed(device: int, context: int, owned: list[Callable[[], object]]) -> None:
+    """Of a heap that nobody closed, where no caller could be told by an exception."""
+    try:
+        _release(device, context, owned)
+    except WarpheapError as problem:
+        warnings.warn(f"a heap that was not closed keeps memory of device {device}: {problem}", RuntimeWarning, stacklevel=1)
 
 
 def _whole_number(value, what: str) -> int:
@@ -72,6 +92,9 @@ class Heap:
 
     The heap must outlive every kernel that uses it: close it, or let go of it, when none is running.
     It belongs to the device's primary context, as Numba's, CuPy's and PyTorch's memory does.
+
+    Any thread may call any method: calls on one heap take turns, and one that comes after close() raises
+    ClosedHeapError. So a signal handler, which runs amid a call, must not use the heap.
     """
 
     def __init__(
@@ -84,7 +107,6 @@ class Heap:
         limit: int | None = None,
         chunk: int | None = None,
     ):
-        self._finalizer = None
         type_of(allocator)
         if nbytes is not None:
             nbytes = _whole_number(nbytes, "nbytes")
@@ -105,19 +127,20 @@ class Heap:
             given = checked(given, nbytes, self._device)
         self._growth: GrowingPool | None = None
         self._owned: list[Callable[[], object]] = []  # what gives each thing back
-        self._lock = threading.Lock()
+        self._closed = False
+        self._lock = threading.Lock()  # of whoever uses or closes the heap
         with driver.current(self._device):
-            context = driver.context_number()
-        self._finalizer = weakref.finalize(self, _release, self._device, context, self._owned)
+            self._context = driver.context_number()
+        self._finalizer = weakref.finalize(self, _release_unclosed, self._device, self._context, self._owned)
         self._finalizer.atexit = False  # the driver frees all when the process ends
         try:
-            self._functions = kernels(self._device, context, allocator)
+            self._functions = kernels(self._device, self._context, allocator)
             with driver.current(self._device):
                 if given is not None and given.stream:
                     driver.call("cuStreamSynchronize", given.stream)
                 self._place(nbytes, given, sizes, stream)
         except BaseException:
-            self.close()
+            self.__exit__(*sys.exc_info())
             raise
 
     def _place(self, nbytes, given, sizes, stream) -> None:
@@ -198,20 +221,28 @@ class Heap:
         self._tell(stream, name, *values)
         return self._read(stream).answer
 
-    def _pool_that_grows(self) -> GrowingPool:
-        self._open()
-        if self._growth is None:
-            raise GrowthError("the heap was made without a limit, so its pool has one size")
-        return self._growth
+    @contextlib.contextmanager
+    def _held_open(self) -> Iterator[None]:
+        """Until it ends, no other thread closes the heap."""
+        with self._lock:
+            self._check_open()
+            yield
 
-    def _open(self) -> None:
-        if self.closed:
+    @contextlib.contextmanager
+    def _pool_that_grows(self) -> Iterator[GrowingPool]:
+        with self._held_open():
+            if self._growth is None:
+                raise GrowthError("the heap was made without a limit, so its pool has one size")
+            yield self._growth
+
+    def _check_open(self) -> None:
+        if self._closed:
             raise ClosedHeapError("the heap has been closed")
 
     @property
     def handle(self) -> int:
         """What the C functions take, and kernels as an argument of 64 bits."""
-        self._open()
+        self._check_open()
         return self._handle
 
     @property
@@ -237,13 +268,13 @@ class Heap:
     @property
     def closed(self) -> bool:
         """Whether close() was called."""
-        return self._finalizer is None or not self._finalizer.alive
+        return self._closed
 
     def reset(self, stream=None) -> None:
         """Frees every block at once, in order on the stream; does not wait."""
-        self._open()
-        with driver.current(self._device):
-            self._initialize(driver.stream_number(stream))
+        stream = driver.stream_number(stream)
+        with self._held_open(), driver.current(self._device):
+            self._initialize(stream)
 
     def grow(self, nbytes: int, stream=None) -> int:
         """Maps at least `nbytes` bytes more of the pool, or all below its limit, and makes blocks of them in order on the stream.
@@ -251,10 +282,10 @@ class Heap:
         Does not wait; kernels that use the heap may be running. Returns how many bytes were mapped: whole
         chunks. If the device lacks the memory, raises OutOfMemoryError and changes nothing.
         """
-        growth, nbytes, stream = self._pool_that_grows(), _whole_number(nbytes, "nbytes"), driver.stream_number(stream)
+        nbytes, stream = _whole_number(nbytes, "nbytes"), driver.stream_number(stream)
         if nbytes < 0:
             raise HeapSizeError(f"growth by {nbytes} bytes: the least is 0")
-        with self._lock, driver.current(self._device):
+        with self._pool_that_grows() as growth, driver.current(self._device):
             return growth.grow(nbytes, functools.partial(self._tell, stream))
 
     def poll(self, stream=None) -> int:
@@ -262,8 +293,8 @@ class Heap:
 
         Does not wait, and looks at one word if nothing was refused. Returns how many bytes were mapped.
         """
-        growth, stream = self._pool_that_grows(), driver.stream_number(stream)
-        with self._lock, driver.current(self._device):
+        stream = driver.stream_number(stream)
+        with self._pool_that_grows() as growth, driver.current(self._device):
             return growth.poll(functools.partial(self._tell, stream))
 
     def trim(self) -> int:
@@ -271,28 +302,28 @@ class Heap:
 
         Waits for the default stream. No kernel may use the heap. Returns how many bytes were given back.
         """
-        growth = self._pool_that_grows()
-        with self._lock, driver.current(self._device):
+        with self._pool_that_grows() as growth, driver.current(self._device):
             return growth.trim(functools.partial(self._tell, 0), functools.partial(self._ask, 0))
 
     @property
     def committed_bytes(self) -> int:
         """Bytes of the pool that have memory."""
-        return self._pool_that_grows().committed
+        with self._pool_that_grows() as growth:
+            return growth.committed
 
     @property
     def requested_bytes(self) -> int:
         """Bytes that refused calls have requested since the heap was made; also while kernels run."""
-        return self._pool_that_grows().requested()
+        with self._pool_that_grows() as growth:
+            return growth.requested()
 
     def available_slots(self, nbytes: int, stream=None) -> int:
         """How many blocks of `nbytes` bytes could be allocated now, in order on the stream. Exact while no kernel uses the heap."""
-        self._open()
         nbytes = _whole_number(nbytes, "nbytes")
         if not 0 <= nbytes < 1 << 64:
             raise HeapSizeError(f"blocks of {nbytes} bytes: the size must be in 0 to 2**64 - 1")
         stream = driver.stream_number(stream)
-        with self._lock, driver.current(self._device):
+        with self._held_open(), driver.current(self._device):
             self._launch("count", 32, stream, (self._record, nbytes), (None, ctypes.c_uint64))
             return self._read(stream).slots
 
@@ -317,27 +348,39 @@ class Heap:
         return numpy.frombuffer(self._inspect("live", stream), [("address", numpy.uint64), ("size", numpy.uint64)])
 
     def _inspect(self, what: str, stream) -> bytes:
-        self._open()
+        self._check_open()
         stream = driver.stream_number(stream)
 
         def read(to: int, begin: int, nbytes: int, pitch: int, rows: int) -> None:
-            with driver.current(self._device):
+            with self._held_open(), driver.current(self._device):
                 driver.copy_rows(to, begin, nbytes, pitch, rows, stream)
 
         return inspection.inspect(self._allocator, what, self._handle, self._pool_bytes, self._metadata_bytes, read)
 
     def close(self) -> None:
-        """Waits for the device, and gives the memory back. Again: does nothing. No kernel may use the heap afterwards."""
-        if self._finalizer is not None:
-            self._finalizer()
-        self._memory = None
+        """Waits for the device and for calls of other threads, and gives the memory back. No kernel may use the heap afterwards.
+
+        Where the driver refuses to take something back, raises CudaError, and the next close() goes on with
+        what is left. Once all is given back, close() does nothing.
+        """
+        with self._lock:
+            self._closed = True
+            _release(self._device, self._context, self._owned)
+            self._finalizer.detach()
+            self._memory = None
 
     def __enter__(self) -> "Heap":
-        self._open()
+        self._check_open()
         return self
 
-    def __exit__(self, *_) -> None:
-        self.close()
+    def __exit__(self, kind, *_) -> None:
+        """Closes the heap. An error of the block is not replaced by one of close(), which is then a warning."""
+        try:
+            self.close()
+        except WarpheapError as problem:
+            if kind is None:
+                raise
+            warnings.warn(f"close() failed: {problem}", RuntimeWarning, stacklevel=2)
 
     def __repr__(self) -> str:
         size = f"{self._growth.committed} of {self._pool_bytes}" if self._growth else f"{self._pool_bytes}"

@@ -6,6 +6,7 @@
 """
 
 import ctypes
+import operator
 from typing import NamedTuple
 
 from . import driver
@@ -13,6 +14,7 @@ from .errors import CudaError, HeapSizeError, MemoryArgumentError
 
 _HOST, _CUDA, _PINNED, _MANAGED = 1, 2, 3, 13  # kinds of devices in DLPack
 _READ_ONLY = 1
+_MOST_DIMENSIONS = 64  # of NumPy's arrays, and more than any other package's
 _api = ctypes.pythonapi
 _capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", _api))
 _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
@@ -61,12 +63,18 @@ def lent(memory, stream: int = 0) -> LentMemory:
     size = getattr(memory, "size", None)
     for name in ("ptr", "handle"):
         if isinstance(size, int) and (address := getattr(memory, name, None)) is not None:
-            return LentMemory(int(address), size, memory)
+            return _lent(_asked(memory, lambda: int(address)), size, memory)
     if hasattr(memory, "__dlpack__"):
         return _of_capsule(_capsule_of(memory, stream), memory)
     if type(memory).__name__ == "PyCapsule":
         return _of_capsule(memory, memory)
     raise TypeError(f"{type(memory).__name__} has no __cuda_array_interface__, no __dlpack__, and no ptr and size")
+
+
+def _lent(address: int, nbytes: int, memory, owner=None, stream: int | None = None) -> LentMemory:
+    if not 0 <= address <= address + nbytes <= 1 << 64:
+        raise MemoryArgumentError(f"{type(memory).__name__} has {nbytes} bytes at {address:#x}, which can be no memory")
+    return LentMemory(address, nbytes, owner or memory, stream)
 
 
 def checked(given: LentMemory, nbytes: int | None, device: int) -> LentMemory:
@@ -98,18 +106,21 @@ def _asked(memory, question):
 def _of_array(memory, interface) -> LentMemory:
     try:
         (address, read_only), item = interface["data"], int(interface["typestr"][2:])
-        shape, strides = tuple(interface["shape"]), interface.get("strides")
-    except (KeyError, TypeError, ValueError) as problem:
+        address, stream, strides = int(address or 0), interface.get("stream"), interface.get("strides")
+        shape = [operator.index(size) for size in interface["shape"]]
+        strides = None if strides is None else [operator.index(stride) for stride in strides]
+        stream = None if stream is None else driver.stream_number(stream)
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise MemoryArgumentError(f"{type(memory).__name__}.__cuda_array_interface__ is malformed: {problem!r}") from problem
     if read_only:
         raise MemoryArgumentError("the memory is read-only")
     if interface.get("mask") is not None:
         raise MemoryArgumentError("the memory is a masked array's")
-    return LentMemory(int(address or 0), _extent(shape, strides, item), memory, interface.get("stream"))
+    return _lent(address, _extent(shape, strides, item), memory, stream=stream)
 
 
 def _capsule_of(memory, stream: int):
-    _check_kind(int(_asked(memory, memory.__dlpack_device__)[0]))
+    _check_kind(_asked(memory, lambda: int(memory.__dlpack_device__()[0])))
     stream = stream or 1  # 1 is the default stream in DLPack
     try:
         return memory.__dlpack__(stream=stream, max_version=(1, 0))
@@ -137,10 +148,12 @@ def _of_capsule(capsule, memory) -> LentMemory:
     item_bits = tensor.bits * tensor.lanes
     if item_bits % 8:
         raise MemoryArgumentError(f"the memory has elements of {item_bits} bits")
+    if not 0 <= tensor.dimensions <= _MOST_DIMENSIONS or (tensor.dimensions and not tensor.shape):
+        raise MemoryArgumentError(f"the memory has {tensor.dimensions} dimensions, and no shape of this many")
     shape = tensor.shape[: tensor.dimensions]
     strides = [stride * item_bits // 8 for stride in tensor.strides[: tensor.dimensions]] if tensor.strides else None
     nbytes = _extent(shape, strides, item_bits // 8)
-    return LentMemory((tensor.data or 0) + tensor.byte_offset, nbytes, (memory, capsule))
+    return _lent((tensor.data or 0) + tensor.byte_offset, nbytes, memory, (memory, capsule))
 
 
 def _check_kind(kind: int) -> None:
@@ -151,10 +164,13 @@ def _check_kind(kind: int) -> None:
 
 def _extent(shape, strides, item: int) -> int:
     """Bytes of an array without gaps; `strides` is in bytes, or None."""
+    if item <= 0 or any(size < 0 for size in shape) or (strides is not None and len(strides) != len(shape)):
+        of = "" if strides is None else f" and the strides {tuple(strides)}"
+        raise MemoryArgumentError(f"the memory has the shape {tuple(shape)}{of}, of elements of {item} bytes")
     nbytes, contiguous = item, True
     for index in reversed(range(len(shape))):
         contiguous &= strides is None or shape[index] == 1 or strides[index] == nbytes
         nbytes *= shape[index]
     if nbytes and not contiguous:
         raise MemoryArgumentError(f"the memory is not contiguous: shape {tuple(shape)}, strides {tuple(strides)}")
-    return int(nbytes)
+    return nbytes

@@ -55,8 +55,8 @@ class AddressRange:
         return [0, *(offset + nbytes for offset, nbytes in self._parts.items())]
 
     def unmap(self, offset: int, nbytes: int) -> None:
-        """Gives back the memory of the parts in these bytes. No kernel may use it."""
-        for begin in [begin for begin in self._parts if offset <= begin < offset + nbytes]:
+        """Gives back the memory of the parts in these bytes, the last first. No kernel may use it."""
+        for begin in sorted((begin for begin in self._parts if offset <= begin < offset + nbytes), reverse=True):
             driver.call("cuMemUnmap", self.begin + begin, self._parts[begin])
             del self._parts[begin]
 
@@ -76,7 +76,9 @@ class AddressRange:
         driver.call("cuMemSetAccess", self.begin + offset, nbytes, [access], 1)
 
     def release(self) -> None:
-        """Gives back all memory and the addresses, once the device is at rest."""
-        driver.call("cuCtxSynchronize")
-        self.unmap(0, self.nbytes)
-        driver.call("cuMemAddressFree", self.begin, self.nbytes)
+        """Gives back all memory and the addresses, once the device is at rest. After an error, again what is left."""
+        if self.nbytes:
+            driver.call("cuCtxSynchronize")
+            self.unmap(0, self.nbytes)
+            driver.call("cuMemAddressFree", self.begin, self.nbytes)
+            self.nbytes = 0
