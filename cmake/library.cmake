@@ -41,7 +41,9 @@ install(
 configure_package_config_file(cmake/warpheap-config.cmake.in warpheap-config.cmake
                               INSTALL_DESTINATION ${warpheap_package_dir})
 write_basic_package_version_file(warpheap-config-version.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpheap COMPONENT Development)
+foreach(place ${CMAKE_INSTALL_DATADIR}/doc/warpheap ${CMAKE_INSTALL_INCLUDEDIR}/warpheap)
+  install(FILES LICENSE DESTINATION ${place} COMPONENT Development)
+endforeach()
 install(
   FILES ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/warpheap-config-version.cmake
   DESTINATION ${warpheap_package_dir}

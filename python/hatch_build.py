@@ -1,8 +1,10 @@
-"""The package's version is the headers' own, and the headers are packed with it.
+"""The package's version is the headers' own, and the headers are packed with it. The project's address is what
+WARPHEAP_HOMEPAGE says, since a copy of the source does not know where it is published.
 
 One copy of them is in the repository, outside this folder; an sdist has them inside.
 """
 
+import os
 import pathlib
 import re
 
@@ -21,8 +23,10 @@ def headers() -> pathlib.Path:
 class VersionOfHeaders(MetadataHookInterface):
     def update(self, metadata):
         text = (headers() / "version.hpp").read_text()
-        parts = dict(re.findall(r"#define WARPHEAP_VERSION_(MAJOR|MINOR|PATCH) (\d+)", text))
-        metadata["version"] = "{MAJOR}.{MINOR}.{PATCH}".format(**parts)
+        parts = dict(re.findall(r'#define WARPHEAP_VERSION_(MAJOR|MINOR|PATCH|SUFFIX) "?([^"\n]*)', text))
+        metadata["version"] = "{MAJOR}.{MINOR}.{PATCH}{SUFFIX}".format(**parts)
+        if homepage := os.environ.get("WARPHEAP_HOMEPAGE"):
+            metadata["urls"] = {"Homepage": homepage}
 
 
 class PackedHeaders(BuildHookInterface):

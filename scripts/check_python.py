@@ -9,15 +9,20 @@ import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 
 import compilers
+import release
 
 PACKAGE = compilers.ROOT / "python"
 NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "numpy", "pytest", "hatchling"]
 NUMBA_TESTS = ["test_cuda_core.py", "test_examples.py", "test_numba.py"]
 PUBLISHED = [*NEEDED[:2], "numba-cuda[cu13]==0.30.*", "numpy<2.5", "cuda-core==1.*", *NEEDED[3:], "build", "twine", "mypy==2.4.*"]
+PACKED = ("py.typed", "include/warpheap/warpheap.hpp")
+HOMEPAGE = "https://example.org/warpheap"
+DESCRIBED = ("License-Expression: Apache-2.0", "License-File: LICENSE", "Author: ", "Keywords: ", f"Project-URL: Homepage, {HOMEPAGE}")
 FAULTY = 'def allocators() -> int:\n    return "none"\n'
 
 
@@ -41,8 +46,29 @@ def installed(python):
     return run(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--no-build-isolation", PACKAGE)
 
 
+def lacking_in(path):
+    """What a wheel or an sdist should have, and has not."""
+    version = release.version_of()
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            found = {name: archive.read(name) for name in archive.namelist()}
+        about, package = f"warpheap-{version}.dist-info/", "warpheap/"
+        metadata, licence = f"{about}METADATA", f"{about}licenses/LICENSE"
+    else:
+        with tarfile.open(path) as archive:
+            found = {each.name: archive.extractfile(each).read() for each in archive.getmembers() if each.isfile()}
+        about = f"warpheap-{version}/"
+        metadata, licence, package = f"{about}PKG-INFO", f"{about}LICENSE", f"{about}src/warpheap/"
+    yield from (name for name in (metadata, *(package + name for name in PACKED)) if name not in found)
+    if found.get(licence) != (compilers.ROOT / "LICENSE").read_bytes():
+        yield licence
+    lines = found.get(metadata, b"").decode().partition("\n\n")[0].splitlines()
+    yield from (line for line in DESCRIBED if not any(each.startswith(line) for each in lines))
+
+
 def published(python, home):
-    built = run(python, "-m", "build", "-q", "--no-isolation", "--sdist", "--wheel", "-o", home / "dist", PACKAGE)
+    words = ("--no-isolation", "--sdist", "--wheel", "-o", home / "dist", PACKAGE)
+    built = run(python, "-m", "build", "-q", *words, WARPHEAP_HOMEPAGE=HOMEPAGE)
     if built.returncode:
         return failed("the package cannot be built", built)
     made = sorted((home / "dist").iterdir())
@@ -50,11 +76,9 @@ def published(python, home):
     if described.returncode:
         return failed("twine refuses the package", described)
     (wheel,) = (path for path in made if path.suffix == ".whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-    lacking = [name for name in ("py.typed", "include/warpheap/warpheap.hpp") if f"warpheap/{name}" not in names]
+    lacking = [f"{path.name} lacks {what}" for path in made for what in lacking_in(path)]
     if lacking:
-        print(f"the wheel lacks {', '.join(lacking)}")
+        print("\n".join(lacking))
         return 1
     done = run(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", wheel)
     if done.returncode:

@@ -37,26 +37,38 @@ def document_faults(validator, document):
 
 def planted_versions(home):
     """The tree's copies that tell of versions, each with one place wrong; the names of those that pass."""
-    version, names = release.version_of(), ["README.md", "docs/guide/build.md", "CHANGELOG.md", "include/warpheap/version.hpp"]
+    numbers, suffix = release.numbers_and_suffix(compilers.ROOT)
+    names = ["README.md", "docs/guide/build.md", "CHANGELOG.md", "include/warpheap/version.hpp"]
     names += [f"tests/package/{kind}/CMakeLists.txt" for kind in ("find_package", "cuda")]
-    minor = version.rpartition(".")[0]
-    wrong = {
-        "README.md": (f"find_package(warpheap {minor}", "find_package(warpheap 9.9"),
-        "CHANGELOG.md": (f"## [{version}] - ", "## [9.9.9] - "),
-        "tests/package/cuda/CMakeLists.txt": (f"warpheap {minor}", "warpheap 9.9"),
-        "packaging/conan/conandata.yml": ("@VERSION@", version),
-        "an unreleased change": ("## [Unreleased]", "## [Unreleased]\n\n- A change."),
-    }
-    missed = []
-    for name, (right, planted) in wrong.items():
+    minor = numbers.rpartition(".")[0]
+
+    def tree(name, path, right, planted):
         root = home / name.replace("/", "_")
         for each in [*names, *compilers.tracked("packaging/*")]:
             (root / each).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(compilers.ROOT / each, root / each)
-        path = root / (name if "/" in name or "." in name else "CHANGELOG.md")
-        path.write_text(path.read_text().replace(right, planted))
-        missed += [] if release.disagreements(root, final=name == "an unreleased change") else [name]
-    return missed
+        unreleased = (root / "CHANGELOG.md").read_text().partition("## [Unreleased]")
+        released = unreleased[2][unreleased[2].index("\n## [") :].replace(f"\n## [{numbers}] - 2", "\n## [0.0.0] - 2")
+        (root / "CHANGELOG.md").write_text(f"## [Unreleased]\n\n## [{numbers}] - 2026-01-01\n{released}")
+        version = root / "include/warpheap/version.hpp"
+        version.write_text(version.read_text().replace(f'SUFFIX "{suffix}"', 'SUFFIX ""'))
+        (root / path).write_text((root / path).read_text().replace(right, planted, 1))
+        return root
+
+    wrong = [
+        ("README.md", f"find_package(warpheap {minor}", "find_package(warpheap 9.9"),
+        ("CHANGELOG.md", f"## [{numbers}] - ", "## [9.9.9] - "),
+        ("CHANGELOG.md", "## [Unreleased]", "## [Unreleased]\n\n- A change."),
+        ("tests/package/cuda/CMakeLists.txt", f"warpheap {minor}", "warpheap 9.9"),
+        ("packaging/conan/conandata.yml", "@VERSION@", numbers),
+        ("include/warpheap/version.hpp", 'SUFFIX ""', 'SUFFIX ".dev0"'),
+    ]
+    missed = [f"{number}: {each[0]}" for number, each in enumerate(wrong) if not release.disagreements(tree(f"wrong {number}", *each), True)]
+    said = release.disagreements(tree("a release", "README.md", "", ""), True)
+    of_next = tree("the next", "CHANGELOG.md", f"## [{numbers}] - ", "## [0.0.1] - ")
+    version = of_next / "include/warpheap/version.hpp"
+    version.write_text(version.read_text().replace('SUFFIX ""', 'SUFFIX ".dev0"'))
+    return missed + said + release.disagreements(of_next, False)
 
 
 def self_test(home, validator):

@@ -6,8 +6,8 @@
   warpheap-VERSION.spdx.json         what the release is made of (scripts/sbom.py)
   recipes/                           packaging/ with version, addresses and hashes filled in
 
-It refuses when the tree has changes, or when the places that tell of the version disagree. --draft does neither: it archives the
-working tree as it is.
+It refuses when the tree has changes, when the version is that of no release, or when the places that tell of it disagree. --draft
+does not: it archives the working tree as it is.
 """
 
 import argparse
@@ -32,27 +32,37 @@ def git(*words, **variables):
     return subprocess.run(command, env={**os.environ, **variables}, check=True, capture_output=True).stdout
 
 
-def version_of(root=ROOT):
+def numbers_and_suffix(root):
+    """As version.hpp has them: "1.2.3", and what follows before the release."""
     text = (root / "include/warpheap/version.hpp").read_text()
-    return ".".join(re.findall(r"#define WARPHEAP_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text))
+    numbers = re.findall(r"#define WARPHEAP_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text)
+    return ".".join(numbers), re.search(r'#define WARPHEAP_VERSION_SUFFIX "(.*)"', text)[1]
+
+
+def version_of(root=ROOT):
+    return "".join(numbers_and_suffix(root))
 
 
 def disagreements(root, final):
-    """What does not go with the version; in a final release the changelog must be cut, too."""
-    version = version_of(root)
-    minor = version.rpartition(".")[0]
+    """What does not go with the version; a final release has no suffix, and its changelog is cut, too."""
+    numbers, suffix = numbers_and_suffix(root)
+    minor = numbers.rpartition(".")[0]
     found = []
     for name in ("README.md", "docs/guide/build.md", *(f"tests/package/{kind}/CMakeLists.txt" for kind in ("find_package", "cuda"))):
         found += [f"{name} asks for {asked}" for asked in re.findall(r"find_package\(warpheap ([\d.]+)", (root / name).read_text()) if asked != minor]
     for path in (root / "packaging").rglob("*.*"):
-        if path.is_file() and version in path.read_text():
-            found.append(f"{path.relative_to(root)} has {version} in place of @VERSION@")
+        if path.is_file() and numbers in path.read_text():
+            found.append(f"{path.relative_to(root)} has {numbers} in place of @VERSION@")
     unreleased, _, released = (root / "CHANGELOG.md").read_text().partition("## [Unreleased]")[2].partition("\n## [")
-    if not released.startswith(f"{version}] - "):
+    latest = re.match(r"(\d+)\.(\d+)\.(\d+)\] - ", released)
+    before, now = [int(number) for number in latest.groups()] if latest else [], [int(number) for number in numbers.split(".")]
+    if not latest or (before >= now if suffix else before != now):
         found.append(f"the latest version in CHANGELOG.md is {released.partition(']')[0] or 'none'}")
     if final and unreleased.strip():
         found.append("CHANGELOG.md has unreleased changes")
-    return [f"{fault}; the version is {version}" for fault in found]
+    if final and suffix:
+        found.append(f"version.hpp has the suffix {suffix}")
+    return [f"{fault}; the version is {numbers}{suffix}" for fault in found]
 
 
 def draft_commit():

@@ -52,7 +52,8 @@ nlohmann::ordered_json machine_of(backend const& on) {
 }
 
 std::string version() {
-  return fmt::format("{}.{}.{}", WARPHEAP_VERSION_MAJOR, WARPHEAP_VERSION_MINOR, WARPHEAP_VERSION_PATCH);
+  return fmt::format("{}.{}.{}{}", WARPHEAP_VERSION_MAJOR, WARPHEAP_VERSION_MINOR, WARPHEAP_VERSION_PATCH,
+                     WARPHEAP_VERSION_SUFFIX);
 }
 
 std::string commit() {
