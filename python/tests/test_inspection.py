@@ -161,6 +161,13 @@ def test_cxx_may_have_options(own_cache, monkeypatch):
     assert len(os.listdir(own_cache / "cache")) == 1
 
 
+@pytest.mark.parametrize("option", ["-I{}", "-include {}/version.h", "-isystem {}"])
+def test_a_library_with_files_of_others_is_not_kept(own_cache, monkeypatch, option):
+    (own_cache / "version.h").touch()
+    monkeypatch.setenv("CXX", f"c++ -O0 {option.format(own_cache)}")
+    assert inspection.library("rw").warpheap_live and not (own_cache / "cache").exists()
+
+
 def test_a_compiler_behind_a_launcher_is_known_by_its_own_version(own_cache, monkeypatch):
     launcher = own_cache / "launcher"
     launcher.write_text('#!/bin/sh\ncase $1 in -*) echo "of the launcher";; *) exec "$@";; esac\n')

@@ -18,7 +18,8 @@ SCRIPTS = ROOT / "scripts" / "report"
 SCRIPT = '"><script>alert(1)</script><a onload="'
 # As they are in a file.
 TEXTS = (json.dumps(SCRIPT), r'"\u0000\ud800\ufffe\u001b[2J"', '""', '"_"')
-NUMBERS = ("1e999", "-1e999", "1" + 400 * "0", "1" + 5000 * "0", "1e308", "5e-324", "1e100", "-1e100", "1e-100", "-5", "0", "0.5", "100000000000000001")  # fmt: skip
+BEYOND = ("1e999", "-1e999", "1" + 400 * "0", "1" + 5000 * "0", "1e308", "5e-324")
+NUMBERS = ("1e100", "1e-100", "-5", "0", "0.5")
 OTHERS = ("null", "true", "[]", "{}", "[1]", '[{"a": [null]}]', '{"a": {"b": 1}}', '["x", 1]')
 HERE = "@here@"
 # What the page is made of.
@@ -109,11 +110,13 @@ class EveryField(unittest.TestCase):
                 {given["href"] for _, given in elements if "href" in given}, {f"#{each}" for each in ids}
             )
 
-    def of_values(self, values, whole):
-        """How many pages they made, for all places of all documents."""
+    def of_values(self, values, whole, names=None):
+        """How many pages they made, for all places of the documents."""
         pages = 0
         shared = set()  # what all documents have at their top
-        for name, given in documents().items():
+        made = documents()
+        for name in names or made:
+            given = made[name]
             for path in places(given):
                 if path[:1] not in (("results",), ("runs",)) and path in shared:
                     continue
@@ -130,13 +133,14 @@ class EveryField(unittest.TestCase):
 
     def test_may_have_any_number(self):
         self.assertGreater(self.of_values(NUMBERS, True), 1000)
+        self.assertEqual(self.of_values(BEYOND, True, ("burst", "graph", "stress", "map")), 0, "sentences")
 
     def test_may_have_another_number_than_other_rows(self):
         self.assertGreater(self.of_values(("0", "0.5", "-1e100", "100000000000000001"), False), 1000)
 
     def test_may_have_any_type(self):
         self.assertGreater(self.of_values(OTHERS, True), 200)
-        self.assertGreater(self.of_values(OTHERS, False), 200)
+        self.assertGreater(self.of_values(OTHERS[:2], False), 200)
 
 
 class Elements(unittest.TestCase):

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import struct
@@ -30,6 +31,7 @@ _SOURCE = """#include <warpheap/heap/default_heap.hpp>
 WARPHEAP_C_INSPECTION(warpheap, {})
 """
 _OPTIONS = ["-std=c++20", "-O2", "-shared", "-fPIC", "-DWARPHEAP_READER"]
+_NAMES_FILES = re.compile("-[IiB]|--?(?:sysroot|specs)|@")  # options in CXX whose files may change
 _NEEDS = "statistics(), check() and live() need a C++20 compiler, such as g++ 12; CXX may name one"
 
 
@@ -108,11 +110,13 @@ def library(allocator: str) -> ctypes.CDLL:
     command = [*compiler, *_OPTIONS]
     key = "\0".join([headers_digest(), _version_of(compiler), *command, source])
     kept = f"{hashlib.sha256(key.encode()).hexdigest()}.so"
-    if (result := cache.read(kept)) is not None:
+    reads_more = any(map(_NAMES_FILES.match, compiler))
+    if not reads_more and (result := cache.read(kept)) is not None:
         with contextlib.suppress(OSError):  # made for another C library
             return _loaded(result)
     result = _built([*command, f"-I{get_include()}"], source)
-    cache.keep(kept, result)
+    if not reads_more:
+        cache.keep(kept, result)
     try:
         return _loaded(result)
     except OSError as problem:
