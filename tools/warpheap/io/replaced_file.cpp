@@ -140,6 +140,7 @@ replaced_file::replaced_file(std::string what, std::string const& path)
 void refuse_shared_files(std::vector<named_path> const& outputs, std::vector<named_path> const& inputs) {
   // What each option names, and the file.
   std::vector<std::pair<named_path, std::optional<file_identity>>> known;
+  known.reserve(inputs.size() + outputs.size());
   for (auto const& each : inputs)
     known.emplace_back(each, each.second == standard_input ? identity_of(STDIN_FILENO) : identity_of(each.second));
   for (auto const& output : outputs) {
