@@ -124,9 +124,10 @@ class FakeGpu:
 
     cuMemFreeHost = cuMemFree
 
-    def request(self, nbytes: int) -> None:
-        """As a call does that is refused so many bytes."""
-        ctypes.c_uint64.from_address(self.words).value += nbytes
+    def request(self, nbytes: int, at_once: int = 1 << 63) -> None:
+        """As a call does that is refused so many bytes, of a kernel that can lack `at_once` at one time."""
+        words = (ctypes.c_uint64 * 2).from_address(self.words)
+        words[0], words[1] = words[0] + nbytes, at_once
 
     def cuMemcpyHtoDAsync(self, to, begin, nbytes, stream):
         ctypes.memmove(to, begin, nbytes)

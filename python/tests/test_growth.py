@@ -75,14 +75,14 @@ def test_sizes_that_the_device_does_not_map_are_refused(gpu):
     ("sizes", "made"),
     [
         (Growth(0, 64 * GRANULE, 0), Growth(0, 64 * GRANULE, 2 * GRANULE)),
-        (Growth(1, 64 * GRANULE, 0), Growth(2 * GRANULE, 64 * GRANULE, 2 * GRANULE)),
-        (Growth(1, 33 * GRANULE, 0), Growth(2 * GRANULE, 33 * GRANULE, 2 * GRANULE)),
+        (Growth(1, 64 * GRANULE, 0), Growth(GRANULE, 64 * GRANULE, 2 * GRANULE)),
+        (Growth(1, 33 * GRANULE, 0), Growth(GRANULE, 33 * GRANULE, 2 * GRANULE)),
         (Growth(1, GRANULE, 0), Growth(GRANULE, GRANULE, GRANULE)),
-        (Growth(4 * GRANULE, 5 * GRANULE, 3 * GRANULE), Growth(5 * GRANULE, 5 * GRANULE, 3 * GRANULE)),
-        (Growth(0, GRANULE, 8 * GRANULE), Growth(0, GRANULE, 8 * GRANULE)),
+        (Growth(4 * GRANULE, 5 * GRANULE, 3 * GRANULE), Growth(4 * GRANULE, 5 * GRANULE, 3 * GRANULE)),
+        (Growth(0, GRANULE, 8 * GRANULE), Growth(0, GRANULE, GRANULE)),
     ],
 )
-def test_pools_begin_with_whole_chunks(sizes, made):
+def test_pools_begin_with_whole_granules(sizes, made):
     assert sizes.in_granules(GRANULE) == made
 
 
@@ -215,6 +215,22 @@ def test_a_poll_grows_by_what_was_requested_since_the_last(gpu):
         assert grows.requested_bytes == 5 * GRANULE + 1 and grows.poll() == GRANULE
         gpu.request(1 << 62)
         assert grows.poll() == 56 * GRANULE, "up to the limit"
+
+
+def test_a_poll_grows_by_no_more_than_calls_lacked_at_one_time(gpu):
+    with small_heap() as grows:
+        for _ in range(40):
+            gpu.request(GRANULE // 4, at_once=2 * GRANULE)
+        assert grows.poll() == 2 * GRANULE and grows.poll() == 0, "the tries are answered"
+        gpu.request(1, at_once=2 * GRANULE)
+        assert grows.poll() == GRANULE, "a try needs no more than it asked for"
+
+
+def test_a_pool_grows_by_whole_chunks_from_any_size(gpu):
+    with warpheap.Heap(1, limit=16 * GRANULE, chunk=3 * GRANULE) as grows:
+        assert grows.committed_bytes == GRANULE
+        assert grows.grow(1) == 3 * GRANULE and grows.grow(4 * GRANULE) == 6 * GRANULE
+        assert grows.grow(1 << 60) == 6 * GRANULE and grows.committed_bytes == 16 * GRANULE
 
 
 def test_a_poll_takes_what_there_is(gpu):
@@ -380,6 +396,7 @@ def test_the_words_of_requests_are_those_of_the_headers():
     source = "#include <warpheap/warpheap.hpp>\n#include <warpheap/policy/growth_state.hpp>\n"
     source += f"static_assert(warpheap::growth_word::count == {growth.SHARED_WORDS});\n"
     source += f"static_assert(warpheap::growth_word::unmet == {growth.UNMET});\n"
+    source += f"static_assert(warpheap::growth_word::at_once == {growth.AT_ONCE});\n"
     warpheap.compile(source, "sm_80", "ptx")
 
 

@@ -12,7 +12,7 @@ from .errors import HeapSizeError, OutOfMemoryError
 from .virtual_memory import AddressRange, granularity
 
 MOST_BYTES = 1 << 43  # the allocators count pages and slabs in 32 bits
-SHARED_WORDS, UNMET = 32, 0  # warpheap::growth_word
+SHARED_WORDS, UNMET, AT_ONCE = 32, 0, 1  # warpheap::growth_word
 CHUNKS_OF_A_PART = 4  # much of the time goes by parts, and what is mapped as one goes back as one
 
 
@@ -33,12 +33,12 @@ class Growth(NamedTuple):
             raise HeapSizeError(f"chunk of {self.chunk} bytes: it must be at least 0")
 
     def in_granules(self, granule: int) -> "Growth":
-        """With a chunk, and whole chunks at first. Raises HeapSizeError if a size is no multiple of `granule`."""
+        """With a chunk, and whole granules at first. Raises HeapSizeError if a size is no multiple of `granule`."""
         for what, size in (("limit", self.limit), ("chunk", self.chunk)):
             if size % granule:
                 raise HeapSizeError(f"{what} of {size} bytes: it must be a multiple of {granule}")
-        chunk = self.chunk or _rounded_up(-(-self.limit // 32), granule)
-        return Growth(min(_rounded_up(self.initial, chunk), self.limit), self.limit, chunk)
+        chunk = min(self.chunk, self.limit) or _rounded_up(-(-self.limit // 32), granule)
+        return Growth(_rounded_up(self.initial, granule), self.limit, chunk)
 
 
 def _words() -> int:
@@ -72,7 +72,7 @@ class GrowingPool:
         try:
             behind = self._range.nbytes - self._limit
             self._map(self._limit, behind, behind, f"a limit of {self._limit} bytes")
-            self.commit(self._initial)
+            self._map_to(self._initial, self._initial)
             self._told = self.committed  # the heap knows of the first bytes up to here
             self._words = _words()
         except BaseException:
@@ -90,7 +90,7 @@ class GrowingPool:
 
     def requested(self) -> int:
         """Bytes that refused calls have requested, a sum that only rises."""
-        return ctypes.c_uint64.from_address(self._words + 8 * UNMET).value
+        return self._word(UNMET)
 
     def grow(self, nbytes: int, tell) -> int:
         """Maps and tells of `nbytes` bytes more, or of all below the limit. Returns how many."""
@@ -100,9 +100,10 @@ class GrowingPool:
         return self.committed - before
 
     def poll(self, tell) -> int:
-        """Maps and tells of as much as was requested since the last time, as far as there is memory. Returns how many."""
+        """Maps and tells of what calls have requested since the last time, as far as there is memory, but of no more than
+        they lacked at one time (growth_state G4). Returns how many bytes."""
         before, requested = self.committed, self.requested()
-        wanted = requested - self._answered
+        wanted = min(requested - self._answered, max(self._word(AT_ONCE), 1))
         while wanted:
             try:
                 self.commit(wanted)
@@ -135,12 +136,8 @@ class GrowingPool:
 
     def commit(self, nbytes: int) -> None:
         """Maps `nbytes` bytes more, rounded up to chunks, or all up to the limit. If it cannot, it maps nothing."""
-        before = self.committed
-        wanted = self._chunks_for(min(before + nbytes, self._limit))
-        if wanted != before:
-            part_nbytes = CHUNKS_OF_A_PART * self._chunk
-            self._map(before, wanted - before, part_nbytes, f"{nbytes} bytes more of a pool that has {before}")
-            self.committed = wanted
+        left = self._limit - self.committed
+        self._map_to(self.committed + min(_rounded_up(min(nbytes, left), self._chunk), left), nbytes)
 
     def release(self) -> None:
         """Gives back all that the pool owns, once the device is at rest. After an error, again what is left."""
@@ -160,5 +157,12 @@ class GrowingPool:
         except OutOfMemoryError as problem:
             raise OutOfMemoryError(f"{purpose}: device {self._device} lacks the memory for {nbytes} bytes") from problem
 
-    def _chunks_for(self, nbytes: int) -> int:
-        return min(_rounded_up(nbytes, self._chunk), self._limit)
+    def _map_to(self, end: int, nbytes: int) -> None:
+        before = self.committed
+        if end != before:
+            part_nbytes = CHUNKS_OF_A_PART * self._chunk
+            self._map(before, end - before, part_nbytes, f"{nbytes} bytes more of a pool that has {before}")
+            self.committed = end
+
+    def _word(self, which: int) -> int:
+        return ctypes.c_uint64.from_address(self._words + 8 * which).value

@@ -291,6 +291,8 @@ class Heap:
     def poll(self, stream=None) -> int:
         """Grows by what calls were refused since the last poll(), as far as there is memory, in order on the stream.
 
+        A thread that tries again and again counts once, with its kernel's largest refused request.
+
         Does not wait, and looks at one word if nothing was refused. Returns how many bytes were mapped.
         """
         stream = driver.stream_number(stream)
