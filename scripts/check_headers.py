@@ -12,9 +12,9 @@ to say which it is.
 
 Other headers come first, and users choose the warnings. So no name of ours may be a macro of a header that many programs
 include: each chain is compiled behind those macros, and the text of all headers is searched for them. g++ reports WARNINGS in
-each chain and in the programs of examples/, which instantiate what chains only define. A program whose allocator has no
-optional function compiles too. clang++, and the host compiler under
-nvcc, report them in all headers together, `warpheap.hpp` first: its names may be shadowed by those that follow.
+each chain and in programs that instantiate what chains only define: those of examples/, one that calls every function of every
+heap, one whose allocator has no optional function, and the inspection's. clang++, and the host compiler under nvcc, report them
+in all headers together, `warpheap.hpp` first, whose names may be shadowed by those that follow, and in the programs.
 """
 
 import pathlib
@@ -34,6 +34,7 @@ IN_PLACE = {
     "adaptor/override_traced_growing.hpp",
     "platform/cuda/setup.hpp",
 }
+EVERY_HEAP = "every_heap.cpp"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wuseless-cast", "-Wold-style-cast"]
 CLANG_WARNINGS = [flag for flag in WARNINGS if flag != "-Wuseless-cast"]
 # nvcc itself writes casts of C into what the host compiler reads.
@@ -156,15 +157,16 @@ def warn_of_all(base, names, nvcc, programs):
         listed = ["warpheap.hpp"] * ("warpheap.hpp" in names) + [name for name in names if name not in IN_PLACE]
         source.write_text("".join(f'#include "{base}/{name}"\n' for name in listed))
         if nvcc:
-            how = [*nvcc, "-x", "cu", "-arch=compute_90", *NVCC_WARNINGS, "-c", "-o"]
+            how = [*nvcc, "-x", "cu", "-arch=compute_90", "--Ofast-compile=max", *NVCC_WARNINGS, "-c", "-o"]
             commands = {"all under nvcc": [*how, f"{source}.o", str(source)]}
             commands |= {str(path): [*how, f"{directory}/{path.stem}.o", str(path)] for path in programs}
         else:
             how = ["-Werror", "-fsyntax-only"]
             commands = {str(path): [*compilers.GXX, *WARNINGS, *how, str(path)] for path in programs}
             clang = shutil.which("clang++")
-            if clang:
-                commands["all under clang++"] = [clang, *compilers.GXX[1:], *CLANG_WARNINGS, *how, str(source)]
+            for name, path in [("all", source), *((path.name, path) for path in programs if path.name == EVERY_HEAP)]:
+                if clang:
+                    commands[f"{name} under clang++"] = [clang, *compilers.GXX[1:], *CLANG_WARNINGS, *how, str(path)]
         results = compilers.compile_all(commands)
     return {name: said for name, (good, said, _) in results.items() if not good}
 
@@ -226,7 +228,7 @@ def self_test(nvcc):
         "round.hpp": '#pragma once\n#include "about.hpp"\n',
         "about.hpp": '#pragma once\n#include "round.hpp"\n',
     }
-    shadows = "struct s { int a; s(int a) : a{a} {} };\n"
+    shadows = "#pragma once\nstruct s { int a; s(int a) : a{a} {} };\n"
     expected = ["above_most_lacks.hpp", "lacks.hpp", "lacks_above.hpp", "lacks_most.hpp", "lacks_perhaps.hpp", "macro.hpp",
                 "macro_with_parenthesis.hpp", "twice.hpp"]
     wrong = failures_of(planted, nvcc) != expected
@@ -246,9 +248,10 @@ def main():
     nvcc = compilers.nvcc_or_skip("that each header compiles alone as CUDA") if options.nvcc else None
     if options.self_test:
         return self_test(nvcc)
-    programs = [compilers.ROOT / "tests" / "compile" / "bare_allocator.cpp"]
+    tests = compilers.ROOT / "tests"
+    programs = [tests / "compile" / "bare_allocator.cpp", tests / "compile" / EVERY_HEAP]
     if not nvcc:
-        programs += sorted((compilers.ROOT / "examples").glob("*.cpp"))
+        programs += [tests / "heap" / "host" / "other_inspection_unit.cpp", *sorted((compilers.ROOT / "examples").glob("*.cpp"))]
     names, failed = check(compilers.ROOT / "include" / "warpheap", nvcc, programs)
     for name, said in failed.items():
         print(f"{name}:\n{said}\n")

@@ -22,8 +22,8 @@ struct inspected_heap {
   /// Copies `rows` rows of `bytes` bytes to `to`, one after the other. The first begins at `from`,
   /// and each next one `pitch` bytes further. Returns 0 if all were copied.
   int (*read)(void* to, u64 from, u64 bytes, u64 pitch, u64 rows);
-  /// Takes the answer, `bytes` bytes that are gone afterwards. Called once, unless a function
-  /// fails.
+  /// Takes the answer, `bytes` bytes that are gone afterwards; where a function returns
+  /// other_heap, a sentence that names both heaps. Called once, unless a function fails otherwise.
   void (*give)(void const* answer, u64 bytes);
 };
 
@@ -31,7 +31,7 @@ struct inspected_heap {
 enum class inspection : int {
   done = 0,
   unreadable = 1,    ///< `read` failed
-  other_heap = 2,    ///< what lies at the handle is no reference to a heap of these sizes
+  other_heap = 2,    ///< at the handle is no heap of this allocator, version and sizes
   out_of_memory = 3  ///< of the host
 };
 
@@ -52,6 +52,7 @@ enum class inspection : int {
 
 #include "../policy/creation/report.hpp"
 #include "allocator.hpp"
+#include "layout_stamp.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::detail {
 
@@ -63,12 +64,27 @@ int inspect(inspected_heap const& heap, Look look) noexcept {
   inspection result = inspection::done;
   try {
     backend::reading const now{heap.read};
-    Allocator reference;
-    backend::copy_bytes(&reference, reinterpret_cast<void const*>(heap.handle), sizeof reference);
-    auto const& creation = reference.creation();
-    if (creation.pool_bytes() == heap.pool_bytes && creation.metadata_bytes() == heap.metadata_bytes)
-      look(creation.snapshot());
-    else result = inspection::other_heap;
+    auto const read = [](auto& to, u64 from) {
+      backend::copy_bytes(&to, reinterpret_cast<void const*>(from), sizeof to);
+    };
+    layout_stamp const wanted = layout_stamp::of<Allocator>(heap.pool_bytes, heap.metadata_bytes);
+    layout_stamp found;
+    read(found, layout_stamp::address(heap.handle));
+    std::string fault;
+    if (found == wanted) {
+      Allocator reference;
+      read(reference, heap.handle);
+      auto const& creation = reference.creation();
+      if (creation.pool_bytes() == heap.pool_bytes && creation.metadata_bytes() == heap.metadata_bytes)
+        look(creation.snapshot());
+      else fault = "the heap's reference in device memory has been overwritten";
+    } else {
+      fault = "the handle is of " + found.text() + ", and not of " + wanted.text();
+    }
+    if (!fault.empty()) {
+      result = inspection::other_heap;
+      heap.give(fault.data(), fault.size());
+    }
   } catch (backend::unreadable const&) {
     result = inspection::unreadable;
   } catch (std::exception const&) {

@@ -349,7 +349,7 @@ class basic_heap {
   void place(void* memory, size_t bytes) {
     size_t const required = creation_type::required_bytes(bytes);
     auto const creation = creation_type::place(memory, bytes);
-    void* const end = memory ? static_cast<u8*>(memory) + required : beside_.acquire(2 * placement::tail_alignment);
+    void* const end = memory ? static_cast<u8*>(memory) + required : beside_.acquire(3 * placement::tail_alignment);
     u8* const tail = placement::tail_after(reinterpret_cast<u64>(end));
     if constexpr (growing_pool<reserve_pool_type>) growth_.place(tail + placement::oom_bytes(bytes), reserve_);
     if constexpr (overflows) ref_ = ref_type{creation, oom_type{second_.ref(), {memory, required}, tail}};
@@ -359,6 +359,8 @@ class basic_heap {
     else ref_ = ref_type{creation};
     handle_ = tail + placement::state_bytes(bytes);
     memory_ = {memory, memory ? required : 0};
+    auto const stamp = detail::layout_stamp::of<Allocator>(creation.pool_bytes(), creation.metadata_bytes());
+    backend::copy_bytes(reinterpret_cast<void*>(detail::layout_stamp::address(handle())), &stamp, sizeof stamp);
     backend::copy_bytes(handle_, &ref_, sizeof ref_);
     initialize({});
     synchronize(stream_view{});

@@ -61,6 +61,9 @@ struct kernel_setup {
     else new (reference) Allocator{creation};
     record->pool_bytes = creation.pool_bytes();
     record->metadata_bytes = creation.metadata_bytes();
+    using stamp = detail::layout_stamp;
+    *reinterpret_cast<stamp*>(stamp::address(record->handle)) =
+        stamp::of<Allocator>(record->pool_bytes, record->metadata_bytes);
     record->steps.runs_functors = 0;
     initialize(record, creation);
   }
@@ -74,7 +77,7 @@ struct kernel_setup {
 
   /// What a pool that grows keeps in device memory.
   static WARPHEAP_DEVICE growth_state* growth_of(heap_record const* record) {
-    return reinterpret_cast<growth_state*>(record->handle - placement::growth_bytes());
+    return reinterpret_cast<growth_state*>(detail::layout_stamp::address(record->handle) - placement::growth_bytes());
   }
 
   /// All lanes of one warp call.

@@ -1,11 +1,12 @@
 // Where the parts of a heap lie in its memory: first the creation policy's part, then the state of
-// the out-of-memory policy and of a pool that grows, last a copy of the reference that kernels
-// take. The copy's address is the handle. The owner in C++ and the set-up kernels of other
+// the out-of-memory policy and of a pool that grows, last a stamp and a copy of the reference that
+// kernels take. The copy's address is the handle. The owner in C++ and the set-up kernels of other
 // languages share this.
 #pragma once
 
 #include "../policy/growth_state.hpp"
 #include "allocator.hpp"
+#include "layout_stamp.hpp"
 
 namespace warpheap::inline WARPHEAP_BACKEND::detail {
 
@@ -28,7 +29,10 @@ struct placement {
     if constexpr (growing_pool<typename Allocator::reserve_pool_type>) return sizeof(growth_state);
     else return 0;
   }
-  WARPHEAP_HOST static size_t state_bytes(size_t bytes) { return oom_bytes(bytes) + growth_bytes(); }
+  /// From the tail to the handle.
+  WARPHEAP_HOST static size_t state_bytes(size_t bytes) {
+    return oom_bytes(bytes) + growth_bytes() + sizeof(layout_stamp);
+  }
   static constexpr size_t tail_alignment = 128;
 
   /// Bytes that a pool of `bytes` takes from an aligned start, with everything that belongs to it.

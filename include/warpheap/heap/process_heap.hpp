@@ -4,6 +4,7 @@
 // docs/design/override.md has the reasons.
 #pragma once
 
+#include "../version.hpp"
 #include "bound_heap.hpp"
 #include "bound_units.hpp"
 #include "heap.hpp"
@@ -33,8 +34,8 @@ constexpr auto config_of() {
 }
 
 /// A text that differs between allocators and is the same in all units. It includes the
-/// configuration, which a build may have set for one unit and not for another.
-template <class Allocator, auto Config = config_of<typename Allocator::creation_type>()>
+/// configuration, which a build may have set for one unit and not for another, and the version.
+template <class Allocator, auto Config = config_of<typename Allocator::creation_type>(), u32 Version = WARPHEAP_VERSION>
 constexpr char const* allocator_text() {
   return __PRETTY_FUNCTION__;
 }

@@ -327,7 +327,7 @@ class Heap:
         stream = driver.stream_number(stream)
         with self._held_open(), driver.current(self._device):
             self._launch("count", 32, stream, (self._record, nbytes), (None, ctypes.c_uint64))
-            return self._read(stream).slots
+            return self._read(stream).available
 
     def statistics(self, stream=None) -> inspection.HeapStatistics:
         """Counts of the heap, in order on the stream. Exact while no kernel uses the heap."""

@@ -92,7 +92,7 @@ def inspect(allocator: str, what: str, handle: int, pool_bytes: int, metadata_by
     if problems:
         raise problems[0]
     if result == 2:
-        raise DamagedHeapError("the heap's reference in device memory has been overwritten")
+        raise DamagedHeapError(answer[0].decode())
     if result:
         raise MemoryError("the host lacks the memory for a copy of the heap's metadata")
     return answer[0]

@@ -29,7 +29,7 @@ class Record(ctypes.Structure):
         ("pool_bytes", ctypes.c_uint64),
         ("metadata_bytes", ctypes.c_uint64),
         ("handle", ctypes.c_uint64),
-        ("slots", ctypes.c_uint64),
+        ("available", ctypes.c_uint64),
         ("present", ctypes.c_uint64),
         ("shared", ctypes.c_uint64),
         ("answer", ctypes.c_uint64),

@@ -1,4 +1,5 @@
 // The inspection functions see of a heap what its owner sees: at rest, and with damaged metadata.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@ namespace inspection_test {
 
 using namespace warpheap;
 using namespace warpheap::literals;
+using testing::AllOf;
+using testing::HasSubstr;
 
 int read(void* to, u64 from, u64 bytes, u64 pitch, u64 rows) {
   for (u64 row = 0; row < rows; ++row)
@@ -145,14 +148,47 @@ TYPED_TEST(Inspection, SaysWhatItCannotLookInto) {
     auto unreadable = this->request();
     unreadable.read = &refuse;
     EXPECT_EQ(what(&unreadable), static_cast<int>(inspection::unreadable));
+    EXPECT_EQ(answer, "none");
     auto larger = this->request();
     ++larger.pool_bytes;
     EXPECT_EQ(what(&larger), static_cast<int>(inspection::other_heap));
+    EXPECT_THAT(answer, AllOf(HasSubstr("pool of " + std::to_string(this->heap.pool_bytes()) + " bytes"),
+                              HasSubstr("pool of " + std::to_string(larger.pool_bytes) + " bytes")));
     auto other = this->request();
     ++other.metadata_bytes;
     EXPECT_EQ(what(&other), static_cast<int>(inspection::other_heap));
-    EXPECT_EQ(answer, "none");
+    EXPECT_THAT(answer, HasSubstr(std::to_string(other.metadata_bytes) + " bytes of metadata"));
   }
+}
+
+/// Each word of the stamp and of the reference's first, changed, is told; so no code reads on.
+TYPED_TEST(Inspection, RefusesAHeapOfAnotherLayout) {
+  auto const asked = this->request();
+  auto* const stamp = reinterpret_cast<detail::layout_stamp*>(detail::layout_stamp::address(asked.handle));
+  auto const right = *stamp;
+  auto const expect_refused = [&](std::string const& said) {
+    EXPECT_EQ(TypeParam::check(&asked), static_cast<int>(inspection::other_heap));
+    EXPECT_THAT(answer, HasSubstr(said));
+    EXPECT_THAT(answer, HasSubstr(TypeParam::allocator::creation_type::name)) << "what was wanted";
+    *stamp = right;
+    EXPECT_EQ(TypeParam::check(&asked), 0);
+  };
+  stamp->version = 71203;
+  expect_refused("of Warpheap 7.12.3");
+  std::strcpy(stamp->policy, "another");
+  expect_refused("of another of Warpheap");
+  ++stamp->reference_bytes;
+  expect_refused("reference of " + std::to_string(sizeof(typename TypeParam::allocator) + 1));
+  stamp->magic = 0;
+  expect_refused("no heap");
+}
+
+/// A heap of one allocator, asked for by the code of each other one.
+TEST(InspectionOfAnotherAllocator, NamesBoth) {
+  scatter_heap const heap{2_MiB};
+  inspected_heap const asked{heap.handle(), heap.pool_bytes(), heap.metadata_bytes(), &read, &keep};
+  EXPECT_EQ(inspect_tbuddy_statistics(&asked), static_cast<int>(inspection::other_heap));
+  EXPECT_THAT(answer, AllOf(HasSubstr("the handle is of scatter of Warpheap"), HasSubstr("and not of tbuddy of")));
 }
 
 TEST(InspectionOfAGrowingHeap, SeesWhatHasMemory) {

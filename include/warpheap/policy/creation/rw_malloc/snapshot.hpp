@@ -94,7 +94,7 @@ class snapshot {
     for (u64 i = first; i < end; ++i) {
       walk_word const seen = word(static_cast<u32>(i));
       watched = watched && unit_word::is_watched(seen);
-      for (u32 bit = 0; bit < 32; bit += seen.free() == 0 ? 32 : 1) {
+      for (u32 bit = 0; bit < 32; bit += seen.free() == 0 ? 32u : 1u) {
         length = seen.free() >> bit & 1 ? length + 1 : 0;
         longest = (std::max)(longest, length);
         stopped = stopped || length == 0;

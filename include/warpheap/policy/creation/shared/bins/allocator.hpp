@@ -218,7 +218,8 @@ class bin_allocator {
     u32 const owner = read<How>(table.arena_of_chunk(chunk));
     if (owner == 0) return {block_address::foreign, 0, 0, {}};
     place const at = head_of<How>(
-        table, chunk, Layout::place_of(table.chunk(), static_cast<u32>(offset) & (table.chunk().bytes() - 1)));
+        table, chunk,
+        Layout::place_of(table.chunk(), static_cast<u32>(offset) & static_cast<u32>(table.chunk().bytes() - 1)));
     if (at.page == place::none) return {block_address::foreign, 0, 0, {}};
     u32 const page = table.first_page(chunk) + at.page;
     bin_role const role = bin_life::role_of(read<How>(table.bin(page).life()));

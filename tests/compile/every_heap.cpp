@@ -1,0 +1,72 @@
+// Every function of every heap, so that a compiler instantiates all of it. Compiled with many
+// warnings by scripts/check_headers.py, and not run.
+#include <warpheap/adaptor/checked.hpp>
+#include <warpheap/adaptor/trace.hpp>
+#include <warpheap/heap/growing_heap.hpp>
+#include <warpheap/heap/heap_set.hpp>
+#include <warpheap/heap/published_gauge.hpp>
+#include <warpheap/warpheap.hpp>
+
+using namespace warpheap;
+
+struct call_all {
+  template <class Ref>
+  WARPHEAP_DEVICE void operator()(Ref heap, u64* answers) const {
+    void* memory = heap.calloc(3, 4);
+    memory = heap.realloc(memory, 12, 40);
+    if constexpr (requires { heap.realloc(memory, size_t{5}); }) memory = heap.realloc(memory, size_t{5});
+    if constexpr (requires { heap.aligned_alloc(64, 5); }) heap.free(heap.aligned_alloc(64, 5));
+    if constexpr (requires { heap.malloc_warp(1u, 5); }) heap.free(heap.malloc_warp(1u, 5));
+    if constexpr (requires { heap.usable_size(memory); }) answers[0] += heap.usable_size(memory);
+    if constexpr (requires { heap.owns(memory); }) answers[1] += heap.owns(memory);
+    if constexpr (requires { heap.available_slots(5); }) answers[2] += heap.available_slots(5);
+    if constexpr (requires { heap.available_slots_warp(1u, 5); }) answers[3] += heap.available_slots_warp(1u, 5);
+    heap.free(memory);
+  }
+};
+
+template <class Heap>
+void use(Heap& heap) {
+  launch({1, 1}, call_all{}, heap.ref(), static_cast<u64*>(nullptr));
+  if constexpr (requires { heap.statistics(); }) heap.statistics();
+  if constexpr (requires { heap.check_invariants(); }) heap.check_invariants();
+  if constexpr (requires { heap.available_slots(5); }) heap.available_slots(5);
+  if constexpr (requires { heap.info(); }) heap.info();
+  auto const ignore = [](void*, size_t) {};
+  if constexpr (requires { heap.for_each_live(ignore); }) heap.for_each_live(ignore);
+  if constexpr (requires { heap.poll(); }) heap.poll();
+  if constexpr (requires { heap.serve(); }) heap.serve();
+  if constexpr (requires { heap.grow(5); }) heap.grow(5);
+  if constexpr (requires { heap.trim(); }) heap.trim();
+  heap.reset();
+}
+
+template <class Heap, class Size>
+void make_and_use(Size const& size) {
+  Heap heap{size};
+  use(heap);
+}
+template <class... Heaps>
+void use_each() {
+  (make_and_use<Heaps>(size_t{1} << 26), ...);
+}
+template <class... Heaps>
+void use_each_that_grows() {
+  (make_and_use<Heaps>(growth{.initial = 1 << 21, .limit = 1 << 26}), ...);
+}
+
+using combined_in_host_memory = basic_heap<allocator<creation::scatter<>, distribution::warp_coalesce, oom::return_null,
+                                                     reserve_pool::host_memory, alignment::shrink<16>>>;
+using overflowing = basic_heap<allocator<creation::slab_bitmap<>, distribution::none, oom::overflow_to<heap_ref>,
+                                         reserve_pool::device_memory, alignment::shrink<16>>>;
+
+int main() {
+  use_each<heap, scatter_heap, toolkit_heap, halloc_heap, ring_buffer_heap, rw_heap, rw_bitmap_heap, corw_heap,
+           rw_malloc_heap, tbuddy_heap, ualloc_heap, throughput_heap, basic_heap<forgiving_allocator>, checked<heap>,
+           traced<heap>, combined_in_host_memory, overflowing>();
+  use_each_that_grows<growing_heap, polled_heap, waiting_heap>();
+  heap observed{size_t{1} << 22};
+  published_gauge const gauge{observed, "observed"};
+  heap_set set{size_t{1} << 24};
+  set.reset();
+}
