@@ -207,8 +207,9 @@ TEST(HeapSet, RefusesBadInput) {
 
 template <class Allocator>
 class SetOf : public testing::Test {};
-using members = testing::Types<default_allocator, tbuddy_allocator, throughput_allocator, ualloc_allocator,
-                               rw_bitmap_allocator, corw_allocator, rw_malloc_allocator, halloc_allocator>;
+using members =
+    testing::Types<default_allocator, scatter_allocator, ring_buffer_allocator, tbuddy_allocator, throughput_allocator,
+                   ualloc_allocator, rw_bitmap_allocator, corw_allocator, rw_malloc_allocator, halloc_allocator>;
 TYPED_TEST_SUITE(SetOf, members);
 
 TYPED_TEST(SetOf, AnyAllocatorThatKnowsItsPoolGetsItsBlocksBack) {

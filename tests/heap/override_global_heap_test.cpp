@@ -140,11 +140,13 @@ TEST(GlobalHeap, LeavesMallocAsItWas) {
   EXPECT_EQ(counts.live_blocks + counts.double_frees + counts.foreign_frees, 0u);
 }
 
-// So a unit whose build has other default values does not pass for one of the same allocator.
-TEST(GlobalHeap, TellsUnitsApartByTheConfigurationToo) {
+// So a unit whose build has other default values, or another version's headers, does not pass for
+// one of the same allocator.
+TEST(GlobalHeap, TellsUnitsApartByConfigurationAndVersionToo) {
   std::string const text = warpheap::detail::allocator_text<warpheap::default_allocator>();
   EXPECT_THAT(text, testing::HasSubstr("default_allocator"));
   EXPECT_THAT(text, testing::HasSubstr("slab_bitmap_config{18"));
+  EXPECT_THAT(text, testing::ContainsRegex("Version ?= ?" + std::to_string(WARPHEAP_VERSION)));
 }
 
 TEST(GlobalHeap, IsOneWithTheOverrideHeap) {

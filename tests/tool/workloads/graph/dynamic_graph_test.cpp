@@ -57,7 +57,7 @@ TEST(DynamicGraph, LiesInSetsOfEveryAllocatorThatCanBeInOne) {
   auto const graph = hubs_and_ring(200);
   auto const names = on->allocators_of_sets();
   EXPECT_THAT(names, testing::IsSupersetOf({"slab_bitmap", "halloc", "throughput_8"}));
-  EXPECT_THAT(names, testing::Not(testing::Contains("scatter")));
+  EXPECT_THAT(names, testing::Not(testing::Contains("toolkit")));
   for (auto const& allocator : names) {
     graph_settings const settings{
         .allocator = allocator, .pool_bytes = 8 * mebibyte, .rounds = 2, .batch_size = 100, .search_from = 1};
@@ -68,7 +68,7 @@ TEST(DynamicGraph, LiesInSetsOfEveryAllocatorThatCanBeInOne) {
     EXPECT_EQ(made.counts.failures, 0u) << allocator;
     EXPECT_GT(made.members[2].messages_to_others, 0u) << allocator;
   }
-  EXPECT_THROW(on->make_set_graph("scatter", mebibyte, 1, {0}), std::invalid_argument);
+  EXPECT_THROW(on->make_set_graph("toolkit", mebibyte, 1, {0}), std::invalid_argument);
 }
 
 TEST(DynamicGraph, IsTheSameUnderEverySchedule) {

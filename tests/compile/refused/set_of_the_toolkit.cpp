@@ -1,8 +1,8 @@
-// refused: member_knows_its_pool, creation::scatter<
+// refused: member_knows_its_pool, creation::toolkit
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/warpheap.hpp>
 
 using namespace warpheap;
 // Nothing tells its blocks from those of another GPU.
-using wrong = basic_heap_set<scatter_allocator>;
+using wrong = basic_heap_set<toolkit_allocator>;
 wrong* never;
