@@ -11,6 +11,12 @@
 
 namespace warpheap::tool {
 
+/// The C library's heap, which nothing limits.
+class unlimited : public creation::toolkit {
+ public:
+  static unlimited place(void*, size_t) { return {}; }
+};
+
 /// Gives neighbouring threads blocks of which the last 16 bytes of one are the first of the other.
 class overlapping : public creation::toolkit {
  public:

@@ -173,7 +173,7 @@ TEST(Fragmentation, SaysNothingOfWhatHasNoLimit) {
   auto asked = small_request();
   asked.sizes = {kib};
   asked.workers = {1};
-  auto const row = make_host_backend()->bench("crowd", "toolkit", asked).back();
+  auto const row = bench::crowd(broken<unlimited>(), asked).back();
   EXPECT_EQ(row.fault, "");
   EXPECT_THAT(row.figures, ElementsAre(Pair("live_share", Gt(0.2))));
 }

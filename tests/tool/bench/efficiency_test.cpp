@@ -94,7 +94,7 @@ TEST(Efficiency, HasARowForEachShareAndOnesOfDriftForEachLevel) {
 
 TEST(Efficiency, SaysNothingOfWhatHasNoLimitAndSkipsWhatIsNeverServed) {
   auto const on = make_host_backend();
-  for (auto const& row : on->bench("efficiency", "toolkit", request_of_drift(0.3))) {
+  for (auto const& row : bench::efficiency(broken<unlimited>(), request_of_drift(0.3))) {
     EXPECT_EQ(row.fault + row.skipped, "");
     bool const has_figure = row.operation == "drift" || row.operation == "range";
     EXPECT_THAT(row.figures, SizeIs(has_figure)) << row.operation;

@@ -184,7 +184,7 @@ TEST(Fragmentation, SkipsWhatIsNeverServedAndSaysNothingOfWhatHasNoLimit) {
   rows = on->bench("fragmentation", "ualloc", asked);
   ASSERT_THAT(rows, SizeIs(2)) << "a row for each share";
   for (auto const& row : rows) EXPECT_EQ(row.skipped, "ualloc serves at most 1024 bytes");
-  rows = on->bench("fragmentation", "toolkit", asked);
+  rows = bench::fragmentation(broken<unlimited>(), asked);
   ASSERT_THAT(rows, SizeIs(4));
   EXPECT_THAT(rows[1].figures, Not(Contains(Key("got"))));
   EXPECT_EQ(rows[1].operations, figures_of_row(rows[1])["at_best"] + 1);

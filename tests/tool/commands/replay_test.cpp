@@ -62,6 +62,17 @@ TEST_F(ReplayProgram, TellsWhatWasRefused) {
   EXPECT_THAT(made.out, HasSubstr("ring_buffer refused 1 calls."));
 }
 
+TEST_F(ReplayProgram, KeepsToThePoolOnEveryAllocator) {
+  // A block of more than any pool here, and three times the pool.
+  std::vector<traced_call> calls{asks(0, 0, u64{8} << 30), frees(0, 0, 0)};
+  for (u32 i = 0; i < 96; ++i) calls.push_back(asks(0, i % 32, 32 << 10));
+  auto const path = saved({.pool_bytes = u64{16} << 30, .calls = calls});
+  auto const made = run("replay " + path + " --backend host --pool 1MiB --allocator all --repeat 1 --json -");
+  ASSERT_EQ(made.status, 0) << made.err;
+  for (auto const& row : json::parse(made.out)["results"])
+    if (row["allocator"] != "null") EXPECT_GE(row["failures"], 65) << row["allocator"];
+}
+
 TEST_F(ReplayProgram, PrintsWhatIsInATrace) {
   auto trace = trace_of_kernels();
   trace.lost = 17;

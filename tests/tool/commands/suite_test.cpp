@@ -117,6 +117,8 @@ TEST_F(Suite, MeasuresAgainWhatIsOfAnotherMachineOrOtherwiseMade) {
   EXPECT_FALSE(is_kept_with([](json& made) { made["allocators"].push_back("scatter"); }));
   EXPECT_FALSE(is_kept_with([](json& made) { made["pool_bytes"] = 1; }));
   EXPECT_FALSE(is_kept_with([](json& made) { made["results"][0]["checked"] = false; }));
+  for (json const& odd : {json("yes"), json(nullptr), json(1), json::array()})
+    EXPECT_FALSE(is_kept_with([&](json& made) { made["results"][0]["checked"] = odd; })) << odd;
   EXPECT_FALSE(is_kept_with([](json& made) { made.erase("results"); }));
   EXPECT_FALSE(is_kept_with([](json& made) { made = json::array(); }));
   std::ofstream{path} << sound.dump().substr(0, 100);

@@ -11,7 +11,7 @@ namespace warpheap::inline WARPHEAP_BACKEND {
 namespace reserve_pool {
 
 /// Raises the process's limit, and leaves it there: the size of a heap that kernels have used
-/// cannot change. On the host backend, where the C library grows as it needs, it reserves nothing.
+/// cannot change. On the host backend it reserves nothing: creation::toolkit counts what is live.
 class toolkit_limit {
  public:
   static constexpr char const* name = "toolkit_limit";
