@@ -95,8 +95,9 @@ site: setup ## The site: build/site/html/index.html
 	@scripts/site.py
 
 .PHONY: format
-format: ## Format every source in place
+format: ## Format every source in place, and name the licence in it
 	@$(SOURCES) | xargs -r clang-format -i
+	@scripts/check_format.py --write
 
 .PHONY: tidy
 tidy: setup ## clang-tidy on every source that the host build compiles

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that clang-format would change no source."""
+"""Checks that clang-format would change no source, and that each source names its licence in its first line.
+
+--write adds the lines that are missing. Recipes in packaging/ are left out, since registries take them under terms of their own.
+"""
 
 import difflib
 import os
@@ -10,6 +13,28 @@ import sys
 import tempfile
 
 import compilers
+
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+CXX = (".hpp", ".cuh", ".cpp", ".cu")
+
+
+def commented():
+    """Every source of the project, of whatever language."""
+    found = compilers.tracked("*.py", "*.cmake", "*.cmake.in", "*CMakeLists.txt", "Makefile", ".ci/run", "scripts/*")
+    scripts = [name for name in found if not name.startswith("packaging/") and pathlib.Path(name).suffix != ".json"]
+    return sorted({*compilers.sources(), *scripts})
+
+
+def split_at_licence(name, text):
+    """What comes before the line of the licence, that line, and the text behind it, which may begin with the line."""
+    before, rest = text.partition("\n")[::2] if text.startswith("#!") else ("", text)
+    mark = "//" if name.endswith(CXX) else "#"
+    return before and before + "\n", f"{mark} {LICENCE}\n", rest
+
+
+def unlicensed(root, names):
+    found = {name: split_at_licence(name, (root / name).read_text()) for name in names}
+    return {name: "".join(parts) for name, parts in found.items() if not parts[2].startswith(parts[1])}
 
 
 def misformatted(root, names):
@@ -50,17 +75,51 @@ def self_test():
         print(f"of three planted files, two with faults, these were caught: {caught}")
         return 1
     print("caught both planted files")
+    return self_test_of_licences()
+
+
+def self_test_of_licences():
+    """Files that lack the line, or have it elsewhere, get it; others, and those that got it, are left as they are."""
+    line, script = f"// {LICENCE}\n", f"#!/bin/sh\n# {LICENCE}\nls\n"
+    planted = {"good.hpp": line + "int a;\n", "good": script, "bare.cpp": "int b;\n", "late.cu": "int c;\n" + line,
+               "bare": "#!/bin/sh\nls\n", "other.py": f"// {LICENCE}\n"}  # fmt: skip
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        for name, text in planted.items():
+            (root / name).write_text(text)
+        made = unlicensed(root, planted)
+        write(root, made)
+        left = unlicensed(root, planted)
+    if list(made) != ["bare.cpp", "late.cu", "bare", "other.py"] or left or made["bare"] != script:
+        print(f"of six planted files, four without the licence's line, these were given it: {made}; these lack it: {left}")
+        return 1
+    print("caught the four files without the line of the licence")
     return 0
 
 
+def write(root, texts):
+    for name, text in texts.items():
+        (root / name).write_text(text)
+
+
 def main():
-    if compilers.arguments(__doc__).parse_args().self_test:
+    parser = compilers.arguments(__doc__)
+    parser.add_argument("--write", action="store_true", help="add the line of the licence where it is missing")
+    options = parser.parse_args()
+    if options.self_test:
         return self_test()
+    bare = unlicensed(compilers.ROOT, commented())
+    if options.write:
+        write(compilers.ROOT, bare)
+        print(f"{len(bare)} files were given the line of the licence")
+        return 0
     files = compilers.sources()
     faults = misformatted(compilers.ROOT, files)
     print("\n".join(faults.values()))
-    print(f"{len(files) - len(faults)} of {len(files)} files are formatted" + ("; make format does the rest" if faults else ""))
-    return 1 if faults else 0
+    print("\n".join(f"{name}: the first line is not the licence's" for name in bare))
+    told = f"{len(files) - len(faults)} of {len(files)} files are formatted, and {len(bare)} lack the line of the licence"
+    print(told + ("; make format does the rest" if faults or bare else ""))
+    return 1 if faults or bare else 0
 
 
 if __name__ == "__main__":
