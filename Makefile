@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The commands of the project; `make help` lists them. CMake does the building: see CMakePresets.json.
 
 SHELL := /bin/bash

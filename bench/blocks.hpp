@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks under test: the size that each call asks for, and what is written into a block to prove
 // that it has no other owner.
 //

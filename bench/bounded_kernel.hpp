@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A functor as a kernel with a launch bound of one's choice, or with none. launch() bounds its
 // kernels to 1,024 threads; a kernel that people write has no bound. On the host backend a bound
 // means nothing.

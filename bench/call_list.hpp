@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that the host lists beforehand, and that kernels make in order, a batch each, until enough
 // of them are refused. The host learns what every call returned. So it can choose which blocks are
 // freed, and what is asked for next.

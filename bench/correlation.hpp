@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far two measurements rise together: Pearson's coefficient of pairs of them, with a confidence
 // interval of 95% by Fisher's transformation. The atanh of the coefficient of n pairs is about
 // normal, with a standard deviation of 1 / sqrt(n - 3). The interval supposes pairs that do not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An allocator without its policies: the difference is the cost of the layer of policies.
 #pragma once
 

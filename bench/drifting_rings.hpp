@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A load whose sizes drift while its bytes stay constant. Every thread has a ring of blocks. In
 // each step it frees about a quarter of them, the oldest first. Then the threads of a warp ask in
 // turn until their warp's budget of bytes is used.

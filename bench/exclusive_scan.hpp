@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exclusive sums of an array in device memory. A program without an allocator on the device
 // computes by them where each thread's memory starts. The toolkit's own: CUB on a GPU, the standard
 // library's on a CPU. Nothing else in this project includes either.

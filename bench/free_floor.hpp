@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The chain of dependent operations that no free can avoid in the protocol of slab_bitmap, without
 // an allocator: a floor for the cost of a free. Another protocol may have a shorter chain.
 //

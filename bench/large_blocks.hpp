@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of large blocks. examine() has one thread for each block, which alone would write up to a
 // gigabyte. Here each thread checks a piece of 64 KiB. And because large blocks are few, the host
 // can compare their addresses. That is exact, touches no block, and is quick enough to be done

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What churn of large blocks leaves of a heap. Every thread holds one block, and together they hold
 // half of the pool. Sizes are drawn evenly over six doublings: 256 KiB to 16 MiB, or less in a
 // small pool, where the largest is a sixteenth of it. In every round a quarter of the threads,

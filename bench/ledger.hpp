@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A record of every block that a crowd of threads holds, for kernels that fill a heap to the last
 // block and give part of it back. Entry n·threads + t is thread t's n-th block, or null. Threads
 // have room for equal shares of what the pool can hold, so an allocator without a limit stops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls as users write them: thread blocks of 256, `if (i < calls)`, one malloc or one free in the
 // kernel, and no launch bound. Bytes and blocks stand in lists. The device code of a tool with many
 // allocators is large, and most of it is malloc. So scenarios that measure such kernels share these

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes drawn log-uniformly: every octave of a range is as likely as every other. Only integers are
 // used, so a GPU and a CPU draw the same sizes: 2^f for f in [0, 1) is taken as 1 + f - c f (1 -
 // f), within 0.4% of the true value, and with the true mean.

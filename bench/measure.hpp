@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all scenarios share on a backend: a stopwatch for device work, the type of a contender, and
 // the checks of a heap from which everything was freed. On a GPU times are those between two CUDA
 // events around the launch; on the host backend, of a monotonic clock around it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A crowd that calls at the same instant: every thread asks once and stores its pointer, later
 // every thread frees it. The two kernels are timed apart, warm. Rounds that examine the blocks
 // between the two come before and after the timed ones: examining writes all the blocks, which

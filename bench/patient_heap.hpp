@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap whose calls wait for memory as long as a busy machine may need. So a call is refused only
 // where no more memory comes.
 #pragma once

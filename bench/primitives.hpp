@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the scenarios of primitives share. Contenders take turns, so that a drift of the machine
 // affects all of them. Times are means over sizes of thread blocks, from 1 to 1,024 as in Gelado
 // and Garland 2019 (section 5).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scenarios of a backend. Each registers itself by an object of class `registration`, at the
 // end of its source in bench/scenarios/. These sources are compiled once a backend and linked as
 // objects, so no linker drops one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scenario's request and its results. Plain data without device code, so that the program around
 // the scenarios is compiled once, and without a GPU compiler.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scenario says of itself: its name, what help tells of it, the options that it uses, its
 // pool, and how it is run. Help, refusals of unused options and all lists of scenarios are made
 // from this. Plain data, for code that no GPU compiler sees.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A load of blocks that live across kernels, in slots that hold a block each. In every step one
 // kernel frees a quarter of them, and another asks for new blocks of other sizes. What a step does
 // is a pure function of the seed, its number and the slot. So the same load can be run with checks,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slots of a load in device memory, and how its steps are run. A kernel without a heap lists
 // the calls of a step, the kernels of listed_calls.hpp make them, and another kernel without a heap
 // puts the new blocks into their slots. So blocks can be stamped when they are taken and looked at

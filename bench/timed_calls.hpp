@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call a thread by the multiprocessor's clock: each thread's cycles are read around its malloc
 // or free.
 //

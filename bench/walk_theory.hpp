@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many steps a search for a free page takes, in theory: N threads each take one of the A free
 // pages among T, by a queue, by looking at random pages (RW), at random words of w pages (RW-BM),
 // or in warps of k lanes that share what they find in k random words (CoRW). TAS is the mean over

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What only Warpheap's own build needs: where binaries go, warnings, CUDA and sanitizers.
 
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The target warpheap::warpheap, and how it is installed.
 
 set(Boost_USE_STATIC_LIBS ${PROJECT_IS_TOP_LEVEL}) # so that our own binaries run where Boost is not installed

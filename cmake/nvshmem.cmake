@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Makes a target a program over NVSHMEM, whose folder is WARPHEAP_NVSHMEM.
 
 function(warpheap_use_nvshmem target)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel asks for memory, another one gives it back: every thread builds a linked list, and a
 // second kernel, whose threads are other threads, adds the lists up and frees them.
 #include <warpheap/platform/device_buffer.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An allocator is five policies, and another allocator is another type behind the same interface:
 // one kernel runs on the default heap, on the toolkit's, and on one whose five policies are all
 // chosen here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap for code that does not know C++: a number identifies the heap, and functions with plain
 // names work on it. A JIT compiler or another language declares them, and links with a module
 // compiled from this header.

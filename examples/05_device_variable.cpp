@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that kernels find by its name: code deep in a kernel allocates without having been given
 // the heap. The host sets the variable once, before the first launch. A __constant__ variable is
 // set likewise; a __managed__ one is assigned.

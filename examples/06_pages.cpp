@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists that grow by pages: every thread collects the divisors of its numbers in a chain of pages
 // of one size. It takes another page when the last is full, and gives them all back. Pages are
 // found by random walks: no thread waits for another, and the number of pages need not be known

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap for the whole process: kernels call warpheap::malloc and are given no heap, and their own
 // malloc stays what it was. Several files may do so; each includes the header.
 #include <warpheap/heap/global_heap.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors of kernels, found: a kernel makes the error that a name stands for, and the checked heap
 // reports it with the lines that allocated and freed.
 //

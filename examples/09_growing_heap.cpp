@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that grows, in three ways: when the program says so, between kernels by what was refused,
 // and while a kernel waits for memory.
 #include <warpheap/heap/growing_heap.hpp>

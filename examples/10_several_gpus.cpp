@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One heap for each GPU of a host, and blocks that one GPU allocates and another reads and frees.
 // With one GPU, or on the host backend, both members of the set are on it, and all else is the
 // same.

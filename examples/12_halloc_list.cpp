@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halloc's own interface (Adinetz and Pleiter 2014): the list of their slides, whose names are
 // theirs. A program that was written for their library changes its include.
 #include <warpheap/heap/halloc_interface.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Gelado and Garland (2019) built their allocator for: a kernel whose output has a length that
 // is not known beforehand takes memory as it goes, by malloc and free alone, in place of one kernel
 // that counts and a second one that writes. Their allocator is behind warpheap::malloc here.

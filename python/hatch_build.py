@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package's version is the headers' own, and the headers are packed with it. The project's address is what
 WARPHEAP_HOMEPAGE says, since a copy of the source does not know where it is published.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the headers as one file: `amalgamate.py FILE` (default build/warpheap.hpp).
 
 The file has warpheap.hpp and the headers of EXTRAS, for NVRTC, g++ and nvcc. Headers from outside stay includes. A header is

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that the headers as one file (scripts/amalgamate.py) are what the headers are.
 
   g++    an example prints the same with either, and a program of every part compiles

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles tests/compile/public_api.cu, which calls every device function, for each architecture that Warpheap supports.
 
 With -rdc=true each function of ours that is called uses 32 registers at most, so that kernels of every bound can call it.

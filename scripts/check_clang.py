@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles for a GPU with clang: kernels on a heap_ref compile, and override.hpp is refused in one sentence.
 
 Any clang that can compile an empty CUDA program with the toolkit that nvcc belongs to will do: CLANGXX, or the newest on

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints how long g++ takes to compile a source that includes only warpheap/warpheap.hpp: the library's price to a user.
 
 Of processor time, which a busy machine changes less than the clock's. Fails only if it does not compile.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Values of configurations that a build may set: the page says which there are, and every one does what it says.
 
 docs/guide/policies/defaults.md has a table of macros: the field that each sets, its default, and another value. Policies' headers

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that sources which are compiled together mean what they mean alone.
 
 Most that is defined twice in a family does not compile. But a type or constant of one source's unnamed namespace hides that of

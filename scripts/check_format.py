@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that clang-format would change no source, and that each source names its licence in its first line.
 
 --write adds the lines that are missing. Recipes in packaging/ are left out, since registries take them under terms of their own.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles each header of the library alone, so that each includes what it uses.
 
 With g++ the host backend is chosen, with --nvcc the device code of the CUDA backend. A backend's own headers are left to

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that every invariant that is cited, like T3, is defined exactly once where the citation says.
 
 A definition is a line of a comment or a page that begins with the label: "//   T3  while p's record is unlocked, ...", or

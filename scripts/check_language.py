@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a compiler says that is asked for too little: one line with the remedy, whichever header comes first.
 
 Every header is compiled alone as C++17, and without exceptions, with g++, the public ones with nvcc too. A header may also simply

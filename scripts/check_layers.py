@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that every header includes only what include/warpheap/README.md lets it.
 
 The tables on that page are the rule; this script reads them. It reports each include that breaks a layer, chooses a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles heaps in memory of other libraries' memory resources.
 
   cccl   tests/compile/resource_cccl.cu, with the CCCL that the CUDA toolkit has

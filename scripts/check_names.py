@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that every name and path in backticks on a page is one that the tree has.
 
 A name is an identifier, perhaps with a class or namespace before it, arguments behind it, or both: `bench::request`, `reset()`,

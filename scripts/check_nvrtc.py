@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles a kernel over the public header with NVRTC, for the oldest and the newest architectures.
 
 The program beside the tests (tests/compile/nvrtc.cpp) does it and prints the times. It is built where the CUDA toolkit is.

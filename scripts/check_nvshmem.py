@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles and links programs over NVSHMEM, from PyPI: its tests, the example, the tool's program, and each header of nvshmem/ alone.
 
 Nothing runs here: that takes a GPU.

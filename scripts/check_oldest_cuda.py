@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles every device function with NVRTC of the oldest CUDA that Warpheap works with, and sees the one before refused.
 
 NVRTC is the part of an old CUDA that PyPI has: the same front end and ptxas as nvcc's, without the driver and the host's

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles and links programs whose device malloc is ours, and looks at the machine code.
 
 In each unit its header (tests/compile/override_kernels.cu alone), and by the linker, with -rdc=true, for each architecture: that

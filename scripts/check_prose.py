@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks how comments and pages speak, as CONTRIBUTING says: what can be told without reading.
 
 Sources: comments at most 100 columns wide; no docstring begins "The same"; a subject has a name, and is no "who"; a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the Python package, installs it into a fresh virtual environment, and runs its tests there. They need no GPU.
 
 --published does what a release needs instead: sdist and wheel, twine's check of both, the wheel with Numba in a fresh

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds Warpheap by a recipe of packaging/, from a draft release, and a program with what was installed.
 
   conan   with Conan from PyPI: `conan create` with its test_package

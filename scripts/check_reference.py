@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that docs/reference/python.md is what the Python package's signatures and docstrings say; --write writes it.
 
 The source is read, not imported, so no other package is needed.

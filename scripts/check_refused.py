@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles what must not compile: policies that do not go together, under g++ and, where it is, nvcc.
 
 A line of each source in tests/compile/refused names what the compiler must say: the constraint that is not satisfied, and

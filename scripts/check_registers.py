@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds kernels that call the default allocator to what they may take on a GPU: registers, stack, machine code.
 
 The kernels are in tests/compile/allocating_kernels.cu, their limits in tests/compile/registers.limits, a row a kernel and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks what scripts/release.py makes.
 
   the same files give the same archive, byte for byte; the places that tell of the version agree

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that docs/performance.html is what scripts/report makes of the results below; --write makes it and the pictures.
 
 The pictures, docs/images/*.png, are drawn by rsvg-convert (Debian: librsvg2-bin), whose versions differ by some pixels: of them

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles the device code of the sources that nvcc compiles in a build, and nothing else of them.
 
 compile_device_code.py BUILD [--except FOLDER] reads BUILD/compile_commands.json. The host's side of such a source takes most of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the checks share: their options, finding compilers, running them all at once, and saying clearly that CUDA is absent."""
 
 import argparse

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Adds up results: `count_results.py FOLDER` reads every CTest JUnit file there and prints 'N passed, N failed, N skipped'.
 
 A file NAME.passed, NAME.failed or NAME.skipped stands for one check that CTest does not run; its text says what. What failed

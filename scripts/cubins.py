@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is in a cubin, as far as the checks ask: functions with their registers and whom they call, and variables. A cubin is an
 ELF file; binary utilities know nothing of the two sections of NVIDIA's that say so."""
 

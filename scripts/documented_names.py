@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public names of the headers, from Doxygen's XML: where they are, whether they have a docstring, and a place on the site."""
 
 import dataclasses

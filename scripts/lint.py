@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy on every source of the project that a build compiles, several at once.
 
 lint.py [--jobs N] BUILD reads BUILD/compile_commands.json. clang has neither GCC's precompiled headers nor all its flags,

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the files of a release, in build/release:
 
   warpheap-VERSION.tar.gz, .sha256   the commit's files; the same commit gives the same bytes

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints a bill of materials as SPDX 2.3 JSON: Warpheap, and what each of its parts takes from others.
 
 Nothing of another project is in the release. Versions are those of this machine's Debian packages and of nvcc, where they are.

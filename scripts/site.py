@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the site in build/site/html: the pages of docs/, and the reference of the public headers and of the Python package.
 
 Doxygen (Debian) reads the headers, Breathe and Sphinx (PyPI, in build/site/venv) make pages of that. A warning fails the build, and

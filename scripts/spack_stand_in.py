@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Spack recipe of a CMake project uses of Spack, as far as a check needs it: the recipe is run, and says how it builds."""
 
 import contextlib

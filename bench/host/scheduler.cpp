@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many scheduling points a second the host backend's deterministic mode makes: the price of a
 // test under a seed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints what making a heap takes in C++: milliseconds of each of seven heaps, as a JSON array.
 #include <chrono>
 #include <cstdio>

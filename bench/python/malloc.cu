@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels that malloc.py holds against Numba's, and one that keeps the device busy while the
 // next are queued.
 #include <warpheap/heap/c_functions.hpp>

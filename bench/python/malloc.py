@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures malloc in Numba kernels against C++ kernels on the same heap, the first use, and the making of heaps.
 
 Kernels are timed by events, while a kernel before them keeps the device busy: what a launch costs the host is no part of

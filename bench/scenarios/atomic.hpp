@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // atomic: what one addition to a word of global memory costs, by the number of threads that make
 // one. Every thread makes `additions` of them, each after it has the answer of the one before:
 //

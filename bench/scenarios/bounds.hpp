@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bounds: what __launch_bounds__ makes of kernels that allocate. The same calls under five bounds:
 // none, (1024), (1024, 1), (256, 4) and (256, 8). `malloc` and `free` are a burst, one call of each
 // thread for the first of `sizes`; `churn` is rounds of churn with sizes of the first of `ranges`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // burst: every thread asks once for the same number of bytes, then frees. It is the worst load of
 // an allocator, a million threads at one instant, and the one that surveys of the field measure.
 // Sizes: `sizes`; threads: `threads`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios that launch the kernels of churn.hpp.
 #include "churn.hpp"
 #include "bounds.hpp"

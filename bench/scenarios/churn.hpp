@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // churn: threads that allocate and free for a long time. In every round a thread picks one of its
 // four places at random, frees the block there if there is one, and else asks for a block of a
 // random size. Bursts end before slabs empty and fill again; here they do all the time. Sizes: the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // collective_mutex: what is gained when the lanes of a warp enter a section together. Every thread
 // has a little work to do under one mutex. Either each lane locks a spin mutex, works and unlocks;
 // or the active lanes lock a collective mutex as one group, share the work of all of them by rank,

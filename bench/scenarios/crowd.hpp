@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // crowd: many threads that each ask for a large block at once. Most allocators are made for blocks
 // up to a slab or a page. Larger ones come from elsewhere, often behind a lock, where crowds queue.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // efficiency: how much of the pool can be used.
 //
 //   few holders  one thread a multiprocessor holds a block of each of 16 sizes, 16 to 4,096 bytes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exhaust: every thread makes one call, and together they ask for exactly the pool, which is fresh.
 // So every call that returns nullptr stands for memory that the allocator could not hand out,
 // because of rounding, headers, fragments, or a search that gave up. Figure 7 of Gelado and Garland

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fill: how much of the pool is in callers' hands when the first call returns nullptr, how long a
 // crowd that asks a full heap waits for its nullptr, and whether the heap serves again once half of
 // the blocks are freed. Sizes: `sizes`; the crowd at the full heap: `threads`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fill_level: what a call costs by how full the pool is, with blocks that live across kernels.
 // Slots hold blocks of log-uniform sizes that make up a level, a share of the pool. In each step
 // one kernel frees a quarter of them, and the next asks for blocks of other sizes. Sizes: the first

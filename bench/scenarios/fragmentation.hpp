@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fragmentation: what survivors make of a heap. Blocks of log-uniform sizes fill the pool to a
 // level; then blocks chosen at random are freed until a share of them is left. Two things are
 // measured:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // graph_scaling: the dynamic graph of `warpheap graph` in a heap set, by the number of members. An
 // R-MAT graph is inserted in eight batches and searched breadth-first. Strong scaling: one graph of
 // scale `scale` by 1, 2, … all members. Weak scaling: 2^k members have a graph of scale `scale` +

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // growth: what a pool that grows costs. A heap of an eighth of the pool, or 64 MiB, is grown to all
 // of it by one call, and trimmed again (wall's clock). Bursts then run on a heap that has grown and
 // on one of fixed size: the first one of a heap just made, and later ones, round by round in turn,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Churns of the scenario `growth`: those of the scenarios `churn` and `long_churn` on one heap,
 // round by round, so that two heaps can take turns.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // head_replacement: what it costs halloc to replace a row's head slab. Every thread asks once for a
 // block of `sizes`. There are as many threads as make each row take four heads, unless `threads`
 // says otherwise.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // init: how long it takes to make a heap of the pool's size, including the device's allocation of
 // the memory, by the wall's clock; and to reset one, which frees everything at once.
 #pragma once

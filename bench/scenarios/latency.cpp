@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // latency: one lane alone, so the cost of a call is its chain of dependent memory operations.
 // Cycles are read around every single call, and the figure is their median; the time is that of the
 // whole kernel. Sizes: `sizes`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios that launch the kernels of listed_calls.hpp and timed_calls.hpp.
 #include "crowd.hpp"
 #include "efficiency.hpp"

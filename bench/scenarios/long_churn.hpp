@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // long_churn: whether a heap stays as fast as it was. It runs the constant load of fill_level at
 // one level for `kernels` steps, or else for `seconds` of device time, and tells how fast each
 // tenth of that was. A time is that of both kernels of a step. Slots: `threads`; sizes: the first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // map: where in a heap's memory which sizes lie, and how full each part of it is, in the course of
 // the two loads of fill_level. The memory, metadata included, is cut into cells of one size. After
 // the first step and after each eighth of the run a row lists, for every cell, the octave of sizes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mixed: every thread asks once for a size of its own, uniform in a range, then frees. A warp's
 // requests fall into many size classes, so an allocator gains less by serving a warp together.
 // Ranges: `ranges`; threads: `threads`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios that launch the kernels of one_call.hpp and ledger.hpp. A kernel is compiled for every
 // allocator in each source that launches it, and that makes up most of the program: so scenarios
 // with the same kernels share a source.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // peers: what it costs to free the blocks of another GPU. A heap set has two members, on two GPUs
 // where there are two, else both on one. A burst of blocks of the first is freed three ways in
 // turn: by the first itself (`local free`); by the second, which posts them (`post`), and then by

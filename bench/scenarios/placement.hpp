@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // placement: where blocks lie, and what that costs the threads that use them. Every thread asks for
 // one block, which it keeps. Then
 //

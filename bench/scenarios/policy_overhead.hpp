@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // policy_overhead: what the layer of policies costs. Every thread allocates once and later frees,
 // as in burst, through the composed allocator (`malloc`, `free`) and through its creation policy
 // alone (`direct_malloc`, `direct_free`). The two alternate from launch to launch, so that a drift

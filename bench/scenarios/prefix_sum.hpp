@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // prefix_sum: what programs do without a malloc on the device. Every thread wants a size of its
 // own. A kernel writes all sizes, an exclusive scan turns them into offsets, the host allocates the
 // sum as one piece, and a second kernel takes its pointers from there. The alternative is one

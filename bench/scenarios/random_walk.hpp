@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // random_walk: the steps and the time that taking a page needs as free pages become few: RW, RW-BM,
 // CoRW, and a queue of the free pages behind one counter. A share of the pages of 256 bytes is
 // free, at random. Every thread of a kernel takes one, and nothing is given back meanwhile. TAS is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rcu_delegation: what is gained when a lane that must wait for readers may leave that to another
 // lane. Threads search a doubly linked list for a tag each, inside a read section of SRCU. The
 // thread that finds its tag removes the element, under the mutexes of the element and its

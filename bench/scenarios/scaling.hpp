@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // scaling: the rate of malloc and of free by the number of threads that call once and together,
 // from one warp to more than a GPU runs at a time. Few threads show what a call costs; many show
 // the throughput of the allocator's hottest words; the most show what happens as the pool fills up.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one
 // unit from a semaphore that has none. A thread that is told to make a batch does so by one atomic
 // addition, and a pause where one is asked for. A counting semaphore makes one batch at a time, a

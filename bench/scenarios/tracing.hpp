@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tracing: what it costs that a heap records its calls. Of the default allocator alone. A traced
 // heap and a plain one take turns: bursts, in which every thread asks once and later frees, and
 // kernels with other work, in which every thread asks, computes for `rounds` times 64 steps, writes

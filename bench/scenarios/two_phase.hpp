@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // two_phase: threads that hold one block or none, and that are more likely to allocate in even
 // steps and to free in odd ones. Most of the heap is taken and freed all the time, in waves. Two
 // ways to run the same steps: `spree`, a kernel a step, and `private`, all steps in one kernel.

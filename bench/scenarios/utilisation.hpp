@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // utilisation: how much of the pool is in callers' hands when the first call returns nullptr, by
 // size, and for sizes mixed: bytes asked for, over bytes of the pool. Rounding, headers, fragments,
 // and searches that give up all show. Sizes: `sizes`; mixed: `ranges`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // workers: what one call costs a thread in cycles while others make it too, by the number of
 // threads, from 2 to 16,384. The host draws random numbers. For each it launches a kernel in which
 // every worker allocates a block, or one in which every worker frees one, both with a probability

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sphinx's settings for the site. scripts/site.py runs it, over a tree of links to the pages of the repository."""
 
 import os

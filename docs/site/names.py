@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A directive for pages of the reference: every public name of the headers that it lists, one a line.
 
 With `outline`, classes are shown without their members.

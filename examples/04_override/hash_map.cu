@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ordinary CUDA file: a hash map of chained entries, which its threads make with new, with keys
 // that they malloc. Nothing here knows Warpheap.
 #include "hash_map.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash map on the GPU, built and emptied once.
 #pragma once
 

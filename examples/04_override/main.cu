@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that are not edited, on our heap: hash_map.cu is compiled as it is, and once more with
 // the options
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds a race in a lock-free stack by trying every schedule of a few lanes, and shows that the
 // mended stack has none.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes of one job, each with a heap: each one builds lists on its GPU, and its neighbour, on
 // this machine or another, reads them and frees them. Alone it is a job of one process, its own
 // neighbour.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The version of this copy of Warpheap. These four lines are the only place where it is written:
 // the build reads them. Between releases it is that of the next one, with a suffix.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warpheap: dynamic memory for GPU threads. This header is the whole public API:
 //
 //   warpheap::heap heap{4_GiB};                       host: owns the pool

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # %% [markdown]
 # # Adjacency lists of a graph, built by Numba kernels
 #

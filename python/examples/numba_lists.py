@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vectors that grow and linked lists, one of each per thread, in a Numba kernel.
 
 Each thread walks a Collatz sequence, whose length it does not know beforehand. It appends the numbers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strings whose results are allocated by malloc in device functions of CUDA C++, called from a Numba kernel.
 
 Nothing of the kernel or the functions names a heap of ours. Linked with replace_malloc(), malloc is

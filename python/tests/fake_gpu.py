@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A GPU whose memory is only counted, for heaps with a limit where there is no device.
 
 It answers the calls of the driver that such a heap makes, and does of each kernel what the host sees of it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps without a device, for what is decided before one is asked."""
 
 import threading

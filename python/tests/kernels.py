@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of CuPy that take blocks and give them back."""
 
 import numpy

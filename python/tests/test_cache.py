@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is read from the cache is a whole entry that this user or root wrote, and a cache that does not work is none."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages' way to compile with cuda.core's Program, whose cache does not see headers."""
 
 import numpy

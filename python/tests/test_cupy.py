@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CuPy: the options, and RawModule and RawKernel of every allocator on a GPU."""
 
 import numpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes, contexts, threads and versions that a heap can meet."""
 
 import subprocess

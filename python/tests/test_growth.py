@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps with a limit: what is refused, and when memory comes and goes. The GPU is a fake one."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps with a limit on a GPU: bursts after growth, what trim gives back, requests of refused calls, graphs."""
 
 import threading

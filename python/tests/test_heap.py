@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps on a GPU. What a kernel gets from one is checked in CuPy, whose compiler sees the headers."""
 
 import gc

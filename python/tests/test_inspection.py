@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics, checks and live blocks. That the C++ code sees the truth is tested in C++; here it is what reaches Python."""
 
 import ctypes

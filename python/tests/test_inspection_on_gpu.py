@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What statistics(), check() and live() say of heaps that kernels have used."""
 
 import numpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m warpheap`, in processes of its own and with planted faults."""
 
 import os

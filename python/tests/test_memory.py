@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is understood as memory, and what is refused. That device memory is accepted, and whose, is tested with heaps."""
 
 import contextlib

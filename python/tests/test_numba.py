@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps in kernels of numba-cuda and of numba_cuda_mlir. The same tests for both, by `package`."""
 
 import os

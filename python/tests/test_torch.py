@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch: what is passed to load_inline, that nvcc takes it, and a pool inside a tensor."""
 
 import os

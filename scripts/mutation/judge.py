@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles a test against a tree with one header replaced, runs it, and says what came of it.
 
 The tree is an overlay: folders of its own with a link for each header, because a header finds others relative to itself. What a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tokens of a C++ source, each with its place. Comments and preprocessor lines are left out.
 
 So is what stands under an #if about CUDA's compilers: one branch is for the host alone, the other is not compiled by g++.

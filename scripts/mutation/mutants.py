@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutants: which there are, and a sample of them that a seed draws."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The faults that the tool plants. Each operator finds the places of a source where its fault can be planted."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources that judge: which tests include a header, and which of those are nearest to it."""
 
 import dataclasses

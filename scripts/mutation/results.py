@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What came of mutants: the file of results, survivors that are known to be equivalent, and the table."""
 
 import collections

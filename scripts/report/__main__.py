@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes one page of results: what `warpheap report` and `make report` run.
 
     python3 scripts/report RESULTS… [--before OLDER]… [--output FILE] [--images FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bars by category: groups of a few bars each, with a grey top for what failed; and histograms."""
 
 import textwrap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two sets of results, before and after: the ratio of times row by row, and which of them the repetitions cannot tell apart."""
 
 import scales

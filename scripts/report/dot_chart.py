@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where there is nothing to draw a line over: a row for each name, a mark at its median, a bar over its spread; best first."""
 
 import textwrap

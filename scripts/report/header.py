@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands around the sections: machines, warnings, how to read the page, and the list of files."""
 
 from markup import Markup, element, joined

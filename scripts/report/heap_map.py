@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maps of a heap over time: each state is a strip, its memory from left to right; the hue is the size of the blocks that have
 the most bytes in a cell, and the deeper it is, the fuller the cell."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures as files of their own: SVG, and PNG where rsvg-convert (Debian: librsvg2-bin) is installed."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who leads where: for each chart a table of ratios to the best, with the measured values beside them."""
 
 from header import table_of

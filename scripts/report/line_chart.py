@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines over a parameter, each with its name at its end: medians, marks, and the spread of repetitions."""
 
 import textwrap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes elements of HTML and SVG. Whatever is not markup yet is escaped here, and nowhere else.
 
 A value of a results file is text, so it cannot become an element or an attribute of its own. `Markup` plus text is text again,

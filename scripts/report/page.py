@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page: one file of HTML that is well-formed XML too, with its style sheet and pictures in it, and no script."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns the rows of a scenario into panels: which rows share a chart, and which make a line of it.
 
 A chart compares what measured the same load. So parameters that differ make charts of their own, but for the one that is drawn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of Eckert 2014, chapter 5."""
 
 from bar_chart import Bars

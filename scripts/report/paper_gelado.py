@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of Gelado and Garland 2019."""
 
 from bar_chart import Bars

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of Adinetz and Pleiter 2014, as their slides have them."""
 
 from papers import Figure, lines_by, panel, subject

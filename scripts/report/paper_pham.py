@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of Pham et al. 2022."""
 
 from line_chart import Point, Series

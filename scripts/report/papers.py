@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the papers' figures are made of here: rows by scenario and parameters, and lines over a parameter."""
 
 from line_chart import Panel, Point, Series

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of results files as they are: whole numbers exactly, others to six significant digits, with their file."""
 
 from header import table_of

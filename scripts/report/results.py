@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads results files, and says what is wrong with one that cannot be read.
 
 A file is a JSON document as the tool's --json writes it (docs/guide/command_line.md, "JSON"): `schema` 1, a `machine`, and

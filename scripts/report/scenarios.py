@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each scenario of `warpheap bench` measures, in plain words, and which of its numbers are drawn over what.
 
 A scenario that is not listed is drawn as well: its times over the parameter with the most values.

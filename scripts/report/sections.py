@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sections of the page: a scenario each, the papers' figures, a comparison of two sets, and what is of no benchmark."""
 
 import comparison

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which parameters make charts of their own: those that neither what is drawn over decides, nor the ones before them.
 
 `members` are (row, value, arguments).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How pictures and page look: a colour, a mark and a dash for each allocator, and the style sheets.
 
 Nothing is told by colour alone: every line ends at its name, and has marks of its own shape. The colours are those of Okabe

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's style sheet: light and dark, from a telephone's width to a wide screen's, and paper."""
 
 from styles import DARK, LIGHT, PICTURE, colour_rules, octave_rules, variables

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which allocator to take for common loads, in plain words, made from the rows and from nothing else."""
 
 import panels as charts

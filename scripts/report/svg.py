@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A picture as SVG text: shapes by class, whose colours the style sheet gives, and text that stays text."""
 
 from markup import element, style

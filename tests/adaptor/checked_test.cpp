@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checked heap: each error of a kernel is found once and described with its places. Correct
 // kernels are not accused, and the quarantine costs no caller a block.
 #include "warpheap/adaptor/checked.hpp"

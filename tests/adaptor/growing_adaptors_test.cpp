@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adaptors around heaps whose pools grow: the owner grows, serves and trims as the heap below does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

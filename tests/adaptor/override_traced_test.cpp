@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap behind device code's malloc, recorded: a program that is not edited leaves a trace.
 #include "warpheap/adaptor/override_traced.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces in files: what is written is read, and what is no trace is refused with its fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A traced heap: every call of a kernel has its record, in an order that a program can have, with
 // the lanes that called together. Recorders that lose records or number them in a wrong order are
 // found out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that do nothing but call the default allocator. They show what it costs a kernel in
 // registers, stack and machine code. Read by scripts/check_registers.py, which limits each of
 // these.

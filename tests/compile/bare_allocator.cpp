@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process's heap by an allocator that has none of the functions that an allocator may lack: the
 // header compiles, and a program can ask which there are. Read by scripts/check_headers.py.
 #include <warpheap/heap/override_allocator.hpp>

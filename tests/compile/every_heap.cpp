@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every function of every heap, so that a compiler instantiates all of it. Compiled with many
 // warnings by scripts/check_headers.py, and not run.
 #include <warpheap/adaptor/checked.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program as written for Adinetz and Pleiter's library, except for its include, and tuned as
 // they do it. Read by scripts/check_architectures.py.
 #include <warpheap/heap/halloc_interface_config.hpp>

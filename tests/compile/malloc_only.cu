@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of malloc and nothing else, for compilers other than nvcc. Read by
 // scripts/check_clang.py.
 #include <warpheap/warpheap.hpp>

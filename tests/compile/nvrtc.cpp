@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles with NVRTC, for the architectures named on the command line, the public header alone and
 // a kernel that calls malloc and free, and prints the processor time of each. NVRTC has no standard
 // headers, so a use of one in the core fails here. A kernel with a tight launch bound is compiled

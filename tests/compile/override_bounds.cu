@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that know Warpheap, with launch bounds as kernels have them, in a unit that replaces
 // device malloc too. Compiled with -rdc=true and read by scripts/check_override.py: ptxas refuses a
 // kernel that calls a function of more registers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device code that calls malloc, free, new and delete, and knows nothing of Warpheap. Read by
 // scripts/check_override.py.
 #include <cuda/std/cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program whose kernels are in override_kernels.cu, with a heap for them. Read by
 // scripts/check_override.py.
 #if defined(OVERRIDE_GROWS)

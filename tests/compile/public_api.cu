@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls every function that a kernel may call on each allocator the public header names, so that
 // compiling this file for an architecture shows that the interface works there. Read by
 // scripts/check_architectures.py.

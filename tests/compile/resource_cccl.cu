@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap in memory of a CCCL memory resource, as CUDA 13.0 spells it. Compiled by
 // scripts/check_memory_resource.py, not run.
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE

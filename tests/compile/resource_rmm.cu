@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap in memory of RMM's resources, by value and by reference. Compiled by
 // scripts/check_memory_resource.py, not run.
 #include <rmm/mr/cuda_memory_resource.hpp>

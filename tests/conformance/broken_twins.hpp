@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference allocator with one thing wrong, and the search for a schedule under which a check
 // sees it.
 #pragma once

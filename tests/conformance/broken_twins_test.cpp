@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A check that cannot fail checks nothing. So each fault that the suite is there for is planted,
 // and the check that should find it must name it.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other creation policies over a pool that began with little, and that the host grew.
 #include "suite.hpp"
 #include "warpheap/policy/creation/halloc.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools that grow as subjects of the suite. A heap starts with 1 MiB, or with nothing if its pool
 // is small, and has grown to the pool's size when the check begins: because the host said so, or by
 // what a call was refused. A heap whose calls wait grows under the check's kernels.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halloc with its defaults, and with several rows, short probes and slabs that are soon sparse, so
 // that slabs change hands.
 #include "suite.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One heap under test and the launches that a check makes on it. Lists of holdings live on the host
 // between launches.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a test holds: blocks of memory with the sizes that were asked for, and the pattern that the
 // holder writes over all of its block. A pattern is derived from the holder, so a block with two
 // holders cannot keep both patterns.

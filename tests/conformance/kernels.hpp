@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels that most checks are made of. Each serves a list of any length with a grid of any
 // shape: thread t takes the entries t, t + threads, …, so that lanes leave the loop at different
 // times and call the heap divergently.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract kept by the simplest means: pages under one spin lock, found first fit. Slow and
 // right, so that the suite itself can be tested: this allocator must pass it, and each of its
 // faults, chosen at compile time, must be caught by the check that is there for it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames of one size, and requests that are refused above it: PIConGPU's 8 KiB, and small ones of
 // an odd size, which fill no pool to its end.
 #include "suite.hpp"

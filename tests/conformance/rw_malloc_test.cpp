@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of units. On the CPU every word that a search looks at costs a lane's step, so units are
 // large enough that the suite's pools have few, in groups of few words. On a GPU they have 16
 // bytes, the default. On both, also with windows of four words a lane.

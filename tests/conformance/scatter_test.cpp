@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ScatterAlloc, which promises everything but that sizes are aligned to themselves.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The circumstances in which a claim is tested: how many lanes, in which grid, on how large a pool.
 // On the host backend, few lanes on the smallest pool under hundreds of seeded schedules, and
 // thousands of lanes in parallel; on a GPU, as many as the field's benchmarks use.

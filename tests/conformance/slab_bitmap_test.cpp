@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default allocator, which promises everything.
 #include "suite.hpp"
 #include "warpheap/warpheap.hpp"

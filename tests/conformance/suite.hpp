@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of docs/design/heap.md as tests: WARPHEAP_CONFORMANCE(name, allocator) puts an
 // allocator through every claim that its traits and its members promise, as tests `name.Claim`.
 // Claims that it does not promise are not registered, so a test that passes has tested something.

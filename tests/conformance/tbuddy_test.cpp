@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TBuddy, with pages small enough that the pools of the suite hold blocks for every lane: TBuddy
 // rounds a request up to at least a page. A heap that serves this many lanes from a few semaphores
 // meets fewer lanes on a GPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UAlloc and TBuddy as one: with the defaults, and with wide bins, pages of 2 KiB and few empty
 // bins kept, so that memory moves between the two.
 #include "suite.hpp"

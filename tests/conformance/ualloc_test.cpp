@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UAlloc alone: blocks of up to 1 KiB. tests/policy/ has it on pools of a few bins under many more
 // schedules.
 #include "suite.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a check found. Checks return a verdict in place of asserting, so that the same check can be
 // held against an allocator that must pass it and against a broken one that must not.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default allocator over a pool that grows while calls wait.
 #include "suite.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A warp's small requests as one block, over the default allocator and over the toolkit's: any
 // creation policy will do. With fewer lanes on a GPU: a million lanes would hold more than the pool
 // in blocks that wait for their last part.

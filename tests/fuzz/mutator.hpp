@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs for readers that must take any file: drawn by seed from texts that they accept, by small
 // changes of bytes, ranges and numbers. Without a fuzzing engine: what steers the draws is the
 // reader's own answer, since a message that was not seen before marks an input worth changing

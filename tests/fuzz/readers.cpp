@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every reader of files, given what no program wrote. It must accept an input or refuse it by the
 // exception of bad input, with a message of one printable line; whatever else happens is a fault,
 // which sanitizers and the checks below turn into an abort. The input is then in a file, and

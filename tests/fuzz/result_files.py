@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results as no program wrote them, given to the script that makes a page of them: it must make a page without a script, or say in one
 sentence what is wrong.
 """

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Five policies composed: which combinations are allowed, what each policy is asked, and in what
 // order.
 #include "warpheap/heap/allocator.hpp"

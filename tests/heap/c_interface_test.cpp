@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry points with C names, called with nothing but the heap's number.
 #include "warpheap/heap/c_interface.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // References to heaps in variables that kernels find by name. Every named allocator can be one, and
 // is initialised when the program is loaded, without code.
 #include <gtest/gtest.h>

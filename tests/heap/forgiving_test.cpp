@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // forgiving_allocator: memory that no block held reads as zeros, and no two blocks share a sector
 // of 32 bytes.
 #include <gmock/gmock.h>

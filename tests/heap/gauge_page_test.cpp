@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page on which a program shows a heap's gauge: whole readings, and pages that are not to be
 // shown.
 #include <fcntl.h>

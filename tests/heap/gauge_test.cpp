@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readings of a heap: right at rest, possible at any time, and never of what is not there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heaps over pools that grow: what is there, what is not, and what growth and trimming leave alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

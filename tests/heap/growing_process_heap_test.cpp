@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that device code finds without a parameter, over a pool that grows: between kernels, and
 // while they wait. tests/override does it behind malloc, which needs nvcc.
 #include <gmock/gmock.h>

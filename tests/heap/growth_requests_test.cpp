@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that ask for memory: the sum of what they lacked reaches the host, and what the host maps
 // reaches them, between kernels and while they run.
 #include <gmock/gmock.h>

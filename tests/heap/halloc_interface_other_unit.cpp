@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "halloc_interface_units.hpp"
 #include "warpheap/heap/halloc_interface.hpp"
 

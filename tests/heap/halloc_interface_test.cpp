@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halloc's own interface: one heap for the process, what its options mean, and what is refused.
 #include "warpheap/heap/halloc_interface.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second translation unit whose device code calls hamalloc and hafree.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heap sets as the tests use them: kernels run as one member or another, and what they took.
 #pragma once
 

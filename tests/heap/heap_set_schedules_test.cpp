@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heap sets under schedules: posts, drains and calls of two members meet. Half of the thread blocks
 // of one launch act as member 0, the others as member 1.
 #include "heap_set_fixture.hpp"

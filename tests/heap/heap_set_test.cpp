@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heaps of several GPUs: blocks that another member frees. Members that name one device twice test
 // all but the wires; where there are two GPUs, both are used.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The owner of a pool: made, moved, asked, reset, and gone without a trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

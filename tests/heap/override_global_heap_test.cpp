@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process's heap by functions of ours, beside the malloc that device code has anyway: what they
 // answer with a heap and without, what may be asked of blocks, and that the heap is the one of
 // override.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "override_units.hpp"
 #include "warpheap/heap/override.hpp"
 

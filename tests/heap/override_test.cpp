@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap behind device code's malloc, free, new and delete: what its functions answer bound and
 // unbound, in one unit and in two. tests/override checks that kernels' own calls reach them, which
 // needs nvcc.

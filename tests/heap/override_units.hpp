@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second translation unit whose device code has its malloc from override.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes padded to cache lines. With every creation policy that aligns multiples of 128 bytes to
 // 128, all blocks are aligned so, by whatever function they were allocated, and also when a heap is
 // nearly full and blocks come and go.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that publishes itself: what others see of it, while its program works and afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // realloc of a block to a size that it has room for: it is never refused, also by a heap without
 // another block, and within the smallest size it does not move.
 #include <gtest/gtest.h>

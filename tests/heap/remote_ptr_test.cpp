@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name of a block for all processes of a job: PE and offset come out as they went in.
 #include <gtest/gtest.h>
 

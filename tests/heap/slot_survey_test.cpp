@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many blocks of a size a heap has room for. One lane that looks at all, the lanes of a warp,
 // some of them, lanes of several sizes, and the host's grid all count the same, and as many blocks
 // can be allocated.

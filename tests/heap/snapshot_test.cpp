@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exact figures of a heap at rest: sizes of its blocks, and the largest that a call could get.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies shared by the active lanes: every lane's own bytes arrive, and no neighbouring byte is
 // touched.
 #include "warpheap/heap/warp_copy.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs `warpheap graph --pes N` and compares its graph with that of one heap.
 
 The program is the first argument, and N the second. All processes may be on one GPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heaps in symmetric memory. The program runs itself again as the processes of a job: 2, or as many
 // as its first argument says; or it is one of a job that mpirun starts. All PEs run the same tests
 // in the same order, so a test that fails goes on to its end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled several times, each time with another NUMBER: a unit with the header and a constant of
 // its own, which is all zero in every unit. nvlink stores equal constants of several units once.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that is made too early, by a static object of the program's first file, where device code
 // is linked.
 #include "early_heap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that know nothing of Warpheap allocate from a heap that grows between them. Built twice.
 // In one build every unit is compiled with override_growing.hpp. In the other, with -rdc=true, this
 // one alone is.

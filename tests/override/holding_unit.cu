@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that know nothing of Warpheap and hold many values in registers across each call that the
 // linker gives to its heap: with -rdc=true ptxas takes these for CUDA's own, which leave more
 // registers alone than other functions do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels.cu and other_unit.cu have for the host: plain CUDA, without a word of Warpheap. Each
 // function launches one kernel of `threads` threads and waits for it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of units that know nothing of Warpheap get their memory from our heap. Built twice. In
 // one build every unit is a device program of its own, compiled with override.hpp. The other uses
 // -rdc=true: this unit and kernels.cu have an allocator of the program's choice, and the linker

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only -rdc=true can break: calls from units that do not know the header, bounds of kernels,
 // and variables of units and libraries that the linker puts together.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // override.hpp with an allocator of the program's own choice. What its units are compiled with, in
 // place of override.hpp.
 #pragma once

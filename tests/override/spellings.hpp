@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That every spelling of device allocation is of one heap, for the programs of this folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that is a static object of this file. Built twice. In one build this is the first file of
 // a program whose files are device programs of their own, so the static objects of the others,
 // which register their device code, are made later. In the other, with -rdc=true, it is the last

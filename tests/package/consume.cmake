@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Configures and builds one consumer from nothing, as a user would, and runs it:
 #
 #   cmake -D SOURCE=… -D BUILD=… -D WORK=… -D KIND=… -P consume.cmake

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program: every thread of a kernel allocates a block, writes to it, and frees it.
 // Compiled for either backend.
 #include <warpheap/platform/device_buffer.hpp>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs a vcpkg port without vcpkg: the functions that it calls do here what vcpkg's do, for a port of one CMake project.
 #
 #   cmake -D PORT_DIR=… -D WORK=… -P vcpkg_stand_in.cmake

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses whose memory comes and goes.
 #include "warpheap/platform/address_range.hpp"
 

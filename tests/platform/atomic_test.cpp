@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics on whichever backend this is compiled for: every kind of value, operation, order and
 // scope.
 #include <gtest/gtest.h>

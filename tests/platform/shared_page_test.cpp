@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages of shared memory with a name: which program has one, when it is abandoned, that one reader
 // removes it, and that nothing but this user's own files is taken for one.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of a lane, on whichever backend this is compiled for.
 #include "warpheap/platform/simt.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where pools come from: the caller's memory that starts anywhere, pinned memory of the host, and
 // memory resources of both spellings, by reference and by value.
 #include <gmock/gmock.h>

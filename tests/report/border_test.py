@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a results file has in one of its fields, there is a page in which it is text, or a sentence that names the file."""
 
 import ast

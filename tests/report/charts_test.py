@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What charts and tables say: the summary, who leads, what changed between two sets, maps of a heap, the papers' figures."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page is one well-formed file that needs nothing else, from any results, and its numbers are those of the files."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with results that cannot be read is one line that names the file, and the exit status is 2; what can be read makes
 a page."""
 

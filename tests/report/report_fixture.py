@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results to make pages of, and ways to look into a page."""
 
 import contextlib

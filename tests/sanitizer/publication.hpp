@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One lane writes a value and raises a flag; the other waits for the flag and reads the value.
 // Correct only if the flag is stored with release and loaded with acquire.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes claim and release the blocks of a few words at once: no block ever has two owners.
 #include <gtest/gtest.h>
 

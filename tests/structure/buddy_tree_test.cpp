@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tree alone: what a fresh tree of any size says, that blocks taken and given back by many
 // lanes never have two owners, that no two buddies are ever free, and that everything given back is
 // one block again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hash of a counter: what its parameters promise, for tables of all sizes that matter.
 #include "warpheap/structure/hash_probe.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mailbox: each address that is posted comes out once, no drain misses what was posted before
 // it, and each part of the protocol is needed.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring queue under many lanes: every item has one owner at a time, none is lost, every lane
 // gets `none` when the queue is empty and no lane when it is not, and the indices may wrap.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Size classes against a list made the slow way.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of slabs: a slab that is put in can be found and is taken out once, whatever others do
 // meanwhile.
 #include "warpheap/structure/slab_set.hpp"

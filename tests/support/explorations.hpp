@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searches of schedules as tests. A short one runs in every test run, up to fewer preemptions;
 // WARPHEAP_EXPLORE=1 runs the full one, which `make explore` does. WARPHEAP_EXPLORE_SECONDS=S
 // draws programs alone, for S seconds of each allocator. Each prints a row of what it tried, in the

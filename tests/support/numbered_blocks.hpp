@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels whose threads each own a block that holds the thread's number.
 #pragma once
 

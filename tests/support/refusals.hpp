@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether refusals are true: nullptr says that no suitable block stayed free during the whole call.
 // Lanes take blocks of one size and give them back, in a heap with fewer blocks than lanes, and
 // record the times. The record then shows a call that was refused while some place had no owner

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of the test's own in place of $XDG_RUNTIME_DIR, so that pages of other programs are not
 // seen, and strange files can be put beside pages.
 #pragma once

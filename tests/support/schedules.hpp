@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a test body under many schedules. On the host backend each seed stands for a scheduling
 // policy, an active-mask policy, a residency, and weak memory or not; one parallel run follows. On
 // a GPU the hardware schedules: the body runs once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The semaphore's decisions without threads: compared with the paper's three separate counts, and
 // in every interleaving of a few lanes.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The semaphore between real lanes: as many batches as needed, no unit lost, no sleeper left
 // behind, contents seen.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collective mutex between real lanes: one group is inside at a time, until its last member has
 // left, in whatever order members leave.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The counting semaphore: its decisions without threads, and between real lanes no unit lost, no
 // lane left asleep, one batch in the making at a time, contents seen.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of both semaphores share: counts of what lanes did, and trade in batches of which
 // there is a limited supply.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes that are shared: what an outcome covers, and for which searches.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mutex between real lanes: one inside at a time, alone or beside the holder in its warp, and
 // what the last holder wrote is seen.
 #include <gtest/gtest.h>

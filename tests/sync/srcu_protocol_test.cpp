@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SRCU's protocol in every interleaving of a few lanes: readers that look at the node behind a
 // pointer, and writers that replace it, retire the old node and ask for a barrier. A twin is the
 // same list of steps in another order.

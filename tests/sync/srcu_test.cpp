@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SRCU between real lanes: nothing is reclaimed under a reader, every retired node is reclaimed
 // once, and a barrier that is delegated leaves nothing behind.
 #include <gtest/gtest.h>

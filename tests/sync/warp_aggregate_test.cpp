@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes agree on the members of their group, and a counter gives every lane its own number.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The unit of pools in tests, and the figures of a row.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program as a process: its input, and its output. WARPHEAP_TOOL names it; without that, tests
 // are skipped.
 #pragma once

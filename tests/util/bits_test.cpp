@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bit functions against slow ones written bit by bit: every word of 8 bits at every place, and many
 // random words.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where division by multiplication could go wrong: at the multiples of the divisor and just below
 // them, near the bound.
 #include <gtest/gtest.h>

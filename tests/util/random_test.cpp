@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The finalisers scatter, and the generator is even enough to choose places by.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/choices.hpp"
 #include "cli/command_line.hpp"
 #include "cli/processes.hpp"

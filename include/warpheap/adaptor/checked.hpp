@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that finds errors of the kernels that use it: overruns and underruns of blocks, writes
 // to freed blocks, double frees, frees of what is no block, and leaks. Each is reported with the
 // places in the source and the threads that allocated, freed, and found.

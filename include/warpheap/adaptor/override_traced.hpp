@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A replacement for override.hpp that records what device code asks of malloc, free, new and
 // delete, for `warpheap replay`:
 //

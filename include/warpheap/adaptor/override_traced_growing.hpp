@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A replacement for override_growing.hpp that records what device code asks, as override_traced.hpp
 // does for override.hpp:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that records what kernels ask of it, for `warpheap replay`, which asks the same of other
 // allocators.
 //

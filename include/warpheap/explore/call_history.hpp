@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of malloc and free as a checker: what calls returned, held against what calls that
 // run one after the other could have returned.
 //

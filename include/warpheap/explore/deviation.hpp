@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A schedule in words: the decisions at which another lane ran than by default.
 #pragma once
 

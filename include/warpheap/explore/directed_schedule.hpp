@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the schedules of explorations share: lanes by number, a default choice, and fairness.
 //
 // At a scheduling point the default is that the running lane goes on; where it cannot, the next

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explores the schedules of a body: of code that sets memory up, launches kernels, and checks what
 // they have done.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lanes do to a heap in an exploration: short programs of malloc and free, recorded in a
 // call_history and checked.
 #pragma once

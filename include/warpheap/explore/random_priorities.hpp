@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The random priorities of host/priority_schedule.hpp as a directed schedule, whose deviations can
 // be replayed and made fewer.
 #pragma once

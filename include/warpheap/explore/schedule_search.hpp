@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All schedules of up to a number of preemptions, one after the other.
 //
 // Depth first, by running the body again from its start (Musuvathi and Qadeer, "Iterative context

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which words one lane changes while another accesses them.
 #pragma once
 

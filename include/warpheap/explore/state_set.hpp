@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States that a search has seen, each with the fewest preemptions that led to it.
 #pragma once
 

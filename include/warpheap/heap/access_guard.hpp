@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Under AddressSanitizer, on the host backend: the bytes of a pool that belong to no live block are
 // poisoned. So an access to a freed block, or behind the bytes that were asked for, is reported
 // where it happens. Without AddressSanitizer nothing of this exists.

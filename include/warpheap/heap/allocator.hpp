@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The five policies composed: how a block is created, how the requests of a warp are distributed,
 // what happens out of memory, where the pool comes from, and how requests are aligned. An allocator
 // is what a kernel holds and calls.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A creation policy combined with an out-of-memory policy: where blocks come from and go back to.
 // `allocator` puts the distribution policy in front of it, so lanes other than the caller may use
 // parts of a block.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An optional heap reference in device memory, written by the host: what malloc, free, new and
 // their kin answer in device code. override_names.hpp puts it behind the names of C and C++,
 // global_heap.hpp behind names of ours.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of translation units whose device code calls a heap of the process by name: device
 // malloc (override.hpp), and hamalloc (halloc_interface.hpp). It lets the heap be bound in each of
 // them.

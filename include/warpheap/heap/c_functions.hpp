@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap without C++: functions with C names, for code that a JIT compiler or another language
 // generates and links with a module compiled from this header. They take the heap as the 64-bit
 // number that handle() returns, and keep the promises of the members of the same names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's view of a heap for a program that has no CUDA compiler: its statistics, its violated
 // invariants and its live blocks. A C++20 compiler makes a shared library of this header, and the
 // program passes a function that reads device memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default heap's C functions: warpheap_malloc and its kin, see c_functions.hpp.
 #pragma once
 

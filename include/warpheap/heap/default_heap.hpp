@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All heaps that have names of their own: the default one, and one for each creation policy.
 #pragma once
 

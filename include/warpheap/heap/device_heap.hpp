@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap that a unit's device code finds without a parameter, and the questions that device code
 // may ask it. override.hpp puts it behind malloc, global_heap.hpp behind warpheap::malloc. The host
 // binds it: override_heap.hpp.

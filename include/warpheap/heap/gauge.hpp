@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How full a heap is while kernels use it. A reading launches a small kernel in a stream of its
 // own, before the thread blocks that other kernels have not started yet, and waits for that alone.
 // Calls of malloc and free take no time for it. Where running kernels leave no multiprocessor any

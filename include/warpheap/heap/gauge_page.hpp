@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap's gauge as other programs of the user see it: a page of shared memory that names program
 // and heap, and has two slots for readings, which the program writes in turn.
 //

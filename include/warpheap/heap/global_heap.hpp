@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap for the whole process beside CUDA's own: device code calls warpheap::malloc without naming
 // a heap. Device malloc, free, new and delete stay CUDA's.
 //

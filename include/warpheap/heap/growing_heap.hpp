@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default heap over a pool that grows: when the host says so, when the host finds that calls
 // were refused, or while calls wait. A program includes it by name, because on CUDA it brings the
 // driver's header.

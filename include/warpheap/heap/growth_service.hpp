@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host thread that maps memory for a heap while kernels run and wait for it. What may keep it
 // from doing so, and what happens then, is told in docs/guide/how_large_a_pool.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halloc's own interface over creation::halloc, for programs written for Adinetz and Pleiter's
 // library:
 //

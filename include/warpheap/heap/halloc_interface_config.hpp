@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration of the halloc heap behind hamalloc: creation::halloc's defaults, unless the
 // program specialises this template before it includes halloc_interface.hpp. A specialisation after
 // that does not compile. It belongs in a header of the program's own that every unit includes:

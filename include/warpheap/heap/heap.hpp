@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The owner of a heap, on the host: makes it, resets it, answers questions about it, and gives
 // kernels a reference by value.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One heap for each GPU of a host, whose blocks every GPU reads, writes and frees. A program
 // includes it by name.
 //

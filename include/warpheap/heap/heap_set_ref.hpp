@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel holds of a heap set: its own GPU's heap, and a table of where the blocks and the
 // mailboxes of all heaps lie. The host's side is heap_set.hpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pool that grows, for a program without a C++ compiler, whose heap kernel_setup.hpp has made.
 // The program maps and unmaps memory as detail::pool_growth does. It launches the kernels that
 // WARPHEAP_GROWTH_KERNELS(allocator) defines, by any number of thread blocks of 256 threads:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap made by kernels, for a program without a C++ compiler. WARPHEAP_SETUP_KERNELS(allocator)
 // defines the kernels. The program keeps a heap_record in device memory for each heap. It launches:
 //

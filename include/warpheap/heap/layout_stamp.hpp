@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a heap is, in the words before the reference that kernels take: version, policy and sizes. A
 // handle is a number, and a reference has no type in memory: code that was compiled for another
 // allocator, or by another version, would read the heap's words as something else. So the host

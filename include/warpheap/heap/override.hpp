@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // malloc, free, new and delete of device code, served by one heap of ours, in programs whose
 // kernels are not edited:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A replacement for override.hpp with polled_allocator behind the names: a heap that grows between
 // kernels. Where kernels wait for memory, a program names waiting_allocator by itself
 // (override_allocator.hpp). docs/guide/drop_in_replacement.md has a program.

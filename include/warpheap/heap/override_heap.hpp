@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of the one heap of a process that device code finds without a parameter. Two
 // headers give it names: override.hpp replaces malloc itself, and global_heap.hpp adds
 // warpheap::malloc beside CUDA's malloc. process_heap.hpp says what it promises.

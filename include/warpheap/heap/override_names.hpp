@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of C and C++ in device code, served by the heap that override_heap binds: malloc, free,
 // new, delete, and those that CUDA lacks in device code: calloc, realloc, aligned_alloc, and new
 // with std::nothrow_t. As with CUDA's heap, and as C++ wants of new, a block of no bytes has an

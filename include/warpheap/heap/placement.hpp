@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the parts of a heap lie in its memory: first the creation policy's part, then the state of
 // the out-of-memory policy and of a pool that grows, last a stamp and a copy of the reference that
 // kernels take. The copy's address is the handle. The owner in C++ and the set-up kernels of other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each of an allocator's five slots takes, and which policies go together. Policies never see
 // each other. What one needs of another is a concept here over the two of them, so that the
 // compiler's message names both.

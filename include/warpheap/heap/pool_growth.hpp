@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's part in a pool that grows: memory is mapped and given back, and requests of calls are
 // answered. One object a heap; basic_heap holds it.
 #pragma once

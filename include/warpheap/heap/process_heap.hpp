@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that device code calls by name in all units of a process. Its constructor binds it in
 // every unit that has the name; its destructor unbinds it. override.hpp and global_heap.hpp share
 // one, behind malloc and warpheap::malloc. halloc_interface.hpp has one behind hamalloc.

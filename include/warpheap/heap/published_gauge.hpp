@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap shown to other programs of this user, of which `warpheap top` is one. A host thread
 // reads the heap's gauge every now and then, and writes the reading to a page of shared memory.
 // Calls of malloc and free take no time for it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name of a block that every process of a job understands: which process it is of, and where in
 // that one's pool it lies. nvshmem/symmetric_heap.hpp makes and takes it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies and fills made by the lanes that happen to be together: one lane alone moves 16 bytes an
 // instruction, a warp 512 in one coalesced access. The group is the lanes that arrive together
 // (`active_mask`), so callers may be divergent. Both ends of a copy are aligned as the allocator's

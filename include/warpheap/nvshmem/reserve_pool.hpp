@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool from NVSHMEM's symmetric heap: at the same offset on every PE, so that a block's offset
 // names it for all of them. symmetric_heap.hpp makes heaps of it. A program includes it by
 // name.

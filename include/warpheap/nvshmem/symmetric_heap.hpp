@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One heap in each process of an NVSHMEM job, on one machine or many. A block is handed out by its
 // own PE alone; every PE may read, write and free it by its name, a remote_ptr. A program includes
 // this file by name.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVSHMEM as heaps use it: memory at the same place in every process of a job, reached from the
 // kernels of all of them. A process is a PE (processing element), numbered from 0. A program that
 // includes this file, by name, is compiled as relocatable device code and links NVSHMEM's library

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses whose memory comes later, in parts: what a pool that grows lies in. A file of its own,
 // because CUDA's side needs the driver's header, which other heaps do not. Host code includes it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of what a caller or an invariant promises. A failed one ends the kernel and names the
 // reason.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an atomic_ref may refer to, on either backend:
 //
 //   T                          operations beside load, store, exchange and compare_exchange

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exponential backoff: each pause is twice as long as the last, up to a limit, so that many waiters
 // leave the memory system to the thread that they wait for.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An owning array in device memory with plain copies to and from the host: what tests and tools
 // pass to kernels.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What host functions throw. Device code throws nothing: it returns nullptr and counts the cause.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Warpheap needs of the compiler, checked before any code that an older one cannot parse, so
 // that the error is one line. types.hpp includes this file first, so every header does. After an
 // #error alone a compiler would go on to print a page about `concept`; it stops at an #include of a

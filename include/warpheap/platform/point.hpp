@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named places of a protocol, for schedules of the host backend that prefer to change lanes there.
 #pragma once
 

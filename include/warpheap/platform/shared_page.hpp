@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory with a name that other programs of this user can read: a file in a folder of the user's
 // own, which its maker writes and removes. Nobody else can put a page there, or hold one open, so
 // what a page says is as good as the user's programs are. Pages of programs that were killed are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses the backend: CUDA under nvcc and NVRTC, lanes as fibers under any other C++20 compiler.
 // The only file that does. With WARPHEAP_READER such a compiler gets no lanes, and only code that
 // looks into heaps of another program (heap/c_inspection.hpp).

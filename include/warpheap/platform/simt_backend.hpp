@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one thread of a warp can do: the contract between the layers above and a backend. A backend
 // is a class of static functions; `simt.hpp` picks one and asserts this concept on it.
 //

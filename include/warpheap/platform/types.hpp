@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words every layer shares: integers, memory orders, scopes, and the three macros that let one
 // source serve an NVIDIA GPU (nvcc, NVRTC) and a CPU (any C++20 compiler). NVRTC has no standard
 // headers, so nothing is included here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A configuration in words, for people who compare heaps: "page_bytes 4096, waste_factor 2".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default values of the policies' configurations. A build may set each value for all heaps at
 // once, to try others without an edit: -DWARPHEAP_SCATTER_PAGE_BYTES=8192. All translation units of
 // a program must agree: otherwise one type has two definitions, and nothing reports it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a heap over a pool that grows keeps in device memory, and in words shared with the host: how
 // far its memory reaches, and how much calls have asked for in vain.
 //

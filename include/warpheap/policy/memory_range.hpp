@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A piece of memory, given by its start and its length. A reserve pool hands one to an alignment
 // policy, and that one to a creation policy; it also tells one pool's blocks from another's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which blocks of one container are taken: a bit a block, set while the block is taken.
 //
 // A read-modify-write that sets bits owns exactly those that were clear before, so any number of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which blocks of a buddy system are free: a static binary tree over the pages of a pool. A block
 // of order k is 2^k pages that start at a multiple of 2^k. It is a node of height k. Its children
 // are its halves, each the other's buddy.

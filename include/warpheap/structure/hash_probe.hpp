@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where in a table of N places the c-th caller looks for a free one, and where next: double hashing
 // of a counter in place of a key. Callers that come together have consecutive numbers, and the
 // first places of consecutive numbers are all different, K of them side by side; so a fresh table

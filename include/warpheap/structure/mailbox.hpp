@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frees that come from far: another GPU posts the address of a block in a bitmap in the owner's
 // memory, and the owner's threads free it. The owner's own atomics have device scope and do not
 // reach another GPU; those of the mailbox have system scope.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies in a mailbox at rest, for the host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue of up to 2^30 distinct items, given out and taken back by any number of lanes without a
 // lock: slots in a ring behind a push and a pop index. The items of a warp's lanes move together:
 // one operation on each index, a slot a lane.

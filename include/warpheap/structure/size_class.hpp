@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sizes that blocks of memory come in: 16, 32, 48, 64, then four to each doubling: 80, 96, 112,
 // 128, 160, ... 2 MiB.
 //

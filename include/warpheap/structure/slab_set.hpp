@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of slabs that any lane may change: a bit a slab, and above these a summary with a bit for
 // each word that is not zero.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A counting semaphore whose units may be promised before they exist: the gate between lanes that
 // want blocks and lanes that make them by the batch.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mutex that a group of lanes holds together: they enter as one, share the work inside, and leave
 // one by one.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dijkstra's counting semaphore, and the variant whose pool can grow: the yardstick of the bulk
 // semaphore, and all that is needed where the number of units is fixed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a lane begins to look: random bits that differ between lanes that run at one moment, or all
 // of them would come to the same place at once.
 #pragma once

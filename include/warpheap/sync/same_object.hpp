@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which lanes hold the same object: copies of one handle serve one heap, and lanes that act as one
 // must hold the same.
 #pragma once

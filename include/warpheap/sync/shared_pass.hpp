@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A search of every place that finds nothing, and its answer shared by many calls: how many callers
 // are refused at once.
 //

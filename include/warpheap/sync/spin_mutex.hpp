@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One lane at a time: a mutex over a word of memory that someone else owns, for sections so short
 // that waiting costs less than anything cleverer.
 //

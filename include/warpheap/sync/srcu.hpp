@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Read-copy-update for many threads: readers walk a structure while others unlink parts of it, and
 // an unlinked part is reclaimed when no reader can hold it any more. Waiting for that is delegated
 // to a lane that is about to wait anyway.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes that came together act as one: a leader does the work, ranks share out the result.
 //
 // One address takes about a billion atomics a second, so 32 lanes that each add 1 to a counter are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bit arithmetic on 32- and 64-bit words: the vocabulary of bitmaps, lane masks and size classes.
 //
 // Pure functions, usable in constant expressions, one to a few instructions each; none loops over

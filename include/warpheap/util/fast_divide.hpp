@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Division by a number that is known long before the dividend: one multiply-high and one shift in
 // place of the twenty or so instructions of an integer division on a GPU.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scattering: hash finalisers that spread neighbouring inputs over the whole range, and a small
 // generator made of one.
 //

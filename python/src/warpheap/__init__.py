@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warpheap from Python: heaps in device memory, and malloc for kernels that other packages build."""
 
 from importlib.metadata import PackageNotFoundError, version

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m warpheap`: what was found, and whether every allocator compiles and, with a GPU, serves a kernel."""
 
 import ctypes

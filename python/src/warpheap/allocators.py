@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The allocators by name, and the C++ types that they are."""
 
 from .errors import GrowthError, UnknownAllocatorError

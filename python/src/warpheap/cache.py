@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of compilers, kept on disk. What others may have written is never taken for a result.
 
 An entry is a file of this user or of root that nobody else can write. It begins with the length of the

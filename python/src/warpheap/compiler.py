@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles the headers with the NVRTC that the program uses anyway, and keeps the results on disk.
 
 The wheel holds no machine code: LTO-IR of a newer NVRTC is refused by an older linker. The key of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What CuPy's RawKernel and RawModule need to compile the headers."""
 
 from .compiler import get_include, headers_digest

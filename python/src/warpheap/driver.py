@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of CUDA's driver API that a heap needs."""
 
 import contextlib

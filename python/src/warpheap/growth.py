@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pool that grows: its addresses are reserved at once, and its memory comes in chunks.
 
 This is policy/reserve_pool/growing.hpp and heap/pool_growth.hpp in Python. Memory is mapped before a kernel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A heap whose owner is a Python object.
 
 The headers place and initialise it in kernels that NVRTC compiles. So its layout is the one that C++

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looks into heaps with the headers' own code, which the user's C++ compiler compiles once.
 
 The library runs on the host and reads device memory through a function of ours: see

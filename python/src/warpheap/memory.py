@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The caller's memory: where it is, in the words of whichever package it comes from.
 
   __cuda_array_interface__   arrays of CuPy and Numba, tensors of PyTorch, RMM's DeviceBuffer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps inside kernels of numba-cuda.
 
     @cuda.jit(extensions=[warpheap.numba])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps inside kernels of numba_cuda_mlir.
 
     @cuda.jit(extensions=[warpheap.numba_cuda_mlir])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps inside kernels, for numba-cuda and for its fork numba_cuda_mlir, which share an interface.
 
 A kernel sees a heap as a value of a type of its own, which carries the allocator, because each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sets heaps up on the device: the kernels of heap/kernel_setup.hpp and heap/kernel_growth.hpp, and their record."""
 
 import ctypes

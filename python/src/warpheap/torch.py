@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What PyTorch's load_inline needs to compile the headers with nvcc."""
 
 from typing import Any

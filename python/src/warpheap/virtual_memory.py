@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses of a device without memory, and the memory that is mapped there in parts.
 
 This is platform/cuda/address_range.hpp in Python, by the functions of the driver that it calls.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring of freed blocks: each block goes back once, no more bytes are held than allowed, and
 // when empty() returns, every block that was held before has gone back, by whichever lane.
 #include "warpheap/adaptor/checked/quarantine.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: fetch_or, fetch_and and fetch_xor take integers
 #include <warpheap/platform/simt.hpp>
 

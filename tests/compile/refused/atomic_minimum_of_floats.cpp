@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: fetch_min and fetch_max take integers
 #include <warpheap/platform/simt.hpp>
 

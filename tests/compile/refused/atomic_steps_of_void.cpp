@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: fetch_add and fetch_sub take integers, floats and pointers to objects
 #include <warpheap/platform/simt.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: mutually_compatible, picky, trap
 #include <warpheap/warpheap.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: this allocator's pool grows
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/override_allocator.hpp>

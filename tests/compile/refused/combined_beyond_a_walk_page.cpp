@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: distribution_page_fits_creation, creation::random_walk<, warp_coalesce
 #include <warpheap/warpheap.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: distribution_policy, forgetful
 #include <warpheap/warpheap.hpp>
 

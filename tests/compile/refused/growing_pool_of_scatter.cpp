@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: creation_follows_a_growing_pool, creation::scatter<, reserve_pool::growing
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/warpheap.hpp>

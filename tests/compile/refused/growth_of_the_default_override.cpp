@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: this allocator's pool has one size, polled_allocator
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/override_heap.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: toolkit_goes_with_toolkit_limit, slab_bitmap, toolkit_limit
 #include <warpheap/warpheap.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: overflow_knows_creation_by_its_pool, toolkit, overflow_to
 #include <warpheap/warpheap.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: overflow_supports_mixed_heaps, mixes_heaps, overflow_to
 #include <warpheap/warpheap.hpp>
 

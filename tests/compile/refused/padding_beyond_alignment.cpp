@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: alignment_serves_creation, slab_bitmap, shrink
 #include <warpheap/warpheap.hpp>
 

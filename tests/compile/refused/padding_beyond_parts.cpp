@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: alignment_serves_distribution, warp_coalesce, shrink
 #include <warpheap/warpheap.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: alignment_serves_creation, creation::scatter<, alignment::shrink<8192
 #include <warpheap/warpheap.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: alignment_serves_overflow, overflow_to<, alignment::shrink<128
 #include <warpheap/warpheap.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: refuse_some: calls are counted beside a pool
 #include <warpheap/policy/creation/refuse_some.hpp>
 #include <warpheap/warpheap.hpp>

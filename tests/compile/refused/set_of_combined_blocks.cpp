@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: member_hands_out_as_created, distribution::basic_warp_coalesce<
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/warpheap.hpp>

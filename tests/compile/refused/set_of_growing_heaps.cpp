@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: peers_reach_member, growing_allocator
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/heap_set.hpp>

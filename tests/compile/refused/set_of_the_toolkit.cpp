@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: member_knows_its_pool, creation::toolkit
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/warpheap.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: member_returns_null, oom::trap
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/warpheap.hpp>

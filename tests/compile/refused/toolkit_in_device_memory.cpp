@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // refused: toolkit_goes_with_toolkit_limit, toolkit, device_memory
 #include <warpheap/warpheap.hpp>
 

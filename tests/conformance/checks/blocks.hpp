@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks are whole, apart, aligned, and keep what their holder wrote for as long as it holds them.
 #pragma once
 

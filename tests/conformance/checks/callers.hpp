@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Callers in all shapes: lanes in branches and loops of their own, some allocating while others
 // free, warps with lanes missing, and long random lives side by side.
 #pragma once

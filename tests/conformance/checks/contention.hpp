@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A refusal is the truth also while other lanes ask and free: as many calls are served as there are
 // blocks, and a lane that waits for a block which another lane is to free gets it. Lanes wait only
 // where every partner is resident: the heap promises no more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks freed twice while other lanes ask and free. A second free may hit a block that was handed
 // out again in between. It then ends that life, and the owner's own free later is one more double
 // free. So nothing is claimed of contents, or of which calls are served. But the heap's own data

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap in CUDA graphs: a reset and the kernels behind it replay; a heap is not made while a
 // stream is captured.
 #pragma once

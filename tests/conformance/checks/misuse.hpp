@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frees that no caller may make: of a block that is free already, and of an address that is no
 // block. Each is counted and ignored, and does the heap no harm.
 #pragma once

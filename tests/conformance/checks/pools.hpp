@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools of all sizes, odd ones among them: all of the pool is used, from its first byte to its
 // last, and counted right. On a GPU, pools of up to all its free memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that was freed can be allocated again: all of it, for every size, any number of times.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nullptr says: no suitable block stayed free during the whole call. And the call ends,
 // whatever other lanes do meanwhile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap's reports are true: slots that can be allocated, blocks that are live, bytes that are
 // used; and a reset heap is as good as new.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // realloc, calloc and aligned_alloc, each called by every lane with sizes of its own.
 #pragma once
 

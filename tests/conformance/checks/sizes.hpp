@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every size: zero, each size of a dense range, both sides of every class's edge, the whole pool,
 // and more than any pool has.
 #pragma once

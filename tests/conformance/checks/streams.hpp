@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that share a heap: two at a time on streams of their own, and one after the other, each
 // freeing what the last allocated.
 #pragma once

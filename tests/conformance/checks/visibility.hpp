@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever a thread did before free() happens before the malloc() that hands the block out again.
 // The ownership of a block guards a word beside it, which the owner reads and raises without a
 // read-modify-write. An owner that does not see the last owner's word loses a count. With plain

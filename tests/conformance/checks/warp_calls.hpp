@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // malloc_warp: one call of a named group of lanes, each with a size of its own, some with none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap with another behind it is one heap to its callers: half of the pool is in the host's
 // memory. All claims hold but that one block may take both halves.
 #include "../suite.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checker of histories: each of its claims is broken once by hand, and allocators with one
 // fault each fail under drawn programs.
 #include <warpheap/explore/call_history.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explorations themselves: a search tries every schedule within its bound and no schedule twice,
 // and what fails is replayed by the fewest deviations.
 #include <warpheap/explore/exploration.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every creation policy under schedules that are searched and drawn: short programs of malloc and
 // free by a few lanes on pools of a few blocks, held against the contract.
 #include <gtest/gtest.h>

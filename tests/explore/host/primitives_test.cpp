@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every schedule of a few lanes on each primitive, up to a number of preemptions.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a heap behind malloc answers where its allocator lacks some functions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

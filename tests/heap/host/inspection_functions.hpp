@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One set of inspection functions for each allocator.
 #pragma once
 

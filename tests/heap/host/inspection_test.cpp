@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inspection functions see of a heap what its owner sees: at rest, and with damaged metadata.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

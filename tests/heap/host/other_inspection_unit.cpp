@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled as a program without CUDA compiles the inspection, and linked with the tests.
 #define WARPHEAP_READER
 

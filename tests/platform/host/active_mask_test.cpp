@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // active_mask() as an adversary: each policy gives what it says, and no policy waits for lanes that
 // could come.
 #include <gtest/gtest.h>

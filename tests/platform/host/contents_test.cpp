@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contents of blocks of memory: which lane owns one, and whether its last owner's accesses come
 // before.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lane that crashes is named on standard error, with what replays the crash, and the process dies
 // as it would have without us.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each misuse is diagnosed with the lanes named, in both modes, and the backend works afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

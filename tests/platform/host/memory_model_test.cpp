@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of weak memory: views, histories, what a lane keeps; and what no litmus test says, that
 // stores become visible and that a seed replays. What is allowed and forbidden is in litmus/.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many thread blocks and lanes live at a time, and what becomes of those beyond.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

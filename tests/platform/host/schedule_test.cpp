@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schedules of deterministic mode: the same seed gives the same schedule, no lane starves, and
 // faults are found by some seed.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lane that overflows its stack is noticed: a guard page stops it at once. Where there are more
 // lanes than guard pages, the lowest word of its stack shows it when the lane ends.
 #include <gmock/gmock.h>

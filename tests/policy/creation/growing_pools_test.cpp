@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Units whose memory comes and goes, of every policy whose pool may grow: those that are absent
 // serve nobody, whatever else runs, and none is lost or there twice.
 #include <gmock/gmock.h>

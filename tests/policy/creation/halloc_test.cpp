@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // halloc over a few slabs: sizes and places of blocks, block lengths side by side in one slab,
 // heads that change, memory that goes from slabs to large blocks and back, what frees of the wrong
 // address do, and the options.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap over a pool of which the first units have memory, and the others do not.
 #pragma once
 

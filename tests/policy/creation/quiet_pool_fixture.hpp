@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests of all creation policies share: a heap in memory of its own that is checked when all
 // is quiet, kernels that ask and free, and a churn that notices a block with two owners. Pools are
 // small enough that a few lanes can fill one, empty it and contend for it. So faults that a heap of

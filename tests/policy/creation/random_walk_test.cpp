@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // random_walk as a heap: geometries at their limits, what is refused, and steps.
 #include <stdexcept>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ring_buffer over a handful of frames: a full buffer is reported to every lane that meets it, a
 // frame has one owner at a time whatever is freed, and geometries at their limits.
 #include <gtest/gtest.h>

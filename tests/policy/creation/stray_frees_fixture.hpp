@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What misuse does to a heap: lanes free blocks a second time while others ask and free, warps free
 // together what is no longer theirs, and thread blocks free any address where a block may start. A
 // block that was handed out again in between is lost to its owner, which no check can tell; but

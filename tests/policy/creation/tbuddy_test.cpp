@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tbuddy over a handful of pages: sizes, places and alignments of blocks, warps served with shared
 // blocks, what frees of wrong addresses do, and pools of every size.
 #include "tbuddy/pool_fixture.hpp"

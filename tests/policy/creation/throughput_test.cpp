@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UAlloc and TBuddy as one: memory moves between the two, whichever has it, and each frees its own
 // blocks.
 #include <algorithm>

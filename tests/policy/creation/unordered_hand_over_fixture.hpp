@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pointers that reach the lane that frees them in ways that order nothing, and in one that does.
 #pragma once
 

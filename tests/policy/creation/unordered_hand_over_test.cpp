@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lane that learned of a block in a way that orders nothing, by a shuffle or a relaxed word, may
 // read older words of the heap than the lane that asked for it. It frees the block all the same,
 // and the heap recognises the block.

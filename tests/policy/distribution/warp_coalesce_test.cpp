@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the conformance suite does not cover of warp_coalesce: that requests are combined, when a
 // block comes back, what happens when there is room for parts but not for all together, what misuse
 // it notices, and what its memory costs.

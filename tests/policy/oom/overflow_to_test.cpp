@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two heaps as one: the first serves until it is full, every free finds its way back, and nullptr
 // says that both are full.
 #include <gmock/gmock.h>

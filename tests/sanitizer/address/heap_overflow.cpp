@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: heap-buffer-overflow .*heap_overflow.cpp
 // A lane stores behind its buffer. AddressSanitizer must report a heap-buffer-overflow.
 #include "warpheap/platform/device_buffer.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: stack-buffer-overflow .*overrun_of_a_lanes_stack.cpp
 // A lane stores behind the end of an array on its own stack.
 #include <warpheap/platform/device_buffer.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: stack-overflow .*stack_overflow.cpp
 // A lane recurses without end: its guard page must stop it. AddressSanitizer reports a
 // stack-overflow.

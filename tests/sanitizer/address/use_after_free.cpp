@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: heap-use-after-free .*use_after_free.cpp
 // A kernel keeps a pointer to device memory that its owner has given back.
 #include <warpheap/platform/device_buffer.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: use-after-poison .*use_after_free_of_a_block.cpp
 // A lane stores to a block of a heap that it has freed.
 #include <warpheap/warpheap.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: stack-use-after-return .*use_after_return.cpp
 // A lane reads a local variable of a function that has returned. AddressSanitizer must report a
 // stack-use-after-return.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heaps of every kind used as they may be: what they tell AddressSanitizer of their pools must not
 // accuse correct programs.
 #include <warpheap/platform/assert.hpp>

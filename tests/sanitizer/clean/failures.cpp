@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that fail half way, again and again, with lanes in every kind of wait: AddressSanitizer
 // and ThreadSanitizer must stay silent, and the stacks serve the next launch.
 #include <cstdio>

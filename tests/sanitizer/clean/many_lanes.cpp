@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many short lives: fibers and their stacks are used again, in parallel and in deterministic mode.
 #include <warpheap/platform/device_buffer.hpp>
 

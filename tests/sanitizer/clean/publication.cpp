@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that orders memory, used rightly in both modes: ThreadSanitizer must stay silent.
 #include <cstdio>
 

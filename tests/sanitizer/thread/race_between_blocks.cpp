@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: ThreadSanitizer: data race .*race_between_blocks.cpp
 // A thread block reads what another wrote before a relaxed store. ThreadSanitizer must report it,
 // in parallel mode.

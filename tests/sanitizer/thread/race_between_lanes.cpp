@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: ThreadSanitizer: data race .*race_between_lanes.cpp
 // Two lanes of one warp store to one plain word. ThreadSanitizer must report it, although both run
 // on one OS thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: ThreadSanitizer: data race .*publication.hpp
 // A value published by a relaxed flag.
 #include "publication.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: ThreadSanitizer: data race .*publication.hpp
 // A value published rightly and read after a relaxed load.
 #include "publication.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meaning of allocators' names that are more than the name of a creation policy.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // two_phase, scaling and prefix_sum on the host backend: their counts are right, and none calls a
 // broken allocator sound.
 #include <gmock/gmock.h>

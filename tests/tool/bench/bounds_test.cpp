@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bounds: what it measures on the host backend, and that it finds broken allocators.
 #include "bench/scenarios/bounds.hpp"
 

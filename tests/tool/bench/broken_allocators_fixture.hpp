@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocators that break one promise each, and what a scenario must say of them.
 #pragma once
 

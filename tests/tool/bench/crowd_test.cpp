@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // crowd: which crowds it measures, what it says of them and of the heap that churn of large blocks
 // leaves, and that it finds broken allocators.
 #include "bench/scenarios/crowd.hpp"

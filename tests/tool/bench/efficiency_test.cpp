@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // efficiency: shares of allocators whose answer is known, the drift's plan, and that no broken
 // allocator is called sound.
 #include "bench/scenarios/efficiency.hpp"

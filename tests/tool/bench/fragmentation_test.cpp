@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fragmentation: what it counts is what is held and what is left to be had, the seed alone decides
 // which blocks survive, and no broken allocator is called sound.
 #include <gmock/gmock.h>

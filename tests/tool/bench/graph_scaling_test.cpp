@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // graph_scaling: what it measures on the host backend, where all members are on one device.
 #include <gmock/gmock.h>
 

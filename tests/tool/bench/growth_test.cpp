@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // growth: what it measures on the host backend, and that it finds broken heaps.
 #include "bench/scenarios/growth.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // head_replacement on the host backend: heads are replaced where they must be, none is where blocks
 // fit into the heads, and a broken allocator is not called sound.
 #include "bench/scenarios/head_replacement.hpp"

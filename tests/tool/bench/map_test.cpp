@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // map: cells add up to what is held and lie where it lies, rows follow the load, and no broken
 // allocator is called sound.
 #include "bench/scenarios/map.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // peers: what it measures on the host backend, and that it finds broken heaps.
 #include "bench/scenarios/peers.hpp"
 

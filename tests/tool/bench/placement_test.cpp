@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // placement: what it says of where blocks lie, and that it finds broken allocators.
 #include "bench/scenarios/placement.hpp"
 

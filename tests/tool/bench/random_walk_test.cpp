@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // random_walk measures what theory says, and utilisation what was asked for and is held.
 #include <gmock/gmock.h>
 

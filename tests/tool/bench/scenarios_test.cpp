@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every scenario gives sound results for every allocator, and none for one that is broken.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fill_level and long_churn, and the load that both run: sizes and levels are as stated, counts are
 // right, and no broken allocator is called sound.
 #include <gmock/gmock.h>

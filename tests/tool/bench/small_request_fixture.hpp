@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A request of a scenario that must be done in a moment.
 #pragma once
 

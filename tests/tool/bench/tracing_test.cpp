@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tracing: what it measures on the host backend, and that it finds recorders that lose calls.
 #include "bench/scenarios/tracing.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The closed forms of random walks against simulated walks: threads one after the other on a random
 // occupancy, with no allocator.
 #include "bench/walk_theory.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program says of its options: help, typing errors, a shell's completion, and the manual
 // page.
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and the like: finished rows are shown, old files stay, and the parent sees the signal.
 #include <fcntl.h>
 #include <poll.h>

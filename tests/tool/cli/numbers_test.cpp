@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes and counts as people type them.
 #include "cli/numbers.hpp"
 #include "cli/usage_error.hpp"

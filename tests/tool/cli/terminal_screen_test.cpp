@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A text in place of the last one on a terminal.
 #include <gtest/gtest.h>
 

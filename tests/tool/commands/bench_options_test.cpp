@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of bench's options says which scenarios use them. Each entry is compared with what the
 // scenario does when the option changes, and with what the program refuses.
 #include "commands/bench_options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ratios of allocators' times for one job, and the first thing that is wrong.
 #include "commands/comparison.hpp"
 

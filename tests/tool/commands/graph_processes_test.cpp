@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap graph --pes`, as far as it goes without NVSHMEM: what is refused, and which program is
 // started.
 #include "tests/tool/program_fixture.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap graph` with several members and with a search, as its users meet it.
 #include <nlohmann/json.hpp>
 

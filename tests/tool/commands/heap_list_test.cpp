@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of published heaps as text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap join` as its users meet it: what it measures, the tables it reads, and joins that it
 // refuses.
 #include <nlohmann/json.hpp>

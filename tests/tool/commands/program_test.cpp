@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program as its users meet it: exit status, one line on standard error, JSON that is alone on
 // standard output.
 #include "tests/tool/program_fixture.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap replay`, and the traces that jobs of the tool leave.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap report`: that it starts the script with what was typed, and says why where it cannot.
 // What is on the page is tested beside the script, in tests/report/.
 #include "tests/tool/program_fixture.hpp"

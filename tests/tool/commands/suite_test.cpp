@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Suites of `warpheap bench`: their tables, their estimate, and files that are complete or not
 // there.
 #include "commands/suite.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap top`, as a process: what other programs publish, at once and on a terminal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

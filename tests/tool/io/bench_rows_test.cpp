@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables that the program prints: how wide they are, what they say once, and that their rates
 // count calls that were served.
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of tables: what it accepts, and its one line about what it refuses.
 #include "io/csv_table.hpp"
 #include "cli/usage_error.hpp"

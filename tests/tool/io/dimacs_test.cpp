@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of the DIMACS challenges' files.
 #include "io/dimacs.hpp"
 #include "cli/usage_error.hpp"

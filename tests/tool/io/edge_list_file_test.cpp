@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of edge lists as others publish them.
 #include "io/edge_list_file.hpp"
 #include "cli/usage_error.hpp"

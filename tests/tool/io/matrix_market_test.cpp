@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of Matrix Market files: what it accepts, and its one line about what it refuses.
 #include "io/matrix_market.hpp"
 #include "cli/usage_error.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where results go: a full disk is an error, and a file with older results is replaced as a whole
 // or stays as it was.
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that the program reads and writes: standard input, compressed files, quoted tables, and
 // joined rows.
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader that all formats of text share: what other programs write comes out as UTF-8 with LF,
 // and what is no text is named. And the function that makes text of files fit for a terminal.
 #include "io/text_file.hpp"

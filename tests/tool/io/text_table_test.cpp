@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of text: what is said once above them, and how they are cut into parts that fit.
 #include "io/text_table.hpp"
 

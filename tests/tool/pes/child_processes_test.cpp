@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes of a job end with it, whatever happens to one of them or to the process that started
 // them.
 #include "pes/child_processes.hpp"

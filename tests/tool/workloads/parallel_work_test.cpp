@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work on all cores: every task once, the same results by any number of threads, and the results
 // that one thread would reach in the plainest way.
 #include "workloads/parallel_work.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workloads whose calls of malloc are refused one by one: a thread that is refused reports it, and
 // nothing is lost beside what it says.
 #include <gmock/gmock.h>

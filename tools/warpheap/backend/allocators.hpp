@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The allocators that the tool knows, picked at run time by name. To add one is to add one line to
 // `known_allocators`. Every scenario is then compiled for it, which takes nvcc 20 s to 90 s.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backend that this source is compiled for, as an object. Nowhere else does the tool
 // distinguish a GPU from the host.
 #include <algorithm>

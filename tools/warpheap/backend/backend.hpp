@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tool asks of a backend: plain data in, plain data out, so that parsing, JSON and tables
 // are compiled once, and never by a GPU compiler. Sources in a folder called backend/ and those of
 // bench/scenarios/ are compiled once for each backend; backend.cpp gives one object of class

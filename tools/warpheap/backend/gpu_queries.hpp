@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a backend on GPUs tells of them and of their software.
 #pragma once
 

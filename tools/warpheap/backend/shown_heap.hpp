@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap of this program that `warpheap top` shows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The jobs of a backend beside the scenarios of `bench`. Each has a source of its own, because each
 // is compiled for every allocator.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what was typed to what is run: the backend, the allocators, the pool, the seed.
 #pragma once
 

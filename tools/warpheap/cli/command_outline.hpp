@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands and options of the program as plain data, read from the parser. A shell's completion
 // and the manual page are made from it, so they describe what the program takes.
 #pragma once

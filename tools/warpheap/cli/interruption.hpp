@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and the like: SIGINT, SIGTERM, SIGHUP. The program ends by the signal itself, as its
 // parent expects (a shell reports 130 for SIGINT), after it has wiped the terminal's last line and
 // removed a half-written file. Work that has something to show when it ends early may defer the

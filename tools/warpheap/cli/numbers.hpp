@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as people type and read them: counts, sizes with units, lists of both.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options as commands declare them on the parser, and those that commands have in common.
 #pragma once
 

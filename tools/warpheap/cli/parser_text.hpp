@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts of the option parser, in our words: its help in lines that fit, and each mistake as a
 // sentence.
 #pragma once

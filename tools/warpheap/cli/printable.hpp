@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text of files, traces and other programs, as a terminal may get it: everything that the tool
 // prints for people goes through printable().
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs of several processes that run the same command line: how this program starts one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The progress of the work, on a terminal's last line. Nothing is drawn in the first second, nor if
 // standard error is no terminal, and the line is wiped before anything else is written.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A terminal that shows a text again and again in the same place, until a key ends it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap bench`: scenarios one after the other, each with every allocator that was chosen.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of `bench`: what each sets, and which scenarios use it. The scenarios say that of
 // themselves (bench/scenario.hpp), and both the help and the refusals are made from what they say,
 // so they agree. tests/tool/commands/bench_options_test.cpp compares it with what the scenarios do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of one scenario, for `bench` and its suites.
 #pragma once
 

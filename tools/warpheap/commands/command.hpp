@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a command is put together: its flags, which hold what is typed, its options, declared on the
 // parser, and what it runs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The subcommands. Each adds itself to the program with its options. If it is the one that was
 // typed, the parser runs it, and `status` becomes the exit status: 0 when all is well, 1 when a
 // check of results failed. Bad usage and bad input are usage_error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One job that is done with every allocator that was chosen: its measurements, whether all of them
 // are right, and how the other allocators compare with the first.
 #pragma once

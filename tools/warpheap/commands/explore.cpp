@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap explore`: short programs of malloc and free by a few lanes on a small pool of the
 // chosen allocators, under every schedule up to a number of preemptions, or under drawn ones.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap graph`: the graph is read or made once, then built with every allocator that was
 // chosen.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `warpheap top` shows of published heaps, as text.
 #pragma once
 

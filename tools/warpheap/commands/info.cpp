@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap info`: what this program has and what this machine has.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap join`: the same join with every allocator that was chosen, for every size of the
 // tables.
 #include <fmt/format.h>

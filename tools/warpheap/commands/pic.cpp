@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap pic`: the same plasma with every allocator that was chosen. All must end in the same
 // state, particle by particle.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap replay`: the calls of a trace, made again on every allocator that was chosen.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap report`: one page that shows what `bench` and other commands measured. A Python script
 // makes it, since text and pictures are easier to write and to test there, and no machine that
 // only runs kernels needs it. This command finds the script and becomes its process, so the exit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap stress`: random calls by many threads on one heap, for as long as asked, with every
 // block checked.
 #include <fmt/format.h>

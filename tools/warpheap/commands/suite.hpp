@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A suite of `warpheap bench`: scenarios one after the other, each of which leaves a file of
 // results.
 //

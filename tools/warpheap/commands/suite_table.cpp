@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `quick` has one allocator of each design, and few sizes. `full` has all allocators and each
 // scenario's own sizes. toolkit is in `latency` alone: a burst of 2^20 threads takes it minutes.
 //

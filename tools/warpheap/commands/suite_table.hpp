@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `warpheap bench --suite` measures: a table of scenarios, each with its options and
 // allocators.
 #pragma once

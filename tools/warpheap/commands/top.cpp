@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap top`: the heaps that running programs publish.
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap verify`: every allocator that was chosen is filled to the last block, checked and
 // emptied, at every size.
 #include <fmt/format.h>

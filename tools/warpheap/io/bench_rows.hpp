@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of measurements as people and programs read them: tables of text, and rows of JSON.
 #pragma once
 

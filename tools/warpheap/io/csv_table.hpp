@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of a join from files of comma-separated values: a record a tuple, `key,payload`, both
 // whole numbers below 2^32. The first record may be a header; blank lines count for nothing.
 // Everything else is an error that names file, line and fault.

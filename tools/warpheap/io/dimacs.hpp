@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a graph from a file of the DIMACS challenges: a line `p KIND VERTICES EDGES`, and a line
 // for each edge, `a FROM TO …` of a directed graph (kinds sp and max) and `e FROM TO` of an
 // undirected one (edge and col). Vertices are counted from 1. Other lines are about single

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text files of graphs, an edge a line: what their readers share. A line is fields between blanks
 // or commas; blank lines and comments count for nothing. Edges are read on all cores.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a graph from an edge list as SNAP, KONECT and the Network Repository publish them: a line
 // an edge, its two vertices first. Lines that begin with # or % are comments.
 //

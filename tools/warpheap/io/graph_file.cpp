@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "graph_file.hpp"
 
 #include <fmt/ranges.h>

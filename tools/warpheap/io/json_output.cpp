@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "json_output.hpp"
 
 #include <nlohmann/json.hpp>

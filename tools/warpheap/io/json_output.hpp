@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where `--json` goes: a file, or standard output, which then has nothing else on it. A file that
 // cannot be written is detected before the work is done, not after. Until the document is complete,
 // the file is as it was.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a figure comes from: the machine, the driver and the commit, as in every JSON document of
 // the tool.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a graph from a Matrix Market file in coordinate format. Every entry is an edge from its row
 // to its column; values are not looked at. A symmetric, skew-symmetric or hermitian matrix is an
 // undirected graph, stored as one triangle; a general one is directed.

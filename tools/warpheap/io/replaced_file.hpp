@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that is replaced as a whole or not at all: the text is written to a new file beside it,
 // which is then renamed to it. So a full disk, an error or a signal leaves the old contents as they
 // were, and nothing else in the folder. A target that is no regular file (a terminal, /dev/null, a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard output, with its errors: a full disk or a closed descriptor shows in the exit status.
 // Text is buffered, so write errors are known only after output_fault() has flushed it. Every path
 // of the program calls that at its end.

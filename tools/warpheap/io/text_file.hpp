@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text files for the readers of all formats: the whole contents as UTF-8 with LF ends of lines,
 // whatever program wrote them, or a message with the command that makes them so.
 #pragma once

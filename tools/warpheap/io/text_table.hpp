@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of text for people: columns as wide as their widest cell, numbers to the right, and no
 // line longer than a limit unless a single column is.
 //

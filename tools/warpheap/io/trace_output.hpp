@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where `--trace` goes: a file that gets the trace of a job. The default allocator serves it,
 // because what a job asks hardly depends on the allocator.
 #pragma once

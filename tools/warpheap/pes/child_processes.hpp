@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes that this one starts as a job, and that end with it: none is left when one fails, when
 // one cannot be started, or when this process is killed.
 #pragma once

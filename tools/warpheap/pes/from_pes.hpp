@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all PEs have, brought to each of them through symmetric memory that each reads by pointer.
 #pragma once
 

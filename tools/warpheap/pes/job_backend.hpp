@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA backend of a process of an NVSHMEM job. It has the dynamic graph, and nothing else of
 // what the tool runs.
 #pragma once

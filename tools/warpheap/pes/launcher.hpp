@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job of processes over NVSHMEM: this program again, which run_as_pes() starts on this machine,
 // or processes that mpirun or srun starts, whose way of finding each other NVSHMEM knows.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // warpheap_pes: `warpheap graph` as one process of an NVSHMEM job, or as the process that starts
 // them. A program of its own, because NVSHMEM wants relocatable device code, and its libraries.
 #include <chrono>

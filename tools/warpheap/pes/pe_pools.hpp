@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where this process's GPU reaches the pools and the boxes of all PEs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps that the processes of a job take together: in a step each one's kernels run, and the next
 // begins when all have ended. The host waits, since one PE's kernels cannot wait for another's.
 #pragma once

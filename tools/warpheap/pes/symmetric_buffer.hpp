@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An array in symmetric memory, which kernels of other PEs read by pointer.
 #pragma once
 

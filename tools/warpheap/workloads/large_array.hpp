@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A vector for arrays that many threads fill. Its elements are not set to zero first: one thread
 // would do that, and the system gives a page to the thread that writes it first. Large arrays ask
 // for large pages: sorting writes to a thousand places in turn, more than the address translation

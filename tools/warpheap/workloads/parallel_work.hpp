@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's share of a job on all cores: passes of tasks that threads take one after the other,
 // and a bar that shows the progress. The result never depends on the number of threads: the number
 // of a task alone decides what it does.

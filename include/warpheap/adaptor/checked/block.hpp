@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies around and in a block of a checked heap: a header, the redzones, and poison in place of
 // the contents once it is freed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which addresses are blocks: two bits for every 16 bytes of the heap's memory, outside of it, so
 // that no stray store of a kernel reaches them, and no content of a block is taken for a header.
 //

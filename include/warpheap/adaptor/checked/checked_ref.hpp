@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel holds of a checked heap: the calls of the heap below, each of which lays out or
 // examines the block around the caller's bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be set of a checked heap, and the errors that it finds.
 #pragma once
 

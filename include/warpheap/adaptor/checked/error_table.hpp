@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first errors of a heap, and the number of all, in device memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a thread does with a block that it examines: it looks at the redzones, the poison and the
 // header, and reports what it finds, once.
 #pragma once

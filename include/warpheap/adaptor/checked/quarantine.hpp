@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Freed blocks held back for a while, so that a write to one of them is found, and a second free of
 // it known as such. A ring of slots: each new block replaces the oldest, which goes back to the
 // heap below.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A found error: what the device records of it, and its description in one line, which device code
 // builds for a trap and the host builds for a list of reports.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a call stands in the source: a default argument of device functions.
 //
 // std::source_location does not serve: its members are host functions to nvcc, and NVRTC lacks the

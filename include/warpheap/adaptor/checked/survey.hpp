@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Questions of the host to the blocks of a checked heap: kernels that visit all of them, and the
 // texts of source files, which only kernels can read.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace as the host reads it: the calls of a program in the order in which they were recorded,
 // with blocks in place of addresses. A block is named by the index of the call that made it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces in files. All numbers are little endian:
 //
 //   offset  bytes

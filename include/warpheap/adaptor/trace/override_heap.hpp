@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The owner of the heap behind device code's malloc, free, new and delete where that records what
 // is asked of it. override_traced.hpp and override_traced_growing.hpp name an allocator for it; for
 // another one a program specialises override_allocator with its traced_ref by itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From records with addresses to calls with blocks: walks the records in the order of their
 // tickets, and knows which block is live at each address.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of a trace in device memory, in the order of their tickets. It is full at some time;
 // later records are counted and lost. So a trace is the beginning of what a program did, and can be
 // replayed: every block that it frees was made in it. The end of it, as a ring would keep it, frees

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel holds of a traced heap: the calls of the heap below, each of which is recorded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One record of a trace as it lies in device memory: three words.
 //
 //            63   60   59    58        53 52  48 47                  0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of a GPU without memory, by the driver's virtual memory management. The driver's
 // functions are found through the runtime, so that a program links the runtime alone.
 #pragma once

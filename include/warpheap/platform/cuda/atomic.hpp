@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics on global memory: each operation is one instruction of ptx_atomic.hpp. The reference
 // converts the generic address once. Objects in shared or local memory have no global address, and
 // are not for this class.

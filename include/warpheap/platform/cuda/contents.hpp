@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of host/contents.hpp, which checks on the host alone: here it does nothing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory as host code sees it: streams, copies, and an owning array. Errors become
 // exceptions with the call named.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One atomic PTX instruction on a word of global memory, in every order and scope.
 //
 // The compiler's __nv_atomic_* built-ins say the same, but through a pointer loaded from memory

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of a heap's set-up where NVRTC compiles it for a kernel: a program without a C++
 // compiler places a heap by the same code as one with nvcc.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of a lane on an NVIDIA GPU, sm_75 and later: independent thread scheduling, so lanes
 // of a warp may be anywhere and every collective names its mask.
 #pragma once

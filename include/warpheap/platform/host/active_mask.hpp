@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // active_mask() as an adversary: it promises only some of the lanes that are here with us, so it
 // may leave out others that are here too.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of the process without memory. An access to a part that was not mapped ends the
 // program, as it ends a kernel on a GPU.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which allocation an address belongs to, so that a report says "buffer 3 + 0x40" on every run and
 // machine.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory at the same addresses in every execution of an explored body, so that states and reports
 // of one execution can be compared with those of another.
 #pragma once

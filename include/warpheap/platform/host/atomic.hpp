@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics: std::atomic_ref, with a scheduling point before each in deterministic mode.
 //
 // The real access is made with its order, which the sanitizers see. With weak memory the model

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where lanes of a warp or a thread block meet.
 //
 // A collective is a rendezvous with a slot (mask, kind) in its warp. Each lane deposits its value

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ranges of memory are owned, and up to which moment of its last owner a released one must be
 // known.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the contents of blocks of memory: which lane owns a block, and whether the next owner's
 // accesses come after the last owner's.
 //

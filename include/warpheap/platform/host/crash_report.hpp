@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lane that crashes, by a null pointer, an abort or the end of its stack, is named before the
 // process dies, with what replays it. That takes a signal handler. It only writes a line, from a
 // buffer of fixed size; then the signal does what it would have done without us.

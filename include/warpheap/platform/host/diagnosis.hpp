@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What went wrong in a kernel, in words: the fault, the settings that replay it, and the last steps
 // before it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hands out the work of a run: kernels and fills, in order within a stream, concurrently between
 // streams.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How kernels run on this backend. Host code chooses the settings, and kernels need not know them:
 //
 //   host::scoped_execution const run{{.mode = host::execution_mode::deterministic, .seed = 7}};

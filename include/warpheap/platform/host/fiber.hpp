@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A flow of control with a stack of its own, on Boost.Context's jump_fcontext (16 ns a switch).
 //
 // A fiber never moves between OS threads: compilers keep thread-local addresses in registers across

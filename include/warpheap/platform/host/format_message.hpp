@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages put together from words and numbers out of line, because every program that launches a
 // kernel compiles the reports of all that could go wrong with it. std::string's operator+ inlined
 // into each report cost half a second. Parts that own their words, each with a destructor to call

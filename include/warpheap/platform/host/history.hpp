@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last few values of every word that lanes access atomically, found by address.
 //
 // The values of a location are messages in coherence order, which their stamps give. A message that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a lane knows of the stores, and what its next operations hand on.
 //
 // PTX lets a release or an acquire consist of several operations. A release pattern on a location

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of what runs: a lane, its warp, its thread block, its grid. Written by the one OS thread
 // that runs the block.
 #pragma once

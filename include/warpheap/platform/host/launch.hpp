@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a functor as a kernel of fibers, so that one body serves both backends.
 #pragma once
 

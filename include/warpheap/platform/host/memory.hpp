@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory as host code sees it: here the process's own memory, with streams that keep work
 // until a host thread waits for it.
 #pragma once

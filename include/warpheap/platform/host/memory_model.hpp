@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weak memory: what loads return and where stores go in deterministic mode, when nothing but the
 // memory orders and scopes forbids the unexpected. The rules are those of PTX; the seed draws.
 //

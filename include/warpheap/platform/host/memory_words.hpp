@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The location that an atomic access goes to: a word, half of one, or half of one that is accessed
 // in both widths. Plain stores are noticed here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte 2010): lanes have
 // random priorities, the ready lane of the highest one runs, and at a few random places the running
 // lane falls below all others.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of a failure's report: the last steps, and which lanes wait for which.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes that can run, in a ring: first in first out for the round robin, any position for the
 // random walk, and no allocation while lanes run.
 #pragma once

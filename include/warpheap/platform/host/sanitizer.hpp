@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the sanitizers must be told about fibers. Without one, everything here is empty.
 //
 // ThreadSanitizer: each lane is a TSan fiber. Switches carry flag 1 (no synchronization); otherwise

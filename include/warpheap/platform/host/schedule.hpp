@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which lane runs next in deterministic mode.
 //
 // A worker asks its schedule at every scheduling point, and whenever the running lane can go no

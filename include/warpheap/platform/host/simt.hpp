@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of a lane on a CPU: identity from the lane's record, collectives as rendezvous of
 // fibers.
 #pragma once

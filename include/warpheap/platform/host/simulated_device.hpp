@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host as a device: its workers, its streams, and the run of the work put on them.
 #pragma once
 

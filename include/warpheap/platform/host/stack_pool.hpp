@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stacks of lanes, mapped 64 at a time and kept between launches.
 //
 // A guard page under each stack costs two mappings, and Linux gives a process 65,530. So only the

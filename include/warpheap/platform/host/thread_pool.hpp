@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OS threads that wait for parallel runs. The caller's own thread is always the first worker, so a
 // small launch wakes no other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stores that a lane must have seen: a vector clock over locations in place of lanes, kept
 // small.
 //

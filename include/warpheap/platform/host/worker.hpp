@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One OS thread's scheduler: the lanes of its resident thread blocks, and the choice of the next to
 // run.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The life of thread blocks on a worker: each takes a free place, its lanes start and end, and the
 // place is free again.
 #pragma once

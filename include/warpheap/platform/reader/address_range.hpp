@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses without memory, declared and not defined: a program that only reads heaps maps nothing.
 #pragma once
 

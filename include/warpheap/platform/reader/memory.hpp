@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory for a program that looks into a heap made by another one: it can be read, through a
 // function of that program, and nothing else can be done with it.
 //

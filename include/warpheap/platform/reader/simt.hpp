@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels do, declared and not defined: a program that only reads heaps runs none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halloc: slabs of chunks, one bit for each chunk, and a hash of a counter that says where to look.
 // The c-th request of a size looks at places of its own in the head, the slab from which its row
 // takes blocks. So requests of one moment rarely meet, and a fresh slab is filled without a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages of one size, found by looking at random places. Threads share no queue, counter or list: a
 // bit a page says whether it is taken, and a free clears it. There are three walks. RW looks at one
 // page after another, RW-BM at 32 or 64 with each load, and in CoRW the lanes of a warp share what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A creation policy around another one that refuses calls on a schedule: for tests of code that
 // must do right when malloc returns nullptr. Memory that runs out refuses late and to many threads
 // at once; here any single call may be refused, while the calls around it are served, and the seed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a creation policy promises to its callers, and what it tells the host about its state.
 #pragma once
 

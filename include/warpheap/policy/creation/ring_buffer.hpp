@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HeapBuffer of PIConGPU: a pool of frames of one size, whose numbers lie in a ring with a push
 // and a pop index. A request takes the next free frame whatever its size, up to the frame's; a
 // larger one is refused. Nothing is searched and nothing fragments, so a call costs the same

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of any size made of small units, found by looking at random places. A block is a run of
 // consecutive units, and a bit a unit says whether it is taken. The lanes of a warp look at a
 // window of the bitmap together, one or a few words each, and share out the runs of free units that

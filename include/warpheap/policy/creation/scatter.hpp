@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ScatterAlloc: the pool is cut into pages. The first request that comes to a page fixes the size
 // of its chunks, and the thread that gives back the last chunk makes the page free again. A hash of
 // its size, the multiprocessor and the warp names the page that a request comes to, so thousands of

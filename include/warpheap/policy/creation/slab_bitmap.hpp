@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default allocator. The pool is cut into slabs of one size class at a time, each with a bitmap
 // of its blocks. A request reserves blocks by an addition to the slab's descriptor, then claims
 // them in the bitmap, once for all lanes of a warp that ask for one class. A larger block is a run

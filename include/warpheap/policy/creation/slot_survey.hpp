@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many blocks of a size a heap could give, counted by several threads side by side: the lanes
 // of a warp, or a grid. A policy counts one part of its places, which are slabs, pages, words or
 // arenas; the parts are put together here.

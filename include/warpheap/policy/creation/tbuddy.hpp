@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TBuddy: a buddy system for many threads at once, without one lock around it. A block is a power
 // of two of pages. A semaphore for each order says whether there is a block, and a tree says where.
 // A thread that finds no block of its order splits one of the order above into halves; as many

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole allocator of Gelado and Garland. Sizes are rounded up to a power of two. Blocks that
 // fit a bin come from UAlloc, larger ones from TBuddy, and UAlloc's chunks are blocks of TBuddy.
 // Blocks of TBuddy lie at multiples of 4 KiB and those of UAlloc never do, so free sees by the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The allocator that is there already: CUDA's device-side malloc on a GPU, the C library's on the
 // host backend. It is the first to compare others with. CUDA's heap has one size for a process,
 // fixed when the first kernel that uses it runs. The C library's has no size: on the host backend

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UAlloc: an arena for each multiprocessor, which cuts large chunks into bins of 4 KiB. Each bin
 // serves one size. Blocks are counted before they are looked for: a class's bulk semaphore says
 // that there are some, or which caller is to make a bin. The bin is then found in a list that is

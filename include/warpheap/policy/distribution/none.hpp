@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Distribution that leaves every lane's request to itself.
 // Source: Eckert 2014, chapter 4 ("NoOp").
 #pragma once

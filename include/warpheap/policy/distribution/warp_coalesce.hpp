@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small requests of a warp as one. A leader asks the creation policy for the sum of what the
 // lanes that are together want, and each lane gets a part. That is one request in place of
 // thirty-two; the block goes back when its last part is freed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap whose blocks other GPUs may free: a refused call frees what lies in the heap's mailbox,
 // and tries once more. nullptr then means that no suitable block was free during that try, and
 // that what was posted before the call had been freed before it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap over a pool that grows, whose calls ask the host for more when memory runs out. A refused
 // call posts how many bytes it lacked. It returns nullptr, and the host grows the pool between
 // kernels (basic_heap::poll()). Or it waits, at most until a deadline, for a host thread that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second heap for requests that the first has no room for: for example, a small pool in fast
 // memory, and behind it a large one in the host's.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a caller sees when memory runs out: nullptr, as C's malloc does.
 // Source: Eckert 2014, chapter 4 ("ReturnNull").
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Out of memory ends the kernel, with a line that says so: for programs that cannot go on without
 // memory, and do not want to check for nullptr. The host then gets the backend's error from its
 // next synchronize(); on a GPU the context is lost with it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool's memory taken from the device's own allocator, once, for the life of the heap.
 // Source: Eckert 2014, chapter 4 ("SimpleCudaMalloc").
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pool in memory that the caller owns, starting anywhere: a part of a larger allocation, a
 // symmetric heap, a mapping.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pool whose addresses are reserved at once, and whose memory comes as it is needed. Blocks never
 // move. Memory comes in chunks; metadata for the whole limit, about 1% of it, is there from the
 // start.

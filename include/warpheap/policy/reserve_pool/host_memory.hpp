@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool in the host's memory, pinned and mapped, so that kernels reach it over the bus: slow,
 // and as large as the host has. On the host backend, memory of the C library.
 //

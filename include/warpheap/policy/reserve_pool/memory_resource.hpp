@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool from a memory resource: anything that allocates as CCCL's cuda::mr or RMM do. The two
 // spellings of that are told apart by what compiles, so no library is included here:
 // `allocate_sync(bytes, alignment)` since CCCL 3.1, and `allocate(bytes, alignment)` before.

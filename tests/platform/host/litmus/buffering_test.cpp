@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of loads that come before earlier stores, and of stores before earlier loads.
 #include "threads.hpp"
 

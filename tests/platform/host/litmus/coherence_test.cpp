@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of the order of stores: to one location, and to two.
 #include "threads.hpp"
 

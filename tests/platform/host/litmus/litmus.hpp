@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests as rows of a table: a few threads, an outcome, and whether PTX allows it.
 //
 // A row runs under many seeds with weak memory. An outcome that PTX forbids must never show. One

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of message passing by single operations.
 #include "threads.hpp"
 

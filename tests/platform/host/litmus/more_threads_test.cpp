@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of three and four threads.
 #include "threads.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of releases and acquires that consist of several operations.
 #include "threads.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of barriers and scopes, and of words that are accessed in two widths.
 #include "threads.hpp"
 

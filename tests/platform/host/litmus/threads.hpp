@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads and outcomes that several litmus tests have.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes that take and free blocks in a pool of a few slabs: what they wrote is there, no lane is
 // refused while some block stays free, and all of it is free in the end.
 #include "pool_fixture.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How rows get their heads: one ahead for a quiet row and more for one that ran dry, many slabs at
 // a time from TBuddy while there are plenty, and all of them back when a large block needs them;
 // and the counts of that.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halloc under misuse: second frees of blocks while others ask and free, and pointers that reach
 // the lane that frees them in ways that order nothing.
 #include <algorithm>

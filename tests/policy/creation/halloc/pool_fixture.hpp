@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A halloc heap of a few slabs of 16 KiB, so that a few lanes can fill it, empty it and fight over
 // it.
 #pragma once

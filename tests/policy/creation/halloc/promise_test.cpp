@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // nullptr means that no suitable block stayed free during the whole call. So a block that no other
 // lane can take is found, whatever others do beside the search; and a search ends, whatever others
 // do. Each claim is tested on twins that break it, too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pure functions of halloc: sizes, words of chunks, states of slabs, and the division of a pool
 // by a plan.
 #include <gtest/gtest.h>

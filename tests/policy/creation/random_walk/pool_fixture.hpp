@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random_walk heap of a few words of a few pages, so that a few lanes can fill it, empty it and
 // fight over it.
 #pragma once

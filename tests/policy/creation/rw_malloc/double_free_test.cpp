@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks that are freed twice while others ask and free: marks, extents and notes stay right, no
 // call waits for ever, and every unit comes back.
 #include "policy/creation/stray_frees_fixture.hpp"

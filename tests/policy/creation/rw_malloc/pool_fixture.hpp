@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rw_malloc heap of a few words, so that a few lanes can fill it, empty it and fight over it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rw_malloc over a handful of words, compared with a list of the blocks. Runs are found wherever
 // they are, joined across words and windows, whatever their length and alignment; nullptr comes
 // only where there is none; and parts, ends and extents are as they should be.

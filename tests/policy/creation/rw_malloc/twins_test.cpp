@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Broken twins of rw_malloc: a step left out or turned around must be seen by the test that guards
 // it.
 #include "pool_fixture.hpp"

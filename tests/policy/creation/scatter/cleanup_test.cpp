@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clean-up of pages against their set-up: the lane that gives back a page's last chunk frees the
 // page in that step, while other lanes take chunks of the same page, or of another size there. The
 // thesis tells of chunks lost exactly here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How pages are divided, and where requests are sent: formulas, without threads.
 #include <gtest/gtest.h>
 

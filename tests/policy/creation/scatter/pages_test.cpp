@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which pages serve which requests: all access blocks, the last partial one too; sizes within the
 // waste factor; pages that are reset when they are emptied, or keep their size.
 #include <algorithm>

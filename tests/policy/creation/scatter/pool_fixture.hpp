@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scatter heap of a few pages, and its state when nothing is live.
 #pragma once
 

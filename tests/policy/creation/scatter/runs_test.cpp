@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests larger than a page: runs from the end of the heap, as many as fit, beside chunks at the
 // front. Crowds of them are in host/crowd_test.cpp.
 #include <algorithm>

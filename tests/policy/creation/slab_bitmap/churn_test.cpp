@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // slab_bitmap under contention on a pool of a few slabs: nothing overlaps, nothing is lost, every
 // invariant holds at rest.
 #include "pool_fixture.hpp"

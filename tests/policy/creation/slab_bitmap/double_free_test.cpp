@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks that are freed twice while others ask and free: every count, index and lock stays right,
 // and all memory comes back.
 #include "policy/creation/stray_frees_fixture.hpp"

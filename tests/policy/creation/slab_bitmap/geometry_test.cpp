@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sizes of a heap: each field reads back what was put in, the parts of the metadata follow one
 // another, and slabs are as large as the size of the pool says.
 #include "warpheap/policy/creation/slab_bitmap/geometry.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pointers that reach the lane that frees them by a shuffle or a relaxed mailbox, which orders
 // nothing. So that lane's first look at a slab may be older than the block. Only a model with stale
 // reads, as the host backend's, shows it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indexes of slabs: each holds the slabs that it should, whatever lanes do at once, and `find`
 // names one of them from any start, in pools of any size.
 #include "warpheap/policy/creation/slab_bitmap/index.hpp"

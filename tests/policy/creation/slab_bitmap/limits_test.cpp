@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a slab leaves the index of its class and when it comes back.
 #include "pool_fixture.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many slabs a crowd opens. A slab that serves one class is lost to the others, so a burst of
 // many sizes that opens more than it fills runs out of memory with most of the pool unused.
 #include <warpheap/structure/size_class.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A slab_bitmap over a handful of slabs.
 #pragma once
 

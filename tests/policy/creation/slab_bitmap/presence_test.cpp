@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slabs whose memory comes and goes, beside what growing_pools_test.cpp asks of every policy: runs,
 // slabs that are taken away while lanes ask, and what the check knows.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // nullptr means that no suitable block stayed free during the whole call (N1). So a block that no
 // other lane touches is found, whatever others do beside the search, and on a heap at rest the
 // answer is exact.

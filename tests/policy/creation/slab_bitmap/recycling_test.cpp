@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to an empty slab whose bitmap is not zero after all: it is left as it is, whatever
 // is asked for.
 #include "pool_fixture.hpp"

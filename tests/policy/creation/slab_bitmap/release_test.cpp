@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frees of whatever addresses lanes name together: every block that is named comes back once, each
 // other free is counted as what it is, and nothing else changes.
 #include <algorithm>

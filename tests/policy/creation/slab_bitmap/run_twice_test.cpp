@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of slabs that are freed twice: by several lanes at once, half way through the first free,
 // and as the slabs are handed out again. A run that has a new owner by then is lost to that owner,
 // which no check can tell; the slabs stay sound.

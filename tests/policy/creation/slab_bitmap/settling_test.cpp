@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is left of a slab that a few lanes change at once, by the transitions of the table alone:
 // when all have returned, its flags and index bits are as its count and its bits say (D4, D5, I1,
 // I2).

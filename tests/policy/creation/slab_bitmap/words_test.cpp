@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed words: each field reads back what was put in and leaves the others alone, and
 // questions about a word depend on the fields that they name alone.
 #include "warpheap/policy/creation/slab_bitmap/words.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tbuddy heap of a few small pages, and how it looks when it is as new.
 #pragma once
 

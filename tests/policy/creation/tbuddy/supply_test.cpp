@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How tbuddy gets blocks from semaphores and tree: no lane is refused a block that has no owner,
 // whatever is merged and split meanwhile, and all is one block again in the end. Without any one of
 // the steps that ensure this, some schedule shows it.

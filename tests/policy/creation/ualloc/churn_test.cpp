@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bins that are made, listed, exhausted, emptied and reclaimed by a few lanes over a few pages, in
 // one arena and in several. No lane is refused a block that has no owner.
 #include "pool_fixture.hpp"

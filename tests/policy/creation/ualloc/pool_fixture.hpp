@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap of bins over a handful of chunks, and lanes that take and free blocks in it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Broken twins: a step of the protocol left out or turned around must be seen by the test that
 // guards it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A nullptr from a heap with another behind it means that in neither a block stayed free during the
 // whole call. Tested with two pools of one block and a few lanes: all holdings and all refusals are
 // recorded by the clock that all lanes share here, and compared afterwards. A first heap that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Out of memory ends the kernel, and the host reads which of its threads wanted how much. On a GPU
 // nothing would run after that.
 #include <gmock/gmock.h>

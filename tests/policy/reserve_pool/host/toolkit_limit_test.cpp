@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C library's heap behind the toolkit's allocator, which is held to its pool: nothing else
 // limits it on the host backend.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamic graph in a heap, on the host backend: every kind of growth and shrinkage, by lanes
 // and by whole warps, under several schedules, and what it says when memory runs out.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of edges, the graph that is made if none is given, and the reference that a dynamic graph
 // is compared with.
 #include "workloads/graph/edge_list.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools of other processes by pointer: addresses are told from one process to another.
 #include "workloads/graph/backend/pe_cluster.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The breadth-first search on the host: distances of a graph that is small enough to see them.
 #include "workloads/graph/search.hpp"
 

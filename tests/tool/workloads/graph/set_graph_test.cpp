@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamic graph in a set of heaps, on the host backend, where all members are on one device: it
 // is the graph of one heap, under every schedule; messages travel between the heaps and come back;
 // searches cross them.

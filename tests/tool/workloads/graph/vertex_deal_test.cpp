@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vertices dealt to members: each to one place, and as many to each member; batches cut into
 // slices.
 #include "workloads/graph/vertex_deal.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The join on the host backend finds the tuples of a nested loop, whatever the tables, the pages,
 // the partitions, the allocator and the schedule. Faults are noticed, and a pool that runs out does
 // no harm.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of a join on their way to the host: each once, for windows of any size and any kind of
 // chain.
 #include <gmock/gmock.h>

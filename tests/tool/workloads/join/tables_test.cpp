@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables made from a seed: as many tuples, partners and repetitions as were asked for.
 #include "workloads/join/tables.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plasma on the host backend: nothing is lost while frames are taken and freed, physics is
 // right and the same for every allocator, faults are noticed, and a pool that runs out does no
 // harm.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of traces: which lanes call together, in which order, and where a kernel is cut.
 #include "workloads/replay/plan.hpp"
 

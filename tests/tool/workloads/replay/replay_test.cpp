@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays: every allocator serves the calls of a trace, and broken ones are found out.
 #include <gmock/gmock.h>
 

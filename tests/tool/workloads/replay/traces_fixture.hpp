@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces for tests, and one that a kernel leaves.
 #pragma once
 

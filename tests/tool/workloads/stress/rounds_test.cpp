@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `stress` reports each kind of fault, on allocators that have one planted, and none of a right
 // one.
 #include "workloads/stress/backend/rounds.hpp"

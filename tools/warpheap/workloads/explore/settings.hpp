@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `warpheap explore` is asked, and what it found.
 #pragma once
 

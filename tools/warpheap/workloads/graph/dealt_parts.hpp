@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the members of a job have of each vertex, put together in the order of vertices.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph that `warpheap graph` builds on a backend, as the host sees it: batches of edges go in,
 // and counts and lists come out.
 #pragma once

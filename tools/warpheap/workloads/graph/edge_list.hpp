@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph as it is read or made: a list of edges, in any order, with duplicates if the source has
 // them. Everything here runs on all cores, and its result does not depend on their number.
 #pragma once

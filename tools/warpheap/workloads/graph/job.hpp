@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of `warpheap graph` for one allocator: all edges are inserted in batches in a random
 // order; rounds follow that erase a random sample of the edges and insert as many; the graph is
 // compared with the reference, and searched if that is asked for; and everything is freed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random order of many items on all cores: each item draws one of many buckets, and every bucket
 // is shuffled by itself in the cache. All orders are as likely as by a shuffle of single items,
 // every step of which misses the cache. Source: Sanders, Random permutations on distributed,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph that a dynamic one must be equal to: sorted adjacency entries on the host, and no heap
 // of ours. They are cut into parts that are changed and compared at the same time; to change one
 // part moves no other.

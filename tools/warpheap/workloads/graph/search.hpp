@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Breadth-first search on the host, which one of a dynamic graph is compared with.
 #pragma once
 

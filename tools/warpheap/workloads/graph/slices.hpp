@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A batch cut into one slice a member, as if each had received a part of it.
 #pragma once
 

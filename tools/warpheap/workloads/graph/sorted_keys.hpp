@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adjacency entries as sorted numbers, on all cores: a graph of a hundred million of them is sorted
 // twice, and std::sort on one core takes 10 s each time. Radix sort, from the lowest digits up: its
 // time does not depend on the order of the keys or on hubs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which member of a job has a vertex. Vertices are dealt by a hash that is a bijection: their
 // places in an order that it makes are cut into one range a member. So every member has as many
 // vertices, give or take one, and no table says which.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The expected result of a join, computed on the host and by another method: tuples are grouped by
 // key, and their sums multiplied.
 #pragma once

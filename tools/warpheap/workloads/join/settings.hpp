@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash join of `warpheap join`: its tables, what it is asked for, and the names of outputs that
 // are no allocators of the backend.
 #pragma once

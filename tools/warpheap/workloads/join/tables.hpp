@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of a join made from a seed: the build table has each key once, as the table of a primary
 // key; each probe tuple has the key of some build tuple, or a key that no build tuple has.
 #pragma once

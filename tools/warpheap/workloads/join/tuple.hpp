@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tuples of a join's result, for the device and for the host that checks it: a key and two
 // payloads.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulation of `warpheap pic`: what it is asked for, and what it gives.
 #pragma once
 

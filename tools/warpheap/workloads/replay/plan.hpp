@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace made ready for kernels that make its calls again.
 //
 // The lanes that called together call together again, as one step of their warp, and a warp makes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A replay of `warpheap replay`: what it is asked for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `warpheap stress` is asked, and what it counted.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `warpheap verify` found in a heap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How one lane takes chunks of a slab that were promised to it before (A1).
 #pragma once
 

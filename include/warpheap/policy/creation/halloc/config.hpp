@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may be chosen about a halloc heap, and which choices make sense.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where every part of a heap lies: the offsets of its metadata, and the plan by which a pool is
 // divided.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last resort for blocks of which TBuddy had none: the free and the empty slabs, heads among
 // them, go back to TBuddy first. If TBuddy has none then, there is none.
 //

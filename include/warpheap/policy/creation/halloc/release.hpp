@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How blocks of chunks are found by their address and given back. One operation gives back all
 // blocks of a warp that lie in one word.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last resort of lanes of one heap and size for which no head had room. The lanes look at every
 // slab once, side by side: at busy ones too, at other rows' heads, and at empty heads of other
 // kinds of chunks. Then they ask TBuddy for more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How lanes that ask for one size get their blocks: from the head of their row, at the places of
 // their numbers. If that fails, each step makes more effort: other places of the head, the next
 // head, and a search of everything.

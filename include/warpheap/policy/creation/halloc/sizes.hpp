@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sixteen sizes of Halloc's blocks: 1, 2, 4 or 8 chunks of 16, 24, 256 or 384 bytes.
 //
 //   size     0   1   2   3   4   5    6    7    8    9   10   11    12    13    14    15

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of a size that a part of a heap could give, counted by the threads of a kernel.
 #pragma once
 

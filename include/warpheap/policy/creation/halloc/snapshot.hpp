@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A quiet heap seen from the host: its words are copied once, then read by plain code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which slab a row takes its blocks from. For one lane alone, without a collective: a thread that
 // is at work here holds a slab or a row that others may be waiting for.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slabs of a halloc heap: where their words lie, and what may be done to a live one.
 //
 //   pool   slab 0 | slab 1 | ... | rest   TBuddy's, and slabs are blocks of it; of a split pool,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed words of a heap: thirty-two chunks of a slab, a slab's state and the note beside it,
 // and what a row says of its head. Pure functions, so that every decision can be tested without
 // threads.

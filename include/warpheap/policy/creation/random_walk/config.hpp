@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration of a random_walk, and whether one is valid.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deals the pages that some lanes of a warp have found to the lanes that need one, in rounds. In
 // each round every lane that has pages left offers its lowest: the s-th such lane gives it to the
 // s-th lane that needs a page. All in registers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The certain answer when a walk found no page: one pass over all words, by the lanes of a warp
 // side by side, which share what they find. A lane that has its page goes on looking for the
 // others.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of a random_walk: where they and their words lie, and how they are taken and given
 // back.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The walks: a lane alone looks at one page after another, or at one word of pages after another,
 // or the lanes of a warp walk together.
 //

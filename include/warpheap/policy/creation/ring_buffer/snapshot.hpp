@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A quiet heap of frames seen from the host: its metadata is copied once, then read by plain code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frames of a ring_buffer: where they and their words lie, and which of them are owned.
 //
 //   base - frames * frame_bytes   frame 0 | frame 1 | ...     the pool, its start aligned to 4 KiB

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A look of a warp at consecutive words for a run of free units. Each lane looks at a piece of
 // them. The lanes then join what they saw at the ends of the pieces, so that runs are found
 // wherever they begin and end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of free units within a word and across words: pure functions, tested without threads. A word
 // has 32 units, bit i set where unit i is free.
 #pragma once

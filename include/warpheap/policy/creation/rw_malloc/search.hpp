@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The certain answer when a walk found no run: the lanes of a warp look at all words side by side,
 // group by group (words.hpp). Groups known to have neither a run of that length nor a part of
 // one are passed over, hundreds at a glance. In the other groups every word is looked at, and what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of a length that free units have room for (slot_survey.hpp).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The units of a rw_malloc: where they and their words lie, and what is known of a block.
 //
 //   base - units * unit_bytes    unit 0 | unit 1 | ...     the pool, its start aligned to 4 KiB

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a warp takes a run that it saw. Its lanes lock the words of the run in ascending order, some
 // each, and only then believe that it is free. So of two warps that want overlapping runs, one gets
 // all of its own.

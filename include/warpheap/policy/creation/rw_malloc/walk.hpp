@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The walk of a warp whose lanes want runs of consecutive units. The lanes look at a window of
 // consecutive words from a random place on, one word each, or two or four (words_per_lane). They
 // lock the words that have free units, and share out the runs that they find, also those that go on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed words: the marks of blocks, 32 units, and what is noted of a group of words.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration of a scatter heap, and whether one is valid.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a page is divided into chunks of one size. Sizes count in units of 16 bytes.
 //
 //   more than (P - 8) / 33 bytes    flat: up to 32 chunks, one bit each in the page's own word

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of a run: how a run that a search listed is claimed, and how it is freed.
 //
 //   R1  the word of a run's first page says how many pages it has; the thread that changes it to

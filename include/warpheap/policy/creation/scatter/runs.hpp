@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests larger than a page: runs of consecutive free pages, taken greedily from the end of the
 // heap, so that they meet the chunks at the front last. A run lies at the upper end of a free
 // stretch, so requests of one length leave no gaps.

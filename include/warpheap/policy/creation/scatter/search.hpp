@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which page serves a request: the one that the scattering hash names, others of its region,
 // regions of the access block in use; and the certain answer when there is none.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of a size that a heap could give, counted one part of the pages at a time
 // (slot_survey.hpp). Says nothing certain while a kernel uses the heap.
 #pragma once

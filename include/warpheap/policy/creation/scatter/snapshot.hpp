@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A quiet scatter heap seen from the host: its metadata copied once, and counted.
 #pragma once
 

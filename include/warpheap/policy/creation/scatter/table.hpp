@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of one heap: where their words lie, and every change of a page, its region and its
 // access block.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed words: a page's state, how many pages of a region are full, and the rounds in which
 // runs are asked for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a creation policy refuses a pool that it cannot manage. Compiled by NVRTC, where a kernel
 // places the heap, nothing can be thrown: the refusal goes to the set-up's record.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two measures of Pham et al. 2022, and collisions. TAS is the mean number of steps of a
 // thread. WAS is the mean over warps of the most steps that one of their lanes took. They are
 // counted where a configuration asks for it, in words that the heap keeps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations by which a lane changes a word, and the choice whose answer it accepts. Each is a
 // function with its memory order, so that a test can replace it by a broken one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A word of a bitmap that lanes walk over: which of up to 32 pages are taken, and whether a lane
 // has locked the word.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where everything of a heap lies, computed from one address and one packed word.
 //
 //   base - slabs * slab_bytes   slab 0 | slab 1 | ...   the pool; aligned to the slab and to 4 KiB

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bit a slab, in words that somebody else owns. An index keeps to one of two protocols:
 //
 // toggle. Exclusive-or commutes, so late toggles may land in any order. Every second toggle of a

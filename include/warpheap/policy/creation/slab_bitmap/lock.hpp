@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slabs that change their kind or class, always through kind locked: one thread holds the slab,
 // others' transients come and go, and nobody is promised anything.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is live while kernels run: the descriptors added up by class. Nothing is kept for it, so
 // calls take no time for it.
 #pragma once

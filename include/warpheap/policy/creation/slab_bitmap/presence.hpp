@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which slabs there are: set-up, and pools whose memory comes and goes while the heap is in use.
 //
 // A pool that grows has addresses and metadata for all its slabs, and memory for the first ones.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a leader gets blocks when its row's slab has none for it. The steps, in this order:
 //
 //   step      names                                            found                none

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What block a pointer names, and how it is given back.
 //
 // A free reads the role of the slab by a load, which may be old if the pointer came by a shuffle or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks larger than a slab: runs of consecutive slabs. A search locks the slabs of each takeable
 // stretch that is long enough, in ascending order. At a slab that is in use or locked by another
 // thread it gives the others back. Then it goes on behind the one in use, or waits for the lock.

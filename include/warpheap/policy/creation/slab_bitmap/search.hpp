@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nullptr rests on: a group's search of the two indexes that miss nothing, takeable and the
 // class's open. Each lane looks at words of its own; the leader tries what a lane found. Rounds:
 // open by counts, takeable, open by bits, since transients may fill the count of a slab with a free

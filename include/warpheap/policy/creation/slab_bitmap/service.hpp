@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How blocks up to a slab are handed out: to all lanes of a warp that ask for one class at once.
 // The leader takes them from its row's slab; where that has none, the group goes on to a refill,
 // then to the search. The lanes share what their leader claimed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many blocks a share of the slabs could give: the parts that slot_survey.hpp puts together.
 #pragma once
 

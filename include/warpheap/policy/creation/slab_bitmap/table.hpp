@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap's words, and the transitions of a live slab.
 //
 //   transition        by                              operation

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed words: what a slab is, what `free` needs to know of it, what a row of hints remembers,
 // and what a reservation gives to the search that follows it.
 #pragma once

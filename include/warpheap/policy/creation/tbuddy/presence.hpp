@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which units of a pool that grows are there: set-up is in table.hpp, and here are growth, beside
 // whatever else runs, and what trimming needs, at rest.
 //

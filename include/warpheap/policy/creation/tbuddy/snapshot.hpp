@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A quiet tbuddy heap seen from the host: its metadata copied once, counts of it, and a check of
 // the invariants.
 #pragma once

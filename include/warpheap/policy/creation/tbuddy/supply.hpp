@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of a tbuddy heap by order, for one lane alone, in two stages. A unit of the order's
 // semaphore says that there is a block for us, but not which one. Then the tree finds the block,
 // which is sure to be there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of a tbuddy heap: where they and the words about them lie.
 //
 //   base - padded_pool_bytes   page 0 | page 1 | ...   the pool: pages * page_bytes, padded to 128;

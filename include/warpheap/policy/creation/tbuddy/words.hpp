@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tbuddy heap remembers of a live block, beside its tree: the order bytes.
 //
 //    31         24 23        16 15          8 7          0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A quiet throughput heap seen from the host: its bins, and TBuddy's blocks, of which some are the
 // chunks that hold the bins.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The chunks of a pool that has nothing else: a count and a bit a chunk. It is exact and takes a
 // few instructions. All chunks have one size, so a buddy system over them would add nothing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A quiet ualloc seen from the host: its bins, and the chunks that no arena has.
 #pragma once
 

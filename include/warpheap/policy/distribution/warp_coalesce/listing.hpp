@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The live parts of created blocks, listed for the host when the heap is quiet.
 #pragma once
 

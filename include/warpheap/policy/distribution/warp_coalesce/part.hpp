@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header before each part of a combined block: what `free` needs to know of a pointer,
 // whichever policy created the block.
 //

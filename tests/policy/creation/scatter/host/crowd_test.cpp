@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Crowds that ask for runs of pages. A search answers a round of callers, so the cost of a call
 // does not grow with their number, whether they fill the heap to the last page or it has no room
 // left. No refused size is free afterwards.

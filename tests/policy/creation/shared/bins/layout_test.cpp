@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where blocks lie: arithmetic alone, for every class, bin and chunk size.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What calls cost, in steps of the host backend: atomics, collectives and pauses. A guide that
 // leads nowhere harms no answer, and these counts alone show it. Lanes take one step in turn, so
 // each count is always the same; each limit is a twentieth above it. A change that makes calls

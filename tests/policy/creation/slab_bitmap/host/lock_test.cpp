@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slabs that change their kind, one call at a time: which are taken, what they become, and in which
 // indexes they are then.
 #include "transitions_fixture.hpp"

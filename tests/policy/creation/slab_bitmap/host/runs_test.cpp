@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of slabs in pools of thousands of slabs, where a search that meets another one goes on from
 // a random place: the one free run is found wherever it lies, and none that is too short.
 #include <vector>

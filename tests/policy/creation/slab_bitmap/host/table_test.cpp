@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transitions of a live slab, one call at a time: from every state that matters a call leaves
 // the descriptor, the indexes and the answer that the picture of the descriptor says.
 #include <set>

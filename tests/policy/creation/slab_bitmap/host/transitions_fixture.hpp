@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls on slabs whose descriptor and index bits a test has chosen: what they leave, and what they
 // return.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One lane and a model: which blocks are live says exactly what the heap must answer. A request is
 // refused if and only if there is no place for it, a run lies at the lowest place, and counts of
 // blocks, bytes, slots and misuses are the model's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs of malloc and free by a few lanes, drawn by seed, under schedules that are searched or
 // drawn, and held against the contract. The host backend alone chooses schedules.
 #include "backend/workloads.hpp"

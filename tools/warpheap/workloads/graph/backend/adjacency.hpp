@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adjacency lists as blocks of a heap, and how a batch of edges is inserted into one or erased from
 // it. Lists are sorted, so an edge is found by bisection, a batch of k edges costs one pass over
 // the list and not k, and no edge is there twice. A list grows by realloc to a power-of-two number

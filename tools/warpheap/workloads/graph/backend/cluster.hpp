@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the members of a job reach each other in its kernels. Each member has a heap, and a part of
 // the vertices. The kernels are templates over a cluster, so that they do not depend on what
 // carries a member's accesses to another one's memory.

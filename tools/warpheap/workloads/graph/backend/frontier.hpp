@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Breadth-first search over a dynamic graph, level by level. Every member expands the vertices of
 // the last level that are its own, and sends the neighbours that it has not met before to their
 // owners, which keep the levels.

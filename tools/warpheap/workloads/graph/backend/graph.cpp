@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamic graph of `warpheap graph` on one backend.
 #include "backend/traced_heap.hpp"
 #include "backend/workloads.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One member's part of a graph that lies in several heaps, as the host drives it: its vertices'
 // lists, its slice of a batch, and what it has for others.
 #pragma once

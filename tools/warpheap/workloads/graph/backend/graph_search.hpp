@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One member's part of a breadth-first search, as the host drives it, and the search by a team.
 #pragma once
 

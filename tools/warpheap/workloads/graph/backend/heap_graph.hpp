@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamic graph of `warpheap graph` in a heap: batches go up grouped by vertex, and a kernel
 // updates each vertex's list. A lane takes one vertex. Vertices of a warp whose lists are long are
 // taken one after the other by all of its lanes, and huge ones by thread blocks of a second kernel.

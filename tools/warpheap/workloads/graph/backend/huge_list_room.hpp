@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Room for a batch's huge lists, which a second kernel does with a thread block each.
 #pragma once
 

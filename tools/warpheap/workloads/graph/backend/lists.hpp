@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All lists of a heap: brought to the host, and freed.
 #pragma once
 

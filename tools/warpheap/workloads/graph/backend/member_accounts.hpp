@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a member's tally says to the host: counts, and whether they agree with its heap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The members of a job as one host thread drives them: a device and a stream each. Work is launched
 // step by step. In a step the members run side by side, and the next one begins, on each member's
 // device, when all have ended this one; the host waits for nothing.

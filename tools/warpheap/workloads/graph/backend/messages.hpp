@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A batch on its way between members. Every member has a slice of the batch, and sends each group
 // of its slice to the owner of the vertex: a message is a block of the sender's heap. The owner
 // copies the message to memory of its own heap, and changes the vertex's list. When all owners have

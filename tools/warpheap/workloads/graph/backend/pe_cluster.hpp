@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Members that are processes of an NVSHMEM job, whose memory a GPU reaches by pointer: all of it is
 // mapped here, a pool at another address than its own process has it at.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamic graph of `warpheap graph --gpus` on one backend.
 #include "set_graph.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamic graph of `warpheap graph --gpus`, in a set of heaps: every member has the lists of
 // the vertices that are dealt to it in its own heap.
 #pragma once

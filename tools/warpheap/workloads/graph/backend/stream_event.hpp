@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A point in a stream: others wait for it, and the time between two of one stream is measured. The
 // host backend has no events. There a point is reached at once, because all that the streams hold
 // is run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lanes of the graph's kernels did, summed over all of them at the end of a kernel.
 #pragma once
 

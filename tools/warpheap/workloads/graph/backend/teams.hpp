@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes that do one list together: one lane a short one, a warp a long one, and a thread block a
 // huge one. Hubs have thousands of neighbours, or a hundred thousand, and the lanes of a warp would
 // still be at one of those when all other lists are done. The code is the same for all teams; a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash table for each partition, all of them in three arrays: tuples in chains, a chain a bucket.
 //
 // A partition of n tuples has as many buckets as the least power of two that is n or more. That is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One join with one source of pages. Both tables are cut, hash tables are built and probed, the
 // result is compared with the expected one, and its pages are freed. This is repeated as often as
 // asked, after a round that does not count.

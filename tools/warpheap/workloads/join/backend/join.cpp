@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap join` on one backend: the join with one allocator, or with direct output.
 #include <algorithm>
 #include <iterator>

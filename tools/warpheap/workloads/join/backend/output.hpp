@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The output of a join: pages, each a block of a heap, in a chain for every warp that probes, or
 // every lane. Its first page is taken with the first match, and another when one is full. So one
 // pass writes a result whose size is not known beforehand.

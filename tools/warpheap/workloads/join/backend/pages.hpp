@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a join's pages come from: a heap, or an array in its order, by one counter.
 #pragma once
 

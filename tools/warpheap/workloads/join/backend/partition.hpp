@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table cut into partitions by the upper bits of its keys' hashes: count, scan, scatter. Tuples
 // of a partition then lie together, so that a warp's lanes probe the same few buckets. Their order
 // within the partition is that of the atomics, and nothing depends on it. Lanes with tuples of one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel that `warpheap join` measures: every lane looks up one probe tuple, and every pair
 // found goes to an output page.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of a join's result on their way to the host: windows of them, each as large as a buffer,
 // copied out of the pages.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of a join in device memory, and the hash that cuts tables into partitions and
 // partitions into buckets.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From charge to force on the periodic plane, by Fourier transforms on the device. The potential is
 // the exact solution of the five-point Laplace equation, the field its difference over two cells.
 // The transform has Stockham's form: each pass reads one array and writes the other, in order, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a step that allocates: particles that left their super cell go to the list of another
 // one. Two kernels, one warp a list in each; in between, the lists have holes.
 //

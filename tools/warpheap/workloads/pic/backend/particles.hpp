@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Particles of `warpheap pic` and where they live. The plane is cut into super cells of 8 by 4
 // cells; each species has a list of frames for each super cell, as in PIConGPU. A frame is one
 // block of the heap:

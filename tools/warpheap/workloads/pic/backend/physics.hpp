@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What particles and field do to each other, without any allocation: the code is the same whatever
 // allocator the frames come from.
 //

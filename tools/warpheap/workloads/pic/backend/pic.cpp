@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap pic` on one backend: the simulation with one allocator, and how many particles one
 // species can have.
 #include "backend/traced_heap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The particles at the start: the same number of each species in every cell, at random places.
 // Species drift in turn to the right and to the left. Two streams through each other are unstable:
 // their energy goes into waves, and particles bunch.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of `warpheap pic` with one allocator: particles are made, steps timed, everything is
 // compared with the start, and all frames are freed. The order of a step: push (by the field), move
 // (leave and settle: the part that allocates), solve (the new field).

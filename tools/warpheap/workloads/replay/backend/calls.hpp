@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that make the calls of a plan again. One that checks also writes into each block and
 // looks at it when the block is freed, moved, or left at the end: what another block has
 // overwritten, and what is not aligned or not zeroed as promised, is counted.

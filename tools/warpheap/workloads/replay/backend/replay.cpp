@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `warpheap replay` on one backend.
 #include "backend/workloads.hpp"
 #include "replayer.hpp"

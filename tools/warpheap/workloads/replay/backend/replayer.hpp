@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace replayed on one allocator: once with every block looked at, once to warm up, and then as
 // often as asked, timed. A time is that of all rounds, which are launched one after the other
 // without a wait. After each pass the blocks that the program left are freed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `stress` writes into a block: words that depend on the slot that the block is for and on
 // how many blocks the slot had before, so that no two blocks of a run have the same contents.
 //

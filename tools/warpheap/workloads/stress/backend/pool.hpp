@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool of a run of `stress`. Most are of a fixed size. One that grows starts small, gets memory
 // from a service while kernels wait for it, and gives back what it can when they have ended.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rounds of `stress` on one heap. A round draws a distribution of sizes, the share of slots
 // that turn over, and the shape of its kernels. They run on several streams at once, two on each;
 // on the host backend streams run side by side as well. When a round's kernels have ended, the heap

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounds of random calls by many threads on a heap of the chosen allocator. Every block is checked.
 #include "backend/shown_heap.hpp"
 #include "backend/workloads.hpp"

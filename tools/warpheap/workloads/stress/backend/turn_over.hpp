@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel of `stress`. Each slot that the round draws frees its block, hands it over, has it
 // resized, or gets a new one. Lanes of a warp draw for themselves, so that they call from different
 // branches.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap is filled to the last block, and every block is stamped by worker and counter. All
 // blocks are looked at, all are freed by other workers, and the slots must be what they were. This
 // is done twice, so that blocks are handed out again.

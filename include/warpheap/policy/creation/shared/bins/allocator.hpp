@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of up to 1 or 2 KiB from bins: what ualloc and throughput have in common. The chunks come
 // from a supply.
 //

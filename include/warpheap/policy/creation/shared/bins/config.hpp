@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may be chosen about bins, of ualloc and of throughput, and which choices are valid.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a test may leave out of the protocol: to show that another test notices.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 128 bytes at the head of a page that begins a bin, and of the first page of a chunk.
 //
 // Role and count are one word, the life word (words.hpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the blocks of a bin lie, and which block an address belongs to: arithmetic alone.
 //
 // A chunk is cut into pages of 4 KiB. A bin is one page (some classes' may be several), begins with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bins of one class and arena that have free blocks: a list that all threads walk and few
 // change.
 //

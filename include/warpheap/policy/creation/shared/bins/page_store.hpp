@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of an arena's chunks: where bins come from and go back to.
 //
 // An arena lists its chunks that have free pages, under a collective mutex. Lanes that need bins

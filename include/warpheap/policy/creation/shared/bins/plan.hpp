@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a pool is cut: into chunks of one size, shared out among arenas.
 //
 // A pool has two chunks for each multiprocessor (or each of `arenas`) if those need not be smaller

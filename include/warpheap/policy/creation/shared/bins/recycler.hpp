@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a free brings back: blocks to a bin, units to the class's semaphore, an emptied bin to its
 // chunk.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a thread that finds no memory learns that some has come free: a word that every thread that
 // makes room reads, and hardly ever writes.
 //

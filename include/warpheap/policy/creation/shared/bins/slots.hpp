@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of a class that a part of a heap of bins could give, counted by the threads of a kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A quiet heap of bins seen from the host: its words copied, and the headers of its chunks' pages.
 #pragma once
 

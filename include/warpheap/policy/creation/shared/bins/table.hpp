@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the words of a heap of bins lie: beside the pool, apart from the headers in it.
 //
 //   words    counts                  double and foreign frees, failed requests; where the pool is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Units: promises of blocks of one class in one arena. Where they come from, and how a search
 // proves that there are none.
 //

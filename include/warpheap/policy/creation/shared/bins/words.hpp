@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed words of a heap of bins: an arena's room word, and a bin's role and life word. Pure
 // functions. The word by which searches learn of room is described in room_watch.hpp.
 #pragma once
