@@ -114,7 +114,8 @@ class slab_refill {
     bool const serves = old.serves(size_class);
     // The last sixteenth of a slab is for its first use: later its free blocks take long to find. A
     // row that gets slabs of its own joins empty ones alone.
-    u32 const limit = by_index && spreads ? 1 : old.ever() < limits.capacity ? limits.capacity : limits.soft;
+    u32 const room_ends = old.ever() < limits.capacity ? limits.capacity : limits.soft;
+    u32 const limit = by_index && spreads ? 1 : room_ends;
     bool const has_room = serves && old.used() < limit;
     // Also of a full slab that is listed: a promise takes it off the index.
     bool const promises = !is_moving_ && (has_room || (serves && old.used() >= limits.soft && !old.is_unlisted()));
