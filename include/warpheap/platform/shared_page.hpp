@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory with a name that other programs of this user can read: a file in a folder of the user's
-// own, which its maker writes and removes. Nobody else can put a page there, or hold one open, so
-// what a page says is as good as the user's programs are. Pages of programs that were killed are
-// recognised by a lock.
+// Memory with a name that other programs of this user can read: a file that its maker writes and
+// removes. It lies in a folder that no other user can enter, so a page says what a program of this
+// user wrote. A lock tells pages of programs that were killed.
 //
 //   H1  The maker holds a lock on the file from before it writes until it has removed it. The
 //       kernel takes the lock away when the program ends, however it ends. So a page without a lock
