@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sizes padded to cache lines. With every creation policy that aligns multiples of 128 bytes to
 // 128, all blocks are aligned so, by whatever function they were allocated, and also when a heap is
-// nearly full and blocks come and go.
+// nearly full and blocks come and go, or when a second heap serves.
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
@@ -22,7 +22,7 @@ constexpr u32 threads = 64, rounds = 24;
 
 /// Every lane asks for blocks of many sizes, by each function that hands one out, keeps some and
 /// frees others, and writes the first and last byte of what it holds.
-struct allocate_in_lines {
+struct allocate_aligned {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 largest, u32* served, u32* faults) const {
     u32 const me = static_cast<u32>(global_thread_index());
@@ -39,7 +39,7 @@ struct allocate_in_lines {
       sizes[slot] = bytes;
       if (!block) continue;
       ++served[me];
-      if (reinterpret_cast<u64>(block) % line != 0) ++faults[me];
+      if (reinterpret_cast<u64>(block) % Heap::traits.alignment != 0) ++faults[me];
       block[bytes - 1] = block[0] = static_cast<u8>(me);
     }
     for (u8* const block : kept) heap.free(block);
@@ -58,12 +58,11 @@ struct allocate_in_lines {
 };
 
 template <class Allocator>
-void expect_lines(u64 largest) {
-  static_assert(Allocator::traits.alignment >= line);
+void expect_aligned(u64 largest) {
   test::for_each_schedule(6, [=] {
     basic_heap<Allocator> const heap{1_MiB};
     device_buffer<u32> const served(threads), faults(threads);
-    launch({2, threads / 2}, allocate_in_lines{}, heap.ref(), largest, served.data(), faults.data());
+    launch({2, threads / 2}, allocate_aligned{}, heap.ref(), largest, served.data(), faults.data());
     synchronize();
     EXPECT_EQ(faults.to_host(), std::vector<u32>(threads));
     u32 blocks = 0;
@@ -72,6 +71,12 @@ void expect_lines(u64 largest) {
     EXPECT_EQ(heap.statistics().live_blocks, 0u);
     for (auto const& violated : heap.check_invariants()) ADD_FAILURE() << violated;
   });
+}
+
+template <class Allocator>
+void expect_lines(u64 largest) {
+  static_assert(Allocator::traits.alignment >= line);
+  expect_aligned<Allocator>(largest);
 }
 
 constexpr creation::scatter_config exact_chunks{.waste_factor = 1};
@@ -97,6 +102,14 @@ TEST(PaddingToLines, HoldsForRingBuffer) { expect_lines<padded<creation::ring_bu
 TEST(PaddingToLines, HoldsForRwMalloc) { expect_lines<padded<creation::rw_malloc<lines>>>(10000); }
 TEST(PaddingToLines, HoldsWhereASecondHeapServes) {
   expect_lines<padded<creation::slab_bitmap<>, oom::overflow_to<padded<creation::halloc<>>>>>(10000);
+}
+
+// halloc pads to 8 what it is asked for. What the first heap pads to 16 is aligned to 16 there.
+TEST(PaddingTo16, HoldsWhereASecondHeapPadsToLess) {
+  using composed = allocator<creation::slab_bitmap<>, distribution::none, oom::overflow_to<halloc_allocator>,
+                             reserve_pool::device_memory, alignment::shrink<16>>;
+  static_assert(composed::traits.alignment == 16 && halloc_allocator::traits.alignment == 8);
+  expect_aligned<composed>(10000);
 }
 
 }  // namespace padding_test

@@ -33,6 +33,7 @@ TEST(SizeClass, EveryRequestGetsTheSmallestThatHoldsIt) {
   for (u32 bytes = 1; bytes <= max_class_bytes; ++bytes) {
     if (class_bytes(smallest) < bytes) ++smallest;
     ASSERT_EQ(size_class_of(bytes), smallest) << bytes << " bytes";
+    ASSERT_EQ(class_bytes_for(bytes), class_bytes(smallest)) << bytes << " bytes";
   }
 }
 

@@ -40,8 +40,11 @@ struct bitmap {
   /// how     order::acquire if the owner will use the blocks; else order::relaxed
   /// returns mask of the blocks now ours (M1)
   /// thread  any lane alone; one read-modify-write
-  WARPHEAP_DEVICE u64 try_claim(u32 word, u64 mask, order how) const {
-    return mask & ~atomic_ref<u64>{words[word]}.fetch_or(mask, how);
+  WARPHEAP_DEVICE u64 try_claim(u32 word, u64 mask, order how) const { return mask & ~claim_others(word, mask, how); }
+
+  /// As try_claim(), but returns those of `mask` that are not ours: they were taken.
+  WARPHEAP_DEVICE u64 claim_others(u32 word, u64 mask, order how) const {
+    return mask & atomic_ref<u64>{words[word]}.fetch_or(mask, how);
   }
 
   /// Claims up to `wanted` free blocks of one word, the lowest that a look at it showed free.

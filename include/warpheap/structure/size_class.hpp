@@ -24,25 +24,36 @@ inline constexpr u32 max_class_bytes = 2u << 20;
 
 /// The smallest class whose blocks hold `bytes`, which is in [1, max_class_bytes].
 WARPHEAP_HOST_DEVICE constexpr u32 size_class_of(u64 bytes) {
-  // the 16-byte unit that holds the last byte
-  auto const last = (static_cast<u32>(bytes) - 1) / 16;
-  auto const exponent = highest_bit(last | 4) - 2;
-  return 4 * exponent + (last >> exponent);
+  // The last byte's offset: leading zeros, but those of the first 64 bytes, and three more bits.
+  auto const last = static_cast<u32>(bytes) - 1;
+  auto const zeros = 31 - highest_bit(last | 64);
+  return 4 * (25 - zeros) + ((last << zeros) >> 29);
+}
+
+/// class_bytes(size_class_of(bytes)).
+WARPHEAP_HOST_DEVICE constexpr u32 class_bytes_for(u64 bytes) {
+  auto const last = static_cast<u32>(bytes) - 1;
+  auto const zeros = 31 - highest_bit(last | 64);
+  return (last | (0x1fff'ffffu >> zeros)) + 1;
+}
+
+/// e of a class: log2 of its unit, in units of 16 bytes.
+WARPHEAP_HOST_DEVICE constexpr u32 class_exponent(u32 size_class) {
+  auto const less_one = static_cast<i32>(size_class / 4) - 1;
+  return static_cast<u32>(less_one > 0 ? less_one : 0);
 }
 
 /// log2 of the unit of a class: its blocks are 1 to 8 units.
-WARPHEAP_HOST_DEVICE constexpr u32 class_unit_log2(u32 size_class) {
-  return 4 + (size_class < 8 ? 0 : size_class / 4 - 1);
-}
+WARPHEAP_HOST_DEVICE constexpr u32 class_unit_log2(u32 size_class) { return 4 + class_exponent(size_class); }
 
 /// Units in a block of the class, 1 to 8.
 WARPHEAP_HOST_DEVICE constexpr u32 class_units(u32 size_class) {
-  return size_class < 8 ? size_class + 1 : size_class % 4 + 5;
+  return size_class - 4 * class_exponent(size_class) + 1;
 }
 
 /// Bytes of a block of the class.
 WARPHEAP_HOST_DEVICE constexpr u32 class_bytes(u32 size_class) {
-  return class_units(size_class) << class_unit_log2(size_class);
+  return (class_units(size_class) * min_class_bytes) << class_exponent(size_class);
 }
 
 /// How many classes have blocks of at most `bytes` bytes.

@@ -112,7 +112,7 @@ struct free_by_an_old_role {
     if (simt::lane_id() == 0)
       for (u32 i = 0; i < blocks; ++i) heap.create(256);
     simt::sync_warp(3);
-    u32 const now = table.role(0).load(order::relaxed);
+    u64 const now = table.role(0).load(order::relaxed);
     simt::sync_warp(3);
     if (simt::lane_id() == 0) {
       table.role(0).store(test::slab_role::of_class(size_class_of(64)).word, order::relaxed);
@@ -148,7 +148,7 @@ struct misuse_an_old_role {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap) const {
     auto const table = heap.table();
     for (u32 i = 0; i < free_by_an_old_role::blocks; ++i) heap.create(256);
-    u32 const now = table.role(0).load(order::relaxed);
+    u64 const now = table.role(0).load(order::relaxed);
     table.role(0).store(test::slab_role::of_class(size_class_of(64)).word, order::relaxed);
     heap.destroy(table.pool() + 5 * 64);
     table.role(0).store(now, order::relaxed);

@@ -3,6 +3,7 @@
 // other free is counted as what it is, and nothing else changes.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "pool_fixture.hpp"
@@ -105,6 +106,22 @@ TEST(SlabBitmapRelease, FreesEachBlockThatIsNamedAndCountsEveryOtherFree) {
       test::for_each_schedule(24, [&] { expect_frees_what_is_named({shape, with_runs}); });
 }
 
+// A warp's blocks that lie in a row may go on in another bitmap word, or in the next slab.
+TEST(SlabBitmapRelease, FreesBlocksInARowWhereverTheRowBegins) {
+  for (u64 const bytes : {u64{16}, u64{64}, u64{1024}, slab_bytes / 2}) {
+    u32 const count = static_cast<u32>(std::max(2 * slab_bytes / bytes, u64{64}));
+    for (u32 first = 0; first + 32 <= count; first += 1 + count / 64) {
+      tiny_pool const pool{static_cast<u32>(count * bytes / slab_bytes)};
+      std::vector<void*> blocks = test::allocate(pool, {count / 32, 32}, bytes);
+      std::sort(blocks.begin(), blocks.end());
+      ASSERT_NE(blocks.front(), nullptr) << bytes << " bytes";
+      test::release(pool, {blocks.begin() + first, blocks.begin() + first + 32}, {1, 32});
+      ASSERT_EQ(live_blocks(pool).size(), count - 32) << bytes << " bytes, block " << first;
+      pool.expect_quiet(count - 32);
+    }
+  }
+}
+
 struct ask_sizes {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 step, u64 count, u32* sizes) const {
     for (u64 i = global_thread_index(); i < count; i += 64)
@@ -160,5 +177,45 @@ TEST(SlabBitmapRelease, ALaneThatHasFreedItsBlockFindsOne) {
       pool.expect_empty();
     });
 }
+
+#if !defined(__CUDACC__)
+
+/// Promises 32 blocks of a slab as others do, and claims the first 16 and those 32 further on.
+struct claim_ahead {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 slab, void** held) const {
+    auto const& table = heap.table();
+    u32 const first = table.promise(slab, 32).ever();
+    for (u32 i = 0; i < 32; ++i) {
+      u32 const index = first + (i < 16 ? i : 16 + i);
+      table.blocks(slab).try_claim(index / 64, u64{1} << (index % 64), order::acquire);
+      held[i] = table.data(slab) + u64{index} * 64;
+    }
+  }
+};
+
+// A full warp whose next blocks are taken in part keeps the others.
+TEST(SlabBitmapRelease, AWarpThatGetsAPartOfItsBlocksIsServedTheRestElsewhere) {
+  host::scoped_execution const use{{.mode = host::execution_mode::deterministic,
+                                    .policy = host::schedule_policy::round_robin,
+                                    .masks = host::mask_policy::maximal}};
+  tiny_pool const pool{4};
+  auto const before = test::allocate(pool, {1, 32}, 64);
+  u32 const slab = static_cast<u32>(
+      (reinterpret_cast<u64>(before[0]) - reinterpret_cast<u64>(pool.allocator().table().pool())) / slab_bytes);
+  device_buffer<void*> const others(32);
+  launch({1, 1}, claim_ahead{}, pool.allocator(), slab, others.data());
+  synchronize();
+  auto const got = test::allocate(pool, {1, 32}, 64);
+  std::vector<void*> all = before;
+  for (auto const& more : {others.to_host(), got}) all.insert(all.end(), more.begin(), more.end());
+  EXPECT_EQ(std::count(all.begin(), all.end(), nullptr), 0);
+  EXPECT_EQ(std::set<void*>(all.begin(), all.end()).size(), all.size());
+  EXPECT_EQ(live_blocks(pool).size(), all.size());
+  pool.expect_quiet(all.size());
+  test::release(pool, all);
+  pool.expect_empty();
+}
+
+#endif
 
 }  // namespace slab_bitmap_release_test

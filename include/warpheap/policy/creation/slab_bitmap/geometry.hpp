@@ -18,21 +18,21 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 
 /// The sizes of a heap in one word.
 ///
-///   63          48 47  44 43     38 37      32 31        24 23          0
-///  | record_bytes |  0   |  rows   |   slab    |     0      |   slabs     |  rows and slab as log2
+///   63      48 47      40 39      32 31      24 23         0
+///  | rows - 1 |    0     |   slab   |    0     |  slabs    |  slab as log2
 struct slab_geometry {
   u64 packed = 0;
 
   static constexpr u32 max_slabs = 1u << 24;
 
   WARPHEAP_HOST_DEVICE constexpr u32 slabs() const { return static_cast<u32>(packed) & (max_slabs - 1); }
-  WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 32) & 63; }
-  WARPHEAP_HOST_DEVICE constexpr u32 rows_log2() const { return static_cast<u32>(packed >> 38) & 63; }
+  WARPHEAP_HOST_DEVICE constexpr u32 slab_log2() const { return static_cast<u32>(packed >> 32) & 0xff; }
   WARPHEAP_HOST_DEVICE constexpr u32 slab_bytes() const { return 1u << slab_log2(); }
   WARPHEAP_HOST_DEVICE constexpr u64 pool_bytes() const { return u64{slabs()} << slab_log2(); }
   /// Slabs that `bytes` bytes take, more than 0.
   WARPHEAP_HOST_DEVICE constexpr u64 slabs_for(u64 bytes) const { return ((bytes - 1) >> slab_log2()) + 1; }
-  WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return 1u << rows_log2(); }
+  WARPHEAP_HOST_DEVICE constexpr u32 rows() const { return row_mask() + 1; }
+  WARPHEAP_HOST_DEVICE constexpr u32 row_mask() const { return static_cast<u32>(packed >> 48); }
   /// Classes of blocks up to a whole slab: one for 16, 32, 48, 64 bytes each, then four a doubling.
   WARPHEAP_HOST_DEVICE constexpr u32 classes() const { return 4 * slab_log2() - 20; }
   WARPHEAP_HOST_DEVICE constexpr u32 capacity(u32 size_class) const { return block_count(size_class, slab_log2()); }
@@ -52,16 +52,16 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr bool has_many_slabs() const { return slabs() >= 1u << 14; }
   /// Bitmap words of a slab.
   WARPHEAP_HOST_DEVICE constexpr u32 words() const { return slab_bytes() / (min_class_bytes * 64); }
-  WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const { return static_cast<u32>(packed >> 48); }
+  WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const {
+    return bitmap_offset + slab_bytes() / (8 * min_class_bytes);
+  }
   /// In a record. The role has its own sector: all read it, while all change the descriptor.
   static constexpr u32 role_offset = 32;
   static constexpr u32 bitmap_offset = 64;
 
   // Offsets from the base; the first two are multiples of 64 bytes.
   WARPHEAP_HOST_DEVICE constexpr u64 hints_offset() const { return u64{slabs()} * record_bytes(); }
-  WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const {
-    return hints_offset() + (u64{classes()} << (rows_log2() + 4));
-  }
+  WARPHEAP_HOST_DEVICE constexpr u64 indexes_offset() const { return hints_offset() + 16 * (u64{classes()} * rows()); }
   /// Words from index to index, at least slab_index::words_for(): every look computes this sum.
   WARPHEAP_HOST_DEVICE constexpr u32 index_words() const { return slabs() / 64 + slabs() / 2048 + 2; }
   WARPHEAP_HOST_DEVICE constexpr u32 index_count() const { return 2 + 2 * classes(); }
@@ -85,8 +85,7 @@ WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u
   u64 const slabs = pool_bytes >> slab_log2;
   u32 rows_log2 = log2_ceil(multiprocessors) + slab_geometry::max_rows_used_log2;
   while (rows_log2 > 0 && (u64{8} << rows_log2) > slabs) --rows_log2;
-  u64 const record_bytes = slab_geometry::bitmap_offset + (u64{1} << (slab_log2 - 7));
-  return {slabs | u64{slab_log2} << 32 | u64{rows_log2} << 38 | record_bytes << 48};
+  return {slabs | u64{slab_log2} << 32 | ((u64{1} << rows_log2) - 1) << 48};
 }
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

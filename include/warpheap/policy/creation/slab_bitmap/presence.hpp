@@ -58,7 +58,7 @@ struct fill_metadata {
 
 /// An absent slab becomes free, beside whatever else runs; any other stays as it is (R3).
 WARPHEAP_DEVICE inline void free_absent_slab(slab_table const& table, u32 slab) {
-  u32 role = slab_role::absent().word;
+  u64 role = slab_role::absent().word;
   // relaxed, both: nobody owned the slab; the release in unlock() comes after it, as in R1.
   if (table.role(slab).load(order::relaxed) != role) return;
   if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::relaxed, order::relaxed)) return;

@@ -23,20 +23,19 @@ class block_release {
  public:
   WARPHEAP_DEVICE explicit block_release(slab_table const& table) : table_{table} {}
 
-  /// Frees the block at `memory`; counts and ignores what is none. Any lanes, converged or not.
+  /// Frees the block at `memory`, not nullptr; counts and ignores what is none. Any lanes,
+  /// converged or not. A full warp that frees blocks in a row goes first.
   WARPHEAP_DEVICE void operator()(void const* memory) const {
     u64 const offset = offset_of(memory);
-    slab_role const role = seen_role(offset);
-    block_address const at = locate(offset, role);
+    bool const is_outside = offset >= table_.geometry().pool_bytes();
+    u32 const slab = opaque(is_outside ? 0 : slab_of(offset));
+    // relaxed: what handed the block to us ordered this, or we look again (F1).
+    slab_role const role{table_.role(slab).load(order::relaxed)};
+    u32 const index = role.index_of(inside(offset));
     outcome what = missed;
-    if (at.kind == block_address::block) {
-      u32 const active = simt::active_mask();
-      // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
-      shared_release const shared =
-          active == full_mask ? release_together(full_mask, at, role) : release_together(active, at, role);
-      what = finish(active, memory, at, role, shared);
-    }
-    if (what != freed) look_again(table_, memory, role, what);
+    if (!(is_outside | (role.block_bytes() <= 0) | !role.starts(index, inside(offset))))
+      what = release_block(memory, slab, index, role);
+    if (what != freed) look_again(table_, memory, role.low(), what);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
@@ -67,19 +66,16 @@ class block_release {
   }
   WARPHEAP_DEVICE u32 slab_of(u64 offset) const { return static_cast<u32>(offset >> table_.geometry().slab_log2()); }
 
-  WARPHEAP_DEVICE slab_role seen_role(u64 offset) const {
-    if (offset >= table_.geometry().pool_bytes()) return {};
-    // relaxed: what handed the block to us ordered this, or we look again (F1).
-    return {table_.role(slab_of(offset)).load(order::relaxed)};
+  WARPHEAP_DEVICE u32 inside(u64 offset) const {
+    return static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
   }
 
   WARPHEAP_DEVICE block_address locate(u64 offset, slab_role role) const {
     if (role.is_none()) return {};
     u32 const slab = slab_of(offset);
-    u32 const inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
-    bool const starts_run = inside == 0 && !role.is_absent();
+    bool const starts_run = inside(offset) == 0 && !role.is_absent();
     if (role.is_run()) return {starts_run ? block_address::run : block_address::none, slab, 0};
-    u32 const index = role.index_at(inside);
+    u32 const index = role.index_at(inside(offset));
     // A start beyond the last block is in the tail: its bit is never set.
     return {index != slab_role::no_block ? block_address::block : block_address::none, slab, index};
   }
@@ -93,6 +89,80 @@ class block_release {
     misled
   };
 
+  /// Frees a block that starts at `memory` by `role`.
+  WARPHEAP_DEVICE outcome release_block(void const* memory, u32 slab, u32 index, slab_role role) const {
+    u32 const active = simt::active_mask();
+    u32 const lane = simt::lane_id();
+    group_release mine{freed, {}};
+    if (active != full_mask || !are_in_a_row(memory, index, role)) {
+      mine = release_groups(table_, active, slab, index, role.size_class());
+    } else {
+      // The other lanes' last writes to their blocks come before the leader's release.
+      simt::sync_warp(full_mask);
+      row_release row{opaque(0u), opaque(0u)};
+      if (lane == 0) row = release_row(slab, index, role, row, mine.unsettled);
+      simt::sync_warp(full_mask);  // as below
+      u32 const trouble = simt::shuffle(full_mask, row.trouble, 0);
+      if (trouble == 0) return freed;
+      if ((simt::shuffle(full_mask, row.lost, 0) >> lane) & 1) mine.what = missed;
+      else if (trouble == 2 && inside(offset_of(memory)) != 0) mine.what = misled;
+    }
+    if (mine.unsettled.word != 0) table_.settle(slab_of(offset_of(memory)), mine.unsettled);
+    // No lane returns before the blocks are back, or it could ask for them and be refused.
+    simt::sync_warp(active);
+    return mine.what;
+  }
+
+  /// Whether the blocks of a full warp are in a row, in one bitmap word of one heap.
+  WARPHEAP_DEVICE bool are_in_a_row(void const* memory, u32 index, slab_role role) const {
+    u32 const lane = simt::lane_id();
+    // No match, for which each value of a warp takes its time.
+    u64 const first = simt::shuffle(full_mask, reinterpret_cast<u64>(memory), 0);
+    u32 const bytes = simt::shuffle(full_mask, role.low(), 0);  // F2
+    bool const is_astray = (reinterpret_cast<u64>(memory) != first + u64{lane} * bytes) | (role.low() != bytes) |
+                           (index % 64 - lane > 64 - warp_lanes);
+    // Astray is also where the next slab goes on in the row. Heaps are compared: one may lie in a
+    // block of another.
+    return simt::ballot(full_mask, is_astray) == 0 &&
+           simt::match_any(full_mask, reinterpret_cast<u64>(table_.metadata())) == full_mask;
+  }
+
+  /// What lane 0 found as it freed blocks in a row, one for each lane.
+  struct row_release {
+    u32 trouble;  ///< 0: none; 2: the slab has changed its class; 1: any other
+    u32 lost;     ///< lanes whose block was not taken
+  };
+
+  /// `good` is what it returns if there is no trouble. unsettled: as in group_release.
+  WARPHEAP_DEVICE row_release release_row(u32 slab, u32 index, slab_role role, row_release good,
+                                          slab_state& unsettled) const {
+    u64 const bits = u64{full_mask} << (index % 64);
+    u64 const missing = bits & ~table_.blocks(slab).release(index / 64, bits);
+    WARPHEAP_POINT("free.before_subtract");
+    u32 const lost = static_cast<u32>(missing >> (index % 64));
+    if (lost == full_mask) return {1, lost};
+    slab_state const now = table_.subtract(slab, popcount(~lost), 0);
+    if (lost == 0 && now.is_settled(role.size_class())) return good;
+    unsettled = now;
+    return {now.size_class() != role.size_class() ? 2u : 1u, lost};
+  }
+
+  struct group_release {
+    outcome what;
+    slab_state unsettled;  ///< the leader's: the slab's word, if it is to be settled; else 0
+  };
+
+  /// Frees blocks of lanes that are not all in a row, but for the settling.
+  WARPHEAP_DEVICE static group_release release_groups(slab_table table, u32 active, u32 slab, u32 index,
+                                                      u32 size_class) {
+    block_release const self{table};
+    // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
+    shared_release const shared = active == full_mask ? self.release_together(full_mask, slab, index, size_class)
+                                                      : self.release_together(active, slab, index, size_class);
+    bool const settles = shared.cleared != 0 && !shared.now.is_settled(size_class);
+    return {outcome_of(active, index, size_class, shared), settles ? shared.now : slab_state{}};
+  }
+
   struct shared_release {
     u64 cleared;     ///< the leader's: bits that were set in the word of its block
     slab_state now;  ///< the leader's: the slab's word after the subtraction
@@ -101,12 +171,12 @@ class block_release {
   };
 
   /// Clears and subtracts the bits of these lanes, by one operation for each bitmap word.
-  WARPHEAP_DEVICE shared_release release_together(u32 active, block_address const& at, slab_role role) const {
-    u32 const word = at.slab * table_.geometry().words() + at.index / 64;
-    // Lanes may differ in heap and role (F2): the class, 7 bits, stays clear of address bits.
-    u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{role.word} << 57);
+  WARPHEAP_DEVICE shared_release release_together(u32 active, u32 slab, u32 index, u32 size_class) const {
+    u64 const word = u64{slab} * table_.geometry().words() + index / 64;
+    // Lanes may differ in heap and role (F2): the class, 6 bits, stays clear of address bits.
+    u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{size_class} << 57);
     lane_group const group = group_by(active, key);
-    u32 const place = at.index % 64;
+    u32 const place = index % 64;
     // Blocks that came in a row, by rank, often go in a row.
     u32 const start = simt::shuffle(active, place, group.leader);
     u64 bits = low_mask(group.size) << start;
@@ -115,37 +185,35 @@ class block_release {
     simt::sync_warp(active);
     shared_release shared{0, {}, group.mask, false};
     if (group.leads) {
-      shared.cleared = table_.blocks(at.slab).release(at.index / 64, bits);
+      shared.cleared = table_.blocks(slab).release(index / 64, bits);
       WARPHEAP_POINT("free.before_subtract");
-      if (shared.cleared != 0) shared.now = table_.subtract(at.slab, popcount(shared.cleared), 0);
+      if (shared.cleared != 0) shared.now = table_.subtract(slab, popcount(shared.cleared), 0);
     }
-    bool const in_vain = popcount(shared.cleared) != group.size || shared.now.size_class() != role.size_class();
+    bool const in_vain = popcount(shared.cleared) != group.size || shared.now.size_class() != size_class;
     shared.suffices = simt::ballot(active, group.leads && in_vain) == 0;
     return shared;
   }
 
-  /// Settles what the lanes of `active` did together. Returns to each what came of its free.
-  WARPHEAP_DEVICE outcome finish(u32 active, void const* memory, block_address const& at, slab_role role,
-                                 shared_release const& shared) const {
+  /// What came of each lane's free, of what the lanes of `active` did together.
+  WARPHEAP_DEVICE static outcome outcome_of(u32 active, u32 index, u32 size_class, shared_release const& shared) {
     lane_group const group = group_of(shared.mask);
     outcome mine = freed;
     if (!shared.suffices) {
-      bool const is_strange = shared.cleared != 0 && shared.now.size_class() != role.size_class();
+      bool const is_strange = shared.cleared != 0 && shared.now.size_class() != size_class;
       u32 const strange = simt::ballot(active, group.leads && is_strange);
       u64 const cleared = simt::shuffle(active, shared.cleared, group.leader);
       // Of lanes that freed one block together, one did.
-      u32 const same = simt::match_any(active, reinterpret_cast<u64>(memory)) & group.mask;
-      if (!((cleared >> (at.index % 64)) & 1) || !group_of(same).leads) mine = missed;
-      else if (((strange >> group.leader) & 1) && at.index != 0) mine = misled;
+      u32 const same = simt::match_any(active, index) & group.mask;
+      if (!((cleared >> (index % 64)) & 1) || !group_of(same).leads) mine = missed;
+      else if (((strange >> group.leader) & 1) && index != 0) mine = misled;
     }
-    if (group.leads && !shared.now.is_settled(role.size_class())) table_.settle(at.slab, shared.now);
-    // No lane returns before the blocks are back, or it could ask for them and be refused.
-    simt::sync_warp(active);
     return mine;
   }
 
   /// After a look by role `tried` freed nothing: a run, a misuse or an old look. Any lane alone.
-  WARPHEAP_COLD static void look_again(slab_table table, void const* memory, slab_role tried, outcome came_of_it) {
+  /// Half of a role is passed, since the caller keeps it all through the free.
+  WARPHEAP_COLD static void look_again(slab_table table, void const* memory, u32 tried_low, outcome came_of_it) {
+    slab_role const tried = slab_role::of_low(tried_low);
     block_release const self{table};
     u64 const offset = self.offset_of(memory);
     if (offset >= table.geometry().pool_bytes()) return table.add_count(count::foreign_frees, 1);

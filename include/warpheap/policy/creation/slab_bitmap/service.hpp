@@ -16,87 +16,159 @@ class block_service {
  public:
   WARPHEAP_DEVICE explicit block_service(slab_table const& table) : table_{table} {}
 
-  /// A block of the class; nullptr if there is none. Any lanes, converged or not.
-  WARPHEAP_DEVICE void* create(u32 size_class) const { return create(simt::active_mask(), size_class); }
-
-  /// As create(), for all lanes of `active` at once, each with its own class.
-  WARPHEAP_DEVICE void* create(u32 active, u32 size_class) const {
-    return serve(active, group_by(active, group_key(size_class)), size_class);
+  /// Blocks of `block_bytes` bytes for all lanes of `active` at once, each of its own class;
+  /// nullptr if there is none. A full warp that asks one heap for one class goes first: 100
+  /// instructions take 32,768 warps 3 us.
+  WARPHEAP_DEVICE void* create(u32 active, u32 size_class, u32 block_bytes) const {
+    // Lanes that ask one heap for one class. The heap is part of the key, since lanes of a warp may
+    // call at one place with different heaps; metadata lie at multiples of 4 KiB.
+    u32 const alike = simt::match_any(active, reinterpret_cast<u64>(table_.metadata()) | size_class);
+    u32 const salt = static_cast<u32>(simt::clock()) >> 4;  // picks the row
+    u32 const lane = opaque(simt::lane_id());
+    u64 const none = opaque(attempt::unserved);  // computed once
+    attempt got{none, 0};
+    if (alike == full_mask) {
+      if (lane == 0) got = take<true>(size_class, block_bytes, warp_lanes, salt, none);
+      // The leader's acquire is every lane's: the old owners' writes happen before our return.
+      simt::sync_warp(full_mask);
+      got.word = simt::shuffle(full_mask, got.word, 0);
+      if (attempt::is_address(got.word)) return block_from(got.word, block_bytes, lane);
+    }
+    return serve_groups(table_, active, alike, size_class, block_bytes, got, salt);
   }
 
  private:
-  /// Lanes that ask one heap for one class are served together; lanes that need a slab each, alone.
-  /// The heap is part of the key, since lanes of a warp may call at one place with different heaps.
-  WARPHEAP_DEVICE u64 group_key(u32 size_class) const {
-    bool const alone = size_class + classes_of_one_block >= table_.geometry().classes();
-    u32 const lane = alone ? simt::lane_id() + 1 : 0;
-    // What is added is less than the metadata's bytes, so keys of two heaps differ.
-    return reinterpret_cast<u64>(table_.metadata()) + (lane << 8 | size_class);
-  }
-  static constexpr u32 classes_of_one_block = 4;  // the last ones: more than half a slab
+  /// What a leader has got for its group on the quick path.
+  struct attempt {
+    /// Served: address of the block of rank 0, or of bit 0 of `bits`. Else: unserved, and what is
+    /// promised beyond `bits`; waits, if that is still to be claimed where the slab has room.
+    u64 word;
+    /// Blocks that are not in a row. If not served, of the word at the reservation's place, or the
+    /// slab's word before a promise that named no block.
+    u64 bits;
 
-  struct quick_result {
-    u32 where = 0;  ///< slab + 1; 0: not served; | scattered: the blocks are not in a row
-    /// first block (scattered: of their word); if not served, the row's salt
-    u32 first = 0;
-    u64 bits = 0;           ///< the blocks from there; if not served, of the word at rest.place()
-    slab_reservation rest;  ///< promised beyond these
-    static constexpr u32 scattered = 1u << 31;
+    static constexpr u64 unserved = u64{1} << 63, waits = u64{3} << 62;
+    WARPHEAP_DEVICE static bool is_address(u64 word) { return static_cast<i64>(word) >= 0; }
+    WARPHEAP_DEVICE static attempt promised(u64 kind, u32 slab, u32 blocks, u32 place, u64 bits) {
+      return {kind | slab_reservation{slab, blocks, place}.word(), bits};
+    }
+    WARPHEAP_DEVICE slab_reservation rest() const { return slab_reservation{word & ~waits}; }
   };
 
-  /// Blocks for the groups of `active`. All its lanes call: collectives of many masks would run
-  /// one after the other. Rare cases are left out: 100 instructions take 32,768 warps 3 us.
-  WARPHEAP_DEVICE void* serve(u32 active, lane_group const& group, u32 size_class) const {
-    quick_result got{};
-    if (group.leads) got = serve_quickly(size_class, group.size);
-    // The leader's acquire is every lane's: the old owners' writes happen before our return.
-    simt::sync_warp(active);
-    u32 const where = simt::shuffle(active, got.where, group.leader);
-    u32 const first = simt::shuffle(active, got.first, group.leader);
-    u32 rank = group.rank;
-    if (simt::ballot(active, where == 0 || (where & quick_result::scattered)) != 0) {
-      u64 const bits = simt::shuffle(active, got.bits, group.leader);
-      u32 const unserved = simt::ballot(active, where == 0);
-      if (where == 0) return serve_slowly(table_, unserved, group.mask, size_class, got.first, got.rest, got.bits);
-      rank = nth_bit(bits, rank);
-    }
-    return address((where & ~quick_result::scattered) - 1, size_class, first + rank);
-  }
-
-  WARPHEAP_DEVICE quick_result serve_quickly(u32 size_class, u32 wanted) const {
-    u32 const salt = static_cast<u32>(simt::clock()) >> 4;
+  /// Promises `wanted` blocks of the slab that the row's hint names, and claims them: those in
+  /// order if they were never used and are in one word; else some at a random place, with which a
+  /// whole warp waits. `none` is what its word is if there is no promise.
+  template <bool IsWarp>
+  WARPHEAP_DEVICE attempt take(u32 size_class, u32 block_bytes, u32 wanted, u32 salt, u64 none) const {
     u32 const entry = table_.hint_entry(size_class, salt);
     // relaxed: a hint; the reservation checks it.
     u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
     u64 const limits = table_.hint_limits(entry);
     u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
-    if (hinted == 0 || !slab_refill::goes_by_hint(wanted, capacity)) return {0, salt, 0, {}};
+    if (hinted == 0 || !slab_refill::goes_by_hint(wanted, capacity)) return {none, 0};
     slab_state const old = table_.promise(slab, wanted);
-    u32 const now_used = old.used() + wanted;
-    bool const reaches_soft = old.used() < soft && now_used >= soft;
-    if (!old.serves(size_class) || now_used > (old.ever() < capacity ? capacity : soft) || reaches_soft)
-      return {0, salt, old.word, {slab, wanted, slab_reservation::nowhere}};
+    bool const reaches_soft = soft - 1 - old.used() < wanted;
+    bool const is_vain = !old.serves(size_class) | (old.used() > capacity - wanted) | reaches_soft;
     // While ever() is below the capacity, the next blocks were never used; later any word will do.
-    u32 place = old.ever();
-    u64 const in_order = low_mask(wanted);
-    u64 bits = in_order << (place % 64);
-    if (place + wanted > capacity || place % 64 + wanted > 64) {
-      u32 const random = mix32(salt + simt::lanes_below());
-      place = scale_below(random, (capacity + 63) / 64) * 64;
-      u64 const free = ~table_.blocks(slab).load(place / 64) & slab_table::valid_mask(capacity, place / 64);
-      // From a random bit on: the lowest free blocks are what all others take.
-      bits = rotate_left(lowest_bits(rotate_left(free, random), wanted), 0 - random);
-    }
+    word_bits next{old.ever(), low_mask(wanted) << (old.ever() % 64)};
+    bool const is_ordered = !((next.place > capacity - wanted) | (next.place % 64 > 64 - wanted));
+    // Above the soft limit a slab is for its first use.
+    bool const fails = is_vain || (next.place >= capacity && old.used() >= soft);
+    if (IsWarp ? is_vain | !is_ordered : fails)
+      return attempt::promised(fails ? attempt::unserved : attempt::waits, slab, wanted, slab_reservation::nowhere,
+                               old.word);
+    if (!IsWarp && !is_ordered) next = free_bits(slab, capacity, wanted, salt);
     // acquire: pairs with the release in bitmap::release().
-    u64 const ours = table_.blocks(slab).try_claim(place / 64, bits, order::acquire);
-    u32 const word = place & ~63u, left = wanted - popcount(ours);
-    if (left != 0) return {0, salt, ours, {slab, left, word}};
-    u32 const shift = lowest_bit(ours);
-    if (ours >> shift == in_order) return {hinted, word + shift, in_order, {}};
-    return {hinted | quick_result::scattered, word, ours, {}};
+    u64 const lost = table_.blocks(slab).claim_others(next.place / 64, next.bits, order::acquire);
+    if (is_ordered && static_cast<u32>(lost | lost >> 32) == 0) return in_a_row(slab, block_bytes, next.place);
+    return claimed(slab, block_bytes, wanted, {next.place & ~63u, next.bits ^ lost});
   }
 
-  /// The rest of serve(). All lanes of whole groups call; the last three are each leader's.
+  /// Claims what is promised in a word at a random place.
+  WARPHEAP_DEVICE attempt take_at_random(u32 size_class, u32 block_bytes, slab_reservation promised, u32 salt) const {
+    u32 const slab = promised.slab(), wanted = promised.blocks();
+    word_bits next = free_bits(slab, table_.geometry().capacity(size_class), wanted, salt);
+    // acquire: pairs with the release in bitmap::release().
+    next.bits = table_.blocks(slab).try_claim(next.place / 64, next.bits, order::acquire);
+    return claimed(slab, block_bytes, wanted, next);
+  }
+
+  /// Blocks of one bitmap word, which block `place` is in.
+  struct word_bits {
+    u32 place;
+    u64 bits;
+  };
+
+  /// Up to `wanted` blocks of a word at random that were free.
+  WARPHEAP_DEVICE word_bits free_bits(u32 slab, u32 capacity, u32 wanted, u32 salt) const {
+    u32 const random = mix32(salt + simt::lanes_below()), word = scale_below(random, (capacity + 63) / 64);
+    u64 const free = ~table_.blocks(slab).load(word) & slab_table::valid_mask(capacity, word);
+    // From a random bit on: the lowest free blocks are what all others take.
+    return {word * 64, rotate_left(lowest_bits(rotate_left(free, random), wanted), 0 - random)};
+  }
+
+  WARPHEAP_DEVICE attempt in_a_row(u32 slab, u32 block_bytes, u32 first) const {
+    return {reinterpret_cast<u64>(table_.data(slab)) + u64{first} * block_bytes, 0};
+  }
+
+  /// What the claim of some of `wanted` blocks came to. Their word begins with block `ours.place`.
+  WARPHEAP_DEVICE attempt claimed(u32 slab, u32 block_bytes, u32 wanted, word_bits ours) const {
+    u32 const left = wanted - popcount(ours.bits);
+    if (left != 0) return attempt::promised(attempt::unserved, slab, left, ours.place, ours.bits);
+    u32 const shift = lowest_bit(ours.bits);
+    if (ours.bits >> shift == low_mask(wanted)) return in_a_row(slab, block_bytes, ours.place + shift);
+    return {in_a_row(slab, block_bytes, ours.place).word, ours.bits};
+  }
+
+  /// Blocks for lanes in groups of those that are `alike`. All lanes of `active` call: collectives
+  /// of many masks would run one after the other. got: what a full warp has got so far: all lanes
+  /// have the leader's word, and the leader its bits.
+  WARPHEAP_DEVICE static void* serve_groups(slab_table table, u32 active, u32 alike, u32 size_class, u32 block_bytes,
+                                            attempt got, u32 salt) {
+    block_service const self{table};
+    // Lanes that need a slab each go alone.
+    bool const alone = 2 * block_bytes > table.geometry().slab_bytes();
+    lane_group const group = group_of(alone ? 1u << simt::lane_id() : alike);
+    shared_attempt shared{got.word, 0, full_mask};
+    if (!group.leads) got = {attempt::unserved, 0};
+    if (alike != full_mask || shared.first >= attempt::waits) {
+      if (group.leads) {
+        if (alike != full_mask) got = self.take<false>(size_class, block_bytes, group.size, salt, attempt::unserved);
+        else got = self.take_at_random(size_class, block_bytes, got.rest(), salt);
+      }
+      // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
+      shared = group.mask == full_mask ? share_attempt(full_mask, group, got) : share_attempt(active, group, got);
+    }
+    if (!attempt::is_address(shared.first))
+      return serve_slowly(table, shared.unserved, group.mask, size_class, salt, got.rest(), got.bits);
+    return block_from(shared.first, block_bytes, shared.bits != 0 ? nth_bit(shared.bits, group.rank) : group.rank);
+  }
+
+  struct shared_attempt {
+    u64 first;     ///< word of the leader's attempt
+    u64 bits;      ///< its bits
+    u32 unserved;  ///< lanes of groups that are not served
+  };
+
+  /// What the leaders have got, for each lane of its group. All lanes of `active` call.
+  WARPHEAP_DEVICE static shared_attempt share_attempt(u32 active, lane_group const& group, attempt const& got) {
+    // The leader's acquire is every lane's: the old owners' writes happen before our return.
+    simt::sync_warp(active);
+    shared_attempt shared{simt::shuffle(active, got.word, group.leader), 0, 0};
+    bool const is_served = attempt::is_address(shared.first);
+    if (simt::ballot(active, !is_served || got.bits != 0) != 0) {
+      shared.bits = simt::shuffle(active, got.bits, group.leader);
+      shared.unserved = simt::ballot(active, !is_served);
+    }
+    return shared;
+  }
+
+  /// Block `index` of those that begin at `first`.
+  WARPHEAP_DEVICE static void* block_from(u64 first, u32 block_bytes, u32 index) {
+    return reinterpret_cast<void*>(first + u64{index} * block_bytes);
+  }
+
+  /// The rest of serve_groups(). All lanes of whole groups call; the last three are each leader's.
   WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 row,
                                           slab_reservation reserved, u64 claimed) {
     block_service const self{table};

@@ -96,7 +96,7 @@ class snapshot {
   u64 count(slab_table::count which) const { return control()[geometry_.classes() + static_cast<u32>(which)]; }
   slab_state state(u32 slab) const { return {*record(slab)}; }
   u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[slab_geometry::bitmap_offset / 8 + word]; }
-  slab_role role(u32 slab) const { return {static_cast<u32>(record(slab)[slab_geometry::role_offset / 8])}; }
+  slab_role role(u32 slab) const { return {record(slab)[slab_geometry::role_offset / 8]}; }
   bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
 
   /// Whether the slab has no memory (R3).

@@ -52,12 +52,15 @@ class slab_table {
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - geometry_.pool_bytes(); }
-  WARPHEAP_HOST_DEVICE u8* data(u32 slab) const { return pool() + (u64{slab} << geometry_.slab_log2()); }
+  WARPHEAP_HOST_DEVICE u8* data(u32 slab) const {
+    // Counted from the end of the pool, which is `base_`: one multiplication.
+    return base_ + i64{static_cast<i32>(slab - geometry_.slabs())} * static_cast<i32>(geometry_.slab_bytes());
+  }
 
   WARPHEAP_DEVICE atomic_ref<u64> state(u32 slab) const { return atomic_ref<u64>{*record(slab)}; }
   WARPHEAP_DEVICE bitmap blocks(u32 slab) const { return {record(slab) + slab_geometry::bitmap_offset / 8}; }
-  WARPHEAP_DEVICE atomic_ref<u32> role(u32 slab) const {
-    return atomic_ref<u32>{reinterpret_cast<u32*>(record(slab))[slab_geometry::role_offset / 4]};
+  WARPHEAP_DEVICE atomic_ref<u64> role(u32 slab) const {
+    return atomic_ref<u64>{record(slab)[slab_geometry::role_offset / 8]};
   }
   WARPHEAP_DEVICE slab_role newest_role(u32 slab) const {
     // The newest, by a read-modify-write. relaxed: bits or a compare-exchange check the role.
@@ -141,15 +144,14 @@ class slab_table {
 
   /// Puts a live slab where it belongs after a free that left it as `now` (D4, D5, I1, I2).
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
-    if ((now.word & (slab_state::full_bit | slab_state::clearing_bit)) != 0)
-      return call_settle_slowly(*this, slab, now);
+    if ((now.low() & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return call_settle(*this, slab, now);
     settle_promise(slab, now);
   }
 
   /// Gives back a promise of blocks that were not taken. No bit has changed: F stays, or C is met.
   WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const {
     slab_state const now = subtract(slab, 0, blocks);
-    if (now.is_live() && (now.is_unlisted() || now.used() == 0)) call_settle_slowly(*this, slab, now.without_full());
+    if (now.is_live() && (now.is_unlisted() || now.used() == 0)) call_settle(*this, slab, now.without_full());
   }
 
   /// As settle(), after a change of promises alone.
@@ -168,7 +170,7 @@ class slab_table {
     WARPHEAP_POINT("mark_full.before_mark");
     // A new life: a free that is about to lift an earlier F must not lift this one.
     u64 const held = (now.word | slab_state::clearing_bit) + slab_state::life_unit;
-    // acquire: the bit was set before we clear it; pairs with settle_slowly() and publish().
+    // acquire: the bit was set before we clear it; pairs with lift_full() and publish().
     // release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
     WARPHEAP_POINT("mark_full.before_clear");
@@ -197,7 +199,7 @@ class slab_table {
   WARPHEAP_DEVICE u32 hint_entry(u32 size_class, u32 salt) const {
     u32 const used_log2 = geometry_.rows_used_log2(size_class);
     u32 const row = (simt::sm_id() << used_log2) + (salt & ((1u << used_log2) - 1));
-    return (row & (geometry_.rows() - 1)) * geometry_.classes() + size_class;
+    return (row & geometry_.row_mask()) * geometry_.classes() + size_class;
   }
   WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
   WARPHEAP_DEVICE void set_hint(u32 entry, u32 slab) const {
@@ -210,7 +212,7 @@ class slab_table {
     return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed);
   }
   WARPHEAP_DEVICE u64* hint_words(u32 entry) const {
-    return reinterpret_cast<u64*>(base_ + geometry_.hints_offset()) + 2 * u64{entry};
+    return reinterpret_cast<u64*>(base_ + wide_product(geometry_.slabs(), geometry_.record_bytes())) + 2 * u64{entry};
   }
 
   // relaxed, here and below: hints and counts.
@@ -248,10 +250,7 @@ class slab_table {
   }
   WARPHEAP_DEVICE atomic_ref<u64> supply(u32 size_class) const { return atomic_ref<u64>{control()[size_class]}; }
 
-  WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
-    // relaxed: a figure, on which nothing depends.
-    count_word(which).fetch_add(amount, order::relaxed);
-  }
+  WARPHEAP_DEVICE void add_count(count which, u64 amount) const { call_add_count(*this, which, amount); }
 
   /// Counts `calls` calls that get nullptr in place of a block of `bytes` bytes.
   WARPHEAP_DEVICE void add_failures(u64 calls, u64 bytes) const {
@@ -269,7 +268,7 @@ class slab_table {
   }
 
   WARPHEAP_DEVICE u64* record(u32 slab) const {
-    return reinterpret_cast<u64*>(base_ + u64{slab} * geometry_.record_bytes());
+    return reinterpret_cast<u64*>(base_ + wide_product(slab, geometry_.record_bytes()));
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
 
@@ -282,11 +281,17 @@ class slab_table {
     return {old.word & ~slab_state::unlisted_bit};
   }
 
-  WARPHEAP_COLD static void call_settle_slowly(slab_table table, u32 slab, slab_state now) {
-    table.opaque().settle_slowly(slab, now);
+  WARPHEAP_COLD static void call_add_count(slab_table table, count which, u64 amount) {
+    // relaxed: a figure, on which nothing depends.
+    table.count_word(which).fetch_add(amount, order::relaxed);
   }
 
-  /// settle_promise() of an empty slab that may not be in takeable.
+  WARPHEAP_COLD static void call_settle(slab_table table, u32 slab, slab_state now) {
+    table.opaque().lift_full(slab, now);
+    table.opaque().settle_promise(slab, now.without_full());
+  }
+
+  /// Sets the bit of an empty slab in takeable, and T.
   WARPHEAP_COLD static void call_settle_empty(slab_table table, u32 slab, slab_state now) {
     WARPHEAP_NO_UNROLL
     for (; now.is_live() && now.used() == 0; now = table.opaque().newest(slab)) {
@@ -304,10 +309,10 @@ class slab_table {
     }
   }
 
-  /// As settle(), also where F is to go, or another thread is about to set it.
-  WARPHEAP_DEVICE void settle_slowly(u32 slab, slab_state now) const {
+  /// Takes F from a slab in which a block was freed, or waits while another is about to set it.
+  WARPHEAP_DEVICE void lift_full(u32 slab, slab_state seen) const {
     WARPHEAP_NO_UNROLL
-    for (slab_state seen = now; seen.is_live() && (seen.is_full() || seen.is_clearing());) {
+    while (seen.is_live() && (seen.is_full() || seen.is_clearing())) {
       if (seen.is_clearing()) {
         simt::pause(pause_nanoseconds);
         seen = newest(slab);
@@ -318,9 +323,8 @@ class slab_table {
       // From the very word seen before we set the bit: if the bit was cleared since, the word
       // changed (D5). release: the bit is set before F is gone; pairs with mark_full(), newest().
       if (state(slab).compare_exchange(seen.word, seen.word & ~slab_state::full_bit, order::release, order::relaxed))
-        break;
+        return;
     }
-    settle_promise(slab, now.without_full());
   }
   static constexpr u32 pause_nanoseconds = 64;
 

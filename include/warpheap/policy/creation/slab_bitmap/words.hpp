@@ -58,24 +58,26 @@ struct slab_state {
 
   u64 word = 0;
 
-  WARPHEAP_HOST_DEVICE constexpr u32 used() const { return static_cast<u32>(word & used_mask); }
-  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word >> class_shift) & 0x3f; }
-  WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((word >> kind_shift) & 3); }
-  WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return word & unlisted_bit; }
-  WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return word & full_bit; }
-  WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return word & clearing_bit; }
-  WARPHEAP_HOST_DEVICE constexpr bool is_in_takeable() const { return word & takeable_bit; }
+  /// All that is 32 bits' work: a GPU takes two instructions for 64.
+  WARPHEAP_HOST_DEVICE constexpr u32 low() const { return static_cast<u32>(word); }
+  WARPHEAP_HOST_DEVICE constexpr u32 used() const { return low() & used_mask; }
+  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (low() >> class_shift) & 0x3f; }
+  WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((low() >> kind_shift) & 3); }
+  WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return low() & unlisted_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return low() & full_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return low() & clearing_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_in_takeable() const { return low() & takeable_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }
   WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return kind() == slab_kind::live; }
   WARPHEAP_HOST_DEVICE constexpr bool serves(u32 size_class_wanted) const {
-    constexpr u64 both = (u64{3} << kind_shift) | (u64{0x3f} << class_shift);
-    return (word & both) == of(slab_kind::live, size_class_wanted).word;
+    constexpr u32 both = (3u << kind_shift) | (0x3fu << class_shift);
+    return ((low() ^ of(slab_kind::live, size_class_wanted).low()) & both) == 0;
   }
   /// Live, of the class, with blocks promised and without flags: nothing is to be settled.
   WARPHEAP_HOST_DEVICE constexpr bool is_settled(u32 its_class) const {
     constexpr u32 kind_unit = 1u << (kind_shift - class_shift);
-    return static_cast<u32>(word & ~takeable_bit) >> class_shift ==
-               (static_cast<u32>(slab_kind::live) * kind_unit | its_class) &&
+    return (low() & ~static_cast<u32>(takeable_bit)) >> class_shift ==
+               static_cast<u32>(slab_kind::live) * kind_unit + its_class &&
            used() != 0;
   }
   /// Free or empty: a thread may lock it and change its kind.
@@ -111,21 +113,21 @@ struct slab_limits {
 /// What `free` needs to know of a slab, in a read-mostly word: reading the class in the descriptor,
 /// which everybody changes, cost 30%.
 ///
-///    31 30   28 27           7 6          0
-///   |R |   0   | reciprocal  | class + 1  |    R clear: blocks of one size; 0: never had a class
-///   |R |         length                   |    R set: first slab of a run of `length` slabs;
-///                                              0: the slab is absent (presence.hpp)
+///    63      39 38     32 31 30          0
+///   | reciprocal | class + 1 |R |   bytes    |   R clear: blocks of `bytes` bytes; 0: no class yet
+///   |           0            |R |   length   |   R set: first slab of a run of `length` slabs;
+///                                             0: the slab is absent (presence.hpp)
 ///
-/// The reciprocal m = ceil(2^20 / units) makes a block's index one multiplication: for q < 2^17
-/// units q * m / 2^20 exceeds q / units by less than q / 2^20 < 1 / units.
+/// The upper half is m = 2^32 / bytes and less than 2^8 more. So for block k, at k * bytes < 2^21,
+/// the upper half of the product with m is k. Where no block starts, it is of a block elsewhere.
 struct slab_role {
   static constexpr u32 run_bit = 1u << 31, no_block = ~0u;
 
-  u32 word = 0;
+  u64 word = 0;
 
   WARPHEAP_HOST_DEVICE static constexpr slab_role of_class(u32 size_class) {
-    u32 const units = class_units(size_class);
-    return {((1u << 20) + units - 1) / units << 7 | (size_class + 1)};
+    u32 const quotient = class_units_reciprocal(size_class) >> (class_unit_log2(size_class) - 1);
+    return {u64{(quotient | 127) + 1 + size_class + 1} << 32 | class_bytes(size_class)};
   }
   WARPHEAP_HOST_DEVICE static constexpr slab_role of_run(u32 slabs) { return {run_bit | slabs}; }
 
@@ -135,15 +137,28 @@ struct slab_role {
   WARPHEAP_HOST_DEVICE constexpr bool is_absent() const { return word == run_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_run() const { return word & run_bit; }
   /// Slabs of the run that starts here.
-  WARPHEAP_HOST_DEVICE constexpr u32 length() const { return word & ~run_bit; }
-  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return (word & 127) - 1; }
-  WARPHEAP_HOST_DEVICE constexpr bool is_of(u32 its_class) const { return !is_run() && (word & 127) == its_class + 1; }
+  WARPHEAP_HOST_DEVICE constexpr u32 length() const { return static_cast<u32>(word) & ~run_bit; }
+  /// Bytes of a block; 0 or less if there are none.
+  WARPHEAP_HOST_DEVICE constexpr i32 block_bytes() const { return static_cast<i32>(word); }
+  WARPHEAP_HOST_DEVICE constexpr u32 size_class() const { return class_field() - 1; }
+  /// The class + 1; 0 if there is none.
+  WARPHEAP_HOST_DEVICE constexpr u32 class_field() const { return static_cast<u32>(word >> 32) & 127; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_of(u32 its_class) const { return class_field() == its_class + 1; }
+  /// The lower half, which tells all of a role; and the role that has it.
+  WARPHEAP_HOST_DEVICE constexpr u32 low() const { return static_cast<u32>(word); }
+  WARPHEAP_HOST_DEVICE static constexpr slab_role of_low(u32 low) {
+    return low == 0 || (low & run_bit) != 0 ? slab_role{low} : of_class(size_class_of(low));
+  }
   /// Index of the block that starts at `offset` bytes in the slab; no_block if none does.
   WARPHEAP_HOST_DEVICE constexpr u32 index_at(u32 offset) const {
-    u32 const unit_log2 = class_unit_log2(size_class());
-    u32 const quotient = offset >> unit_log2;
-    u32 const index = static_cast<u32>((u64{quotient << 12} * ((word >> 7) & 0x1fffff)) >> 32);
-    return (index * class_units(size_class())) << unit_log2 == offset ? index : no_block;
+    return starts(index_of(offset), offset) ? index_of(offset) : no_block;
+  }
+  /// Index of the block that starts at `offset`, if starts() says so.
+  WARPHEAP_HOST_DEVICE constexpr u32 index_of(u32 offset) const {
+    return multiply_high(static_cast<u32>(word >> 32), offset);
+  }
+  WARPHEAP_HOST_DEVICE constexpr bool starts(u32 index, u32 offset) const {
+    return index * static_cast<u32>(word) == offset;
   }
 };
 
@@ -182,12 +197,14 @@ struct slab_supply {
 ///                                            N: the blocks from `place` on have never been used
 class slab_reservation {
  public:
-  static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a promise that was made in vain
+  static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a promise that named no block
 
   slab_reservation() = default;
+  WARPHEAP_HOST_DEVICE explicit slab_reservation(u64 word) : word_{word} {}
   WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place)
       : word_{u64{blocks} << 56 | u64{place} << 32 | slab} {}
 
+  WARPHEAP_HOST_DEVICE u64 word() const { return word_; }
   WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_); }
   /// Promised and not yet claimed, at most 32; 0: there was no room.
   WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
