@@ -11,6 +11,9 @@ architecture. A figure above its limit is a fault; one more than a tenth below i
   code       bytes of machine code, with the functions that it calls, of which ptxas gives each kernel copies of its own
   inlined    bytes of the kernel itself, without those
 
+What a warp executes cannot be had without a GPU: scripts/count_instructions.py counts it there. The page shows what it wrote,
+and a page that shows something else is a fault.
+
 One limit is fixed here and not in the file: malloc_only, compiled with -maxrregcount=48 for sm_90, has no stack and no
 spills.
 
@@ -18,6 +21,7 @@ The file holds for one version of CUDA; ptxas of another may decide otherwise. W
 are named, and only malloc_only can be a fault.
 """
 
+import json
 import pathlib
 import re
 import sys
@@ -30,6 +34,7 @@ ARCHITECTURES = ["80", "90", "120"]
 SOURCE = compilers.ROOT / "tests" / "compile" / "allocating_kernels.cu"
 LIMITS = compilers.ROOT / "tests" / "compile" / "registers.limits"
 PAGE = compilers.ROOT / "docs" / "design" / "registers.md"
+INSTRUCTIONS = compilers.ROOT / "bench" / "results" / "h100-instructions.json"
 FIGURES = ["registers", "stack", "spills", "code", "inlined"]
 # What malloc may cost a kernel: five thread blocks of 256 to a multiprocessor.
 BOUNDED, MOST_REGISTERS, BOUNDED_ARCHITECTURE = "malloc_only", 48, "sm_90"
@@ -222,6 +227,19 @@ def markdown(figures, version):
     )
 
 
+def instructions_table(document):
+    """What a warp executes for a call, as count_instructions.py wrote it."""
+    machine = document["machine"]
+    kinds = {"malloc": "`malloc`", "first_malloc": "the first of a heap", "free": "`free`"}
+    rows = [[name, *(f"{of_size[kind]:,}" for of_size in document["instructions"])] for kind, name in kinds.items()]
+    heads = ["", *(f"{of_size['bytes']:,} B" for of_size in document["instructions"])]
+    return (
+        f"\nInstructions that a warp executes for one call a thread ({machine['device']}, driver {machine['driver']}, "
+        f"CUDA {machine['cuda']}, commit {machine['commit']}):\n\n"
+        + "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows]) + "\n"
+    )
+
+
 def put_into_page(page, tables):
     """The page with its tables replaced, which stand between two comments."""
     begin, end = "<!-- scripts/check_registers.py --update writes these tables -->\n\n", "\n<!-- until here -->\n"
@@ -356,16 +374,19 @@ def main():
     if options.self_test:
         return self_test(nvcc)
     figures, version = measure(nvcc, SOURCE, options.architectures or ARCHITECTURES), cuda_version(nvcc)
+    executed = instructions_table(json.loads(INSTRUCTIONS.read_text()))
     if options.markdown:
-        print(markdown(figures, version), end="")
+        print(markdown(figures, version) + executed, end="")
         return 0
     if options.update:
-        PAGE.write_text(put_into_page(PAGE.read_text(), markdown(figures, version)))
+        PAGE.write_text(put_into_page(PAGE.read_text(), markdown(figures, version) + executed))
         LIMITS.write_text(write_limits(limits_of(figures), version))
     limits, of_version = read_limits(LIMITS.read_text())
     if version != of_version:
         print(f"the limits are of CUDA {of_version}, this is {version}: what is above them is no fault")
     faults, remarks = judge(figures, limits, version == of_version)
+    if executed not in PAGE.read_text():
+        faults.append(f"{PAGE.name} does not show what {INSTRUCTIONS.name} says a warp executes: --update")
     lines = [*remarks, *(f"FAULT {fault}" for fault in faults)]
     print("\n".join(lines) or f"{len(figures)} kernels are within their limits")
     return 1 if faults else 0
