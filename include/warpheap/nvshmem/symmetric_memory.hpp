@@ -58,7 +58,12 @@ class symmetric_memory {
   void* begin() const noexcept { return begin_; }
 
  private:
-  static bool is_initialized() { return nvshmemx_init_status() >= NVSHMEM_STATUS_IS_INITIALIZED; }
+  /// Bootstrapped is enough: where nvshmem_init() came before cudaSetDevice(), NVSHMEM initialises
+  /// the rest with the first memory.
+  static bool is_initialized() {
+    auto const status = nvshmemx_init_status();
+    return status >= NVSHMEM_STATUS_IS_BOOTSTRAPPED && status != NVSHMEM_STATUS_INVALID;
+  }
 
   void* begin_ = nullptr;
 };
