@@ -37,12 +37,12 @@ void expect_clean(override_heap const& made) {
 }
 
 TEST(DropIn, UsesTheAllocatorThatTheProgramNames) {
-  override_heap const made{64_MiB};
+  override_heap const made{1_GiB};
 #if defined(__CUDACC_RDC__)
-  EXPECT_EQ(made.heap().statistics().slabs, 64_MiB >> 14);
+  EXPECT_EQ(made.heap().statistics().slabs, 1_GiB >> 14);
 #else
   static_assert(std::is_same_v<override_heap, basic_override_heap<default_allocator>>);
-  EXPECT_LT(made.heap().statistics().slabs, 64_MiB >> 14);
+  EXPECT_LT(made.heap().statistics().slabs, 1_GiB >> 14);
 #endif
 }
 
