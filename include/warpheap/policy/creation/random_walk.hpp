@@ -143,7 +143,7 @@ class random_walk {
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   random_walk_parts::snapshot<Config> snapshot() const { return random_walk_parts::snapshot<Config>{table_}; }
 
-  /// Faults of all calls since the last forget_steps(), of a quiet heap. Only walks count
+  /// Steps of all calls since the last forget_steps(), of a quiet heap. Only walks count
   /// collisions.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(table_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }

@@ -154,7 +154,7 @@ class rw_malloc {
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   rw_malloc_parts::snapshot<Config> snapshot() const { return rw_malloc_parts::snapshot<Config>{table_}; }
 
-  /// Faults of all calls since the last forget_steps(), of a quiet heap: windows of walks, and
+  /// Steps of all calls since the last forget_steps(), of a quiet heap: windows of walks, and
   /// looks of searches.
   walk_steps_taken steps_taken() const requires(Config.counts_steps) { return read_steps(table_.steps()); }
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }

@@ -19,7 +19,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace distribution {
 
-/// Tuning of warp_coalesce.
+/// Settings of warp_coalesce.
 struct warp_coalesce_config {
   /// The size of the largest combined block; a multiple of 512, 1 KiB to 1 MiB. Only requests that
   /// fit in it 32 times with their headers are combined.

@@ -17,7 +17,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace oom {
 
-/// Tuning of overflow_to.
+/// Settings of overflow_to.
 struct overflow_config {
   /// The share of the second heap where both are made with one size: 1 to 15 sixteenths.
   u32 second_sixteenths = 8;

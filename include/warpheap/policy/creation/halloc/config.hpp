@@ -9,9 +9,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of halloc. Name the fields that differ from the defaults; a named constexpr value serves
-/// as template argument.
-/// Settings of halloc.
+/// Settings of halloc. Name the fields that differ from the defaults; a named constexpr value
+/// serves as template argument.
 struct halloc_config {
   /// Bytes of the largest slabs, a power of two, 16 KiB to 8 MiB; a pool has at least 64 slabs
   /// where it can.
@@ -43,8 +42,7 @@ struct halloc_config {
 };
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
-/// The settings in words.
+/// The settings in words, for info().
 inline std::string describe(halloc_config const& config) {
   config_text said;
   said("slab_bytes", config.slab_bytes);
@@ -83,7 +81,6 @@ struct halloc_work {
   u64 longest_caching_cycles = 0;    ///< the most that one took
 };
 
-/// Whether the allocator can work with a configuration.
 /// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(halloc_config const& config) {
   bool const slabs = is_power_of_two(config.slab_bytes) && config.slab_bytes >= 16384 && config.slab_bytes <= 8u << 20;

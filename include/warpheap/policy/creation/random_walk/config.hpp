@@ -9,7 +9,6 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// How a lane looks for a page.
 /// How pages are looked for.
 enum class walk_kind : u32 {
   plain,         ///< RW: at one page after the other
@@ -17,7 +16,6 @@ enum class walk_kind : u32 {
   collaborative  ///< CoRW: the lanes of a warp at a word each, and they share what they find
 };
 
-/// Tuning of random_walk.
 /// Settings of random_walk.
 struct random_walk_config {
   /// How pages are looked for.
@@ -27,13 +25,12 @@ struct random_walk_config {
   /// Pages of a bitmap word, a power of two: up to 32, as in the paper's experiments; or 64, unless
   /// the kind is collaborative, whose words need a bit for their lock.
   u32 word_pages{WARPHEAP_RANDOM_WALK_WORD_PAGES};
-  /// Faults of a walk after which the lane looks at every word in order; 0: what suits the kind.
+  /// Steps without a page after which a lane looks at every word in order; 0: what suits the kind.
   u32 walk_steps{WARPHEAP_RANDOM_WALK_WALK_STEPS};
   /// Whether the steps of threads and of warps are counted, to be measured.
   bool counts_steps{WARPHEAP_RANDOM_WALK_COUNTS_STEPS};
 };
 
-/// Whether a configuration is valid.
 /// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(random_walk_config const& config) {
   return config.page_bytes >= 16 && config.page_bytes % 16 == 0 && is_power_of_two(config.word_pages) &&
@@ -41,14 +38,12 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(random_walk_config const& config) {
 }
 
 /// The name that an allocator of the kind goes by.
-/// The name of a kind, as the tool has it.
 WARPHEAP_HOST_DEVICE constexpr char const* name_of(walk_kind kind) {
   return kind == walk_kind::plain ? "rw" : kind == walk_kind::bitmap ? "rw_bitmap" : "corw";
 }
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
-/// The settings in words.
+/// The settings in words, for info().
 inline std::string describe(random_walk_config const& config) {
   config_text said;
   said("kind", name_of(config.kind));

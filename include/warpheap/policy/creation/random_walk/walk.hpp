@@ -27,7 +27,7 @@ class walk {
  public:
   WARPHEAP_DEVICE explicit walk(table_type const& table) : table_{table}, random_{lane_random_sequence()} {}
 
-  /// Faults that the lane took.
+  /// Steps that the lane took.
   WARPHEAP_DEVICE u32 steps() const { return steps_; }
 
   /// Times that the lane found a page or a lock taken that it had seen free; 0 where steps are not
@@ -93,7 +93,7 @@ class walk {
     if constexpr (Config.counts_steps) collisions_ += is_one;
   }
 
-  /// Faults after which a walk gives up: enough to find a page if one in a thousand is free, but no
+  /// Steps after which a walk gives up: enough to find a page if one in a thousand is free, but no
   /// more than four times the number of places.
   WARPHEAP_HOST_DEVICE static u32 most_steps(u32 places) {
     constexpr u32 most = Config.walk_steps != 0 ? Config.walk_steps : by_page ? 8192 : 512;

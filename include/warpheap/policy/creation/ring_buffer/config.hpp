@@ -9,7 +9,6 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of ring_buffer.
 /// Settings of ring_buffer.
 struct ring_buffer_config {
   /// Bytes of every block, and the most that a request may ask for; a multiple of 16. PIConGPU has
@@ -18,14 +17,12 @@ struct ring_buffer_config {
 };
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
-/// The settings in words.
+/// The settings in words, for info().
 inline std::string describe(ring_buffer_config const& config) {
   return config_text{}("frame_bytes", config.frame_bytes).text;
 }
 #endif
 
-/// Whether the allocator can work with a configuration.
 /// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(ring_buffer_config const& config) {
   return config.frame_bytes >= 16 && config.frame_bytes % 16 == 0;

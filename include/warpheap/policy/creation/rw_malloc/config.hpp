@@ -9,7 +9,6 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of rw_malloc.
 /// Settings of rw_malloc.
 struct rw_malloc_config {
   /// Sizes are rounded up to multiples of this; a power of two from 16 to 4,096.
@@ -28,7 +27,6 @@ struct rw_malloc_config {
   bool counts_steps{WARPHEAP_RW_MALLOC_COUNTS_STEPS};
 };
 
-/// Whether a configuration is valid.
 /// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(rw_malloc_config const& config) {
   return is_power_of_two(config.unit_bytes) && config.unit_bytes >= 16 && config.unit_bytes <= 4096 &&
@@ -37,8 +35,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(rw_malloc_config const& config) {
 }
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
-/// The settings in words.
+/// The settings in words, for info().
 inline std::string describe(rw_malloc_config const& config) {
   config_text said;
   said("unit_bytes", config.unit_bytes);

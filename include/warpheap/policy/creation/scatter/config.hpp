@@ -9,9 +9,8 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of scatter. Name the fields that differ from the defaults; a named constexpr value serves
-/// as template argument.
-/// Settings of scatter.
+/// Settings of scatter. Name the fields that differ from the defaults; a named constexpr value
+/// serves as template argument.
 struct scatter_config {
   /// A page holds chunks of one size; a power of two, 512 to 256 KiB.
   u32 page_bytes{WARPHEAP_SCATTER_PAGE_BYTES};
@@ -33,7 +32,6 @@ struct scatter_config {
   u32 hash_warp{WARPHEAP_SCATTER_HASH_WARP};
 };
 
-/// Whether a configuration is valid.
 /// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(scatter_config const& config) {
   return is_power_of_two(config.page_bytes) && config.page_bytes >= 512 && config.page_bytes <= 256 * 1024 &&
@@ -43,8 +41,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(scatter_config const& config) {
 }
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
-/// The settings in words.
+/// The settings in words, for info().
 inline std::string describe(scatter_config const& config) {
   config_text said;
   said("page_bytes", config.page_bytes);

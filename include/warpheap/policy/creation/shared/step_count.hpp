@@ -8,7 +8,7 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// Faults of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps /
+/// Steps of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps /
 /// warps.
 struct walk_steps_taken {
   u64 threads = 0;       ///< calls

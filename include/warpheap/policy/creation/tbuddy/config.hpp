@@ -9,7 +9,6 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of tbuddy.
 /// Settings of tbuddy.
 struct tbuddy_config {
   /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
@@ -17,12 +16,10 @@ struct tbuddy_config {
 };
 
 #if !defined(__CUDACC_RTC__)
-/// For info().
-/// The settings in words.
+/// The settings in words, for info().
 inline std::string describe(tbuddy_config const& config) { return config_text{}("page_bytes", config.page_bytes).text; }
 #endif
 
-/// Whether the allocator can work with a configuration.
 /// Whether the settings are within their limits.
 WARPHEAP_HOST_DEVICE constexpr bool is_valid(tbuddy_config const& config) {
   return is_power_of_two(config.page_bytes) && config.page_bytes >= 16 && config.page_bytes <= size_t{1} << 20;

@@ -9,7 +9,7 @@
 namespace warpheap::inline WARPHEAP_BACKEND {
 namespace creation {
 
-/// Tuning of ualloc and throughput. Name the fields that differ from the defaults.
+/// Settings of ualloc and throughput. Name the fields that differ from the defaults.
 struct ualloc_config {
   /// Largest chunk, log2 of bytes, 15 to 19; small pools have smaller ones. The paper's are 2^19.
   u32 chunk_log2{WARPHEAP_UALLOC_CHUNK_LOG2};
