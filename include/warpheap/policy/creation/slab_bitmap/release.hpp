@@ -33,7 +33,7 @@ class block_release {
     slab_role const role{table_.role(slab).load(order::relaxed)};
     u32 const index = role.index_of(inside(offset));
     outcome what = missed;
-    if (!(is_outside | (role.block_bytes() <= 0) | !role.starts(index, inside(offset))))
+    if (!is_outside && role.block_bytes() > 0 && role.starts(index, inside(offset)))
       what = release_block(memory, slab, index, role);
     if (what != freed) look_again(table_, memory, role.low(), what);
   }
@@ -119,8 +119,8 @@ class block_release {
     // No match, for which each value of a warp takes its time.
     u64 const first = simt::shuffle(full_mask, reinterpret_cast<u64>(memory), 0);
     u32 const bytes = simt::shuffle(full_mask, role.low(), 0);  // F2
-    bool const is_astray = (reinterpret_cast<u64>(memory) != first + u64{lane} * bytes) | (role.low() != bytes) |
-                           (index % 64 - lane > 64 - warp_lanes);
+    bool const is_astray = reinterpret_cast<u64>(memory) != first + u64{lane} * bytes || role.low() != bytes ||
+                           index % 64 - lane > 64 - warp_lanes;
     // Astray is also where the next slab goes on in the row. Heaps are compared: one may lie in a
     // block of another.
     return simt::ballot(full_mask, is_astray) == 0 &&

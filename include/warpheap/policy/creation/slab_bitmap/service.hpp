@@ -68,10 +68,10 @@ class block_service {
     if (hinted == 0 || !slab_refill::goes_by_hint(wanted, capacity)) return {none, 0};
     slab_state const old = table_.promise(slab, wanted);
     bool const reaches_soft = soft - 1 - old.used() < wanted;
-    bool const is_vain = !old.serves(size_class) | (old.used() > capacity - wanted) | reaches_soft;
+    bool const is_vain = !old.serves(size_class) || old.used() > capacity - wanted || reaches_soft;
     // While ever() is below the capacity, the next blocks were never used; later any word will do.
     word_bits next{old.ever(), low_mask(wanted) << (old.ever() % 64)};
-    bool const is_ordered = !((next.place > capacity - wanted) | (next.place % 64 > 64 - wanted));
+    bool const is_ordered = next.place <= capacity - wanted && next.place % 64 <= 64 - wanted;
     // Above the soft limit a slab is for its first use.
     bool const fails = is_vain || (next.place >= capacity && old.used() >= soft);
     if (IsWarp ? is_vain | !is_ordered : fails)
