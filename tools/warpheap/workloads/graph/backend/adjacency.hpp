@@ -120,6 +120,10 @@ WARPHEAP_DEVICE void drop(Heap const& heap, adjacency& list, graph_tally& tally)
 
 /// Inserts the edges of a batch that a list does not have yet.
 struct insert_edges {
+  /// Thread blocks of 128 on a multiprocessor. With eight, and so 64 registers, the four searches
+  /// of a lane run one after the other.
+  static constexpr u32 resident_blocks = 4;
+
   /// `targets` are ascending, and `places` has room for as many numbers; both are overwritten. All
   /// lanes of the team call.
   template <class Team, class Heap>
@@ -202,6 +206,8 @@ struct insert_edges {
 
 /// Erases the edges of a batch that a list has.
 struct erase_edges {
+  static constexpr u32 resident_blocks = 8;
+
   template <class Team, class Heap>
   WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency& list, u32 const* targets, u32*, u32 count,
                                   graph_tally& tally) {
