@@ -3,9 +3,9 @@
 // lane. Threads search a doubly linked list for a tag each, inside a read section of SRCU. The
 // thread that finds its tag removes the element, under the mutexes of the element and its
 // neighbour, so that removals do not queue before the barrier is even asked. Then it retires the
-// element. It waits for the readers itself (`barrier`), as classical RCU has it; or it leaves when
-// another thread is about to wait (`conditional_barrier`); or it calls the conditional barrier but
-// never leaves (`undelegated_barrier`). Every tag of the list is searched for by one thread, so
+// element. It waits for the readers itself, as SRCU has it (`classical_barrier`), or for others'
+// reclamations too (`barrier`); or it leaves when another thread is about to wait
+// (`conditional_barrier`). Every tag of the list is searched for by one thread, so
 // there are as many writers as elements, and the other threads only read. Threads: `workers`; one
 // in `readers_per_writer` threads is a writer.
 //
@@ -49,7 +49,7 @@ enum class errand : u32 { not_run, found_nothing, waited, delegated };
 
 /// Ways to wait for the readers. wait() tells whether the caller waited, or left it to another
 /// thread.
-struct classical_barrier {
+struct full_barrier {
   static constexpr char const* name = "barrier";
   template <class Reclaim>
   WARPHEAP_DEVICE static bool wait(srcu guard, Reclaim reclaim) {
@@ -57,13 +57,12 @@ struct classical_barrier {
     return true;
   }
 };
-/// The delegated barrier, but every thread waits for itself. The two differ in delegation alone,
-/// while the classical barrier also waits for the batches of others.
-struct undelegated_barrier {
-  static constexpr char const* name = "undelegated_barrier";
+struct classical_barrier {
+  static constexpr char const* name = "classical_barrier";
   template <class Reclaim>
   WARPHEAP_DEVICE static bool wait(srcu guard, Reclaim reclaim) {
-    return guard.conditional_barrier<false>(reclaim);
+    guard.classical_barrier(reclaim);
+    return true;
   }
 };
 struct delegated_barrier {
@@ -204,7 +203,7 @@ run_outcome run_removal_once(launch_shape shape, u64 threads, u32 writers, u64 s
 }
 
 /// Rows of three kinds of barrier. The second and third have `ratio`, their speed over the first's.
-template <class First = classical_barrier, class Second = undelegated_barrier, class Third = delegated_barrier>
+template <class First = full_barrier, class Second = classical_barrier, class Third = delegated_barrier>
 std::vector<result> rcu_delegation(request const& asked) {
   auto numbers = asked.workers;
   for (u64 number = 64; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 14, 512);

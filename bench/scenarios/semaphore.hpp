@@ -6,8 +6,8 @@
 // either. Each is asked once for the lanes of a warp. A leader asks the counting semaphore for as
 // many units as there are lanes. The bulk semaphore is asked by wait_converged; by a leader with
 // wait, which compares and swaps as the counting semaphore does and as TBuddy asks; and by a leader
-// with wait_for_some, which adds, as UAlloc asks. Batch: `batch`, `batch_ns`; threads: `workers`;
-// `thread_blocks`.
+// with wait_for_some, which adds, as UAlloc asks. In the paper's form each thread asks both for
+// itself (`wait, each thread`). Batch: `batch`, `batch_ns`; threads: `workers`; `thread_blocks`.
 //
 // Checked: every thread got its unit, as many batches were made as that takes (by wait_for_some
 // perhaps more, as its declaration says), and the units left are the rest.
@@ -56,15 +56,16 @@ struct by_counting_semaphore {
   static constexpr char const* name = "counting_semaphore";
   static constexpr char const* operation = "wait";
   static constexpr bool makes_no_more = true;
+  WARPHEAP_DEVICE static u32 take(u64& word, u32 units, u32 batch, batch_maker maker) {
+    counting_semaphore semaphore{word};
+    if (u32 const missing = semaphore.wait_or_grow(units)) {
+      maker.make();
+      semaphore.grown(batch - missing);
+    }
+    return units;
+  }
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
-    get_units_of_lanes(batch, [&](u32 units) {
-      counting_semaphore semaphore{word};
-      if (u32 const missing = semaphore.wait_or_grow(units)) {
-        maker.make();
-        semaphore.grown(batch - missing);
-      }
-      return units;
-    });
+    get_units_of_lanes(batch, [&](u32 units) { return take(word, units, batch, maker); });
   }
 };
 struct by_bulk_semaphore {
@@ -82,15 +83,24 @@ struct by_swapping_leader {
   static constexpr char const* name = "bulk_semaphore";
   static constexpr char const* operation = "wait";
   static constexpr bool makes_no_more = true;
+  WARPHEAP_DEVICE static u32 take(u64& word, u32 units, u32 batch, batch_maker maker) {
+    bulk_semaphore semaphore{word};
+    if (semaphore.wait(units, batch) == wait_result::make_batch) {
+      maker.make();
+      semaphore.signal(batch - units, batch - units);
+    }
+    return units;
+  }
   WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
-    get_units_of_lanes(batch, [&](u32 units) {
-      bulk_semaphore semaphore{word};
-      if (semaphore.wait(units, batch) == wait_result::make_batch) {
-        maker.make();
-        semaphore.signal(batch - units, batch - units);
-      }
-      return units;
-    });
+    get_units_of_lanes(batch, [&](u32 units) { return take(word, units, batch, maker); });
+  }
+};
+/// Either of them, asked by each thread for itself.
+template <class Leader>
+struct by_each_thread : Leader {
+  static constexpr char const* operation = "wait, each thread";
+  WARPHEAP_DEVICE static void take_unit(u64& word, u32 batch, batch_maker maker) {
+    Leader::take(word, 1, batch, maker);
   }
 };
 struct by_adding_leader {
@@ -167,7 +177,8 @@ std::vector<result> semaphore_of(request const& asked) {
 }
 
 inline std::vector<result> semaphore(request const& asked) {
-  return semaphore_of<by_counting_semaphore, by_bulk_semaphore, by_swapping_leader, by_adding_leader>(asked);
+  return semaphore_of<by_counting_semaphore, by_bulk_semaphore, by_swapping_leader, by_adding_leader,
+                      by_each_thread<by_counting_semaphore>, by_each_thread<by_swapping_leader>>(asked);
 }
 
 }  // namespace WARPHEAP_BACKEND

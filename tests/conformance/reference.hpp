@@ -180,7 +180,7 @@ class first_fit {
     backoff wait;
     while (atomic_ref<u64>{head_->locked}.exchange(1, how) != 0) {
       if (gives_up) return false;
-      wait.pause();
+      wait.while_working();
     }
     return true;
   }

@@ -25,7 +25,7 @@ struct free_then_take {
       for (u32 i = 0; i < 3; ++i) detail::drain_member{}(heaps.refs[0].local());
     } else {
       backoff wait;
-      while (atomic_ref<u32>{*said}.load(order::acquire) != wanted) wait.pause();
+      while (atomic_ref<u32>{*said}.load(order::acquire) != wanted) wait.while_working();
       got[me] = heaps.refs[0].malloc(32768);
     }
   }

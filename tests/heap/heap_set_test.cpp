@@ -243,7 +243,7 @@ struct free_what_comes {
       backoff wait;
       u64 block = 0;
       // acquire: what the other GPU wrote; pairs with its release.
-      while ((block = place.exchange(0, order::acq_rel)) == 0) wait.pause();
+      while ((block = place.exchange(0, order::acq_rel)) == 0) wait.while_working();
       if (*reinterpret_cast<u64*>(block) != me) atomic_ref<u64, scope::system>{*wrong}.fetch_add(1, order::relaxed);
       heap.free(reinterpret_cast<void*>(block));
     }
@@ -259,9 +259,9 @@ struct send_blocks {
     for (u32 round = 0; round < rounds; ++round) {
       backoff wait;
       u64* block = nullptr;
-      while (!(block = static_cast<u64*>(heap.malloc(bytes)))) wait.pause();
+      while (!(block = static_cast<u64*>(heap.malloc(bytes)))) wait.while_working();
       *block = me;
-      while (place.load(order::relaxed) != 0) wait.pause();
+      while (place.load(order::relaxed) != 0) wait.while_working();
       place.exchange(reinterpret_cast<u64>(block), order::acq_rel);
     }
   }

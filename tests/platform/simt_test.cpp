@@ -221,7 +221,7 @@ TEST(Simt, SyncWarpOrdersMemoryOfItsLanes) {
 struct take_turns {
   WARPHEAP_DEVICE void operator()(u32* turn) const {
     backoff wait;
-    while (atomic_ref<u32>{*turn}.load(order::acquire) != simt::thread_index()) wait.pause();
+    while (atomic_ref<u32>{*turn}.load(order::acquire) != simt::thread_index()) wait.while_working();
     WARPHEAP_ASSERT(*turn == simt::thread_index(), "a turn was skipped");
     atomic_ref<u32>{*turn}.fetch_add(1, order::release);
   }

@@ -20,7 +20,7 @@ struct publish {
       flag.store(1, Store);
     } else {
       warpheap::backoff wait;
-      while (flag.load(Load) == 0) wait.pause();
+      while (flag.load(Load) == 0) wait.while_working();
       *read = shared->value;
     }
   }

@@ -233,7 +233,7 @@ struct hand_over {
       return;
     }
     backoff wait;
-    while ((held[i] = items.pop(group_of(simt::active_mask()))) == ring_queue::none) wait.pause();
+    while ((held[i] = items.pop(group_of(simt::active_mask()))) == ring_queue::none) wait.while_working();
   }
 };
 

@@ -585,7 +585,7 @@ bool loses_units(u32 supply) {
     host::scoped_execution const use{run};
     return conserves_units<Semaphore>(supply);
   };
-  return find_failing_schedule(50, is_sound).has_value();
+  return find_failing_schedule(500, is_sound).has_value();
 }
 
 TEST(BulkSemaphore, ADroppedWithdrawIsCaught) { EXPECT_TRUE(loses_units<semaphore_without_withdraw>(1)); }

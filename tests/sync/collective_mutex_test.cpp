@@ -328,7 +328,7 @@ class broken_mutex {
  private:
   void admit(u32 size) const {
     auto const how = Fault == fault::relaxed_admission ? order::relaxed : order::acquire;
-    for (backoff nap;; nap.pause()) {
+    for (backoff nap;; nap.while_working()) {
       u32 seen = word_.load(Fault == fault::two_admitted ? order::acquire : order::relaxed);
       if (seen != 0) continue;
       if (Fault == fault::two_admitted) return static_cast<void>(word_.fetch_add(size, order::acquire));

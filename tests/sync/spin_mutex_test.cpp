@@ -147,7 +147,7 @@ class broken_mutex {
     }
   }
   void lock() const {
-    for (backoff nap; !try_lock();) nap.pause();
+    for (backoff nap; !try_lock();) nap.while_working();
   }
   void unlock() const { word_.store(0, Fault == fault::relaxed_unlock ? order::relaxed : order::release); }
 

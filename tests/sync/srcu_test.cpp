@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <vector>
+#include <warpheap/platform/backoff.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/sync/srcu.hpp>
 #include <warpheap/util/random.hpp>
@@ -265,23 +266,37 @@ TEST(Srcu, DelegationLetsAllWritersButTwoGo) {
   });
 }
 
-struct retire_without_delegation {
-  WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, tally* total) const {
+/// Lane 0 reads for a while; the others retire a record each, or nothing, and wait for it.
+struct wait_for_a_reader_alone {
+  WARPHEAP_DEVICE void operator()(srcu_state* state, record* records, u32* steps, tally* total) const {
     srcu const guard{*state};
-    guard.retire(records[global_thread_index()].node);
-    if (!guard.conditional_barrier<false>(reclaim_record{total})) count(total->delegated);
+    u64 const i = global_thread_index();
+    atomic_ref<u32> const is_in{steps[0]}, has_left{steps[1]};
+    if (i == 0) {
+      u32 const section = guard.read_lock();
+      is_in.store(1, order::relaxed);
+      for (u32 turn = 0; turn < 20; ++turn) simt::pause(100);
+      has_left.store(1, order::relaxed);
+      guard.read_unlock(section);
+      return;
+    }
+    for (backoff wait; is_in.load(order::relaxed) == 0;) wait.while_working();
+    if (i % 2 == 0) guard.retire(records[i].node);
+    guard.classical_barrier(reclaim_record{total});
+    if (has_left.load(order::relaxed) == 0) count(total->late);
   }
 };
 
-TEST(Srcu, WithoutDelegationEveryWriterRunsABarrier) {
+TEST(Srcu, AClassicalBarrierWaitsForReadersWhateverIsQueued) {
   for_each_schedule(100, [] {
     device_buffer<srcu_state> state(1);
     device_buffer<record> records(33);
+    device_buffer<u32> steps(2);
     device_buffer<tally> total(1);
-    launch({1, 33}, retire_without_delegation{}, state.data(), records.data(), total.data());
+    launch({1, 33}, wait_for_a_reader_alone{}, state.data(), records.data(), steps.data(), total.data());
     synchronize();
-    EXPECT_EQ(total[0].reclaimed, 33u);
-    EXPECT_EQ(total[0].delegated, 0u);
+    EXPECT_EQ(total[0].late, 0u);
+    EXPECT_EQ(total[0].reclaimed, 16u);
     EXPECT_TRUE(srcu_word::check_at_rest(state[0]));
   });
 }

@@ -22,7 +22,9 @@
 //             sync_warp(mask)          all lanes of `mask` arrive; orders memory among them
 //   block     sync_block()             all threads of the thread block arrive; orders memory among
 //                                      them
-//   waiting   pause(nanoseconds)       let others run; every wait loop calls it
+//   waiting   pause(nanoseconds)       lets others run: a nap, which on a GPU may last 2 µs
+//             spin(clocks)             lets that many cycles pass, awake
+//                                      Every wait loop calls one of them: see backoff.hpp
 //   misuse    trap(reason)             ends the kernel with an error
 //
 // Every `mask` names the lanes that call, our own among them. Only sync_warp and sync_block order
@@ -66,6 +68,7 @@ concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, c
   { Backend::sync_warp(mask) } -> same_type<void>;
   { Backend::sync_block() } -> same_type<void>;
   { Backend::pause(value) } -> same_type<void>;
+  { Backend::spin(value) } -> same_type<void>;
   { Backend::trap(reason) } -> same_type<void>;
 };
 

@@ -120,8 +120,8 @@ class buddy_tree {
       u32 const node = find(order, seed);
       if (node != 0 && try_take(node)) return node;
       seed = mix32(seed + 1);
-      // Other threads are on their way up, or took the node that we found.
-      nap.pause();
+      if (node == 0) nap.while_working();  // other threads are on their way up
+      else nap.after_race();
     }
   }
 
@@ -188,7 +188,7 @@ class buddy_tree {
         settle(above, seen, buddy_record::with(seen, node, 0));
         // Looks without the lock, which the thread that takes the buddy needs. Locking for each
         // look kept the lock from that thread for ever: naps on a GPU end in step.
-        do nap.pause();
+        do nap.while_working();
         while (look_at(node ^ 1) == 1u << order && !claims.may_claim(order));
       }
     }
@@ -202,12 +202,16 @@ class buddy_tree {
 
   /// Locks a node's record, and returns it as it was, unlocked.
   WARPHEAP_DEVICE u64 lock(u32 node) const {
-    for (backoff nap;; nap.pause()) {
-      if (look(node) & buddy_record::locked) continue;
+    for (backoff nap;;) {
+      if (look(node) & buddy_record::locked) {
+        nap.while_working();
+        continue;
+      }
       // acquire: what was done to a block before it was given back happens before what is done to
       // it next, and T3; pairs with the release in unlock().
       u64 const seen = record(node).fetch_or(buddy_record::locked, order::acquire);
       if (!(seen & buddy_record::locked)) return seen;
+      nap.after_race();
     }
   }
 

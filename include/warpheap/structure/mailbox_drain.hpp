@@ -52,7 +52,7 @@ class mailbox_drain {
       u64 const now = from_leader(leads() ? pass().load(order::acquire) : u64{0});
       if (static_cast<i32>(number_of(now) - target) > 0) break;
       if (next_of(now) < box_->regions()) drain_some(now, free);
-      else wait.pause();
+      else wait.while_working();
     }
     simt::sync_warp(active_);  // what the leader acquired, all have
     return true;

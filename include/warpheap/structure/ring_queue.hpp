@@ -159,7 +159,7 @@ class ring_queue {
       u32 const held = slot(ticket).exchange(0, order::acquire);
       if (held != 0) return held - 1;
       // relaxed: a look, so that waiting lanes do not write; the exchange decides.
-      while (slot(ticket).load(order::relaxed) == 0) wait.pause();
+      while (slot(ticket).load(order::relaxed) == 0) wait.while_working();
     }
   }
 
@@ -171,7 +171,7 @@ class ring_queue {
       // release: what we did to the item happens before its next owner; pairs with the acquire in
       // take(). relaxed if the slot is not empty yet: we look again.
       if (slot(ticket).compare_exchange(empty, item + 1, order::release, order::relaxed)) return;
-      wait.pause();
+      wait.while_working();
     }
   }
 

@@ -147,16 +147,23 @@ class bulk_semaphore {
     WARPHEAP_ASSERT(n >= 1 && n <= batch, "bulk_semaphore: wait for none or for more than a batch");
     bool reserved = false;
     backoff nap;
-    for (u64 seen = look();; seen = look_again(nap)) {
+    for (u64 seen = look();;) {
       auto const decided = state::next_of_wait(seen, n, batch, reserved);
-      if (decided.what == state::step::keep_sleeping) continue;
+      if (decided.what == state::step::keep_sleeping) {
+        seen = look_again(nap);
+        continue;
+      }
       // acquire: the units' contents; pairs with the release in signal(). It also makes visible
       // what a try_wait that took these units from us promised elsewhere before; pairs with the
       // release in try_wait().
-      if (!word().compare_exchange(seen, decided.next, order::acquire, order::relaxed)) continue;
+      if (!word().compare_exchange(seen, decided.next, order::acquire, order::relaxed)) {
+        nap.after_race();
+        continue;
+      }
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
       reserved = true;  // B1: counted in R before we sleep
+      seen = look_again(nap);
     }
   }
 
@@ -175,12 +182,13 @@ class bulk_semaphore {
     bool reserved = false;
     some_units got;
     backoff nap;
-    for (u64 seen = look();; seen = look_again(nap)) {
+    for (u64 seen = look();;) {
       auto const decided = state::next_of_wait(seen, n, batch, reserved);
       if (decided.what == state::step::take) {
         take_some(n, reserved, got);
         if (got.units != 0) return got;
         reserved = true;
+        seen = look_again(nap);
         continue;
       }
       // acquire: as in wait(). An arrival tries this once, so a lone caller needs no addition
@@ -192,6 +200,7 @@ class bulk_semaphore {
       // relaxed: sleepers and makers need the number alone.
       if (!reserved) word().fetch_add(state::change(0, -i64{n}), order::relaxed);
       reserved = true;  // B1, or a sleeper makes what is missing
+      seen = decided.what == state::step::make ? look() : look_again(nap);
     }
   }
 
@@ -223,7 +232,7 @@ class bulk_semaphore {
       }
       if (group.rank < taken) return wait_result::acquired;
       if (group.rank < taken + makers) return wait_result::make_batch;
-      if (reserved && taken + makers == 0) nap.pause();
+      if (reserved && taken + makers == 0) nap.while_working();
       if (taken + makers != 0) mask &= ~low_mask32(nth_bit(mask, taken + makers));
       reserved = true;
     }
@@ -253,8 +262,7 @@ class bulk_semaphore {
   /// returns whether n units are ours
   WARPHEAP_DEVICE bool withdraw(u32 n, u32 batch) {
     namespace state = bulk_semaphore_state;
-    backoff nap;
-    for (u64 seen = look();; seen = look_again(nap)) {
+    for (u64 seen = look();;) {
       auto const decided = state::next_of_withdraw(seen, n, batch);
       // acquire: as in wait(). relaxed on the side of the sleepers: they learn from the outlook
       // alone.
@@ -267,8 +275,7 @@ class bulk_semaphore {
   /// Takes `n` units if they are there, even those that sleepers wait for: those decide again.
   WARPHEAP_DEVICE bool try_wait(u32 n) {
     namespace state = bulk_semaphore_state;
-    backoff nap;
-    for (u64 seen = look(); state::balance(seen) >= n; seen = look_again(nap)) {
+    for (u64 seen = look(); state::balance(seen) >= n;) {
       // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by a
       // lane that misses them here; pairs with the acquire in wait().
       if (word().compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
@@ -340,22 +347,21 @@ class bulk_semaphore {
   /// Turns some of `lanes` sleepers into makers if batches are missing (B1); returns how many.
   WARPHEAP_DEVICE u32 become_makers(u64 seen, u32 lanes, u32 batch) {
     namespace state = bulk_semaphore_state;
-    u32 const makers = state::makers_among(seen, lanes, batch);
-    if (makers == 0) return 0;
-    // Each maker is one sleeper less, and promises the rest of its batch. acquire: as in wait().
-    bool const ours =
-        word().compare_exchange(seen, seen + state::change(0, i64{makers} * batch), order::acquire, order::relaxed);
-    return ours ? makers : 0;
+    for (;;) {
+      u32 const makers = state::makers_among(seen, lanes, batch);
+      // Each maker is one sleeper less, and promises the rest of its batch. acquire: as in wait().
+      if (makers == 0 ||
+          word().compare_exchange(seen, seen + state::change(0, i64{makers} * batch), order::acquire, order::relaxed))
+        return makers;
+    }
   }
 
   // relaxed: a hint; the compare-exchange checks it.
   WARPHEAP_DEVICE u64 look() const { return word().load(order::relaxed); }
 
-  /// Looks after a nap: for a sleeper, and for a lane that lost the exchange. Of many lanes at one
-  /// word, only the first to come with its current value wins. Lanes that come back at once delay
-  /// those that would win.
+  /// For a sleeper.
   WARPHEAP_DEVICE u64 look_again(backoff& nap) const {
-    nap.pause();
+    nap.while_working();
     return look();
   }
 

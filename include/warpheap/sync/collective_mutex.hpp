@@ -89,7 +89,7 @@ class collective_mutex {
 
  private:
   WARPHEAP_DEVICE void admit(u32 size) const {
-    for (backoff nap;; nap.pause()) {
+    for (backoff nap;; nap.while_working()) {
       u32 seen = members();  // waiters only load
       // G1. acquire: what every member of the last group did inside; pairs with the releases in
       // leave(), which form one chain of read-modify-writes.

@@ -73,8 +73,12 @@ class counting_semaphore {
   WARPHEAP_DEVICE void wait(u32 n) const {
     namespace state = counting_semaphore_state;
     backoff nap;
-    for (i64 seen = look();; seen = look_again(nap))
-      if (commit(seen, state::next_of_wait(seen, n))) return;
+    for (i64 seen = look();;) {
+      auto const decided = state::next_of_wait(seen, n);
+      if (commit(seen, decided)) return;
+      if (decided.what == state::step::sleep) seen = look_again(nap);
+      else nap.after_race();
+    }
   }
 
   /// Takes `n` units, or what there is of them and the duty to grow the pool. Sleeps while another
@@ -87,17 +91,18 @@ class counting_semaphore {
     namespace state = counting_semaphore_state;
     WARPHEAP_ASSERT(n >= 1, "counting_semaphore: wait for none");
     backoff nap;
-    for (i64 seen = look();; seen = look_again(nap)) {
+    for (i64 seen = look();;) {
       auto const decided = state::next_of_wait_or_grow(seen, n);
       if (commit(seen, decided)) return decided.missing;
+      if (decided.what == state::step::sleep) seen = look_again(nap);
+      else nap.after_race();
     }
   }
 
   /// Takes `n` units if they are there.
   WARPHEAP_DEVICE bool try_wait(u32 n) const {
     namespace state = counting_semaphore_state;
-    backoff nap;
-    for (i64 seen = look(); seen >= n; seen = look_again(nap))
+    for (i64 seen = look(); seen >= n;)
       if (commit(seen, state::next_of_wait(seen, n))) return true;
     return false;
   }
@@ -116,16 +121,18 @@ class counting_semaphore {
   WARPHEAP_DEVICE i64 look() const { return static_cast<i64>(word_.load(order::relaxed)); }
 
   WARPHEAP_DEVICE i64 look_again(backoff& nap) const {
-    nap.pause();
+    nap.while_working();
     return look();
   }
 
-  /// Commits a decision; false if it is to sleep or the word has changed.
-  WARPHEAP_DEVICE bool commit(i64 seen, counting_semaphore_state::decision const& decided) const {
+  /// Commits a decision; false if it is to sleep, or the word has changed, to what `seen` is then.
+  WARPHEAP_DEVICE bool commit(i64& seen, counting_semaphore_state::decision const& decided) const {
     if (decided.what == counting_semaphore_state::step::sleep) return false;
     u64 expected = static_cast<u64>(seen);
     // acquire: the units' contents; pairs with the release in add().
-    return word_.compare_exchange(expected, static_cast<u64>(decided.next), order::acquire, order::relaxed);
+    bool const done = word_.compare_exchange(expected, static_cast<u64>(decided.next), order::acquire, order::relaxed);
+    seen = static_cast<i64>(expected);
+    return done;
   }
 
   WARPHEAP_DEVICE void add(i64 n) const {

@@ -150,19 +150,28 @@ class srcu {
 
   /// As barrier(), unless another lane is on its way to do it. Then it returns at once, and that
   /// lane will reclaim the nodes that were retired before this call. Returns whether it was a
-  /// barrier of its own. Without `Delegates` it always is: no call is left to another lane.
-  template <bool Delegates = true, class Reclaim>
+  /// barrier of its own.
+  template <class Reclaim>
   WARPHEAP_DEVICE bool conditional_barrier(Reclaim reclaim) const {
     // U4. release: what we retired and unlinked is there for the lane that clears it; pairs with
     // the acquire in detach(). acquire: keeps the chain for lanes that find it set after us.
-    if (pending().exchange(1, order::acq_rel) == 1 && Delegates) return false;
+    if (pending().exchange(1, order::acq_rel) == 1) return false;
     become_barrier(*this, reclaim, barrier_kind::conditional);
     return true;
   }
 
+  /// As conditional_barrier(), but never leaves it to another lane, and waits for readers even if
+  /// others have reclaimed all nodes: SRCU's own barrier, to compare with.
+  template <class Reclaim>
+  WARPHEAP_DEVICE void classical_barrier(Reclaim reclaim) const {
+    pending().exchange(1, order::acq_rel);  // as above
+    become_barrier(*this, reclaim, barrier_kind::classical);
+  }
+
  private:
-  /// A full barrier waits for all readers and all batches; a conditional one for its own batch.
-  enum class barrier_kind : u32 { full, conditional };
+  /// A full barrier waits for all readers and all batches, a classical one for all readers, and a
+  /// conditional one for those who may read its own batch.
+  enum class barrier_kind : u32 { full, classical, conditional };
 
   template <class Reclaim>
   WARPHEAP_COLD static void become_barrier(srcu self, Reclaim reclaim, barrier_kind kind) {
@@ -170,7 +179,7 @@ class srcu {
     mutex.lock();
     srcu_node* const batch = self.detach();
     // A batch that another lane has detached is that lane's to wait for.
-    if (batch || kind == barrier_kind::full) self.wait_for_readers();
+    if (batch || kind != barrier_kind::conditional) self.wait_for_readers();
     if (kind == barrier_kind::full) self.wait_for_batches();
     // relaxed: ordered before the next barrier by the mutex. U5
     self.running().fetch_add(1, order::relaxed);
@@ -199,7 +208,7 @@ class srcu {
     atomic_ref<u64> const link{node.next};
     // relaxed: see retire(). Its owner is on the way to write it.
     u64 next = link.load(order::relaxed);
-    for (backoff nap; next == srcu_node::not_linked; next = link.load(order::relaxed)) nap.pause();
+    for (backoff nap; next == srcu_node::not_linked; next = link.load(order::relaxed)) nap.while_working();
     return reinterpret_cast<srcu_node*>(next);
   }
 
@@ -211,7 +220,7 @@ class srcu {
     u64 seen = word().fetch_add(srcu_word::one_epoch, order::acq_rel);
     u32 const side = srcu_word::side(seen);
     for (backoff nap; srcu_word::readers(seen, side) != 0;) {
-      nap.pause();
+      nap.while_working();
       // acquire: as above, for readers that leave now.
       seen = word().load(order::acquire);
     }
@@ -221,7 +230,7 @@ class srcu {
   /// meanwhile.
   WARPHEAP_DEVICE void wait_for_batches() const {
     // acquire: what they reclaimed; pairs with the release at the end of become_barrier().
-    for (backoff nap; running().load(order::acquire) != 0;) nap.pause();
+    for (backoff nap; running().load(order::acquire) != 0;) nap.while_working();
   }
 
   WARPHEAP_DEVICE atomic_ref<u64> word() const { return atomic_ref<u64>{state_->word}; }

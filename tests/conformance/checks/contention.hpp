@@ -23,7 +23,7 @@ template <class Heap>
 WARPHEAP_DEVICE void* wait_for_memory(Heap heap, u64 bytes) {
   backoff wait;
   void* memory = heap.malloc(bytes);
-  for (; !memory; memory = heap.malloc(bytes)) wait.pause();
+  for (; !memory; memory = heap.malloc(bytes)) wait.while_working();
   return memory;
 }
 

@@ -139,10 +139,10 @@ struct count_under_a_lock {
     for (u32 round = 0; round < 2; ++round) {
       backoff wait;
       if constexpr (Broken) {
-        while (lock.load(order::acquire)) wait.pause();
+        while (lock.load(order::acquire)) wait.while_working();
         lock.store(1, order::relaxed);
       } else {
-        while (lock.exchange(1, order::acquire)) wait.pause();
+        while (lock.exchange(1, order::acquire)) wait.while_working();
       }
       counter.store(counter.load(order::relaxed) + 1, order::relaxed);
       lock.store(0, order::release);

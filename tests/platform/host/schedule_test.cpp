@@ -229,7 +229,7 @@ TEST(Schedule, PausedLanesRunLessThanOthers) {
 struct broken_spin_lock {
   void operator()(u32* lock, u32* inside, u32* overlaps) const {
     backoff wait;
-    while (atomic_ref<u32>{*lock}.load(order::acquire)) wait.pause();
+    while (atomic_ref<u32>{*lock}.load(order::acquire)) wait.while_working();
     atomic_ref<u32>{*lock}.store(1, order::relaxed);
     if (atomic_ref<u32>{*inside}.fetch_add(1, order::relaxed)) atomic_ref<u32>{*overlaps}.store(1, order::relaxed);
     atomic_ref<u32>{*inside}.fetch_sub(1, order::relaxed);

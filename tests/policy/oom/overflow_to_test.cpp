@@ -193,7 +193,7 @@ struct take_turns {
   WARPHEAP_DEVICE void operator()(overflowing heap, u64 rounds, u64 bytes, u64* served) const {
     for (u64 round = 0; round < rounds; ++round) {
       void* memory = nullptr;
-      for (backoff wait; !memory; wait.pause()) memory = heap.malloc(bytes);
+      for (backoff wait; !memory; wait.while_working()) memory = heap.malloc(bytes);
       atomic_ref<u64>{*served}.fetch_add(1, order::relaxed);
       heap.free(memory);
     }

@@ -239,25 +239,26 @@ TEST(Scenarios, SemaphoreMeasuresEveryWaitByEveryNumberOfThreads) {
   asked.batch_ns = 100;
   asked.thread_blocks = {1, 32, 1024};  // the last one is larger than all there is
   auto const rows = make_host_backend()->bench_floor("semaphore", asked);
-  ASSERT_THAT(rows, SizeIs(12));
-  constexpr std::array operations{"wait", "wait_converged", "wait", "wait_for_some"};
+  ASSERT_THAT(rows, SizeIs(18));
+  constexpr std::array operations{"wait",          "wait_converged",    "wait",
+                                  "wait_for_some", "wait, each thread", "wait, each thread"};
   for (size_t i = 0; i < rows.size(); ++i) {
-    u64 const threads = asked.workers[i / 4];
+    u64 const threads = asked.workers[i / 6];
     EXPECT_EQ(rows[i].fault, "");
-    EXPECT_EQ(rows[i].primitive, i % 4 ? "bulk_semaphore" : "counting_semaphore");
-    EXPECT_EQ(rows[i].operation, operations[i % 4]);
+    EXPECT_EQ(rows[i].primitive, i % 6 % 4 ? "bulk_semaphore" : "counting_semaphore");
+    EXPECT_EQ(rows[i].operation, operations[i % 6]);
     EXPECT_EQ(rows[i].operations, threads);
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("threads", threads)));
     EXPECT_THAT(rows[i].parameters, testing::Contains(testing::Pair("shapes", threads == 1 ? 1u : 2u)));
     // A leader that was served in part may make other lanes begin a batch early.
     u64 const needed = (threads + 6) / 7;
     auto const batches = static_cast<double>(needed);
-    if (i % 4 == 3) {
+    if (i % 6 == 3) {
       EXPECT_GE(rows[i].figures.front().second, batches);
     } else {
       EXPECT_EQ(rows[i].figures.front(), (std::pair<std::string, double>{"batches", batches}));
     }
-    EXPECT_EQ(rows[i].figures.back().first, i % 4 ? "ratio" : "batches");
+    EXPECT_EQ(rows[i].figures.back().first, i % 6 ? "ratio" : "batches");
   }
 }
 
@@ -317,7 +318,7 @@ TEST(Scenarios, RcuDelegationMeasuresThreeBarriersByThreadsAndReaders) {
   asked.thread_blocks = {10, 64};
   auto const rows = make_host_backend()->bench_floor("rcu_delegation", asked);
   ASSERT_THAT(rows, SizeIs(3 * 3 * 3));
-  char const* const operations[] = {"barrier", "undelegated_barrier", "conditional_barrier"};
+  char const* const operations[] = {"barrier", "classical_barrier", "conditional_barrier"};
   for (size_t i = 0; i < rows.size(); ++i) {
     u64 const threads = asked.workers[i / 9], share = asked.readers_per_writer[i / 3 % 3];
     EXPECT_EQ(rows[i].fault, "");

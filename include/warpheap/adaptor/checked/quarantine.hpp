@@ -74,7 +74,7 @@ class quarantine {
   /// Lays the block into the next slot, and gives back the one there. Returns the slot.
   template <class GiveBack>
   WARPHEAP_DEVICE u64 place(u64 address, GiveBack& give_back) {
-    for (backoff wait;; wait.pause()) {
+    for (;;) {
       // relaxed: tickets spread the threads over the slots; the slot orders memory.
       u64 const index = atomic_ref<u64>{tickets_}.fetch_add(1, order::relaxed) % count_;
       // relaxed: the compare-exchange checks it.
@@ -120,7 +120,7 @@ class quarantine {
     backoff wait;
     // acquire: pairs with the release in leave().
     u64 const seen = slot(index).load(order::acquire);
-    while (seen & leaving && slot(index).load(order::acquire) == seen) wait.pause();
+    while (seen & leaving && slot(index).load(order::acquire) == seen) wait.while_working();
   }
 
   u64* slots_ = nullptr;

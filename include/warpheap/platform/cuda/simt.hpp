@@ -81,6 +81,11 @@ struct simt {
   WARPHEAP_DEVICE static void sync_warp(u32 mask) { __syncwarp(mask); }
   WARPHEAP_DEVICE static void sync_block() { __syncthreads(); }
   WARPHEAP_DEVICE static void pause(u32 nanoseconds) { __nanosleep(nanoseconds); }
+  WARPHEAP_DEVICE static void spin(u32 clocks) {
+    u64 const begin = clock();
+    while (clock() - begin < clocks) {
+    }
+  }
 
   WARPHEAP_DEVICE static void trap(char const* reason) {
     printf("warpheap: %s (thread block %u, thread %u)\n", reason, block_index(), thread_index());

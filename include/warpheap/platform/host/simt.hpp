@@ -72,6 +72,8 @@ struct simt {
     here.pause(nanoseconds);
   }
 
+  WARPHEAP_NO_TSAN static void spin(u32 clocks) { pause(clocks); }
+
   [[noreturn]] static void trap(char const* reason) {
     detail::this_lane();
     detail::this_worker()->trap(describe_trap(reason));

@@ -30,6 +30,7 @@ struct simt {
   static void sync_warp(u32 mask);
   static void sync_block();
   static void pause(u32 nanoseconds);
+  static void spin(u32 clocks);
   [[noreturn]] static void trap(char const* reason);
 };
 

@@ -224,7 +224,7 @@ class throughput {
   WARPHEAP_COLD static void* create_large_slowly(far_type table, u32 order) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table.words()) + order);
     u32 waiting = group.mask;
-    for (backoff nap;; nap.pause()) {
+    for (backoff nap;; nap.while_working()) {
       lane_group const rest = group_of(waiting);
       large_search search{};
       if (rest.leads) search.begin(table);
@@ -245,7 +245,7 @@ class throughput {
   WARPHEAP_COLD static void* create_large_aligned(far_type table, size_t boundary, size_t bytes) {
     supply_type const supply{table};
     if (large_type::order_for(bytes) > supply.buddy().top_order()) return refuse(table);
-    for (backoff nap;; nap.pause()) {
+    for (backoff nap;; nap.while_working()) {
       void* const memory = supply.buddy().create_aligned(boundary, bytes);
       if (memory) return memory;
       large_search search{};

@@ -65,7 +65,7 @@ class grow_on_demand {
     bool must_tell = mine.ticket == 0;
     if (must_tell) mine.ticket = post(bytes);
     WARPHEAP_NO_UNROLL
-    for (backoff wait{256, 8192};; wait.pause()) {
+    for (backoff wait{256, 8192};; wait.for_long()) {
       exchange_with_host(must_tell);
       must_tell = false;
       // acquire: what was mapped before the refusal is present; pairs with exchange_with_host().

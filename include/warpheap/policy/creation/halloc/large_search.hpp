@@ -66,7 +66,7 @@ class large_search {
   /// alignment answer: where there is no block, there is none at a larger multiple.
   WARPHEAP_DEVICE static bool lock(Table const& table, u32 order, u64 number) {
     spin_mutex const moving = table.moving();
-    for (backoff nap; !table.is_answered(Table::pass_for_order(order), number); nap.pause())
+    for (backoff nap; !table.is_answered(Table::pass_for_order(order), number); nap.while_working())
       if (!moving.is_locked() && moving.try_lock()) return true;
     return false;
   }

@@ -157,7 +157,7 @@ class block_search {
       else head = supply_type{table()}.head_with_room(table().my_entry(size()));
     }
     if (broadcast(group_, locked) == 0) {
-      nap_.pause();
+      nap_.while_working();
       return broadcast(group_, head);
     }
     stage_ = stage::tbuddy;

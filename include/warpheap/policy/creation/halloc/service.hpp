@@ -195,7 +195,7 @@ class block_service {
         // wait for its answer instead of queueing for a try of our own.
         if (++headless == most_headless) return {};
         ++naps;
-        nap.pause();
+        nap.while_working();
         continue;
       }
       if (head != 0) {
@@ -212,7 +212,7 @@ class block_service {
       // The thread that replaces the head runs, and may have to wait for TBuddy. If we did not wait
       // for it, each warp would cost a slab.
       ++naps;
-      nap.pause();
+      nap.while_working();
       table_.add_work(count::waits, 1);
     }
     return {};

@@ -74,7 +74,7 @@ class slab_supply {
       // subtract() (A4).
       seen.word = table().state(slab).load(order::acquire);
       if (seen.phase() == slab_phase::locked && Table::steps::waits_for_locked_slabs) {
-        nap.pause();
+        nap.while_working();
         continue;
       }
       // Room was left since we lost a race (A2): the slab was in use at a moment in between.
@@ -100,7 +100,7 @@ class slab_supply {
     if constexpr (Table::config.split_percent != 0) return none;
     spin_mutex const moving = table().moving();  // P1
     for (backoff nap; moving.is_locked() || !moving.try_lock();) {
-      nap.pause();
+      nap.while_working();
       // The mutex's holder may have brought enough for us too.
       if (u32 const spare = take_spare(); spare != none) return spare;
     }

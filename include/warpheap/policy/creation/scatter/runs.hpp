@@ -126,7 +126,7 @@ class runs {
   /// how many runs were listed, or search_next: we have the mutex instead. For the leader.
   WARPHEAP_DEVICE u32 wait_for_answer(run_request const& wish, u32 wanted, place& mine) const {
     WARPHEAP_NO_UNROLL
-    for (backoff wait{64, 8192};; wait.pause()) {
+    for (backoff wait{64, 8192};; wait.for_long()) {
       if (mine.is_none()) mine = join(wish, wanted);
       if (u32 const listed = answer_to(mine); listed != search_next) return listed;
       // A look before each exchange: thousands of exchanges would keep the owner from its own words
@@ -208,7 +208,7 @@ class runs {
     u64 const asked = table_.run_word(control::last_asked).load(order::relaxed);
     // acquire: pairs with the releases of the threads that settled runs.
     WARPHEAP_NO_UNROLL
-    for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.pause();
+    for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.while_working();
     table_.runs_settled(number + 1).store(0, order::relaxed);
     // acq_rel: we learn what all callers knew that joined; and a caller that joins the next round
     // finds the count of settled runs at 0. Pairs with the addition in join().

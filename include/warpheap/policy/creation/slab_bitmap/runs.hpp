@@ -126,7 +126,7 @@ class slab_runs {
       for (; taken > 0; --taken) slab_lock::unlock(table_, first + taken - 1, slab_kind::locked, order::release);
       if (!now.is_takeable() && now.kind() != slab_kind::locked) return lost;
       if (ends) return length + 1;
-      wait.pause();  // what others hold, they take or give back
+      wait.while_working();  // what others hold, they take or give back
     }
     return length;
   }

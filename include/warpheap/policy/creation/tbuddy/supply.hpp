@@ -39,7 +39,7 @@ class block_supply {
   WARPHEAP_DEVICE u32 take(u32 order) const {
     if (u32 const node = try_take(order); node != none) return node;
     backoff nap;
-    for (;; nap.pause()) {
+    for (;; nap.after_race()) {
       if (is_known_exhausted(order)) return none;
       u64 const before = table_.epoch();
       if (u32 const node = climb(order); node != none) return node;

@@ -43,7 +43,8 @@ class chunk_set {
         return table_.chunk_address(word * 64 + lowest_bit(chosen));
       // T1: some bit is clear. We have not seen it yet, or another thread took the one that we
       // chose.
-      nap.pause();
+      if (chosen == 0) nap.while_working();
+      else nap.after_race();
     }
   }
 

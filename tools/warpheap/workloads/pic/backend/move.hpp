@@ -144,7 +144,7 @@ struct leave_super_cells {
     for (;;) {
       // acquire: pairs with the release in frame_of().
       if (u64 const linked = atomic_ref<u64>{link}.load(order::acquire)) return linked;
-      wait.pause();
+      wait.while_working();
     }
   }
 };

@@ -121,7 +121,7 @@ class bin_allocator {
     bin_view const bin = table_.bin(share.page);
     u32 word = scale_below(random, words);
     // N1: there are clear bits for us. Those that we do not see yet were cleared before.
-    for (backoff nap;; nap.pause()) {
+    for (backoff nap;; nap.while_working()) {
       for (u32 i = 0; i < words; ++i) {
         u64 const bits = bin.claim(word, share.blocks, Layout::valid_mask(size_class, word), random);
         if (bits != 0) {

@@ -117,7 +117,7 @@ class bin_view {
     for (u32 word = 0; word < words; ++word) {
       // A read-modify-write returns the newest value. acquire: pairs with the release in
       // give_back().
-      for (backoff nap; bits(word).fetch_or(0, order::acquire) != 0;) nap.pause();
+      for (backoff nap; bits(word).fetch_or(0, order::acquire) != 0;) nap.while_working();
     }
   }
 

@@ -40,7 +40,7 @@ class bin_list {
   /// Up to `wanted` blocks of one bin, for a caller that holds as many units. Any lane alone,
   /// outside a read section.
   WARPHEAP_DEVICE bin_share take(u32 wanted) const {
-    for (backoff nap;; nap.pause()) {
+    for (backoff nap;; nap.while_working()) {
       bool exhausted = false;
       bin_share const share = take_once(wanted, exhausted);
       // K3: we hold blocks of it

@@ -170,7 +170,7 @@ class unit_source {
   /// Looks everywhere. Any lane alone, holding nothing (V1).
   WARPHEAP_COLD static unit_grant search(table_type table, u32 size_class, u32 home, u32 wanted) {
     WARPHEAP_NO_UNROLL
-    for (backoff nap;; nap.pause()) {
+    for (backoff nap;; nap.while_working()) {
       if (is_known_exhausted(table, size_class)) return {};
       unit_grant found = look_around(table, size_class, home, wanted);
       if (found.units != 0) return found;
