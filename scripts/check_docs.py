@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documentation: every relative link leads somewhere, and every program on a page compiles.
+"""Checks the documentation: every relative link leads somewhere, every program on a page compiles, and excerpts are true.
 
-A program is a C++ listing whose first line names its file, like '// count.cpp' or '// lists.cu'; the latter needs nvcc.
+A program is a C++ listing whose first line names its file, like '// count.cpp' or '// lists.cu'; the latter needs nvcc. The first
+line of an excerpt names a file of the tree, like '// examples/06_pages.cpp', which has the other lines, one after the other.
 """
 
 import pathlib
@@ -14,11 +15,18 @@ import compilers
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 PROGRAM = re.compile(r"```cpp\n// (\w+\.(?:cpp|cu))\n(.*?)```", re.DOTALL)
+EXCERPT = re.compile(r"```cpp\n// (\w+/\S+)\n(.*?)```", re.DOTALL)
 
 
 def dead_links(page):
     targets = [link for link in LINK.findall(page.read_text()) if "://" not in link]
     return [f"{page}: no {target}" for target in targets if not (page.parent / target).exists()]
+
+
+def wrong_excerpts(page, root):
+    quoted = [(root / name, text) for name, text in EXCERPT.findall(page.read_text())]
+    wrong = [(source, text) for source, text in quoted if not source.is_file() or text not in source.read_text()]
+    return [f"{page}: {source} has no such lines:\n{text}" for source, text in wrong]
 
 
 def broken_programs(pages, nvcc):
@@ -45,12 +53,17 @@ def self_test():
         page.write_text(
             "[gone](nowhere.md) [here](page.md) [far](https://example.org/x)\n"
             "```cpp\n// good.cpp\nint main() {}\n```\n```cpp\n// bad.cpp\nint main() { return x; }\n```\n"
+            "```cpp\n// scripts/check_docs.py\nimport re\nimport sys\n```\n"
+            "```cpp\n// scripts/check_docs.py\nimport re\nimport os\n```\n"
+            "```cpp\n// scripts/nowhere.cpp\nint x;\n```\n"
         )
-        links, programs = dead_links(page), broken_programs([page], None)
-    if len(links) != 1 or "nowhere.md" not in links[0] or len(programs) != 1 or "bad.cpp" not in programs[0]:
-        print(f"of one dead link and one broken program, these were caught: {links} {programs}")
+        links, programs, excerpts = dead_links(page), broken_programs([page], None), wrong_excerpts(page, compilers.ROOT)
+    found = [*links, *programs, *excerpts]
+    planted = ["nowhere.md", "bad.cpp", "import os", "nowhere.cpp"]
+    if len(found) != len(planted) or not all(name in fault for name, fault in zip(planted, found)):
+        print(f"of one dead link, one broken program and two wrong excerpts, these were caught: {found}")
         return 1
-    print("caught the dead link and the broken program")
+    print("caught the dead link, the broken program and the wrong excerpts")
     return 0
 
 
@@ -61,8 +74,9 @@ def main():
     pages = [*root.glob("*.md"), *(path for name in ("docs", "include", "bench", "packaging") for path in (root / name).rglob("*.md"))]
     pages = [page for page in pages if root / "docs" / "site" not in page.parents]  # scripts/site.py has its own view of links
     nvcc = compilers.find_nvcc()
-    faults = [fault for page in sorted(pages) for fault in dead_links(page)] + broken_programs(sorted(pages), nvcc)
-    print("\n".join(faults) or f"{len(pages)} pages: links and programs are good")
+    faults = [fault for page in sorted(pages) for fault in dead_links(page) + wrong_excerpts(page, root)]
+    faults += broken_programs(sorted(pages), nvcc)
+    print("\n".join(faults) or f"{len(pages)} pages: links, programs and excerpts are good")
     return 1 if faults else 0
 
 
