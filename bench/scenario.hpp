@@ -41,8 +41,9 @@ struct scenario {
   std::vector<used_option> uses = {};
   std::vector<std::string> ignores = {};
   default_pools pool = {};
-  run_function run = {};      ///< one allocator's rows; empty: all rows are those of `floor`
-  floor_function floor = {};  ///< rows without an allocator: a floor, or primitives
+  bool measures_variants = false;  ///< the configurations of papers as well: with_variants()
+  run_function run = {};           ///< one allocator's rows; empty: all rows are those of `floor`
+  floor_function floor = {};       ///< rows without an allocator: a floor, or primitives
 
   bool measures_allocators() const { return static_cast<bool>(run); }
 };

@@ -20,7 +20,8 @@ bench::registration const registered_workers{{
     .text = "cycles of one call by the number of threads that make it",
     .rank = 120,
     .uses = {{"--sizes"}, {"--workers", "2, 4, 8, ... 16384"}},
-    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::workers(subject, asked); }),
+    .measures_variants = true,
+    .run = with_variants([](auto const& subject, auto const& asked) { return bench::workers(subject, asked); }),
 }};
 
 bench::registration const registered_fill_level{{
@@ -45,7 +46,8 @@ bench::registration const registered_fragmentation{{
              {"--levels", "the first; default 0.9"},
              {"--left-shares"}},
     .pool = {.gpu = u64{512} << 20, .host = u64{32} << 20},
-    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::fragmentation(subject, asked); }),
+    .measures_variants = true,
+    .run = with_variants([](auto const& subject, auto const& asked) { return bench::fragmentation(subject, asked); }),
 }};
 
 bench::registration const registered_efficiency{{

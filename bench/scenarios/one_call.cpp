@@ -29,7 +29,8 @@ bench::registration const registered_burst{{
     .text = "every thread one call, one size",
     .rank = 10,
     .uses = {{"--sizes"}, {"--threads", "1048576"}},
-    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::burst(subject, asked); }),
+    .measures_variants = true,
+    .run = with_variants([](auto const& subject, auto const& asked) { return bench::burst(subject, asked); }),
     .floor = bench::burst_floor,
 }};
 
@@ -59,7 +60,8 @@ bench::registration const registered_exhaust{{
              {"--threads", "1048576"},
              {"--thread-blocks", "a row for each; default one row, the mean over 1, 2, 4, ... 1024"}},
     .pool = {.gpu = u64{512} << 20, .host = u64{8} << 20},
-    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::exhaust(subject, asked); }),
+    .measures_variants = true,
+    .run = with_variants([](auto const& subject, auto const& asked) { return bench::exhaust(subject, asked); }),
 }};
 
 bench::registration const registered_utilisation{{
@@ -84,7 +86,8 @@ bench::registration const registered_scaling{{
     .rank = 150,
     .uses = {{"--sizes"}, {"--workers", "32, 64, ... 2097152"}},
     .pool = {.gpu = u64{512} << 20},
-    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::scaling(subject, asked); }),
+    .measures_variants = true,
+    .run = with_variants([](auto const& subject, auto const& asked) { return bench::scaling(subject, asked); }),
 }};
 
 bench::registration const registered_head_replacement{{

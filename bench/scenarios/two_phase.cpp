@@ -14,12 +14,13 @@ bench::registration const registered_two_phase{{
     .rank = 140,
     .uses = {{"--sizes"},
              {"--ranges"},
-             {"--threads", "262144"},
+             {"--workers", "262144"},
              {"--divergence"},
              {"--allocate-shares"},
              {"--free-shares"},
              {"--rounds", "two steps each"}},
-    .run = with_allocator([](auto const& subject, auto const& asked) { return bench::two_phase(subject, asked); }),
+    .measures_variants = true,
+    .run = with_variants([](auto const& subject, auto const& asked) { return bench::two_phase(subject, asked); }),
 }};
 
 }  // namespace

@@ -2,7 +2,7 @@
 // two_phase: threads that hold one block or none, and that are more likely to allocate in even
 // steps and to free in odd ones. Most of the heap is taken and freed all the time, in waves. Two
 // ways to run the same steps: `spree`, a kernel a step, and `private`, all steps in one kernel.
-// Sizes: `sizes`, and `ranges`, from which each malloc draws its own; threads: `threads`; steps:
+// Sizes: `sizes`, and `ranges`, from which each malloc draws its own; threads: `workers`; steps:
 // two for each of `rounds`. `divergences` says which threads draw one random number together and
 // then do the same: a thread alone, a warp, or a thread block.
 //
@@ -184,15 +184,19 @@ std::vector<result> two_phase(contender<Allocator> const& subject, request const
   ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
   if (ranges.empty()) ranges = {{16, 16}, {256, 256}};
   auto const kinds = asked.divergences.empty() ? std::vector{divergence::per_warp} : asked.divergences;
-  u64 const threads = default_for_backend(asked.threads, u64{1} << 18, u64{1} << 11);
+  auto numbers = asked.workers;
+  if (numbers.empty()) numbers = {default_for_backend(0, u64{1} << 18, u64{1} << 11)};
   auto const of_2_32 = [](double share) { return static_cast<u64>(share * 4294967296.0); };
   auto const thousandths = [](double share) { return static_cast<u64>(std::llround(share * 1000)); };
   auto const &ask = asked.allocate_shares, &give = asked.free_shares;
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> rows;
   for (auto const [least, most] : ranges)
-    for (auto const kind : kinds) {
-      if (!asked.proceed("two_phase, " + subject.name, rows.size() / 2, ranges.size() * kinds.size())) return rows;
+    for (size_t i = 0; i < numbers.size() * kinds.size(); ++i) {
+      u64 const threads = numbers[i / kinds.size()];
+      auto const kind = kinds[i % kinds.size()];
+      if (!asked.proceed("two_phase, " + subject.name, rows.size() / 2, ranges.size() * numbers.size() * kinds.size()))
+        return rows;
       result base_row{.scenario = "two_phase", .allocator = subject.name, .operation = "private"};
       if (asked.ranges.empty()) base_row.parameters = {{"bytes", least}};
       else base_row.parameters = {{"least_bytes", least}, {"most_bytes", most}};

@@ -2,7 +2,9 @@
 // The meaning of allocators' names that are more than the name of a creation policy.
 #include <gmock/gmock.h>
 
+#include <optional>
 #include <set>
+#include <type_traits>
 
 #include "backend/allocators.hpp"
 #include "backend/backend.hpp"
@@ -31,9 +33,24 @@ double utilisation_of(std::string const& name, u64 bytes, u64 pool_bytes = u64{1
   return rows.front().figures.at(0).second;
 }
 
+/// The configuration of the creation policy of that name.
+template <class Config>
+Config config_of(std::string const& name) {
+  std::optional<Config> found;
+  for_variant(name, [&](auto entry) {
+    using creation = typename decltype(entry)::allocator_type::creation_type;
+    if constexpr (requires { creation::config; })
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(creation::config)>, Config>) found = creation::config;
+    return 0;
+  });
+  return found.value();
+}
+
 TEST(AllocatorNames, AreOfOneAllocatorEach) {
   std::set<std::string> names;
-  for (auto const& known : known_allocators::descriptions()) {
+  auto all = known_allocators::descriptions();
+  for (auto const& variant : paper_variants::descriptions()) all.push_back(variant);
+  for (auto const& known : all) {
     EXPECT_TRUE(names.insert(known.name).second) << known.name;
     EXPECT_NE(known.text, "") << known.name;
   }
@@ -53,6 +70,75 @@ TEST(AllocatorNames, StandForTheirPolicies) {
   EXPECT_THAT(policies_of("throughput_8"), ElementsAre("throughput", "none", "return_null", "device_memory", "shrink"));
   EXPECT_THAT(policies_of("throughput_wide_2048"),
               ElementsAre("throughput_wide", "none", "return_null", "device_memory", "shrink"));
+}
+
+TEST(AllocatorNames, OfPapersStandForTheirConfigurations) {
+  auto const original = config_of<creation::scatter_config>("scatter_original");
+  EXPECT_EQ(original.open_blocks, 1u);
+  EXPECT_FALSE(original.reset_freed_pages);
+  EXPECT_EQ(config_of<creation::scatter_config>("scatter_picongpu").page_bytes, 256u << 10);
+  EXPECT_EQ(config_of<creation::halloc_config>("halloc_one_head").most_rows, 1u);
+  EXPECT_EQ(config_of<creation::halloc_config>("halloc_8_slabs").slabs_per_row, 8u);
+  EXPECT_EQ(config_of<creation::halloc_config>("halloc_late").replace_at, 950u);
+  EXPECT_EQ(config_of<creation::halloc_config>("halloc_early").replace_at, 601u);
+  EXPECT_EQ(config_of<creation::rw_malloc_config>("rw_malloc_2_words").words_per_lane, 2u);
+  EXPECT_EQ(config_of<creation::rw_malloc_config>("rw_malloc_4_words").words_per_lane, 4u);
+  EXPECT_FALSE(config_of<creation::tbuddy_config>("tbuddy_original").shares_requests);
+  for (auto const* const name : {"ualloc_original", "throughput_original"}) {
+    auto const printed = config_of<creation::ualloc_config>(name);
+    EXPECT_FALSE(printed.shares_requests);
+    EXPECT_EQ(printed.least_bytes, 8u);
+    EXPECT_EQ(printed.idle_bins, 0u);
+  }
+}
+
+// Blocks are apart and keep what is written, all are freed, and as many can be had as before.
+TEST(AllocatorNames, OfPapersFillAPoolToTheLastBlock) {
+  bench::request asked;
+  asked.pool_bytes = u64{4} << 20;
+  asked.threads = 300;
+  asked.repeat = 1;
+  for (u64 const bytes : {64, 1000, 8192}) {  // a heap each: scatter_original keeps a size for good
+    asked.sizes = {bytes};
+    for (auto const& known : paper_variants::descriptions())
+      for (auto const& made : make_host_backend()->verify(known.name, asked))
+        EXPECT_EQ(made.fault, "") << known.name << " " << bytes;
+  }
+}
+
+TEST(AllocatorNames, OfPapersAreTakenByTheScenariosThatSaySo) {
+  bench::request asked;
+  asked.pool_bytes = u64{4} << 20;
+  asked.repeat = 1;
+  asked.threads = 40;
+  asked.rounds = 1;
+  asked.sizes = {64};
+  asked.workers = {40};
+  asked.left_shares = {0.5};
+  asked.ranges = {{64, 256}};
+  auto const on = make_host_backend();
+  u32 taken = 0;
+  for (auto const& scenario : on->scenarios()) {
+    if (!scenario.measures_allocators() || scenario.name == "head_replacement") continue;
+    if (scenario.measures_variants) EXPECT_EQ(on->bench(scenario.name, "halloc_late", asked).front().fault, "");
+    else EXPECT_THROW(on->bench(scenario.name, "halloc_late", asked), usage_error) << scenario.name;
+    taken += scenario.measures_variants;
+  }
+  EXPECT_EQ(taken, 6u);
+}
+
+// Where freed pages keep their size, a pool that was full of one size has no room for another.
+TEST(AllocatorNames, OfScatterAsItWasKeepSizesOfFreedPages) {
+  auto const larger_after_smaller = [](std::string const& name) {
+    bench::request asked;
+    asked.pool_bytes = u64{1} << 20;
+    asked.threads = 300;
+    asked.repeat = 1;
+    asked.sizes = {64, 2048};
+    return make_host_backend()->verify(name, asked).at(1).blocks;
+  };
+  EXPECT_GT(larger_after_smaller("scatter"), 400u);
+  EXPECT_EQ(larger_after_smaller("scatter_original"), 0u);
 }
 
 TEST(AllocatorNames, OfLongerUnitsRoundUpToThem) {

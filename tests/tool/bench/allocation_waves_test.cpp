@@ -23,17 +23,17 @@ bench::request wave_request() {
   bench::request asked;
   asked.pool_bytes = u64{4} << 20;
   asked.repeat = 2;
-  asked.threads = 700;  // two whole thread blocks and a part, the last warp partial
   asked.rounds = 8;
   asked.sizes = {64};
   asked.ranges = {{16, 128}};
-  asked.workers = {1, 33, 700};
+  asked.workers = {1, 33, 700};  // 700: two thread blocks and a part, the last warp partial
   return asked;
 }
 
-/// With a size, and without a range.
+/// By one number of threads, with a size, and without a range.
 bench::request request_of_two_phase() {
   auto asked = wave_request();
+  asked.workers = {700};
   asked.ranges.clear();
   return asked;
 }
@@ -53,7 +53,7 @@ u64 mallocs_of(bench::request const& asked, divergence kind) {
                                    share(asked.allocate_shares[1]),
                                    share(asked.free_shares[0]),
                                    share(asked.free_shares[1])};
-  for (u64 thread = 0; thread < asked.threads; ++thread) {
+  for (u64 thread = 0; thread < 700; ++thread) {
     bool holds = false;
     for (u32 step = 0; step < 2 * asked.rounds; ++step) {
       if (!plan.changes(holds, thread, step)) continue;
@@ -87,7 +87,7 @@ TEST(TwoPhase, MakesTheSameCallsInOneKernelAndInAKernelAStep) {
 // an even step, and 0.1 after an odd one.
 TEST(TwoPhase, AllocatesInWaves) {
   auto asked = request_of_two_phase();
-  asked.threads = 1 << 14;
+  asked.workers = {1 << 14};
   asked.divergences = {divergence::per_thread};
   double holds = 0, mallocs = 0;
   for (u32 step = 0; step < 2 * asked.rounds; ++step) {
@@ -145,6 +145,7 @@ TEST(TwoPhase, CountsWhatFailed) {
 // are the sum of their draws.
 TEST(TwoPhase, DrawsASizeForEachMallocOfARange) {
   auto asked = wave_request();
+  asked.workers = {700};
   asked.sizes = {};
   asked.ranges = {{100, 400}};
   asked.allocate_shares = {1, 0};
@@ -152,7 +153,7 @@ TEST(TwoPhase, DrawsASizeForEachMallocOfARange) {
   bench::size_draw const draw{100, 301, asked.seed};
   double bytes = 0;
   u32 least = 400, most = 100;
-  for (u64 thread = 0; thread < asked.threads; ++thread)
+  for (u64 thread = 0; thread < 700; ++thread)
     for (u32 call = 0; call < asked.rounds; ++call) {
       auto const drawn = bench::two_phase_bytes(draw, thread, call);
       bytes += static_cast<double>(drawn);
@@ -173,13 +174,15 @@ TEST(TwoPhase, DrawsASizeForEachMallocOfARange) {
   }
 }
 
-TEST(TwoPhase, MeasuresSizesAndThenRanges) {
-  auto const rows = run("two_phase", wave_request());
-  ASSERT_THAT(rows, SizeIs(4));
-  for (size_t i = 0; i < 4; ++i) {
+TEST(TwoPhase, MeasuresSizesAndThenRangesByEveryNumberOfThreads) {
+  auto const asked = wave_request();
+  auto const rows = run("two_phase", asked);
+  ASSERT_THAT(rows, SizeIs(12));
+  for (size_t i = 0; i < 12; ++i) {
     EXPECT_EQ(rows[i].fault, "");
-    EXPECT_THAT(rows[i].parameters, Contains(Pair("least_bytes", i < 2 ? 64u : 16u)));
-    EXPECT_THAT(rows[i].parameters, Contains(Pair("most_bytes", i < 2 ? 64u : 128u)));
+    EXPECT_THAT(rows[i].parameters, Contains(Pair("least_bytes", i < 6 ? 64u : 16u)));
+    EXPECT_THAT(rows[i].parameters, Contains(Pair("most_bytes", i < 6 ? 64u : 128u)));
+    EXPECT_THAT(rows[i].parameters, Contains(Pair("threads", asked.workers[i % 6 / 2])));
   }
 }
 
@@ -263,7 +266,6 @@ TEST(AllocationWaves, ThatAreTooLargeForAnAllocatorAreSkipped) {
 
 TEST(AllocationWaves, CatchABrokenAllocator) {
   auto asked = wave_request();
-  asked.threads = 200;
   asked.workers = {200};
   asked.ranges = {{64, 64}};
   auto const expect = [&](auto who, char const* fault) {

@@ -29,6 +29,25 @@ TEST_F(Program, InfoListsEveryAllocatorThatCanBeAskedFor) {
     EXPECT_EQ(run(small_graph + " --allocator " + name).status, 0) << name;
 }
 
+// Only a few scenarios and commands are compiled for them.
+TEST_F(Program, InfoListsConfigurationsOfPapersThatOnlySomeCommandsTake) {
+  auto const document = json::parse(run("info --json -").out);
+  ASSERT_GE(document["variants"].size(), 11u);
+  for (std::string const name : document["variants"]) {
+    EXPECT_TRUE(document["descriptions"].contains(name)) << name;
+    bool const of_join = name.ends_with("_256");
+    auto const taken = run((of_join ? "join --backend host --pool 4MiB --tuples 64 --allocator "
+                                    : "verify --backend host --pool 4MiB --sizes 64 --repeat 1 --allocator ") +
+                           name);
+    EXPECT_EQ(taken.status, 0) << name << taken.err;
+    expect_refusal("bench burst churn --backend host --allocator " + name,
+                   of_join ? "no allocator is called" : "is a configuration of a paper, which only these measure:");
+    expect_refusal(small_graph + " --allocator " + name,
+                   of_join ? "no allocator is called" : "is a configuration of a paper, which only these measure:");
+  }
+  expect_refusal("bench --suite quick latency --backend host --allocator halloc_late", "is a configuration of a paper");
+}
+
 TEST_F(Program, GraphSaysInJsonWhatItBuilt) {
   auto const input =
       write("g.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 5\n2 1\n3 1\n4 2\n3 1\n4 4\n");
@@ -150,9 +169,9 @@ TEST_F(Program, BenchOfHeadReplacementSkipsWhoHasNone) {
 }
 
 TEST_F(Program, BenchOfWavesTakesItsOptions) {
-  auto const made = run(
-      "bench two_phase scaling prefix_sum --backend host --pool 4MiB --threads 100 --rounds 4 --sizes 32 --workers 64 "
-      "--ranges 16-64 --divergence thread,block --allocate-shares 1,1 --free-shares 0,0.25 --repeat 2 --json -");
+  auto const made =
+      run("bench two_phase scaling prefix_sum --backend host --pool 4MiB --rounds 4 --sizes 32 --workers 64 "
+          "--ranges 16-64 --divergence thread,block --allocate-shares 1,1 --free-shares 0,0.25 --repeat 2 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
   ASSERT_EQ(document["results"].size(), 2u * 4 + 2 + 4);  // a size and a range of two_phase
@@ -181,7 +200,7 @@ TEST_F(Program, BenchOfWavesTakesItsOptions) {
 
 TEST_F(Program, BenchTellsGibibytesHandedOut) {
   std::string const options = " --backend host --pool 4MiB --repeat 1 --sizes 64 ";
-  for (std::string const scenario : {"two_phase --threads 64 --rounds 2", "scaling --workers 64"})
+  for (std::string const scenario : {"two_phase --workers 64 --rounds 2", "scaling --workers 64"})
     EXPECT_THAT(run("bench " + scenario + options).out, HasSubstr("GiB/s")) << scenario;
   EXPECT_THAT(run("bench burst --threads 64" + options).out, testing::Not(HasSubstr("GiB/s")));
 }

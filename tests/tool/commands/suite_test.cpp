@@ -5,10 +5,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "tests/tool/program_fixture.hpp"
 
@@ -26,18 +30,120 @@ std::vector<std::string> allocator_names() {
   return names;
 }
 
-TEST(SuiteTable, HasScenariosAndAllocatorsThatThereAreOnceEach) {
-  auto const allocators = allocator_names();
+/// Names that the entry's scenario, or its workload, takes.
+std::vector<std::string> names_taken_by(suite_entry const& entry) {
+  auto const on = make_host_backend();
+  auto names = allocator_names();
+  auto const add = [&](auto const& more) { names.insert(names.end(), std::begin(more), std::end(more)); };
+  if (entry.scenario == "join") {
+    add(join_walks);
+    add(std::vector<std::string>{direct_output, direct_output_by_warp});
+  }
+  if (entry.scenario == "pic") add(variant_names(*on));
+  for (auto const& scenario : on->scenarios())
+    if (scenario.name == entry.scenario && scenario.measures_variants) add(variant_names(*on));
+  return names;
+}
+
+TEST(SuiteTable, HasScenariosAndAllocatorsThatThereAreAndAFileForEachEntry) {
   auto const scenarios = names_of(make_host_backend()->scenarios());
   for (auto const* const suite : suite_names) {
-    std::set<std::string> seen;
-    for (auto const& entry : suite_entries(suite, allocators)) {
-      EXPECT_THAT(scenarios, testing::Contains(entry.scenario));
-      EXPECT_THAT(allocators, testing::IsSupersetOf(entry.allocators)) << entry.scenario;
-      EXPECT_TRUE(seen.insert(entry.scenario).second) << entry.scenario << " has one file";
-      EXPECT_GT(entry.seconds, 0) << entry.scenario;
+    std::set<std::string> files;
+    for (auto const& entry : suite_entries(suite, allocator_names())) {
+      if (entry.workload) EXPECT_THAT(entry.scenario, testing::AnyOf("pic", "join"));
+      else EXPECT_THAT(scenarios, testing::Contains(entry.scenario));
+      EXPECT_THAT(names_taken_by(entry), testing::IsSupersetOf(entry.allocators)) << entry.name;
+      EXPECT_TRUE(files.insert(entry.name).second) << entry.name << " is one file";
+      EXPECT_GT(entry.seconds, 0) << entry.name;
+      // A process that measures it is asked for by its name, which must not be that of others, too.
+      if (suite == std::string{"papers"} && testing::Value(entry.allocators, testing::Contains("toolkit")))
+        EXPECT_NE(entry.name, entry.scenario);
     }
   }
+}
+
+TEST(SuiteTable, HasNoTwoEntriesThatMeasureTheSame) {
+  std::set<std::string> seen;
+  for (auto const& entry : suite_entries("papers", allocator_names())) {
+    if (entry.workload) continue;
+    auto const& asked = entry.asked;
+    std::string const what = testing::PrintToString(
+        std::tuple{entry.scenario, entry.allocators, asked.pool_bytes, asked.threads, asked.rounds, asked.sizes,
+                   asked.workers, asked.thread_blocks, asked.batch, asked.batch_ns, asked.ranges.size()});
+    EXPECT_TRUE(seen.insert(what).second) << entry.name;
+  }
+}
+
+// Each configuration has a name for a figure.
+TEST(SuiteTable, MeasuresEveryConfigurationOfThePapers) {
+  std::set<std::string> measured;
+  for (auto const& entry : suite_entries("papers", allocator_names()))
+    measured.insert(entry.allocators.begin(), entry.allocators.end());
+  for (auto const& name : variant_names(*make_host_backend())) EXPECT_EQ(measured.count(name), 1u) << name;
+}
+
+TEST(SuiteTable, HasAPapersSuiteOfUnderAnHour) {
+  double seconds = 0;
+  for (auto const& entry : suite_entries("papers", allocator_names())) seconds += entry.seconds;
+  EXPECT_LT(seconds, 3600);
+}
+
+/// Files that the pages cite until the suite has been run, and the entry that has their rows; ""
+/// where no entry can: checks of correctness, and variants of the code.
+std::map<std::string, std::string> const files_of_other_names{
+    {"workers-kept", "workers"},
+    {"pic-1600", "pic"},
+    {"pic-frames", "pic"},
+    {"verify", ""},
+    {"scaling-all", "scaling"},
+    {"halloc-variants", "scaling"},
+    {"halloc-rows-fragmentation", "fragmentation"},
+    {"halloc-looks", ""},
+    {"fragmentation-others", "fragmentation"},
+    {"fill-level-others", "fill-level"},
+    {"semaphore-batches", "semaphore-batch-64"},
+    {"exhaust-ualloc", "exhaust"},
+    {"exhaust-all", "exhaust"},
+    {"exhaust-toolkit-small", "exhaust-toolkit-64"},
+    {"throughput-toolkit-16", "burst-toolkit"},
+    {"throughput-toolkit-64", "burst-toolkit"},
+    {"throughput-toolkit-256", "burst-toolkit"},
+    {"throughput-toolkit-1024", "burst-toolkit"},
+    {"throughput-toolkit-4096", "burst-toolkit"},
+    {"throughput-toolkit-16384", "burst-toolkit"},
+    {"rw-malloc-windows", "rw-malloc-scaling"},
+    {"rw-malloc-units", "rw-malloc-scaling"},
+};
+
+/// The results that the pages of the papers' figures cite, without the GPU and the ending.
+std::set<std::string> cited_files(std::filesystem::path const& sources) {
+  std::set<std::string> names;
+  std::regex const citation{R"(bench/results/[a-z0-9]+-([a-z0-9-]+)\.json)"};
+  for (auto const& page : std::filesystem::directory_iterator{sources / "docs" / "design"}) {
+    auto const name = page.path().filename().string();
+    if (name.find("20") == std::string::npos || !name.ends_with("_figures.md")) continue;
+    auto const text = contents(page.path());
+    for (auto at = std::sregex_iterator{text.begin(), text.end(), citation}; at != std::sregex_iterator{}; ++at)
+      names.insert((*at)[1]);
+  }
+  return names;
+}
+
+TEST(SuiteTable, HasEveryFileThatThePagesOfThePapersCite) {
+  auto const* const sources = std::getenv("WARPHEAP_SOURCES");
+  if (!sources) GTEST_SKIP() << "WARPHEAP_SOURCES does not name the tree";
+  std::set<std::string> files;
+  for (auto const& entry : suite_entries("papers", allocator_names())) files.insert(entry.name);
+  auto const cited = cited_files(sources);
+  EXPECT_GT(cited.size(), 20u);
+  for (auto const& name : cited) {
+    if (files.count(name)) continue;
+    auto const other = files_of_other_names.find(name);
+    ASSERT_NE(other, files_of_other_names.end()) << name << " is no file of the suite";
+    if (!other->second.empty()) EXPECT_EQ(files.count(other->second), 1u) << other->second;
+  }
+  for (auto const& [name, entry] : files_of_other_names)
+    EXPECT_EQ(cited.count(name), 1u) << name << " is cited no more";
 }
 
 TEST(SuiteTable, HasAQuickSuiteOfUnderThreeMinutes) {
@@ -100,6 +206,25 @@ TEST_F(Suite, GoesOnFromTheFilesThatAreComplete) {
   EXPECT_NE(std::filesystem::last_write_time(path), time);
 }
 
+// Of CUDA's heap there is one in a process, so the host backend starts others, too.
+TEST_F(Suite, RunsThePapersSuiteOnTheHostAsASampleAndGoesOn) {
+  auto const arguments = "bench --backend host --suite papers --output " + results().string();
+  auto const made = run(arguments + " exhaust-toolkit-64 exhaust-toolkit-128 two-phase-threads");
+  ASSERT_EQ(made.status, 0) << made.err;
+  auto const again = run(arguments);
+  ASSERT_EQ(again.status, 0) << again.err;
+  for (auto const* const done : {"exhaust-toolkit-64", "exhaust-toolkit-128", "two-phase-threads"})
+    EXPECT_THAT(again.out, HasSubstr(std::string{done} + ".json: complete"));
+  for (auto const& entry : suite_entries("papers", allocator_names())) {
+    auto const found = document(entry.name.c_str());
+    EXPECT_EQ(found["suite"], "papers") << entry.name;
+    ASSERT_GE(found["results"].size(), 1u) << entry.name;
+    for (auto const& row : found["results"]) EXPECT_EQ(row["checked"], true) << entry.name;
+  }
+  EXPECT_EQ(document("exhaust-toolkit-64")["pool_bytes"], document("exhaust-toolkit-128")["pool_bytes"]);
+  EXPECT_THAT(run(arguments).out, Not(HasSubstr(" rows in ")));
+}
+
 TEST_F(Suite, MeasuresAgainWhatIsOfAnotherMachineOrOtherwiseMade) {
   ASSERT_EQ(run(command("latency")).status, 0);
   auto const path = results() / "latency.json";
@@ -137,7 +262,7 @@ TEST_F(Suite, LeavesOnlyCompleteFilesWhenItIsInterrupted) {
 }
 
 TEST_F(Suite, RefusesWhatItHasNoUseFor) {
-  expect_refusal("bench --suite slow", "--suite: 'slow' is none of quick, full");
+  expect_refusal("bench --suite slow", "--suite: 'slow' is none of quick, papers, full");
   expect_refusal("bench --suite quick --sizes 16", "--sizes: a suite has options of its own");
   expect_refusal("bench --suite quick --json -", "--json: a suite writes a file for each scenario");
   expect_refusal("bench --suite quick tracing", "--suite: quick has none of tracing");

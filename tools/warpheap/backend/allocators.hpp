@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocators that the tool knows, picked at run time by name. To add one is to add one line to
-// `known_allocators`. Every scenario is then compiled for it, which takes nvcc 20 s to 90 s.
+// `known_allocators`. Every scenario is then compiled for it, which takes nvcc 20 s to 90 s. So
+// configurations that only figures of a paper need are `paper_variants`, which a few sources are
+// compiled for: those that call with_variants() or for_variant().
 #pragma once
 
 #include <optional>
@@ -46,6 +48,10 @@ struct named_entry : entry<Allocator, Description> {
 
 template <class... Entries>
 struct entry_list {
+  /// The entries of both lists.
+  template <class... Others>
+  static entry_list<Entries..., Others...> with(entry_list<Others...>);
+
   static std::vector<allocator_description> descriptions() {
     return {{Entries::name, Entries::description, Entries::allocator_type::traits.largest_bytes}...};
   }
@@ -120,10 +126,56 @@ using known_allocators = entry_list<
     named_entry<host_memory_allocator, "host_memory",
                 "slab_bitmap whose pool is pinned memory of the host, which a GPU reaches over the bus">>;
 
+// Configurations of papers: what they print, and what their figures vary.
+inline constexpr creation::scatter_config one_open_block{.open_blocks = 1, .reset_freed_pages = false};
+using scatter_original_allocator = plain_allocator<creation::scatter<one_open_block>>;
+inline constexpr creation::scatter_config pages_of_32_frames{.page_bytes = 32 * 8192};
+using scatter_picongpu_allocator = plain_allocator<creation::scatter<pages_of_32_frames>>;
+inline constexpr creation::halloc_config one_row{.most_rows = 1};
+using halloc_one_head_allocator = finely_aligned_allocator<creation::halloc<one_row>>;
+inline constexpr creation::halloc_config rows_of_8_slabs{.slabs_per_row = 8};
+using halloc_8_slabs_allocator = finely_aligned_allocator<creation::halloc<rows_of_8_slabs>>;
+inline constexpr creation::halloc_config replaced_late{.replace_at = 950};
+using halloc_late_allocator = finely_aligned_allocator<creation::halloc<replaced_late>>;
+inline constexpr creation::halloc_config replaced_early{.replace_at = 601, .busy_above = 500};
+using halloc_early_allocator = finely_aligned_allocator<creation::halloc<replaced_early>>;
+template <u32 Words>
+inline constexpr creation::rw_malloc_config words_of_a_lane{.words_per_lane = Words};
+template <u32 Words>
+using rw_malloc_words_allocator = plain_allocator<creation::rw_malloc<words_of_a_lane<Words>>>;
+inline constexpr creation::tbuddy_config buddies_by_lane{.shares_requests = false};
+using tbuddy_original_allocator = plain_allocator<creation::tbuddy<buddies_by_lane>>;
+/// As printed: also no empty bin is kept.
+inline constexpr creation::ualloc_config bins_by_lane{.least_bytes = 8, .idle_bins = 0, .shares_requests = false};
+using ualloc_original_allocator = finely_aligned_allocator<creation::ualloc<bins_by_lane>>;
+using throughput_original_allocator = finely_aligned_allocator<creation::throughput<bins_by_lane>>;
+
+using paper_variants = entry_list<
+    named_entry<scatter_original_allocator, "scatter_original",
+                "scatter with one access block open, whose freed pages keep their size, as Eckert ran it">,
+    named_entry<scatter_picongpu_allocator, "scatter_picongpu",
+                "scatter with pages of 256 KiB, which hold 32 frames, as PIConGPU had it">,
+    named_entry<halloc_one_head_allocator, "halloc_one_head", "halloc with one head of each size for the whole GPU">,
+    named_entry<halloc_8_slabs_allocator, "halloc_8_slabs", "halloc with a row of heads for each 8 slabs, not 64">,
+    named_entry<halloc_late_allocator, "halloc_late", "halloc whose heads are replaced when 95% are taken, not 83.5%">,
+    named_entry<halloc_early_allocator, "halloc_early", "halloc whose heads are replaced when 60.1% are taken">,
+    named_entry<rw_malloc_words_allocator<2>, "rw_malloc_2_words", "rw_malloc whose lanes look at two words each">,
+    named_entry<rw_malloc_words_allocator<4>, "rw_malloc_4_words",
+                "rw_malloc whose lanes look at four words each: the paper's windows of 4,096 bits">,
+    named_entry<tbuddy_original_allocator, "tbuddy_original", "tbuddy as printed: each lane calls for itself">,
+    named_entry<ualloc_original_allocator, "ualloc_original",
+                "ualloc as printed: each lane waits by compare-and-swap and makes bins alone; blocks of 8 bytes">,
+    named_entry<throughput_original_allocator, "throughput_original", "ualloc_original and tbuddy_original as one">>;
+
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
 template <class Visit>
 auto for_allocator(std::string const& name, Visit visit) {
   return known_allocators::visit(name, visit);
+}
+/// As for_allocator(), and for the configurations of papers.
+template <class Visit>
+auto for_variant(std::string const& name, Visit visit) {
+  return decltype(known_allocators::with(paper_variants{}))::visit(name, visit);
 }
 
 /// The run function of a scenario: `measure(subject, asked)` for the allocator that is named.
@@ -131,6 +183,13 @@ template <class Measure>
 auto with_allocator(Measure measure) {
   return [measure](std::string const& allocator, bench::request const& asked) {
     return for_allocator(allocator, [&](auto entry) { return measure(entry.contender(), asked); });
+  };
+}
+/// As with_allocator(), of a scenario that `measures_variants`.
+template <class Measure>
+auto with_variants(Measure measure) {
+  return [measure](std::string const& allocator, bench::request const& asked) {
+    return for_variant(allocator, [&](auto entry) { return measure(entry.contender(), asked); });
   };
 }
 

@@ -31,6 +31,7 @@ bench::scenario const& find_scenario(std::string const& name) {
 class common_backend : public backend {
  public:
   std::vector<allocator_description> allocators() const override { return known_allocators::descriptions(); }
+  std::vector<allocator_description> variants() const override { return paper_variants::descriptions(); }
 
   std::vector<bench::scenario> const& scenarios() const override { return bench::registered_scenarios(); }
 

@@ -57,6 +57,9 @@ class backend {
   virtual std::string driver_version() const = 0;
   virtual std::string runtime_version() const = 0;
   virtual std::vector<allocator_description> allocators() const = 0;
+  /// Configurations of papers, for verify(), pic(), pic_capacity() and the scenarios that measure
+  /// them.
+  virtual std::vector<allocator_description> variants() const { return {}; }
   /// From now on one lane runs at a time, in an order that depends on the seed alone. Throws
   /// usage_error on a backend that cannot do that.
   virtual void run_deterministically(u64 seed) = 0;

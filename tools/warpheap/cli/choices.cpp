@@ -14,6 +14,14 @@ namespace warpheap::tool {
 
 namespace {
 
+/// The commands and scenarios that take variants.
+std::string users_of_variants(backend const& on) {
+  std::vector<std::string> scenarios;
+  for (auto const& each : on.scenarios())
+    if (each.measures_variants) scenarios.push_back(each.name);
+  return fmt::format("bench {}, and pic and verify", fmt::join(scenarios, ", "));
+}
+
 constexpr u64 least_pool_bytes = u64{1} << 20;
 constexpr u64 gpu_pool_bytes = u64{8} << 30;
 
@@ -27,9 +35,11 @@ std::vector<std::string> choose_allocators(backend const& on, std::string const&
   known.insert(known.end(), others.begin(), others.end());
   std::vector<std::string> chosen;
   for (auto const& name : split_list("--allocator", typed)) {
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      refuse_variants(on, {name}, others);
       throw usage_error{
           fmt::format("--allocator: no allocator is called '{}'; there are: {}", name, fmt::join(known, ", "))};
+    }
     if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
   }
   return chosen;
@@ -45,7 +55,37 @@ u64 choose_pool(backend const& on, std::string const& typed, u64 host_pool_bytes
   return bytes;
 }
 
+choices choose_on(std::unique_ptr<backend> on, common_flags const& flags, u64 host_pool_bytes,
+                  std::vector<std::string> const& others) {
+  choices made;
+  made.on = std::move(on);
+  made.allocators = choose_allocators(*made.on, flags.allocators, others);
+  made.pool_bytes = choose_pool(*made.on, flags.pool, host_pool_bytes);
+  if (!flags.seed.empty()) made.seed = parse_count("--seed", flags.seed);
+  made.deterministic = flags.deterministic;
+  if (flags.deterministic) made.on->run_deterministically(made.seed);
+  return made;
+}
+
 }  // namespace
+
+std::vector<std::string> variant_names(backend const& on) {
+  std::vector<std::string> names;
+  for (auto const& each : on.variants()) names.push_back(each.name);
+  return names;
+}
+
+void refuse_variants(backend const& on, std::vector<std::string> const& allocators,
+                     std::vector<std::string> const& taken) {
+  auto const has = [](auto const& names, auto const& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  auto const variants = variant_names(on);
+  for (auto const& name : allocators)
+    if (has(variants, name) && !has(taken, name))
+      throw usage_error{fmt::format("--allocator: '{}' is a configuration of a paper, which only these measure: {}",
+                                    name, users_of_variants(on))};
+}
 
 void add_cuda_backend(backend_maker make) { make_cuda = make; }
 
@@ -65,14 +105,13 @@ std::unique_ptr<backend> choose_backend(std::string const& name) {
 }
 
 choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others) {
-  choices made;
-  made.on = choose_backend(flags.backend);
-  made.allocators = choose_allocators(*made.on, flags.allocators, others);
-  made.pool_bytes = choose_pool(*made.on, flags.pool, host_pool_bytes);
-  if (!flags.seed.empty()) made.seed = parse_count("--seed", flags.seed);
-  made.deterministic = flags.deterministic;
-  if (flags.deterministic) made.on->run_deterministically(made.seed);
-  return made;
+  return choose_on(choose_backend(flags.backend), flags, host_pool_bytes, others);
+}
+
+choices choose_with_variants(common_flags const& flags, u64 host_pool_bytes) {
+  auto on = choose_backend(flags.backend);
+  auto const variants = variant_names(*on);
+  return choose_on(std::move(on), flags, host_pool_bytes, variants);
 }
 
 std::vector<u64> parse_sizes(std::string const& text, u64 most) {

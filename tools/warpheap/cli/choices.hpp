@@ -26,6 +26,14 @@ struct choices {
 /// backend; on a GPU it is 8 GiB, or half of the free memory if that is less. `others` are names
 /// that --allocator takes beside those of the backend's allocators.
 choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others = {});
+/// As choose(), of a command whose --allocator takes the configurations of papers.
+choices choose_with_variants(common_flags const& flags, u64 host_pool_bytes);
+
+/// Names of the configurations of papers.
+std::vector<std::string> variant_names(backend const& on);
+/// Throws usage_error if one of `allocators` is a configuration of a paper that is not `taken`.
+void refuse_variants(backend const& on, std::vector<std::string> const& allocators,
+                     std::vector<std::string> const& taken = {});
 
 /// Makes a backend; null if the machine has no device that it can use.
 using backend_maker = std::unique_ptr<backend> (*)();

@@ -40,6 +40,11 @@ known_names names_to_complete() {
   for (auto const* const name : join_walks) known["join --allocator"].emplace_back(name);
   known["replay --allocator"] = known["--allocator"];
   known["replay --allocator"].emplace_back("all");
+  for (auto const* const command : {"bench", "pic", "verify"}) {
+    auto& names = known[fmt::format("{} --allocator", command)];
+    names = known["--allocator"];
+    for (auto const& variant : variant_names(*on)) names.push_back(variant);
+  }
   known["scenarios"] = names_of(on->scenarios());
   return known;
 }

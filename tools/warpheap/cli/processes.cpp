@@ -2,9 +2,12 @@
 #include "processes.hpp"
 
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -27,6 +30,22 @@ void add_process_starter(process_starter start) { starter() = std::move(start); 
 std::optional<int> run_as_processes(u32 processes) {
   if (!starter()) return std::nullopt;
   return starter()(processes);
+}
+
+int run_this_program(std::vector<std::string> const& arguments) {
+  std::fflush(stdout);  // its lines come after ours
+  std::string name = "warpheap";
+  auto texts = arguments;
+  std::vector<char*> pointers{name.data()};
+  for (auto& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  pid_t child = 0;
+  int const error = posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, pointers.data(), environ);
+  if (error) throw usage_error{fmt::format("this program cannot be started again: {}", std::strerror(error))};
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) throw usage_error{fmt::format("a process was lost: {}", std::strerror(errno))};
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 void become_pes_program(char** arguments) {

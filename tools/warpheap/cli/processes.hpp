@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "warpheap/platform/types.hpp"
 
@@ -22,6 +23,10 @@ void add_process_starter(process_starter start);
 
 /// What the starter returns; none if the program has none.
 std::optional<int> run_as_processes(u32 processes);
+
+/// Runs this program with other arguments, waits for it, and returns its exit status; 128 and the
+/// signal's number if a signal ended it. Both have the same standard output.
+int run_this_program(std::vector<std::string> const& arguments);
 
 /// Makes this process the program warpheap_pes, which lies in the same folder, with the same
 /// arguments. Throws usage_error if it is not there or does not run.

@@ -16,6 +16,7 @@
 #include "io/bench_rows.hpp"
 #include "io/json_output.hpp"
 #include "io/standard_output.hpp"
+#include "paper_suite.hpp"
 #include "suite.hpp"
 
 namespace warpheap::tool {
@@ -97,6 +98,12 @@ std::vector<double> parse_page_shares(std::string const& typed) {
   for (auto const& part : split_list("--page-shares", typed))
     shares.push_back(parse_real("--page-shares", part, 0.0001, 1));
   return shares;
+}
+
+/// Refuses configurations of papers where the scenario does not measure them.
+void refuse_variants_of(backend const& on, std::string const& scenario, std::vector<std::string> const& allocators) {
+  for (auto const& each : on.scenarios())
+    if (each.name == scenario && each.measures_allocators() && !each.measures_variants) refuse_variants(on, allocators);
 }
 
 /// Refuses options that none of these scenarios uses, and pairs that exclude each other.
@@ -201,10 +208,12 @@ void declare_bench(CLI::App& to, bench_flags& flags) {
   auto const host_pools = pools_help("256MiB", scenarios, &bench::default_pools::host);
   auto const gpu_pools = pools_help(common_defaults{}.gpu_pool, scenarios, &bench::default_pools::gpu);
   add_common_flags(to, flags.common, {.host_pool = host_pools, .gpu_pool = gpu_pools});
-  add_text(to, "--suite", flags.suite,
-           "Measure what a report needs, each scenario with options of its own, to a file each in a folder; what is "
-           "complete there is not measured again. quick takes under 3 minutes on an H200, full much longer",
-           "quick|full");
+  add_text(
+      to, "--suite", flags.suite,
+      "Measure what a report needs, each scenario with options of its own, to a file each in a folder; what is "
+      "complete there is not measured again. quick takes under 3 minutes on an H200, papers, the data of the papers' "
+      "figures, under an hour, full much longer",
+      "quick|papers|full");
   add_text(to, "--output", flags.output, "The folder of --suite (default warpheap-results)", "FOLDER");
   add_switch(to, "--fresh", flags.fresh, "With --suite: measure what is complete as well");
   for (auto const& option : bench_options())
@@ -219,13 +228,24 @@ std::vector<suite_entry> entries_of(bench_flags const& flags, choices const& cho
     throw usage_error{fmt::format("--suite: '{}' is none of {}", flags.suite, fmt::join(suite_names, ", "))};
   std::vector<std::string> all;
   for (auto const& known : chosen.on->allocators()) all.push_back(known.name);
-  auto const wanted = names_of(choose_scenarios(*chosen.on, flags.scenarios));
+  auto const& typed = flags.scenarios;
+  auto const has = [](auto const& names, std::string const& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   std::vector<suite_entry> entries;
   for (auto& entry : suite_entries(flags.suite, all)) {
-    if (std::find(wanted.begin(), wanted.end(), entry.scenario) == wanted.end()) continue;
-    if (!flags.common.allocators.empty() && !entry.allocators.empty()) entry.allocators = chosen.allocators;
+    if (!typed.empty() && !has(typed, entry.name) && !has(typed, entry.scenario)) continue;
+    if (flags.suite == "papers" && chosen.on->name() == "host") entry = sample_of(std::move(entry));
+    if (!flags.common.allocators.empty() && !entry.allocators.empty()) {
+      if (!entry.workload) refuse_variants_of(*chosen.on, entry.scenario, chosen.allocators);
+      entry.allocators = chosen.allocators;
+    }
     entries.push_back(std::move(entry));
   }
+  for (auto const& name : typed)
+    if (std::none_of(entries.begin(), entries.end(),
+                     [&](auto const& entry) { return entry.name == name || entry.scenario == name; }))
+      choose_scenarios(*chosen.on, {name});  // refuses a name that is none
   if (entries.empty())
     throw usage_error{fmt::format("--suite: {} has none of {}", flags.suite, fmt::join(flags.scenarios, ", "))};
   return entries;
@@ -237,7 +257,7 @@ int run_bench_suite(bench_flags const& flags) {
   auto typed = flags;
   for (auto const& option : bench_options())
     if (!option.text.empty()) refuse_typed({{option.name, option.typed(typed)}}, "a suite has options of its own");
-  auto const chosen = choose(flags.common, bench_host_pool);
+  auto const chosen = choose_with_variants(flags.common, bench_host_pool);
   return run_suite(chosen, entries_of(flags, chosen),
                    {.name = flags.suite,
                     .folder = flags.output.empty() ? default_results_folder : flags.output,
@@ -250,8 +270,9 @@ int run_bench(bench_flags const& flags) {
   refuse_typed({{"--output", flags.output}, {"--fresh", flags.fresh ? "yes" : ""}},
                "is of --suite, which is not given");
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, bench_host_pool);
+  auto const chosen = choose_with_variants(flags.common, bench_host_pool);
   auto const scenarios = choose_scenarios(*chosen.on, flags.scenarios);
+  for (auto const& name : names_of(scenarios)) refuse_variants_of(*chosen.on, name, chosen.allocators);
   refuse_options(flags, names_of(scenarios));
   auto const [results, signal] = measure(chosen, scenarios, parse_request(flags, chosen), !flags.common.pool.empty());
 

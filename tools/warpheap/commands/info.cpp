@@ -26,6 +26,7 @@ int run_info(common_flags const& flags) {
   document["backends"] = backend_names();
   document["backend"] = on->name();
   document["allocators"] = nlohmann::ordered_json::array();
+  document["variants"] = nlohmann::ordered_json::array();
   document["descriptions"] = nlohmann::ordered_json::object();
   document["scenarios"] = names_of(on->scenarios());
   document["devices"] = nlohmann::ordered_json::array();
@@ -36,6 +37,15 @@ int run_info(common_flags const& flags) {
     document["descriptions"][known.name] = known.text;
     allocators.add({known.name, known.text});
   }
+  text_table variants{{"allocator", "what it is"}};
+  auto const add_variant = [&](std::string const& name, std::string const& text) {
+    document["variants"].push_back(name);
+    document["descriptions"][name] = text;
+    variants.add({name, text});
+  };
+  for (auto const& known : on->variants()) add_variant(known.name, known.text);
+  for (std::string const name : join_walks)
+    add_variant(name, fmt::format("{} with pages of 256 bytes, for join alone", name.substr(0, name.find("_256"))));
   text_table devices{{">device", "name", ">memory", ">multiprocessors", ">compute capability"}};
   for (auto const& device : on->devices()) {
     document["devices"].push_back({{"name", device.name},
@@ -50,6 +60,8 @@ int run_info(common_flags const& flags) {
     print_output("warpheap {} (commit {})\n", version(), commit());
     print_output("backends: {}; default here: {}\n\n{}\n", fmt::join(backend_names(), ", "), on->name(),
                  allocators.text("allocators"));
+    print_output("{}\n",
+                 variants.text("configurations of papers, for some scenarios of bench, for pic and for verify"));
     if (on->devices().empty()) print_output("no CUDA device in use\n");
     else print_output("{}", devices.text("devices"));
   }

@@ -48,10 +48,6 @@ constexpr u64 join_host_pool = u64{256} << 20;
 constexpr u64 most_tuples = u64{1} << 30;
 constexpr u64 most_page_bytes = u64{1} << 24;
 constexpr u32 most_partition_bits = 16;
-/// Tuples of the build table in a partition, about; but a table has at most
-/// 2^most_default_partition_bits partitions.
-constexpr u64 tuples_of_a_partition = 4096;
-constexpr u32 most_default_partition_bits = 12;
 
 /// Two tables, what they are, and what their join must be.
 struct input {
@@ -153,12 +149,6 @@ std::vector<join_recipe> parse_recipes(join_flags const& flags, choices const& c
     recipes.push_back(recipe);
   }
   return recipes;
-}
-
-u32 default_partition_bits(u64 build_tuples) {
-  u32 bits = 0;
-  while (bits < most_default_partition_bits && build_tuples >> bits > tuples_of_a_partition) ++bits;
-  return bits;
 }
 
 join_settings parse_settings(join_flags const& flags, choices const& chosen) {

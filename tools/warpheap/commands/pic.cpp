@@ -124,7 +124,7 @@ void declare_pic(CLI::App& to, pic_flags& flags) {
 int run_pic(pic_flags const& flags) {
   refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}}, {});
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, pic_host_pool);
+  auto const chosen = choose_with_variants(flags.common, pic_host_pool);
   auto settings = parse_settings(flags, chosen);
   trace_output trace{flags.trace, flags.common.allocators, chosen.on->allocators().front().name};
   settings.take_trace = trace.taker();

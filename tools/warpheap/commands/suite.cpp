@@ -2,6 +2,7 @@
 #include "suite.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 
 #include "bench_rows_of.hpp"
 #include "cli/interruption.hpp"
+#include "cli/processes.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/usage_error.hpp"
 #include "io/bench_rows.hpp"
@@ -82,7 +84,7 @@ class suite_run {
   }
 
   std::string path_of(suite_entry const& entry) const {
-    return std::filesystem::path{settings_.folder} / (entry.scenario + ".json");
+    return std::filesystem::path{settings_.folder} / (entry.name + ".json");
   }
 
   /// What a file says of how it was measured: files of the same say the same.
@@ -97,11 +99,16 @@ class suite_run {
   }
 
   u64 pool_of(suite_entry const& entry) const {
-    auto const& scenario = scenario_of(entry);
-    return settings_.pool_is_typed ? chosen_.pool_bytes : default_pool(chosen_, scenario.pool);
+    if (settings_.pool_is_typed) return chosen_.pool_bytes;
+    return entry.asked.pool_bytes ? entry.asked.pool_bytes : default_pool(chosen_, scenario_of(entry).pool);
   }
 
-  bench::scenario const& scenario_of(suite_entry const& entry) const {
+  bench::scenario scenario_of(suite_entry const& entry) const {
+    if (entry.workload)
+      return {
+          .name = entry.scenario, .text = "", .run = [&](std::string const& allocator, bench::request const& asked) {
+            return entry.workload(*chosen_.on, allocator, asked);
+          }};
     auto const& known = chosen_.on->scenarios();
     return *std::find_if(known.begin(), known.end(), [&](auto const& each) { return each.name == entry.scenario; });
   }
@@ -137,6 +144,10 @@ class suite_run {
         print_output("{}: complete\n", path_of(entries_[i]));
         continue;
       }
+      if (needs_process(entries_[i])) {
+        measure_in_process(i);
+        continue;
+      }
       auto asked = entries_[i].asked;
       asked.proceed = [&](std::string const& task, u64 done, u64 total) {
         show(bar, i, task, done, total);
@@ -145,6 +156,33 @@ class suite_run {
       measure(i, asked, bar, interruption);
     }
     return interruption.signal();
+  }
+
+  /// Whether the entry is measured by a process of its own. CUDA's heap has one size for a process,
+  /// and each entry another pool, so no process measures `toolkit` in two entries.
+  bool needs_process(suite_entry const& entry) const {
+    auto const has_toolkit = [](suite_entry const& each) {
+      return std::find(each.allocators.begin(), each.allocators.end(), "toolkit") != each.allocators.end();
+    };
+    return has_toolkit(entry) && std::count_if(entries_.begin(), entries_.end(), has_toolkit) > 1;
+  }
+
+  /// Runs this program again for one entry alone, and waits for it.
+  void measure_in_process(size_t index) {
+    auto const& entry = entries_[index];
+    std::vector<std::string> arguments{"bench",        "--suite",
+                                       settings_.name, entry.name,
+                                       "--output",     settings_.folder,
+                                       "--backend",    chosen_.on->name(),
+                                       "--seed",       fmt::format("{}", chosen_.seed),
+                                       "--allocator",  fmt::format("{}", fmt::join(entry.allocators, ","))};
+    if (settings_.pool_is_typed) arguments.insert(arguments.end(), {"--pool", fmt::format("{}", chosen_.pool_bytes)});
+    if (chosen_.deterministic) arguments.emplace_back("--deterministic");
+    if (settings_.fresh) arguments.emplace_back("--fresh");
+    int const status = run_this_program(arguments);
+    done_[index] = is_complete(entry);
+    if (status != 0 && fault_.empty())
+      fault_ = fmt::format("{}: the process that measures it ended with status {}", entry.name, status);
   }
 
   void measure(size_t index, bench::request asked, progress_bar& bar, deferred_interruption const& interruption) {

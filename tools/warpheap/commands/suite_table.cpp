@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `quick` has one allocator of each design, and few sizes. `full` has all allocators and each
 // scenario's own sizes. toolkit is in `latency` alone: a burst of 2^20 threads takes it minutes.
+// `papers` has its entries in paper_suite.cpp.
 //
 // Seconds of `quick` are those of an H200. Those of `full` follow from times in bench/results: a
 // scenario's timed kernels, times the passes that warm up and check, and half a second for each
@@ -8,6 +9,8 @@
 #include "suite_table.hpp"
 
 #include <algorithm>
+
+#include "paper_suite.hpp"
 
 namespace warpheap::tool {
 
@@ -92,6 +95,7 @@ std::vector<suite_entry> full_entries(names const& all) {
 }  // namespace
 
 std::vector<suite_entry> suite_entries(std::string const& suite, std::vector<std::string> const& all) {
+  if (suite == "papers") return paper_entries();
   return suite == "quick" ? quick_entries() : full_entries(all);
 }
 

@@ -3,23 +3,29 @@
 // allocators.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "bench/request.hpp"
+#include "backend/backend.hpp"
 
 namespace warpheap::tool {
 
-/// One scenario of a suite, whose results are one file.
+/// One file of a suite: a scenario with its options.
 struct suite_entry {
-  std::string scenario;
+  using workload_function =
+      std::function<std::vector<bench::result>(backend const&, std::string const& allocator, bench::request const&)>;
+
+  std::string scenario;                 ///< of bench, or the command that has `workload`
   std::vector<std::string> allocators;  ///< none: the scenario's rows without an allocator alone
   bench::request asked;                 ///< what is empty or 0 is the scenario's default
   double seconds = 0;                   ///< on an H200, roughly: the weight of its progress
+  std::string name = scenario;          ///< of the file, without .json
+  workload_function workload = {};      ///< an allocator's rows, if no scenario has them
 };
 
 /// The names that --suite takes.
-inline constexpr char const* suite_names[] = {"quick", "full"};
+inline constexpr char const* suite_names[] = {"quick", "papers", "full"};
 
 /// The entries of a suite. `all` are the names of all allocators.
 std::vector<suite_entry> suite_entries(std::string const& suite, std::vector<std::string> const& all);

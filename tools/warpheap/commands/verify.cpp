@@ -97,7 +97,7 @@ void declare_verify(CLI::App& to, verify_flags& flags) {
 
 int run_verify(verify_flags const& flags) {
   json_output output{flags.common.json};
-  auto const chosen = choose(flags.common, verify_host_pool);
+  auto const chosen = choose_with_variants(flags.common, verify_host_pool);
   std::vector<verification> all;
   {
     progress_bar bar;

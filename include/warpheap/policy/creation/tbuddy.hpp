@@ -226,9 +226,10 @@ class tbuddy {
     return static_cast<u32>(count_units("tbuddy", "pages", pool_bytes, page_bytes, buddy_tree::max_pages));
   }
 
-  /// The lanes of `mask` that call with this heap and `order`. Lanes of a warp may call at one
-  /// place with different heaps.
+  /// The lanes of `mask` that call with this heap and `order`, or the calling one alone. Lanes of a
+  /// warp may call at one place with different heaps.
   WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask, u32 order) const {
+    if (!Config.shares_requests) return group_of(1u << simt::lane_id());
     return group_by(mask, reinterpret_cast<u64>(table_.metadata()) + order);
   }
 

@@ -33,7 +33,7 @@ class throughput {
   using table_type = bins::table<layout>;
   using far_type = bins::far_table<layout>;
   static constexpr u32 large_page_bytes = Config.wide_bins && layout::largest_log2 == 10 ? 2048 : bins::page_bytes;
-  using large_type = tbuddy<tbuddy_config{.page_bytes = large_page_bytes}>;
+  using large_type = tbuddy<tbuddy_config{.page_bytes = large_page_bytes, .shares_requests = Config.shares_requests}>;
 
   using supply_type = throughput_parts::buddy_chunks<layout, large_type>;
   using small_type = bins::bin_allocator<layout, supply_type>;

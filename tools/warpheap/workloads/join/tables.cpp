@@ -32,6 +32,17 @@ bool zipf_law::hits(double area, u64 rank) const {
   return area >= integral(x + 0.5) - std::pow(x, -exponent_);
 }
 
+/// Tuples of the build table in a partition, about; but a table has at most
+/// 2^most_default_partition_bits partitions.
+static constexpr u64 tuples_of_a_partition = 4096;
+static constexpr u32 most_default_partition_bits = 12;
+
+u32 default_partition_bits(u64 build_tuples) {
+  u32 bits = 0;
+  while (bits < most_default_partition_bits && build_tuples >> bits > tuples_of_a_partition) ++bits;
+  return bits;
+}
+
 u64 partners_of(join_recipe const& recipe) {
   return recipe.build_tuples == 0 ? 0 : static_cast<u64>(recipe.match * static_cast<double>(recipe.probe_tuples));
 }

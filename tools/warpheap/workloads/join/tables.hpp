@@ -24,6 +24,9 @@ struct join_tables {
 
 join_tables make_join_tables(join_recipe const& recipe);
 
+/// log2 of the partitions into which tables are cut unless it is said otherwise.
+u32 default_partition_bits(u64 build_tuples);
+
 /// Draws ranks 1 … `ranks`, each with a probability in proportion to 1 / rank^exponent, from
 /// uniform numbers in [0, 1).
 ///

@@ -106,7 +106,7 @@ class take {
     if (losing != 0)
       return {run_taken::lost, simt::shuffle(active_, first_taken, lowest_bit(losing)),
               simt::shuffle(active_, last_taken, highest_bit(losing))};
-    if (failing != 0) nap.while_working();
+    if (failing != 0) nap.for_long();
     return {run_taken::done};
   }
 

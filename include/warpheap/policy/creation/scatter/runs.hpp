@@ -208,7 +208,7 @@ class runs {
     u64 const asked = table_.run_word(control::last_asked).load(order::relaxed);
     // acquire: pairs with the releases of the threads that settled runs.
     WARPHEAP_NO_UNROLL
-    for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.while_working();
+    for (backoff wait; table_.runs_settled(number + 1).load(order::acquire) != asked;) wait.for_long();
     table_.runs_settled(number + 1).store(0, order::relaxed);
     // acq_rel: we learn what all callers knew that joined; and a caller that joins the next round
     // finds the count of settled runs at 0. Pairs with the addition in join().

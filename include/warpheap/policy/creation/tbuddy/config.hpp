@@ -13,11 +13,19 @@ namespace creation {
 struct tbuddy_config {
   /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
   size_t page_bytes{WARPHEAP_TBUDDY_PAGE_BYTES};
+  /// Lanes of a warp that ask for one order share larger blocks, and lanes that free together merge
+  /// theirs first. false: each lane calls for itself, as in the paper.
+  bool shares_requests{WARPHEAP_TBUDDY_SHARES_REQUESTS};
 };
 
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
-inline std::string describe(tbuddy_config const& config) { return config_text{}("page_bytes", config.page_bytes).text; }
+inline std::string describe(tbuddy_config const& config) {
+  config_text said;
+  said("page_bytes", config.page_bytes);
+  said("shares_requests", config.shares_requests);
+  return said.text;
+}
 #endif
 
 /// Whether the settings are within their limits.

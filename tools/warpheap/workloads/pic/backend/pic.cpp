@@ -66,11 +66,11 @@ std::vector<bench::result> capacities(bench::contender<Allocator> const& subject
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings) {
   if (settings.take_trace)
     return pic::simulation<default_allocator, pic::leap_frog, traced_heap>{allocator, settings}.run();
-  return for_allocator(allocator, [&](auto entry) { return simulate(entry.contender(), settings); });
+  return for_variant(allocator, [&](auto entry) { return simulate(entry.contender(), settings); });
 }
 
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings) {
-  return for_allocator(allocator, [&](auto entry) { return capacities(entry.contender(), settings); });
+  return for_variant(allocator, [&](auto entry) { return capacities(entry.contender(), settings); });
 }
 
 }  // namespace WARPHEAP_BACKEND

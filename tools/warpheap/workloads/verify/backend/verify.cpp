@@ -75,7 +75,7 @@ std::vector<verification> verify(bench::contender<Allocator> const& subject, ben
 }  // namespace
 
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked) {
-  return for_allocator(allocator, [&](auto entry) { return verify(entry.contender(), asked); });
+  return for_variant(allocator, [&](auto entry) { return verify(entry.contender(), asked); });
 }
 
 }  // namespace WARPHEAP_BACKEND

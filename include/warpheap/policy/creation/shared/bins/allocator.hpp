@@ -54,9 +54,11 @@ class bin_allocator {
   /// A block of one class for each lane of a group, all of which hold this heap; nullptr for lanes
   /// for which there is none. All lanes of the group call.
   WARPHEAP_DEVICE void* create(lane_group const& group, u32 size_class) const {
-    if (group.mask == full_mask) return serve_warp(table_, size_class);
-    if (group.size == 1) return serve_alone(table_, size_class);
-    return serve_group(table_, group.mask, size_class);
+    if constexpr (Layout::config.shares_requests) {
+      if (group.mask == full_mask) return serve_warp(table_, size_class);
+      if (group.size != 1) return serve_group(table_, group.mask, size_class);
+    }
+    return serve_alone(table_, size_class);
   }
 
   /// Gives back the blocks of lanes that call together. `memory` is not nullptr.
@@ -255,7 +257,7 @@ class bin_allocator {
   /// Frees blocks: by one operation those of the lanes here that lie in one bitmap word. False if
   /// our block was not live, or is a lower lane's too.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
-    u32 const active = simt::active_mask();
+    u32 const active = Layout::config.shares_requests ? simt::active_mask() : 1u << simt::lane_id();
     // Headers are 128 bytes, so word and class fit beside their address. Lanes that saw different
     // classes are in different groups.
     u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64 + at.role.size_class() * 8;

@@ -32,6 +32,10 @@ struct ualloc_config {
   /// Bins that half a warp or more makes at a time, if it needs one. Bursts take the chunks' mutex
   /// that many times less often.
   u32 burst_bins{WARPHEAP_UALLOC_BURST_BINS};
+  /// Lanes of a warp that ask for one class ask as one, and wait by additions. false: each lane
+  /// waits for itself by compare-and-swap, makes a bin of its own, and clears the headers of a new
+  /// chunk alone, as in the paper. TBuddy below has the same setting.
+  bool shares_requests{WARPHEAP_UALLOC_SHARES_REQUESTS};
 };
 
 #if !defined(__CUDACC_RTC__)
@@ -45,6 +49,7 @@ inline std::string describe(ualloc_config const& config) {
   said("arenas", config.arenas);
   said("idle_bins", config.idle_bins);
   said("burst_bins", config.burst_bins);
+  said("shares_requests", config.shares_requests);
   return said.text;
 }
 #endif

@@ -70,9 +70,14 @@ class unit_source {
   WARPHEAP_DEVICE u32 ask(u32 arena, u32 wanted, u32 bins) const {
     auto semaphore = table_.semaphore(arena, size_class_);
     if (semaphore.available() < wanted && is_known_exhausted(table_, size_class_)) return refused;
-    some_units const got = semaphore.wait_for_some(wanted, bins * Layout::capacity(size_class_));
-    if (got.units_reappeared) Faults::tell_of_units(table_.class_watch(size_class_));
-    return got.units != 0 ? got.units : makes_bins;
+    u32 const batch = bins * Layout::capacity(size_class_);
+    if constexpr (Layout::config.shares_requests) {
+      some_units const got = semaphore.wait_for_some(wanted, batch);
+      if (got.units_reappeared) Faults::tell_of_units(table_.class_watch(size_class_));
+      return got.units != 0 ? got.units : makes_bins;
+    } else {
+      return semaphore.wait(wanted, batch) == wait_result::acquired ? wanted : makes_bins;
+    }
   }
 
   /// Whether the exhaustion note of the class holds (V3).

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries by paper, in the order of its figures. A file is named after what it shows: one scenario
+// has several, since options hold for a whole file. Seconds follow from times in bench/results: a
+// row's kernels, times the rounds that warm up and check.
+#include "paper_suite.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "workloads/join/reference.hpp"
+#include "workloads/join/tables.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using names = std::vector<std::string>;
+using numbers = std::vector<u64>;
+using ranges = std::vector<bench::size_range>;
+using bench::divergence;
+
+constexpr u64 mebibyte = u64{1} << 20, gibibyte = u64{1} << 30;
+
+/// `first`, `first` * `factor`, … up to `last`.
+numbers powers(u64 first, u64 last, u64 factor = 2) {
+  numbers all;
+  for (u64 each = first; each <= last; each *= factor) all.push_back(each);
+  return all;
+}
+
+/// `step`, 2 * `step`, … up to `last`.
+numbers multiples(u64 step, u64 last) {
+  numbers all;
+  for (u64 each = step; each <= last; each += step) all.push_back(each);
+  return all;
+}
+
+/// Thread blocks over which Gelado and Garland take means.
+numbers all_shapes() { return powers(1, 1024); }
+
+/// The thesis's footnote 1 of section 5.1.1.
+numbers worker_counts() {
+  return {2,    4,    6,    8,    12,   16,   20,   24,   28,   32,   40,   48,    56,    64,    80,
+          96,   128,  160,  192,  224,  256,  320,  384,  448,  512,  640,  768,   896,   1024,  1280,
+          1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 14336, 16384};
+}
+
+/// Every count to 64, and from there on counts that are mostly no multiple of a warp.
+numbers dense_worker_counts() {
+  numbers all;
+  for (u64 count = 1; count <= 64; ++count) all.push_back(count);
+  for (u64 count = 64 + 185; count <= 16640; count += 185) all.push_back(count);
+  return all;
+}
+
+/// A simulation of `warpheap pic`; all allocators must end in the same state.
+suite_entry pic_entry(std::string name, names allocators, pic_settings settings, double seconds) {
+  auto const state = std::make_shared<std::optional<u64>>();
+  suite_entry entry{"pic", std::move(allocators), {.pool_bytes = settings.pool_bytes}, seconds, std::move(name)};
+  entry.workload = [=](backend const& on, std::string const& allocator, bench::request const& asked) {
+    auto here = settings;
+    if (on.name() == "host") {
+      here.cells_x = 32, here.cells_y = 8;
+      here.particles_per_cell = here.steps = 2;
+    }
+    here.pool_bytes = asked.pool_bytes;
+    here.seed = asked.seed;
+    here.report = [&](std::string const& task, u64 done, u64 total) { asked.proceed(task, done, total); };
+    auto made = on.pic(allocator, here);
+    if (!state->has_value()) *state = made.state;
+    if (*state != made.state)
+      for (auto& row : made.results) row.fault = "the particles end in another state than with the first allocator";
+    return made.results;
+  };
+  return entry;
+}
+
+suite_entry capacity_entry(std::string name, names allocators, u32 species, u64 pool_bytes, double seconds) {
+  suite_entry entry{"pic", std::move(allocators), {.pool_bytes = pool_bytes}, seconds, std::move(name)};
+  entry.workload = [=](backend const& on, std::string const& allocator, bench::request const& asked) {
+    return on.pic_capacity(allocator, {.species = on.name() == "host" ? 2 : species, .pool_bytes = asked.pool_bytes});
+  };
+  return entry;
+}
+
+/// Joins of tables of these many tuples each, with chains of pages for each warp and for each lane.
+suite_entry join_entry(std::string name, names allocators, numbers tuples, u64 pool_bytes, double seconds) {
+  struct input {
+    join_tables tables;
+    join_sum expected;
+  };
+  auto const made = std::make_shared<std::map<u64, input>>();
+  auto const input_of = [=](u64 count, u64 seed) -> input const& {
+    auto& found = (*made)[count];
+    if (found.tables.build.tuples() == 0) {
+      found.tables = make_join_tables({.build_tuples = count, .probe_tuples = count, .seed = seed});
+      found.expected = reference_join(found.tables.build, found.tables.probe);
+    }
+    return found;
+  };
+  suite_entry entry{"join", std::move(allocators), {.pool_bytes = pool_bytes}, seconds, std::move(name)};
+  entry.workload = [=](backend const& on, std::string const& allocator, bench::request const& asked) {
+    std::vector<bench::result> rows;
+    for (u64 const count : on.name() == "host" ? numbers{1000} : tuples)
+      for (u32 const lanes : {join_settings{}.lanes_a_chain, 1u}) {
+        auto const& [tables, expected] = input_of(count, asked.seed);
+        join_settings settings{.build = &tables.build, .probe = &tables.probe, .expected = expected};
+        settings.lanes_a_chain = lanes;
+        settings.partition_bits = default_partition_bits(count);
+        settings.pool_bytes = asked.pool_bytes;
+        settings.report = [&](std::string const& task, u64 done, u64 total) { asked.proceed(task, done, total); };
+        for (auto& row : on.join(allocator, settings)) rows.push_back(std::move(row));
+      }
+    return rows;
+  };
+  return entry;
+}
+
+void append(std::vector<suite_entry>& to, std::vector<suite_entry> const& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+std::vector<suite_entry> eckert_entries() {
+  names const scatters{"scatter_original", "scatter", "slab_bitmap", "ring_buffer"};
+  pic_settings const small{.cells_x = 512, .cells_y = 512, .particles_per_cell = 25, .pool_bytes = 8 * gibibyte};
+  auto long_run = small, large = small, of_toolkit = small;
+  long_run.steps = 1600;
+  large.cells_x = large.cells_y = 1024;
+  large.particles_per_cell = 108;  // 9 to 10 frames a list: 60% of the pool
+  large.steps = 200;
+  of_toolkit.steps = 20;
+  numbers const sizes{16, 32, 64, 128};
+  return {
+      {"workers",
+       scatters,
+       {.pool_bytes = 512 * mebibyte, .repeat = 3, .sizes = sizes, .workers = worker_counts()},
+       300,
+       "workers"},
+      {"workers",
+       {"toolkit"},
+       {.pool_bytes = 512 * mebibyte, .repeat = 1, .sizes = sizes, .workers = worker_counts()},
+       150,
+       "workers-toolkit"},
+      {"workers",
+       {"scatter_original", "slab_bitmap"},
+       {.pool_bytes = 512 * mebibyte, .repeat = 1, .sizes = {16, 128}, .workers = dense_worker_counts()},
+       250,
+       "workers-every"},
+      {"policy_overhead", {"scatter", "slab_bitmap", "ring_buffer"}, {}, 20, "policy-overhead"},
+      {"burst",
+       {"scatter_original", "scatter", "scatter_coalesced", "slab_bitmap", "slab_bitmap_coalesced"},
+       {.sizes = powers(16, 1024)},
+       30,
+       "coalesced"},
+      pic_entry("pic", {"ring_buffer", "slab_bitmap", "scatter_picongpu"}, long_run, 20),
+      pic_entry("pic-large", {"ring_buffer", "slab_bitmap", "scatter_picongpu"}, large, 60),
+      pic_entry("pic-toolkit", {"toolkit", "slab_bitmap"}, of_toolkit, 15),
+      capacity_entry("pic-capacity", {"scatter", "slab_bitmap", "ring_buffer"}, 16, 8 * gibibyte, 25),
+      capacity_entry("pic-capacity-toolkit", {"toolkit", "slab_bitmap"}, 1, 512 * mebibyte, 30),
+  };
+}
+
+std::vector<suite_entry> adinetz_entries() {
+  names const hallocs{"halloc", "halloc_split", "halloc_one_head", "halloc_8_slabs", "halloc_late", "halloc_early"};
+  names rivals{"slab_bitmap", "scatter"}, all = rivals;
+  all.insert(all.end(), hallocs.begin(), hallocs.end());
+  names const few{"slab_bitmap", "scatter", "halloc", "halloc_split"};
+  names with_toolkit{"toolkit"};
+  with_toolkit.insert(with_toolkit.end(), few.begin(), few.end());
+  auto const every_divergence = {divergence::per_thread, divergence::per_warp, divergence::per_thread_block};
+  numbers const of_classes{16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072};
+  return {
+      {"burst", all, {.repeat = 5, .sizes = {16, 32, 64, 256, 1024, 4096, 8192}}, 60, "halloc"},
+      {"mixed", few, {.repeat = 5, .ranges = {{16, 64}, {16, 256}, {16, 1024}, {16, 4096}}}, 20, "halloc-mixed"},
+      {"churn",
+       {"slab_bitmap", "scatter", "halloc", "halloc_split", "throughput", "rw_malloc"},
+       {.repeat = 5},
+       15,
+       "halloc-churn"},
+      {"two_phase",
+       {"slab_bitmap", "scatter", "halloc", "halloc_split", "halloc_one_head"},
+       {.pool_bytes = 512 * mebibyte, .repeat = 5, .sizes = {16, 32, 256}, .divergences = every_divergence},
+       40,
+       "two-phase"},
+      {"two_phase",
+       {"slab_bitmap", "scatter", "halloc", "halloc_split", "halloc_one_head"},
+       {.pool_bytes = 512 * mebibyte,
+        .repeat = 3,
+        .sizes = {16, 256},
+        .workers = {32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384, 20480, 25000, 65536, 262144}},
+       60,
+       "two-phase-threads"},
+      {"two_phase", few, {.pool_bytes = 8 * gibibyte, .repeat = 3, .sizes = of_classes}, 40, "two-phase-sizes"},
+      {"two_phase",
+       all,
+       {.pool_bytes = 8 * gibibyte,
+        .repeat = 3,
+        .ranges = {{16, 16}, {256, 256}, {16, 64}, {16, 256}, {16, 1024}, {16, 3072}}},
+       60,
+       "two-phase-mixed"},
+      {"two_phase",
+       with_toolkit,
+       {.pool_bytes = 512 * mebibyte, .repeat = 1, .rounds = 16, .sizes = {16, 256}, .workers = {1024, 4096, 16384}},
+       60,
+       "two-phase-toolkit"},
+      {"head_replacement", {"halloc"}, {.repeat = 3}, 20, "head-replacement"},
+      {"scaling",
+       {"slab_bitmap", "scatter", "halloc", "halloc_one_head", "halloc_8_slabs", "halloc_late", "halloc_early", "rw",
+        "rw_malloc", "throughput"},
+       {.pool_bytes = 512 * mebibyte, .repeat = 3},
+       60,
+       "scaling"},
+      {"prefix_sum", {"slab_bitmap", "halloc"}, {}, 10, "prefix-sum"},
+      {"utilisation",
+       {"halloc", "slab_bitmap", "scatter"},
+       {.pool_bytes = 16 * mebibyte, .repeat = 1, .sizes = multiples(8, 3072)},
+       90,
+       "internal-fragmentation"},
+      {"fragmentation",
+       {"slab_bitmap", "halloc", "halloc_8_slabs", "throughput", "throughput_wide", "tbuddy", "scatter", "rw_malloc"},
+       {.pool_bytes = 512 * mebibyte, .repeat = 1},
+       120,
+       "fragmentation"},
+      {"fill_level",
+       {"halloc", "slab_bitmap", "rw_malloc"},
+       {.levels = {0.3, 0.5, 0.7, 0.85}, .kernels = 8},
+       60,
+       "fill-level"},
+  };
+}
+
+std::vector<suite_entry> gelado_entries() {
+  names const with_toolkit{"toolkit", "throughput", "slab_bitmap"};
+  // In files of their own: a crowd in which every lane compares and swaps may take long.
+  names const as_printed{"throughput_original", "ualloc_original", "tbuddy_original"};
+  auto const semaphores = [](u32 batch, u64 most_threads) {
+    return bench::request{
+        .repeat = 1, .workers = powers(1024, most_threads, 4), .thread_blocks = all_shapes(), .batch = batch};
+  };
+  std::vector<suite_entry> all{
+      {"semaphore", {}, {.repeat = 1, .workers = powers(32, 262144), .thread_blocks = all_shapes()}, 60, "semaphore"},
+      {"semaphore", {}, semaphores(8, 16384), 10, "semaphore-batch-8"},
+      {"semaphore", {}, semaphores(64, 262144), 20, "semaphore-batch-64"},
+      {"semaphore", {}, semaphores(4096, 262144), 20, "semaphore-batch-4096"},
+      {"semaphore", {}, {.repeat = 5, .workers = powers(1024, 262144, 4), .batch_ns = 10'000}, 10, "semaphore-10us"},
+      {"semaphore",
+       {},
+       {.repeat = 5, .workers = powers(1024, 16384, 4), .thread_blocks = {32, 256, 1024}, .batch = 8},
+       5,
+       "semaphore-warps"},
+      {"rcu_delegation", {}, {.repeat = 3, .thread_blocks = all_shapes()}, 90, "rcu-delegation"},
+      {"rcu_delegation",
+       {},
+       {.repeat = 1, .workers = {131072, 524288}, .thread_blocks = {32, 256, 1024}, .readers_per_writer = {1024, 4096}},
+       20,
+       "rcu-delegation-readers"},
+      {"collective_mutex", {}, {.repeat = 3, .thread_blocks = all_shapes()}, 30, "collective-mutex"},
+      {"exhaust",
+       {"throughput", "throughput_8", "throughput_wide", "throughput_wide_2048", "ualloc", "tbuddy", "slab_bitmap",
+        "halloc", "scatter"},
+       {.repeat = 1, .thread_blocks = all_shapes()},
+       200,
+       "exhaust"},
+      {"exhaust", as_printed, {.repeat = 1, .thread_blocks = all_shapes()}, 250, "exhaust-original"},
+      {"exhaust",
+       with_toolkit,
+       {.repeat = 1, .sizes = powers(2048, 524288), .thread_blocks = all_shapes()},
+       90,
+       "exhaust-toolkit"},
+      {"burst",
+       {"toolkit", "throughput", "tbuddy", "slab_bitmap"},
+       {.pool_bytes = 2 * gibibyte, .repeat = 1, .threads = 65536, .sizes = powers(16, 16384, 4)},
+       20,
+       "burst-toolkit"},
+      {"burst", {"throughput", "ualloc", "tbuddy"}, {.repeat = 1, .sizes = powers(16, 4096, 4)}, 30, "throughput"},
+      {"burst", as_printed, {.repeat = 1, .sizes = powers(16, 4096, 4)}, 80, "throughput-original"},
+      {"churn", {"throughput", "ualloc", "tbuddy"}, {.repeat = 1, .rounds = 16}, 20, "throughput-churn"},
+  };
+  // CUDA's heap has one size in a process, which has to be that of the pool.
+  for (u64 const bytes : powers(64, 1024))
+    all.push_back({"exhaust",
+                   with_toolkit,
+                   {.repeat = 1, .threads = 65536, .sizes = {bytes}, .thread_blocks = {256}},
+                   8,
+                   "exhaust-toolkit-" + std::to_string(bytes)});
+  return all;
+}
+
+std::vector<suite_entry> pham_entries() {
+  names const walks{"direct", "direct_warp", "slab_bitmap", "rw_256", "rw_bitmap_256", "corw_256"};
+  auto with_others = walks;
+  with_others.insert(with_others.end(), {"scatter", "halloc"});
+  names const units{"rw_malloc", "rw_malloc_64", "rw_malloc_256"};
+  auto by_threads = units;
+  by_threads.insert(by_threads.end(), {"rw_malloc_2_words", "rw_malloc_4_words", "slab_bitmap"});
+  auto fillers = units;
+  fillers.insert(fillers.end(), {"slab_bitmap", "scatter", "halloc", "throughput_wide"});
+  numbers const filled{16, 24, 64, 100, 256, 500, 1000, 1024, 2048, 3000, 4096, 5000, 8192};
+  ranges const mixed{{4, 64}, {4, 256}, {4, 1024}, {4, 4096}, {4, 8192}};
+  std::vector<suite_entry> all{
+      {"atomic", {}, {}, 5, "atomic"},
+      {"atomic", {}, {.thread_blocks = all_shapes()}, 10, "atomic-thread-blocks"},
+      {"random_walk", {}, {.pool_bytes = 8 * gibibyte}, 20, "random-walk"},
+      {"random_walk",
+       {},
+       {.pool_bytes = 256 * mebibyte, .workers = {1024, 4096, 5000}, .page_shares = {0.01, 0.005}},
+       10,
+       "random-walk-few-pages"},
+      {"scaling",
+       by_threads,
+       {.pool_bytes = 8 * gibibyte, .repeat = 5, .sizes = {16, 256, 1024, 8192}, .workers = powers(1024, 1048576)},
+       60,
+       "rw-malloc-scaling"},
+      {"burst",
+       {"slab_bitmap", "rw_malloc"},
+       {.pool_bytes = 8 * gibibyte, .repeat = 5, .sizes = powers(4, 8192)},
+       30,
+       "rw-malloc"},
+      {"utilisation",
+       fillers,
+       {.pool_bytes = 64 * mebibyte, .repeat = 1, .sizes = filled, .ranges = mixed},
+       60,
+       "utilisation"},
+      {"utilisation",
+       {"rw_malloc", "rw_malloc_64", "rw_malloc_256", "slab_bitmap"},
+       {.pool_bytes = 8 * gibibyte, .repeat = 1, .sizes = filled, .ranges = mixed},
+       300,
+       "utilisation-8gib"},
+      join_entry("join", with_others, {16384, 131072, 1048576}, 8 * gibibyte, 20),
+      join_entry("join-32gib", walks, {10485760}, 32 * gibibyte, 60),
+  };
+  for (u64 const threads : {1024, 32768, 1048576})
+    all.push_back({"mixed",
+                   {"slab_bitmap", "rw_malloc"},
+                   {.pool_bytes = 8 * gibibyte, .repeat = 5, .threads = threads, .ranges = mixed},
+                   8,
+                   "rw-malloc-mixed-" + std::to_string(threads)});
+  return all;
+}
+
+/// The first of a list, and the last one that is `small`; the first at least.
+template <class Value, class IsSmall>
+void keep_some(std::vector<Value>& list, IsSmall is_small) {
+  if (list.size() < 2) return;
+  std::vector<Value> kept{list.front()};
+  auto const last = std::find_if(list.rbegin(), list.rend() - 1, is_small);
+  if (last != list.rend() - 1) kept.push_back(*last);
+  list = kept;
+}
+template <class Value>
+void keep_some(std::vector<Value>& list) {
+  keep_some(list, [](Value const&) { return false; });
+}
+
+}  // namespace
+
+std::vector<suite_entry> paper_entries() {
+  auto all = eckert_entries();
+  append(all, adinetz_entries());
+  append(all, gelado_entries());
+  append(all, pham_entries());
+  return all;
+}
+
+suite_entry sample_of(suite_entry entry) {
+  auto& asked = entry.asked;
+  keep_some(entry.allocators, [](auto const&) { return true; });
+  asked.pool_bytes = 4 * mebibyte;
+  asked.repeat = 1;
+  asked.rounds = 2;
+  if (asked.threads) asked.threads = 256;
+  auto const is_small = [](u64 each) { return each <= 128; };
+  keep_some(asked.sizes, is_small);
+  keep_some(asked.workers, is_small);
+  keep_some(asked.thread_blocks, is_small);
+  keep_some(asked.readers_per_writer, is_small);
+  keep_some(asked.ranges);
+  keep_some(asked.divergences);
+  keep_some(asked.levels);
+  asked.left_shares = {0.5};
+  keep_some(asked.page_shares);
+  if (!asked.workers.empty() && !is_small(asked.workers.front())) asked.workers = {64};
+  asked.batch_ns = 0;
+  return entry;
+}
+
+}  // namespace warpheap::tool
