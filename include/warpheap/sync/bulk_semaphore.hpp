@@ -347,13 +347,13 @@ class bulk_semaphore {
   /// Turns some of `lanes` sleepers into makers if batches are missing (B1); returns how many.
   WARPHEAP_DEVICE u32 become_makers(u64 seen, u32 lanes, u32 batch) {
     namespace state = bulk_semaphore_state;
-    for (;;) {
-      u32 const makers = state::makers_among(seen, lanes, batch);
-      // Each maker is one sleeper less, and promises the rest of its batch. acquire: as in wait().
-      if (makers == 0 ||
-          word().compare_exchange(seen, seen + state::change(0, i64{makers} * batch), order::acquire, order::relaxed))
-        return makers;
-    }
+    u32 const makers = state::makers_among(seen, lanes, batch);
+    if (makers == 0) return 0;
+    // Each maker is one sleeper less, and promises the rest of its batch. acquire: as in wait().
+    // Tried once: of a crowd one succeeds, and others may be covered by its batches.
+    bool const ours =
+        word().compare_exchange(seen, seen + state::change(0, i64{makers} * batch), order::acquire, order::relaxed);
+    return ours ? makers : 0;
   }
 
   // relaxed: a hint; the compare-exchange checks it.
