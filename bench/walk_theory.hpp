@@ -15,8 +15,9 @@
 //
 // U is exact, however the threads run side by side. V and V' are bounds, because q is the worst
 // one. U' is near, because a word that was emptied stays empty for later looks: simulation exceeds
-// it by 0 to 2% at N = A/10, and by up to a half at N = A. The paper's theorem says that U/U' is w.
-// What holds is 1 <= U/U' <= w, and that U/U' tends to w as A/T vanishes.
+// it by 0 to 2% at N = A/10, and by up to a half at N = A. The paper's theorem, in the limit
+// of A near N, says that U/U' is up to w. What holds is 1 <= U/U' <= w, and that U/U' tends to w
+// as A/T vanishes.
 //
 // Source: Pham et al. 2022, equations (1) to (5). Differs: V is a sum over steps in place of the
 // alternating one, which loses all its digits at k = 32; A - N + 1 replaces the paper's A - N, with

@@ -14,7 +14,6 @@
 // read in a launch of their own; the times are of launches that read no clock.
 // Checked: every word is the number of additions to it, and no two additions to a word were given
 // the same number.
-// number.
 // Source: Pham et al. 2022, figure 1, which has the first alone. Differs: several additions in
 // turn, so that threads that start late meet the others too.
 #pragma once

@@ -85,7 +85,6 @@ struct dequeue_one_page {
     u64 const i = global_thread_index();
     u32 const together = simt::ballot(get_one_page::lanes_of_warp(), i < threads);
     if (i >= threads) return;
-    // A plain fetch_add would behave the same on a GPU: nvcc combines the additions of a warp.
     u64 const ticket = aggregated_fetch_add(group_of(together), *queue.head);
     pages[i] = queue.pages[ticket];
     if (queue.steps) count_steps(queue.steps, together, static_cast<u32>(ticket) + 1);

@@ -3,7 +3,8 @@
 // from one warp to more than a GPU runs at a time. Few threads show what a call costs; many show
 // the throughput of the allocator's hottest words; the most show what happens as the pool fills up.
 // Sizes: `sizes`; threads: `workers`.
-// Source: Adinetz and Pleiter 2014, "Scalability": 16 and 256 bytes, a pool of 512 MiB.
+// Source: Adinetz and Pleiter 2014, "Scalability": 16 and 256 bytes, a pool of 512 MiB. Differs:
+// one call a thread, where the slides have the waves of two_phase.
 #pragma once
 
 #include "bench/one_call.hpp"

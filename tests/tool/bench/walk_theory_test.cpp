@@ -152,7 +152,7 @@ TEST(WalkTheory, PutsTheGainOfWordsBetweenOneAndTheirWidth) {
     last = gain;
   }
   EXPECT_NEAR(last, 32, 0.1);
-  // The paper's theorem would have it 32 here too.
+  // Here A = N, the limit in which the paper proves its factor of up to 32.
   theory::pages const half{1e6, 5e5, 5e5};
   EXPECT_NEAR(theory::page_thread_steps(half) / theory::word_thread_steps(half), 16.3, 0.2);
 }

@@ -9,7 +9,7 @@
 // blocks come from TBuddy. The slabs are blocks of TBuddy too, so memory goes where it is wanted; a
 // fixed split, as in the paper, is an option.
 //
-// Cost: 1.6% of the pool in metadata. Lanes of a warp that ask for one size pay an addition to the
+// Cost: 1.9% of the pool in metadata. Lanes of a warp that ask for one size pay an addition to the
 // row's counter, one to the head's count, and one bitmap operation for each run of places. The
 // pool's memory is spread over four kinds of chunks and the rows' heads; a search collects it from
 // all of them when it is needed. nullptr: no suitable block stayed free during the whole call.

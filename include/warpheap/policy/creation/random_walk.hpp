@@ -2,8 +2,9 @@
 // Pages of one size, found by looking at random places. Threads share no queue, counter or list: a
 // bit a page says whether it is taken, and a free clears it. There are three walks. RW looks at one
 // page after another, RW-BM at 32 or 64 with each load, and in CoRW the lanes of a warp share what
-// they find. The cost of a call does not depend on the number of callers, and grows as fewer pages
-// are free: about 1 / (free share) looks for RW, a 32nd of that for the others.
+// they find. How many places a call looks at hardly depends on the number of callers, and grows as
+// fewer pages are free: about 1 / (free share) for RW, and a 32nd of that for the others where few
+// are free.
 //
 // A request takes a page whatever its size; a larger one is refused. A thread whose walk has become
 // long looks at every word, so that a refusal is certain. Cost: two bits a page, and the unused

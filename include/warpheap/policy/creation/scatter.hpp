@@ -6,9 +6,9 @@
 //
 // A page's state is one 64-bit word, and each change of a page, its set-up and its clean-up among
 // them, is one compare-exchange: no chunk is lost or given twice in between. Cost: 1% of the pool
-// in metadata. Up to 32 chunks of 124 bytes and more are taken by one load and one
-// compare-exchange; smaller ones need one operation more. A block larger than a page is a run of
-// pages from the end of the heap. nullptr is certain.
+// in metadata. A page has up to 32 chunks of 128 bytes and more, which are taken by one load and
+// one compare-exchange; smaller chunks need one operation more. A block larger than a page is a run
+// of pages from the end of the heap. nullptr is certain.
 //
 // Sources: Eckert 2014, chapters 2 and 4, after Steinberger et al. 2012. The page word, the counts
 // of full pages and the certain answer are ours: docs/design/scatter.md.

@@ -5,7 +5,8 @@
 //
 // Cost: 16 bytes a part, a few ballots a call, one atomic a warp and block to free; and idle
 // memory, because a freed part serves no request until its neighbours are freed too. Any creation
-// policy will do, with any divergence: lanes that ask together need not free together.
+// policy will do that aligns to 16 and has no smaller pages. Lanes that ask together need not free
+// together.
 // Sources: XMalloc (Huang et al. 2010) after Eckert 2014, chapter 4 ("XMallocSIMD");
 // docs/design/warp_coalesce.md.
 #pragma once

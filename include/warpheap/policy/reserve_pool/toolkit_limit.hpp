@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No pool at all: it sets the size of the heap of CUDA's own device-side malloc. For
 // creation::toolkit, and for nothing else.
-// Source: Eckert 2014, chapter 4 ("CudaSetLimits").
+// Source: CudaSetLimits of mallocMC; Eckert 2014, section 3.3, names the call.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)

@@ -63,7 +63,6 @@ inline std::string describe(halloc_config const& config) {
 }
 #endif
 
-/// Work of halloc that cannot be seen from outside.
 /// What a heap that counts_work has done.
 struct halloc_work {
   u64 replacements = 0;  ///< heads replaced

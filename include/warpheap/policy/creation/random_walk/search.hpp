@@ -8,8 +8,7 @@
 // or leave them. So the search waits for it. A search gives up when a pass that began after it
 // found nothing (sync/shared_pass.hpp).
 //
-// Cost: a warp loads a word for every 32 pages; 5 to 10 ms for the 2^20 words of 8 GiB in pages of
-// 256 bytes.
+// Cost: a warp loads a word for every 32 pages.
 #pragma once
 
 #include "walk.hpp"
