@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks docs/design/papers.md, which lists the papers item by item: a name that goes from the tree is noticed.
+"""Checks what the pages say of the papers.
 
-Of each row the name stands in the header, the test's file and its `Suite.Name` exist, the figure and its heading exist, and the
-state is a known word, with a reason where it needs one. Prints how many rows have each state.
+docs/design/papers.md lists the papers item by item. Of each row the name is in the header, the test's file and its `Suite.Name`
+exist, the figure and its heading exist, and the state is a known word, with a reason where it needs one: what goes from the tree
+is noticed. Prints how many rows have each state. On the pages of the papers' figures the numbers that derived_numbers.py
+computes from bench/results are in the text.
 """
 
 import collections
+import json
 import pathlib
 import re
 import sys
 import tempfile
 
 import compilers
+import derived_numbers
 
 PAGE = pathlib.Path("docs/design/papers.md")
 COLUMNS = ["item", "where", "name", "header", "test", "figure", "state"]
@@ -130,6 +134,24 @@ PLANTED = {
 }
 
 
+def judged_numbers(root):
+    """Faults found by a page's text and a result: as they are, and with either changed."""
+    (root / "bench" / "results").mkdir(parents=True)
+    pages = {"page.md": [lambda results: [("is {:.1f} times as fast", results.figure("x", "median_us") / 2)]]}
+
+    def number_of_faults(text, median):
+        (root / "page.md").write_text(text)
+        (root / "bench" / "results" / "h200-x.json").write_text(json.dumps({"results": [{"median_us": median}]}))
+        return len(list(derived_numbers.faults(root, pages)))
+
+    return {
+        "a good number": number_of_faults("It is 2.5\ntimes as fast.", 5),
+        "a number that the text changes": number_of_faults("It is 2.6 times as fast.", 5),
+        "a number that the results change": number_of_faults("It is 2.5 times as fast.", 6),
+        "a sentence that is gone": number_of_faults("It is as fast.", 5),
+    }
+
+
 def self_test():
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
@@ -142,16 +164,17 @@ def self_test():
         for what, row in PLANTED.items():
             (root / PAGE).write_text("| state | means |\n|---|---|\n| " + " | ".join(COLUMNS) + " |\n" + "|---" * 7 + f"|\n{row}\n")
             caught[what] = len(table_faults(root))
+        caught |= judged_numbers(root)
     wrong = [what for what, faults in caught.items() if faults != (0 if what.startswith("a good") else 1)]
-    print(f"wrongly judged: {wrong}" if wrong else f"caught {len(PLANTED) - 2} planted faults")
+    print(f"wrongly judged: {wrong}" if wrong else f"caught {sum(caught.values())} planted faults")
     return 1 if wrong else 0
 
 
 def main():
     if compilers.arguments(__doc__).parse_args().self_test:
         return self_test()
-    faults = table_faults(compilers.ROOT)
-    print("\n".join(faults) or counts(compilers.ROOT))
+    faults = [*table_faults(compilers.ROOT), *derived_numbers.faults(compilers.ROOT)]
+    print("\n".join(faults) or f"{counts(compilers.ROOT)}; {derived_numbers.count(compilers.ROOT)} derived numbers as in bench/results")
     return 1 if faults else 0
 
 

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that the pages of the papers' figures derive from bench/results: ratios, means, shares, correlations.
+
+For each page a generator of (fragment, numbers): a part of a sentence with a place for each number, which stands on the page as
+`fragment.format(*numbers)`. check_papers.py compares. Who measures anew gets the sentences to write from it.
+"""
+
+import itertools
+import json
+import math
+import statistics
+
+Z95 = 1.959964  # half of an interval of 95% in standard deviations
+
+
+class Results:
+    """Rows of bench/results/h200-NAME.json, with their parameters beside their figures."""
+
+    def __init__(self, folder):
+        self.folder, self.read = folder, {}
+
+    def rows(self, name, **wanted):
+        if name not in self.read:
+            rows = json.loads((self.folder / f"h200-{name}.json").read_text())["results"]
+            names = [row.get("allocator") or row.get("primitive") for row in rows]
+            self.read[name] = [{**row, **row.get("parameters", {}), "subject": subject} for row, subject in zip(rows, names)]
+        return [row for row in self.read[name] if all(row.get(key) == value for key, value in wanted.items())]
+
+    def figure(self, name, figure, **wanted):
+        """A figure of the one row that is meant."""
+        (row,) = self.rows(name, **wanted)
+        return row[figure]
+
+    def groups(self, name, keys, figure, **wanted):
+        """{values of keys: {subject: figure}}; no two rows are alike in keys and subject."""
+        found, rows = {}, self.rows(name, **wanted)
+        for row in rows:
+            found.setdefault(tuple(row.get(key) for key in keys), {})[row["subject"]] = row[figure]
+        assert sum(map(len, found.values())) == len(rows), f"{name}: rows differ by more than {keys}"
+        return found
+
+
+def spread(values):
+    values = list(values)
+    return min(values), max(values)
+
+
+def moments(values):
+    return statistics.mean(values), statistics.median(values), statistics.stdev(values)
+
+
+def step_ratios(results, name, subject, base="ring_buffer"):
+    """What each step takes over the same step of another allocator."""
+    times = {row["subject"]: row["times_us"] for row in results.rows(name, operation="step")}
+    return [mine / theirs for mine, theirs in zip(times[subject], times[base])]
+
+
+def eckert(results):
+    cycles = results.groups("workers", ["bytes", "workers", "operation"], "cycles")
+    malloc, free, direct = ({key[:2]: row for key, row in cycles.items() if key[2] == name} for name in ("malloc", "free", "direct_malloc"))
+    yield (
+        "at 16 B {:,.0f} times `scatter`'s with 1,024 workers and {:,.0f} times with 16,384",
+        *(malloc[16, workers]["toolkit"] / malloc[16, workers]["scatter"] for workers in (1024, 16384)),
+    )
+    growths = [calls[size, 16384]["scatter"] / calls[size, 1024]["scatter"] - 1 for calls in (malloc, free) for size in (16, 128)]
+    yield "grows by {:.0%} up to 16,384 at 16 B ({:.0%} at 128 B); `free` by {:.0%} and {:.0%}", *growths
+    yield "({:,.0f} and {:,.0f} cycles at 32)", malloc[16, 32]["scatter"], malloc[128, 32]["scatter"]
+    yield "`scatter`'s `malloc` {:.0f} to {:.0f} cycles", *spread(malloc[key]["scatter"] - direct[key]["scatter"] for key in malloc)
+
+    every = [row["cycles"] for row in results.rows("workers-every", subject="scatter", operation="malloc")]
+    every_free = [row["cycles"] for row in results.rows("workers-every", subject="scatter", operation="free")]
+    yield (
+        "`scatter` takes up to {:.1f} times its median for `malloc` and {:.1f} times for `free`",
+        *(max(each) / statistics.median(each) for each in (every, every_free)),
+    )
+
+    steps = {row["subject"]: row["times_us"] for row in results.rows("pic-1600", operation="step")}
+    ring, slab = steps["ring_buffer"], steps["slab_bitmap"]
+    yield "median {:,.0f} µs a step with `ring_buffer`, {:,.0f} with `slab_bitmap`", *map(statistics.median, (ring, slab))
+    yield (
+        "; ratio of a step to the same step {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
+        *moments(step_ratios(results, "pic-1600", "slab_bitmap")),
+    )
+    yield (
+        "medians of every other step are {:,.1f} and {:,.1f} µs with `slab_bitmap`, {:,.1f} and {:,.1f} with `ring_buffer`",
+        *(statistics.median(times[first::2]) for times in (slab, ring) for first in (0, 1)),
+    )
+    yield (
+        "400 steps: {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
+        *moments(step_ratios(results, "pic-frames", "scatter_frames")),
+    )
+    toolkit = {row["subject"]: row["times_us"] for row in results.rows("pic-toolkit", operation="step")}
+    yield (
+        "CUDA's allocator, 20 steps: {:.0f} ms a step for {:.1f}, {:.0f} times as long in the median, from {:.0f} to {:.0f} ms",
+        statistics.median(toolkit["toolkit"]) / 1000,
+        statistics.median(toolkit["ring_buffer"]) / 1000,
+        statistics.median(step_ratios(results, "pic-toolkit", "toolkit")),
+        *(time / 1000 for time in spread(toolkit["toolkit"])),
+    )
+    whole = results.rows("pic-capacity-toolkit", subject="toolkit")[0]
+    yield "gives one species {:.1%} of 512 MiB, after {:.0f} seconds", whole["share_of_pool"], whole["median_us"] / 1e6
+
+
+def adinetz(results):
+    rate = "operations_per_second"
+    burst = results.groups("halloc", ["bytes"], "median_us", scenario="burst", operation="malloc")
+    yield "The burst at 16 bytes is {:.1f} billion blocks a second", 2**20 / burst[16,]["halloc"] / 1000
+    yield "A burst of 4 KiB takes {:.0f} times as long as one of 1 KiB", burst[4096,]["halloc"] / burst[1024,]["halloc"]
+
+    waves = results.groups("two-phase", ["bytes", "drawn_by", "operation"], rate)
+    by_warp = [waves[32, 32, way] for way in ("spree", "private")]
+    yield "ours makes {:.1f} and {:.1f} billion at 32 bytes drawn by warp", *(rates["halloc"] / 1e9 for rates in by_warp)
+    yield "(`halloc_split`: 512 MiB, three quarters for slabs) {:.1f} and {:.1f}", *(rates["halloc_split"] / 1e9 for rates in by_warp)
+    yield (
+        "Here `scatter` makes {:.1f} to {:.1f} times as many calls a second as halloc in these rows",
+        *spread(rates["scatter"] / rates["halloc"] for rates in waves.values()),
+    )
+    yield "makes {:.1f} to {:.1f} of halloc's calls", *spread(rates["halloc_split"] / rates["halloc"] for rates in waves.values())
+
+    churn = {row["subject"]: row[rate] for row in results.rows("halloc", scenario="churn")}
+    names = ("halloc", "halloc_split", "slab_bitmap", "scatter")
+    yield (
+        "halloc makes {:.1f} billion calls a second, halloc_split {:.1f}, slab_bitmap {:.1f}, scatter {:.1f}",
+        *(churn[name] / 1e9 for name in names),
+    )
+    noticed = [results.figure(name, "median_us", scenario="churn", subject="halloc") for name in ("double-frees-before", "double-frees")]
+    dearer = noticed[1] / noticed[0]
+    yield "since a second free is noticed, churn takes [{:.1f} times as long]", dearer
+    ahead = [churn[name] / churn["halloc"] for name in ("slab_bitmap", "scatter")]
+    yield "slab_bitmap makes {:.1f} times halloc's calls, and would make {:.1f} times", ahead[0], ahead[0] / dearer
+    yield "of a halloc that notices nothing; scatter {:.1f} and {:.1f} times", ahead[1], ahead[1] / dearer
+
+    gib = 1 << 30
+    mixed = [
+        results.figure("two-phase-mixed", "bytes_per_second", subject="halloc", operation="spree", least_bytes=size, most_bytes=size)
+        for size in (16, 256)
+    ]
+    small = [
+        results.figure("two-phase", "bytes_per_second", subject="halloc", operation="spree", drawn_by=32, bytes=size)
+        for size in (16, 32, 256)
+    ]
+    yield (
+        "{:,.0f} GiB/s at 16 B and {:,.0f} at 256 B in 8 GiB, and {:.0f}, {:.0f} and {:.0f} at 16, 32 and 256 B in 512 MiB",
+        *(rate / gib for rate in mixed + small),
+    )
+
+    pieces = results.groups("prefix-sum", ["least_bytes", "most_bytes", "threads"], "median_us", operation="malloc")
+    ratios = {name: sorted(times["one_piece"] / times[name] for times in pieces.values()) for name in ("halloc", "slab_bitmap")}
+    yield (
+        "halloc is {:.1f} to {:.1f} times as fast, and {:.1f} times at 2<sup>20</sup>",
+        ratios["halloc"][1],
+        ratios["halloc"][-1],
+        ratios["halloc"][0],
+    )
+    yield "slab_bitmap {:.1f} to {:.1f} times.", *spread(ratios["slab_bitmap"])
+
+    crowd = results.groups("halloc-variants", ["bytes"], "median_us", scenario="scaling", operation="malloc", threads=1 << 20)
+    yield (
+        "With more rows it is {:.1f} and {:.1f} times as fast at 2^20 threads",
+        *(crowd[size,]["halloc"] / crowd[size,]["halloc_rows"] for size in (16, 256)),
+    )
+    (spree,) = results.groups("halloc-variants", ["bytes"], "median_us", scenario="two_phase", operation="spree", bytes=256).values()
+    yield "950 costs the spree at 256 B {:.0%}", spree["halloc_late"] / spree["halloc"] - 1
+    mixes = results.groups("halloc", ["most_bytes"], "median_us", scenario="mixed", operation="malloc")
+    slow = results.groups("halloc-looks", ["scenario", "bytes", "most_bytes"], "median_us", operation="malloc")
+    pairs = [(row["halloc"], (burst.get((size,)) or mixes.get((most,)) or {}).get("halloc")) for (_, size, most), row in slow.items()]
+    yield "whose kernels take up to {:.1f} times as long as the tool's", max(there / here for there, here in pairs if here)
+    levels = [
+        results.figure("fill-level-others", rate, subject="halloc", operation=f"{load} malloc", level_permille=level) / 1e6
+        for load in ("constant", "drifting")
+        for level in (300, 500, 700)
+    ]
+    yield "{:.0f} with 0.3 of the pool live, {:.0f} with 0.5, {:.1f} with 0.7", *levels[:3]
+    yield "{:,.0f}, {:,.0f} and {:,.0f} ([h200-fill-level-others.json]", *levels[3:]
+    for name in ("halloc", "slab_bitmap", "scatter"):
+        filled = results.rows("internal-fragmentation", subject=name, least_bytes=None)  # one size each
+        yield "| " + name + " | {:.1%} |", statistics.mean(row["utilisation"] for row in filled)
+
+
+def gelado(results):
+    rate, figures = "operations_per_second", results.groups("exhaust", ["bytes"], "operations_per_second")
+    failed = results.groups("exhaust", ["bytes"], "failed_share")
+    wide = [figures[size,]["throughput_wide_2048"] / figures[size,]["throughput"] for size in (512, 1024)]
+    yield "Wide bins make {:.1f} times as many calls a second at 512 bytes and {:.1f} times at 1 KiB", *wide
+    yield "With wide bins {:.1%} of the calls fail", failed[1024,]["throughput_wide_2048"]
+    yield "At 2 KiB {:.1%} fail", failed[2048,]["throughput_wide_2048"]
+    yield "With blocks of 8 bytes {:.0%} of the calls fail at 8 bytes", failed[8,]["throughput_8"]
+    old, new = (results.groups(name, ["bytes"], rate, subject="ualloc") for name in ("exhaust-all", "exhaust-ualloc"))
+    yield (
+        "share the clearing of headers: {:.1f} to {:.1f} times as many calls a second",
+        *spread(new[size]["ualloc"] / old[size]["ualloc"] for size in new),
+    )
+    shown = [*results.rows("exhaust"), *results.rows("exhaust-ualloc"), *results.rows("exhaust-all", subject="scatter")]
+    yield "takes up to {:.0f} times as long as the fastest", max(row["slowest_shape_us"] / row["fastest_shape_us"] for row in shown)
+
+    times = results.groups("exhaust-toolkit", ["bytes", "thread_block"], "median_us")
+    gains = [row["toolkit"] / row["throughput"] for row in times.values()]
+    yield (
+        "{:.1f} to {:.0f}, {:.0f} in the geometric mean and {:.0f} in the arithmetic",
+        *spread(gains),
+        statistics.geometric_mean(gains),
+        statistics.mean(gains),
+    )
+    largest = [times[524288, block] for block in (1, 32, 256, 1024)]
+    yield (
+        "{:.1f} times `throughput`'s time and {:.1f} times CUDA's with blocks of one thread",
+        *(largest[0]["slab_bitmap"] / largest[0][name] for name in ("throughput", "toolkit")),
+    )
+    from_a_warp_up = spread(row["slab_bitmap"] / row["throughput"] for row in largest[1:])
+    yield "and {:.0f} to {:.0f} times `throughput`'s from a warp up", *from_a_warp_up
+    served = [
+        results.figure("exhaust-toolkit", rate, subject="toolkit", thread_block=32, bytes=size) / 1e6 for size in (2048, 32768, 65536)
+    ]
+    yield "from {:.2f} million calls a second at 2 KiB to {:.2f} at 32 KiB, and is {:.2f} at 64 KiB", *served
+    left = spread(100 * row["failed_share"] for row in results.rows("exhaust-toolkit", subject="toolkit"))
+    yield "leaves {:.0f} to {:.0f}% of the pool", *left
+
+
+def correlation(a, b):
+    mean_a, mean_b = statistics.mean(a), statistics.mean(b)
+    product = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b))
+    return product / math.sqrt(sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b))
+
+
+def fisher(r, n):
+    """The interval of a correlation of n pairs."""
+    half = Z95 / math.sqrt(n - 3)
+    return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+def steps_and_time(rows):
+    """Correlations of TAS and of WAS with time, and the interval of their difference (Zou 2007, for correlations that share a variable)."""
+    tas, was, time = ([row[key] for row in rows] for key in ("tas", "was", "median_us"))
+    r, s, between = correlation(was, time), correlation(tas, time), correlation(was, tas)
+    (r_least, r_most), (s_least, s_most) = fisher(r, len(rows)), fisher(s, len(rows))
+    shared = ((between - r * s / 2) * (1 - r * r - s * s - between * between) + between**3) / ((1 - r * r) * (1 - s * s))
+    below, above = ((r - r_least, s_most - s), (r_most - r, s - s_least))
+    half = [math.sqrt(a * a + b * b - 2 * shared * a * b) for a, b in (below, above)]
+    return s, r, r - s - half[0], r - s + half[1]
+
+
+def pham_walks(results):
+    walks = {name: results.rows("random-walk", subject=name) for name in ("rw", "rw_bitmap", "corw", "queue")}
+
+    def some(name, least=0.0, most=1.0, threads=0):
+        return [row for row in walks[name] if least < row["free_pages"] / row["pages"] < most and row["threads"] >= threads]
+
+    def times(rows):
+        return spread(row["median_us"] for row in rows)
+
+    yield "RW-BM's TAS is up to {:.1%} over theory", max(row["tas"] / row["predicted_tas"] for row in walks["rw_bitmap"]) - 1
+    yield "RW's WAS up to {:.1%} over its bound", max(row["was"] / row["predicted_was"] for row in walks["rw"]) - 1
+    of_bound = spread(row["was"] / row["predicted_was"] for row in walks["rw_bitmap"])
+    yield "RW-BM's WAS is from {:.0%} below its bound to {:.0%} above", 1 - of_bound[0], of_bound[1] - 1
+    pairs = zip(some("rw", most=0.0055), some("rw_bitmap", most=0.0055))
+    yield "RW's steps over RW-BM's come to {:.1f} to {:.1f} with 0.5% free", *spread(rw["tas"] / words["tas"] for rw, words in pairs)
+    collisions = [
+        [row["collisions"] / row["predicted_collisions"] for row in some("rw", *part, threads=16384)]
+        for part in ((0.4, 1), (0.05, 0.4), (0, 0.05))
+    ]
+    yield "RW has up to {:.1f} times as many", max(collisions[0])
+    yield (
+        "{:.0f} times as many with 10% free, {:.0f} to {:.0f} times with 1% and less",
+        statistics.mean(collisions[1]),
+        *(round(c, -1) for c in spread(collisions[2])),
+    )
+    yield (
+        "CoRW's from {:.1f} to {:.1f} µs with half free, RW's from {:.0f} to {:,.0f} with 1%",
+        *times(some("corw", least=0.4)),
+        *times(some("rw", least=0.008, most=0.05)),
+    )
+    queue = [times(row for row in walks["queue"] if row["threads"] == threads) for threads in (1024, 262144)]
+    yield "It takes {:.1f} to {:.1f} µs by 1,024 threads, little more than a launch, and {:.1f} to {:.1f} by 262,144", *queue[0], *queue[1]
+    of = {row["subject"]: row for row in results.rows("random-walk-few-pages", free_pages=5242, threads=5000)}
+    yield "RW takes {:.1f} ms, RW-BM {:.2f} and CoRW {:.3f}", *(of[name]["median_us"] / 1000 for name in ("rw", "rw_bitmap", "corw"))
+    yield (
+        "{:,.0f} for 5,000 threads and 0.5%, where lanes that come to a queue one by one have {:,.0f}. The walk itself has {:,.0f}",
+        of["rw"]["predicted_was"],
+        math.floor(32 * 5001 / 33),
+        of["rw"]["was"],
+    )
+    yield "they have {:.3f} and {:.3f}, a difference of {:.3f} to {:.3f}", *steps_and_time(walks["rw"] + walks["rw_bitmap"] + walks["corw"])
+    yield "in RW's 23 rows {:.3f} to {:.3f}", *steps_and_time(walks["rw"])[2:]
+    most_of_it = max(walks["rw"], key=lambda row: row["median_us"])
+    yield "without it RW has {:.3f} and {:.3f}", *steps_and_time([row for row in walks["rw"] if row is not most_of_it])[:2]
+    for name, title in (("rw", "RW"), ("rw_bitmap", "RW-BM")):
+        found = steps_and_time(walks[name])[:2]
+        yield (
+            "| " + title + " | {:.3f} ({:.3f} to {:.3f}) | {:.3f} ({:.3f} to {:.3f}) |",
+            *itertools.chain(*((r, *fisher(r, 23)) for r in found)),
+        )
+
+
+def pham_malloc(results):
+    each = {row["subject"]: row for row in results.rows("atomic", threads=131072)}
+    yield "An H200 does {:.2f} billion additions a second to one word", each["each_lane"]["operations_per_second"] / 1e9
+    yield (
+        "counted up {:.0f} times as fast, {:.0f} billion a second",
+        each["each_warp"]["operations_per_second"] / each["each_lane"]["operations_per_second"],
+        each["each_warp"]["operations_per_second"] / 1e9,
+    )
+    full = {
+        row["operation"]: row["median_us"] / 1000 for row in results.rows("rw-malloc", subject="rw_malloc", bytes=8192, scenario="burst")
+    }
+    yield "searches for its last runs, {:.0f} to {:.0f} ms", *spread((full["malloc"], full["first_malloc"]))
+    windows = results.groups("rw-malloc-windows", ["bytes", "threads"], "median_us", operation="malloc")
+    wide = [row["rw_malloc_4_words"] / row["rw_malloc"] for (size, threads), row in windows.items() if size < 8192 and threads >= 32768]
+    yield "blocks of 16 to 1,024 B by 32,768 threads and more take {:.1f} to {:.1f} times as long", *spread(wide)
+    levels = [
+        results.figure("fill-level-others", "median_us", subject="rw_malloc", operation="constant malloc", level_permille=level)
+        for level in (300, 500, 700)
+    ]
+    yield "takes {:,.0f}, {:,.0f} and {:,.0f} µs with 30, 50 and 70% of the pool live", *levels
+    units = results.groups("rw-malloc-units", ["bytes", "threads"], "median_us", operation="malloc")
+    long = [units[size, threads]["rw_malloc_256"] for threads in (1024, 262144) for size in (8192, 16)]
+    yield "with 1,024 threads they take {:.1f} µs, and 16 B {:.1f}; with 262,144 threads {:.1f} and {:.1f}", *long
+    yield "where units of 16 take {:.0f} and {:.1f}", *(units[size, 262144]["rw_malloc"] for size in (8192, 16))
+
+
+def pham_join(results):
+    def groups(operation, figure):
+        keys = ["build_tuples", "lanes_a_chain"]
+        both = (results.groups(name, keys, figure, operation=operation) for name in ("join", "join-32gib"))
+        return dict(itertools.chain(*(rows.items() for rows in both)))
+
+    probe, whole, stage = groups("probe", "median_us"), groups("join", "median_us"), groups("join", "partition_us")
+    walks, crowd = ("rw_256", "rw_bitmap_256", "corw_256"), 131072
+
+    def over(times, names, base, lanes, least=0, most=1 << 30):
+        chosen = [row for (tuples, chain), row in times.items() if chain == lanes and least <= tuples <= most]
+        return spread(row[name] / row[base] for row in chosen for name in names)
+
+    yield "RW-BM or CoRW takes {:.2f} to {:.2f} of direct output's", *over(probe, walks[1:], "direct", 1)
+    yield (
+        "RW-BM and CoRW take {:.2f} to {:.2f} of its probe, `slab_bitmap` {:.2f} to {:.2f}",
+        *over(probe, walks[1:], "direct_warp", 1, crowd),
+        *over(probe, ["slab_bitmap"], "direct_warp", 1, crowd),
+    )
+    yield (
+        "the walks take {:.2f} to {:.2f} of direct output's probe, `slab_bitmap` {:.2f} to {:.2f}",
+        *over(probe, walks, "direct", 32, crowd),
+        *over(probe, ["slab_bitmap"], "direct", 32, crowd),
+    )
+    yield (
+        "RW, RW-BM and CoRW take {:.2f} to {:.2f} of direct output's from 131,072 tuples on, and up to {:.2f} at 16,384",
+        *over(whole, walks, "direct", 32, crowd),
+        over(whole, walks, "direct", 32, most=crowd - 1)[1],
+    )
+    shares = {name: 100 * stage[10485760, 1][name] / whole[10485760, 1][name] for name in whole[10485760, 1]}
+    yield "{:.0f}% of direct output's time and {:.0f} to {:.0f}% of the others'", shares.pop("direct"), *spread(shares.values())
+    largest = [stage[10485760, lanes] for lanes in (1, 32)]
+    yield "has the shortest by up to {:.0f} µs", max(max(row.values()) - row["direct"] for row in largest)
+
+
+PAGES = {
+    "docs/design/eckert2014_figures.md": [eckert],
+    "docs/design/adinetz2014_figures.md": [adinetz],
+    "docs/design/gelado2019_figures.md": [gelado],
+    "docs/design/pham2022_figures.md": [pham_walks, pham_malloc, pham_join],
+}
+
+
+def claims(root, pages=PAGES):
+    """(page, fragment, its numbers by the results) of each claim."""
+    results = Results(root / "bench" / "results")
+    for page, parts in pages.items():
+        for fragment, *numbers in itertools.chain(*(part(results) for part in parts)):
+            yield page, fragment, numbers
+
+
+def faults(root, pages=PAGES):
+    flat = {page: " ".join((root / page).read_text().split()) for page in pages}
+    for page, fragment, numbers in claims(root, pages):
+        sentence = fragment.format(*numbers)
+        if sentence not in flat[page]:
+            yield f"{page} does not say what bench/results has: {sentence}"
+
+
+def count(root):
+    """How many numbers are compared."""
+    return sum(len(numbers) for _, _, numbers in claims(root))
