@@ -240,17 +240,17 @@ std::vector<suite_entry> gelado_entries() {
         .repeat = 1, .workers = powers(1024, most_threads, 4), .thread_blocks = all_shapes(), .batch = batch};
   };
   std::vector<suite_entry> all{
-      {"semaphore", {}, {.repeat = 1, .workers = powers(32, 262144), .thread_blocks = all_shapes()}, 60, "semaphore"},
+      {"semaphore", {}, {.repeat = 1, .workers = powers(32, 65536), .thread_blocks = all_shapes()}, 40, "semaphore"},
       {"semaphore", {}, semaphores(8, 16384), 10, "semaphore-batch-8"},
-      {"semaphore", {}, semaphores(64, 262144), 20, "semaphore-batch-64"},
-      {"semaphore", {}, semaphores(4096, 262144), 20, "semaphore-batch-4096"},
-      {"semaphore", {}, {.repeat = 5, .workers = powers(1024, 262144, 4), .batch_ns = 10'000}, 10, "semaphore-10us"},
+      {"semaphore", {}, semaphores(64, 65536), 25, "semaphore-batch-64"},
+      {"semaphore", {}, semaphores(4096, 65536), 25, "semaphore-batch-4096"},
+      {"semaphore", {}, {.repeat = 5, .workers = powers(1024, 65536, 4), .batch_ns = 10'000}, 15, "semaphore-10us"},
       {"semaphore",
        {},
        {.repeat = 5, .workers = powers(1024, 16384, 4), .thread_blocks = {32, 256, 1024}, .batch = 8},
        5,
        "semaphore-warps"},
-      {"rcu_delegation", {}, {.repeat = 3, .thread_blocks = all_shapes()}, 90, "rcu-delegation"},
+      {"rcu_delegation", {}, {.repeat = 3, .thread_blocks = all_shapes()}, 200, "rcu-delegation"},
       {"rcu_delegation",
        {},
        {.repeat = 1, .workers = {131072, 524288}, .thread_blocks = {32, 256, 1024}, .readers_per_writer = {1024, 4096}},
