@@ -31,13 +31,12 @@
 // Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
 // only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
 // Cost: one load and one atomic when units are there; one atomic to signal. Many lanes at one word
-// win a compare-and-swap about once in two microseconds, however many they are, while additions
-// come through at a billion a second. So two more waits compare and swap only to become makers:
-// wait_each, where each lane of a warp may make a batch, and wait_for_some, where one lane asks for
-// all of them.
+// win a compare-and-swap about once in 0.7 µs (H200), while additions come through at a billion a
+// second. So two more waits compare and swap only to become makers: wait_each, where each lane of a
+// warp may make a batch, and wait_for_some, where one lane asks for all of them.
 // Source: Gelado and Garland 2019, section 3.3. Differs: a lane leaves its own reservation out of R
-// when it decides, and takes units and drops the reservation in one step; a failed batch wakes
-// every sleeper; two fields in place of three; wait_each and wait_for_some.
+// when it decides, and takes units and drops the reservation in one step; two fields in place of
+// three; wait_each and wait_for_some.
 #pragma once
 
 #include "../platform/assert.hpp"

@@ -26,7 +26,7 @@
 // Cost: one compare-and-swap and one barrier a group; one subtraction by each set of lanes that
 // leaves together.
 // Source: Gelado and Garland 2019, section 4.2.2. Differs: leaving needs no barrier (their general
-// release has one: see `collective`), because the word counts members where theirs is a flag.
+// release has one: see collective_release()), because the word counts members.
 #pragma once
 
 #include "../platform/assert.hpp"

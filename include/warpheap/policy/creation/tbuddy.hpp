@@ -11,8 +11,8 @@
 // give it back as one.
 //
 // Cost: up to half of a block is unused if the size is no power of two of pages; at most 14 bytes a
-// page; all warps that want one size meet in one semaphore, which takes about a billion operations
-// a second. nullptr is exact, and quick where it is repeated.
+// page; all warps that want one size meet in one semaphore, at which they compare and swap one
+// after the other. nullptr is exact, and quick where it is repeated.
 // Source: Gelado and Garland 2019, section 4.1. What differs: docs/design/tbuddy.md.
 #pragma once
 
