@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pauses of wait loops. What a loop waits for decides which one fits:
 //
-//   after_race     for nothing: another thread was faster, and we try again. At once would be best
-//                  for a few, but each try of thousands delays the one that succeeds, so we let a
-//                  random time pass, which grows with the races that we have lost
+//   after_race     for nothing: another thread was faster, and we try again. At once is fastest for
+//                  a few and slow for thousands, so we let a random time pass, which grows with the
+//                  races that we have lost
 //   while_working  for a thread that is about to do something: we spin on the clock at first, and
 //                  then nap for random times
 //   for_long       for something that takes microseconds, or for others to run: we nap

@@ -17,9 +17,8 @@
 // Progress: unlock is wait-free, try_lock too; lock waits for the holder, which runs, and is not
 // fair.
 // Cost: unlocked, one load and one compare-and-swap; a waiter only loads, and naps between looks.
-// All waiters of a device share the 1.3 billion atomics a second of one address, and the holder
-// needs the memory too: thousands that looked sooner made SRCU's barriers take up to half as long
-// again on an H200.
+// All waiters of a device share the 1.3 billion atomics a second of one address. With thousands
+// that looked sooner, SRCU's barriers took half as long again on an H200.
 #pragma once
 
 #include "../platform/assert.hpp"

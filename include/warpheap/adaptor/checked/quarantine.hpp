@@ -74,12 +74,15 @@ class quarantine {
   /// Lays the block into the next slot, and gives back the one there. Returns the slot.
   template <class GiveBack>
   WARPHEAP_DEVICE u64 place(u64 address, GiveBack& give_back) {
-    for (;;) {
+    for (backoff wait;;) {
       // relaxed: tickets spread the threads over the slots; the slot orders memory.
       u64 const index = atomic_ref<u64>{tickets_}.fetch_add(1, order::relaxed) % count_;
       // relaxed: the compare-exchange checks it.
       u64 seen = slot(index).load(order::relaxed);
-      if (seen & leaving) continue;  // Q2: another thread's; there are more slots
+      if (seen & leaving) {  // Q2: another thread's; there may be more slots
+        wait.while_working();
+        continue;
+      }
       u64 const next = seen ? seen | leaving : address;
       // acq_rel: release: what was written to our block happens before the thread that gives it
       // back; acquire: what was written to the old block happens before us. Partners: each other,
