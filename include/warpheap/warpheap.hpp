@@ -14,6 +14,7 @@
 #include "platform/simt.hpp"
 #include "policy/alignment/shrink.hpp"
 #include "policy/creation/halloc.hpp"
+#include "policy/creation/queue.hpp"
 #include "policy/creation/random_walk.hpp"
 #include "policy/creation/ring_buffer.hpp"
 #include "policy/creation/rw_malloc.hpp"

@@ -34,6 +34,8 @@ KNOWN = {
     "rw_256": (6, "ring", 0), "rw_bitmap_256": (6, "box", 1), "corw_256": (6, "diamond", 2),
     "rw_malloc": (7, "triangle", 0), "rw_malloc_64": (7, "up", 1), "rw_malloc_256": (7, "down", 2),
     "ring_buffer": (9, "lozenge", 0),
+    "queue_pages": (5, "up", 0), "queue_chunks": (5, "box", 1), "queue_pages_virtual": (5, "down", 2),
+    "queue_chunks_virtual": (5, "diamond", 3),
     "null": (9, "", 2), "packed": (9, "", 2), "direct": (9, "cross", 2), "direct_warp": (5, "cross", 1),
     "one_piece": (5, "plus", 1), "queue": (5, "cross", 1),
     "counting_semaphore": (1, "square", 0), "bulk_semaphore": (0, "circle", 0),

@@ -62,9 +62,10 @@ using overflowing = basic_heap<allocator<creation::slab_bitmap<>, distribution::
                                          reserve_pool::device_memory, alignment::shrink<16>>>;
 
 int main() {
-  use_each<heap, scatter_heap, toolkit_heap, halloc_heap, ring_buffer_heap, rw_heap, rw_bitmap_heap, corw_heap,
-           rw_malloc_heap, tbuddy_heap, ualloc_heap, throughput_heap, basic_heap<forgiving_allocator>, checked<heap>,
-           traced<heap>, combined_in_host_memory, overflowing>();
+  use_each<heap, scatter_heap, toolkit_heap, halloc_heap, ring_buffer_heap, queue_pages_heap, queue_chunks_heap,
+           queue_pages_virtual_heap, queue_chunks_virtual_heap, rw_heap, rw_bitmap_heap, corw_heap, rw_malloc_heap,
+           tbuddy_heap, ualloc_heap, throughput_heap, basic_heap<forgiving_allocator>, checked<heap>, traced<heap>,
+           combined_in_host_memory, overflowing>();
   use_each_that_grows<growing_heap, polled_heap, waiting_heap>();
   heap observed{size_t{1} << 22};
   published_gauge const gauge{observed, "observed"};

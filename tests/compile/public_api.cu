@@ -90,6 +90,16 @@ __global__ void call_throughput(warpheap::throughput_allocator heap, void** resu
   call_all(heap, results, counts, bytes);
 }
 
+__global__ void call_queues(warpheap::queue_pages_allocator pages, warpheap::queue_chunks_allocator chunks,
+                            warpheap::queue_pages_virtual_allocator virtual_pages,
+                            warpheap::queue_chunks_virtual_allocator virtual_chunks, void** results,
+                            unsigned long long* counts, warpheap::size_t bytes) {
+  call_all(pages, results, counts, bytes);
+  call_all(chunks, results, counts, bytes);
+  call_all(virtual_pages, results, counts, bytes);
+  call_all(virtual_chunks, results, counts, bytes);
+}
+
 __global__ void call_walks(warpheap::rw_allocator by_page, warpheap::rw_bitmap_allocator by_word,
                            warpheap::corw_allocator together, void** results, unsigned long long* counts,
                            warpheap::size_t bytes) {

@@ -35,6 +35,8 @@ using overflowing = allocator<creation::slab_bitmap<>, distribution::warp_coales
 TEST_DEVICE toolkit_allocator toolkit;
 TEST_DEVICE halloc_allocator halloc;
 TEST_DEVICE ring_buffer_allocator ring_buffer;
+TEST_DEVICE queue_pages_allocator page_queues;
+TEST_DEVICE queue_chunks_virtual_allocator chunk_queues;
 TEST_DEVICE rw_allocator walk;
 TEST_DEVICE rw_bitmap_allocator bitmap_walk;
 TEST_DEVICE corw_allocator collaborative_walk;

@@ -161,6 +161,8 @@ TEST(SlotSurvey, OfRwMalloc) { expect_same_slots<rw_malloc_allocator>(9000); }
 TEST(SlotSurvey, OfRwMallocWithLargeUnits) {
   expect_same_slots<plain_allocator<creation::rw_malloc<large_units>>>(9000);
 }
+TEST(SlotSurvey, OfQueuesOfPages) { expect_same_slots<queue_pages_allocator>(8192); }
+TEST(SlotSurvey, OfVirtualQueuesOfChunks) { expect_same_slots<queue_chunks_virtual_allocator>(8192); }
 TEST(SlotSurvey, OfRingBuffer) { expect_same_slots<ring_buffer_allocator>(8192); }
 TEST(SlotSurvey, OfSlabsBehindCombinedRequests) { expect_same_slots<coalesced>(9000); }
 TEST(SlotSurvey, OfTwoHeaps) { expect_same_slots<overflowing>(9000); }

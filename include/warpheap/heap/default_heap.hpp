@@ -4,6 +4,7 @@
 
 #include "../policy/alignment/shrink.hpp"
 #include "../policy/creation/halloc.hpp"
+#include "../policy/creation/queue.hpp"
 #include "../policy/creation/random_walk.hpp"
 #include "../policy/creation/ring_buffer.hpp"
 #include "../policy/creation/rw_malloc.hpp"
@@ -72,6 +73,20 @@ using rw_bitmap_allocator = plain_allocator<creation::random_walk<>>;
 using corw_allocator = plain_allocator<creation::random_walk<walk_together>>;
 /// Runs of 16-byte units, found by random walks.
 using rw_malloc_allocator = plain_allocator<creation::rw_malloc<>>;
+/// Chunks of pages of one size, and a queue of chunks a size.
+inline constexpr creation::queue_config queues_of_chunks{.element = creation::queue_element::chunk};
+/// Queues that lie in chunks themselves.
+inline constexpr creation::queue_config virtual_queues{.form = creation::queue_form::virtual_array};
+inline constexpr creation::queue_config virtual_queues_of_chunks{.element = creation::queue_element::chunk,
+                                                                 .form = creation::queue_form::virtual_array};
+/// Powers of two of up to 8 KiB, from queues of free pages.
+using queue_pages_allocator = plain_allocator<creation::queue<>>;
+/// Powers of two of up to 8 KiB, from queues of chunks with free pages.
+using queue_chunks_allocator = plain_allocator<creation::queue<queues_of_chunks>>;
+/// Powers of two of up to 8 KiB, from virtual queues of free pages.
+using queue_pages_virtual_allocator = plain_allocator<creation::queue<virtual_queues>>;
+/// Powers of two of up to 8 KiB, from virtual queues of chunks with free pages.
+using queue_chunks_virtual_allocator = plain_allocator<creation::queue<virtual_queues_of_chunks>>;
 /// ScatterAlloc.
 using scatter_allocator = plain_allocator<creation::scatter<>>;
 /// Powers of two of 4 KiB pages, split and merged.
@@ -104,6 +119,14 @@ using rw_bitmap_heap = basic_heap<rw_bitmap_allocator>;
 using corw_heap = basic_heap<corw_allocator>;
 /// Runs of 16-byte units, found by random walks.
 using rw_malloc_heap = basic_heap<rw_malloc_allocator>;
+/// Powers of two of up to 8 KiB, from queues of free pages.
+using queue_pages_heap = basic_heap<queue_pages_allocator>;
+/// Powers of two of up to 8 KiB, from queues of chunks with free pages.
+using queue_chunks_heap = basic_heap<queue_chunks_allocator>;
+/// Powers of two of up to 8 KiB, from virtual queues of free pages.
+using queue_pages_virtual_heap = basic_heap<queue_pages_virtual_allocator>;
+/// Powers of two of up to 8 KiB, from virtual queues of chunks with free pages.
+using queue_chunks_virtual_heap = basic_heap<queue_chunks_virtual_allocator>;
 /// Powers of two of 4 KiB pages, split and merged.
 using tbuddy_heap = basic_heap<tbuddy_allocator>;
 /// UAlloc's bins alone: blocks of up to 1 KiB.

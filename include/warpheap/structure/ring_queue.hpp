@@ -101,6 +101,24 @@ class ring_queue {
     put(first + group.rank, item);
   }
 
+  /// Pushes the items `first` + i for the bits i of `which`, which the group owned. All lanes of
+  /// the group call, with the same arguments.
+  WARPHEAP_DEVICE void push_all(lane_group const& group, u32 first, u32 which) const {
+    u32 const count = popcount(which);
+    if (count == 0) return;
+    u32 ticket = 0;
+    if (group.leads) {
+      // relaxed: as in push().
+      ticket = pushes_ref().fetch_add(count, order::relaxed);
+      available_ref().fetch_add(count, order::relaxed);
+    }
+    ticket = broadcast(group, ticket);
+    // As in push(); and what any of us did to the items happens before the puts of all of us.
+    simt::sync_warp(group.mask);
+    WARPHEAP_NO_UNROLL
+    for (u32 i = group.rank; i < count; i += group.size) put(ticket + i, first + nth_bit(which, i));
+  }
+
   /// Writes the words of a quiet queue of all items in ascending order, its indices at `start`;
   /// lane `lane` of `lanes`.
   WARPHEAP_DEVICE void fill(u32 start, u64 lane, u64 lanes) const {

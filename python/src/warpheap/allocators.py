@@ -9,6 +9,10 @@ HEADERS = "#include <warpheap/warpheap.hpp>\n#include <warpheap/heap/growing_hea
 _TYPES = {
     "slab_bitmap": "warpheap::default_allocator",
     "ring_buffer": "warpheap::ring_buffer_allocator",
+    "queue_pages": "warpheap::queue_pages_allocator",
+    "queue_chunks": "warpheap::queue_chunks_allocator",
+    "queue_pages_virtual": "warpheap::queue_pages_virtual_allocator",
+    "queue_chunks_virtual": "warpheap::queue_chunks_virtual_allocator",
     "rw": "warpheap::rw_allocator",
     "rw_bitmap": "warpheap::rw_bitmap_allocator",
     "corw": "warpheap::corw_allocator",

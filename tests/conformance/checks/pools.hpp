@@ -18,8 +18,8 @@ verdict uses_all_of_a_pool(scenario const& with) {
   auto const fresh = bench.heap().statistics();
   found.at_least("bytes of the pool", fresh.pool_bytes, with.pool_bytes - with.pool_bytes / 16);
   found.at_least("bytes asked for", u64{with.pool_bytes}, fresh.pool_bytes);
-  found.at_least("a sixteenth of what the pool may be, and 64 KiB", bench.heap().pool_bytes() / 16 + 65536,
-                 fresh.metadata_bytes);
+  found.at_least("the metadata promised for what the pool may be",
+                 bench.heap().pool_bytes() / 1000 * Allocator::traits.metadata_permille + 65536, fresh.metadata_bytes);
   u64 const bytes = bench.capped(with.pool_bytes / 64);
   auto const blocks = bench.fill(bytes);
   found.at_least("bytes in blocks", blocks.size() * bytes, with.pool_bytes / 2);
@@ -46,7 +46,7 @@ verdict uses_pools_of_any_size(scenario const& with) {
   size_t free = 0, total = 0;
   cuda_backend::throw_on_error(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   for (u64 const large : {4096 * mebibyte, 128 * 1024 * mebibyte})
-    if (large + large / 32 < free) sizes.push_back(large);
+    if (large + large / 32 + large / 1000 * Allocator::traits.metadata_permille < free) sizes.push_back(large);
 #endif
       // The host looks at every block.
 #if defined(__CUDACC__)

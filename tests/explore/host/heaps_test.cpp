@@ -8,6 +8,7 @@
 #include <warpheap/explore/heap_program.hpp>
 
 #include "policy/creation/halloc/pool_fixture.hpp"
+#include "policy/creation/queue/pool_fixture.hpp"
 #include "policy/creation/random_walk/pool_fixture.hpp"
 #include "policy/creation/rw_malloc/pool_fixture.hpp"
 #include "policy/creation/tbuddy/pool_fixture.hpp"
@@ -130,6 +131,21 @@ TEST(ExploredHeap, SlabBitmapWithThreeLanesAndThreePreemptions) {
 
 TEST(ExploredHeap, RingBuffer) {
   explore_heap<creation::ring_buffer<>>({{"ring_buffer of 2 frames", 2 * 8192, {64, 8192}}});
+}
+/// Chunks of one word, of which a few lanes empty a queue, make a chunk change its class, and are
+/// refused.
+template <class Queue>
+void explore_queue() {
+  std::string const name = Queue::name;
+  explore_heap<Queue>({{name + " of 1 chunk", 256, {128, 256}}, {name + " of 2 chunks", 2 * 256, {256, 16, 128}}});
+}
+TEST(ExploredHeap, QueueOfPages) { explore_queue<creation::queue<test::tiny_queues(test::queue_element::page)>>(); }
+TEST(ExploredHeap, QueueOfChunks) { explore_queue<creation::queue<test::tiny_queues(test::queue_element::chunk)>>(); }
+TEST(ExploredHeap, VirtualQueueOfPages) {
+  explore_queue<creation::queue<test::tiny_queues(test::queue_element::page, test::queue_form::virtual_array)>>();
+}
+TEST(ExploredHeap, VirtualQueueOfChunks) {
+  explore_queue<creation::queue<test::tiny_queues(test::queue_element::chunk, test::queue_form::virtual_array)>>();
 }
 TEST(ExploredHeap, RandomWalk) {
   explore_heap<creation::random_walk<test::tiny_plain>>({{"random_walk of 3 pages", 3 * 64, {64}}});

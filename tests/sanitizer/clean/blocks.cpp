@@ -76,6 +76,7 @@ int main() {
   make_and_use<scatter_heap>();
   make_and_use<halloc_heap>();
   make_and_use<ring_buffer_heap>();
+  make_and_use<queue_pages_heap>();
   make_and_use<rw_bitmap_heap>();
   make_and_use<rw_malloc_heap>();
   make_and_use<tbuddy_heap>();

@@ -32,6 +32,8 @@ struct allocator_traits {
   bool whole_pool = false;  ///< one request may take nearly the whole of an empty pool
   /// Larger requests are always refused.
   size_t largest_bytes = ~size_t{0};
+  /// Metadata is at most this many thousandths of the pool, and 64 KiB.
+  u32 metadata_permille = 63;
 };
 
 /// Statistics of a quiet heap. Bytes count whole blocks, that is, what usable_size() returns.

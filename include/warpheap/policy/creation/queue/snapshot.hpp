@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quiet heap of index queues seen from the host: its metadata is copied once, then read by plain
+// code.
+#pragma once
+
+#include "table.hpp"
+
+#if !defined(__CUDACC_RTC__)
+
+#include <string>
+#include <vector>
+
+namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+
+template <creation::queue_config Config>
+class snapshot {
+  using table_type = table<Config>;
+
+ public:
+  explicit snapshot(table_type const& table) : table_{table}, bytes_(table.metadata_bytes()) {
+    backend::copy_bytes(bytes_.data(), table.metadata(), bytes_.size());
+  }
+
+  heap_statistics statistics() const {
+    heap_statistics found{
+        .pool_bytes = table_.pool_bytes(), .metadata_bytes = table_.metadata_bytes(), .slabs = table_.chunks()};
+    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk) {
+      chunk_word const role = word_of(chunk, 0);
+      u64 const live = live_pages(chunk);
+      found.free_slabs += !role.live();
+      found.empty_slabs += role.live() && live == 0;
+      found.live_blocks += live;
+      found.live_bytes += live * table_type::page_bytes(role.size_class());
+    }
+    found.double_frees = counted(table_type::count::double_frees);
+    found.foreign_frees = counted(table_type::count::foreign_frees);
+    found.failures = counted(table_type::count::failures);
+    return found;
+  }
+
+  /// Items in the queue of a class.
+  u64 queued(u32 size_class) const {
+    return copy_of(table_.index(size_class).queue.words())[table_type::queue_type::available_word];
+  }
+
+  /// Calls visit(address, bytes) for every owned page in address order.
+  template <class Visitor>
+  void for_each_live(Visitor visit) const {
+    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk) {
+      u32 const size_class = word_of(chunk, 0).size_class();
+      for (u32 page = 0; page < table_type::pages(size_class); ++page)
+        if (is_live(chunk, page))
+          visit(table_.pool() + u64{chunk} * Config.chunk_bytes + page * table_type::page_bytes(size_class),
+                table_type::page_bytes(size_class));
+    }
+  }
+
+  /// One line for every invariant that does not hold.
+  invariant_report check_invariants() const {
+    invariant_report report;
+    std::vector<bool> const free = check_queue(report, "the queue of free chunks", table_.free_chunks(), nullptr);
+    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk) check_chunk(report, chunk, free[chunk]);
+    std::vector<bool> has_slots(table_.chunks());
+    for (u32 c = 0; c < table_type::classes; ++c) {
+      std::string const name = "the queue of class " + std::to_string(c);
+      auto const index = table_.index(c);
+      if constexpr (table_type::is_virtual) check_virtual(report, name, c, index, has_slots);
+      else check_queue(report, name, index.queue, index.queued);
+    }
+    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
+      if (word_of(chunk, 0).has_slots() != has_slots[chunk])
+        report.push_back("W4: the slots of chunk " + std::to_string(chunk));
+    return report;
+  }
+
+ private:
+  void check_chunk(invariant_report& report, u32 chunk, bool is_queued) const {
+    auto const wrong = [&](char const* what) { report.push_back(what + (" in chunk " + std::to_string(chunk))); };
+    chunk_word const first = word_of(chunk, 0);
+    if (first.live() + is_queued + first.has_slots() != 1) wrong("C1: a class and no class, or neither,");
+    if (first.live() && first.size_class() >= table_type::classes) return wrong("W2: no such class");
+    u32 const live_words = first.live() ? table_type::words(first.size_class()) : 0;
+    u32 const missing = table_type::empty_word(first.size_class()).taken();
+    for (u32 i = 0; i < table_type::chunk_words; ++i) {
+      chunk_word const seen = word_of(chunk, i);
+      if (seen.live() != (i < live_words)) wrong("W2: a word that is live and should not, or should");
+      if (!seen.live() && !seen.has_slots() && seen.taken() != 0) wrong("W2: a page taken in a word without a class");
+      if (seen.live() && !seen.same_role(first)) wrong("W2: words of two classes");
+      if (seen.live() && (seen.taken() & missing) != missing) wrong("W3: a page that does not exist is free");
+    }
+  }
+
+  /// Checks a queue and returns which items are in it; `queued` has a bit for each, or is nullptr.
+  std::vector<bool> check_queue(invariant_report& report, std::string const& name, ring_queue const& queue,
+                                u32 const* queued) const {
+    u32 const* const words = copy_of(queue.words());
+    u32 const pops = words[ring_queue::pops_word], size = words[ring_queue::pushes_word] - pops;
+    std::vector<bool> seen(queue.items());
+    if (words[ring_queue::available_word] != size || size > queue.items())
+      report.push_back("Q1, Q3: counts of " + name);
+    for (u32 i = 0; i < queue.slot_count(); ++i) {
+      u32 const held = words[ring_queue::index_words + ((pops + i) & (queue.slot_count() - 1))];
+      bool const is_right = i < size ? held != 0 && held <= queue.items() && !seen[held - 1] : held == 0;
+      if (!is_right) report.push_back("Q5, H1: slot " + std::to_string(i) + " of " + name);
+      else if (held != 0) seen[held - 1] = true;
+    }
+    for (u32 item = 0; queued && item < queue.items(); ++item)
+      if (seen[item] != ((copy_of(queued)[item / 32] >> item % 32 & 1) != 0))
+        report.push_back("H1: the bit of item " + std::to_string(item) + " of " + name);
+    return seen;
+  }
+
+  /// Checks the counts and the directory of a virtual queue, and notes the chunks that have its
+  /// slots.
+  void check_virtual(invariant_report& report, std::string const& name, u32 size_class,
+                     class_index<typename table_type::queue_type> const& index, std::vector<bool>& has_slots) const {
+    using queue = typename table_type::queue_type;
+    u32 const* const words = copy_of(index.queue.words());
+    u32 const pushes = words[queue::pushes_word], pops = words[queue::pops_word];
+    u32 const installed = words[queue::installed_word], end = installed * queue::entries;
+    if (words[queue::available_word] != pushes - pops) report.push_back("V2: available items of " + name);
+    if (words[queue::room_word] != end - pushes) report.push_back("V1: the room of " + name);
+    u32 queued = 0;
+    for (u32 item = 0; item < index.queue.items(); ++item) queued += copy_of(index.queued)[item / 32] >> item % 32 & 1;
+    if (queued > pushes - pops) report.push_back("H1: more bits than items of " + name);
+    u32 const segments = queue::segments_for(index.queue.items()), first = pops / queue::entries;
+    for (u32 i = 0; i < segments; ++i) {
+      u32 const segment = first + i;
+      u32 const* const entry = words + queue::index_words + queue::entry_words * (segment % segments);
+      u32 const chunk = entry[queue::chunk_word] - 1,
+                left = i == 0 ? queue::entries - pops % queue::entries : queue::entries;
+      bool const is_there =
+          segment * queue::entries + (i == 0 ? pops % queue::entries : 0) != end && segment < installed;
+      if (is_there != (entry[queue::chunk_word] != 0))
+        report.push_back("V3: segment " + std::to_string(segment) + " of " + name);
+      if (!is_there || entry[queue::chunk_word] == 0) continue;
+      if (entry[0] != segment + 1 || entry[queue::left_word] != left || word_of(chunk, 0).taken() != size_class)
+        report.push_back("V2: the entry of segment " + std::to_string(segment) + " of " + name);
+      has_slots[chunk] = true;
+    }
+  }
+
+  chunk_word word_of(u32 chunk, u32 i) const {
+    u64 const at = table_type::words_offset + 8 * u64{table_type::first_word(chunk) + i};
+    return {*reinterpret_cast<u64 const*>(bytes_.data() + at)};
+  }
+  bool is_live(u32 chunk, u32 page) const {
+    chunk_word const seen = word_of(chunk, page / word_pages);
+    return seen.live() && (seen.taken() >> page % word_pages & 1) != 0;
+  }
+  u64 live_pages(u32 chunk) const {
+    u64 live = 0;
+    for (u32 page = 0; page < table_type::pages(word_of(chunk, 0).size_class()); ++page) live += is_live(chunk, page);
+    return live;
+  }
+  /// What the heap's metadata at an address was when it was copied.
+  u32 const* copy_of(u32 const* place) const {
+    return reinterpret_cast<u32 const*>(bytes_.data() + (reinterpret_cast<u8 const*>(place) - table_.metadata()));
+  }
+  u64 counted(typename table_type::count which) const {
+    return reinterpret_cast<u64 const*>(bytes_.data())[static_cast<u32>(which)];
+  }
+
+  table_type table_;
+  std::vector<u8> bytes_;
+};
+
+}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+
+#endif
