@@ -101,7 +101,11 @@ class directed_schedule : public host::detail::schedule {
 
   void observed(lane& by, u64 address, u64 before, u64 after, u64 result) override {
     note(by, 3 + result);
-    if (before != after) memory_ ^= mix(mix(address) + before) ^ mix(mix(address) + after);
+    if (before == after) return;
+    memory_ ^= mix(mix(address) + before) ^ mix(mix(address) + after);
+    // A lane that has looked there since its last pause need not wait for another change.
+    for (u32 i = 0; i < lanes_; ++i)
+      if (all_[i] != &by && all_[i]->watched.has(address)) all_[i]->watched.any = true;
   }
 
  protected:
@@ -162,7 +166,8 @@ class directed_schedule : public host::detail::schedule {
     for (u32 i = 0; i < lanes_; ++i) live |= u64{all_[i]->state != host::detail::lane_state::exited} << i;
     for (u64 left = live; left; left &= left - 1) {
       u32 const i = static_cast<u32>(__builtin_ctzll(left));
-      state = mix(state + (gives_way_[i] & live) * 3 + (could_run_[i] & ~ran_[i] & live) * 5 + (ran_[i] & live) * 7);
+      state = mix(state + (gives_way_[i] & live) * 3 + (could_run_[i] & ~ran_[i] & live) * 5 + (ran_[i] & live) * 7 +
+                  all_[i]->watched.any);
     }
     for (lane const* each : paused_)
       if (each->state == host::detail::lane_state::paused) state = mix(state + each->number + 1);
@@ -195,7 +200,7 @@ class directed_schedule : public host::detail::schedule {
   u32 last_ = 0;
   char const* named_ = nullptr;
   u64 pending_ = 0;
-  lane const* all_[most_lanes];
+  lane* all_[most_lanes];
   u64 gives_way_[most_lanes];        // F1
   u64 could_run_[most_lanes];        // since the lane's last pause
   u64 ran_[most_lanes];              // since the lane's last pause

@@ -215,6 +215,51 @@ TEST_F(Exploration, FollowsFairSchedulesAlone) {
   EXPECT_TRUE(found.ended && !found.fault);
 }
 
+/// As hand_a_token_to_and_fro, after all have counted; the third may lose that race.
+struct count_first {
+  void operator()(u32* words) const {
+    atomic_ref<u32> const count{words[2]};
+    backoff nap;
+    for (u32 seen = count.load(order::relaxed);
+         !count.compare_exchange(seen, seen + 1, order::relaxed, order::relaxed);)
+      nap.after_race();
+    hand_a_token_to_and_fro{}(words);
+  }
+};
+
+/// The third waits for a flag, and looks at another word before it pauses. Then as above.
+struct wait_for_a_flag_first {
+  void operator()(u32* words) const {
+    atomic_ref<u32> const flag{words[2]}, other{words[3]};
+    if (simt::block_index() != 2) {
+      flag.store(1, order::relaxed);
+    } else {
+      while (flag.load(order::relaxed) == 0) {
+        static_cast<void>(other.load(order::relaxed));
+        simt::pause(1);
+      }
+      other.store(1, order::relaxed);
+    }
+    hand_a_token_to_and_fro{}(words);
+  }
+};
+
+template <class Kernel>
+void expect_the_third_goes_on() {
+  auto const found = explore::explore({.preemptions = 2, .step_cap = 10'000}, [] {
+    device_buffer<u32> const words(4);
+    launch({3, 1}, Kernel{}, words.data());
+    return true;
+  });
+  EXPECT_FALSE(found.fault) << found.fault->what;
+  EXPECT_TRUE(found.ended);
+}
+
+// Lanes that wake each other in turn do not keep out a lane whose next look will tell it something:
+// it has lost a race, or what it waits for came between its look and its pause.
+TEST_F(Exploration, ALaneThatLostARaceWaitsForNoChange) { expect_the_third_goes_on<count_first>(); }
+TEST_F(Exploration, ALaneThatMissedAChangeWaitsForNoOther) { expect_the_third_goes_on<wait_for_a_flag_first>(); }
+
 /// A lane that is held at its named point undoes what the others do meanwhile.
 struct pass_named_points {
   void operator()(u32* words) const {

@@ -46,14 +46,25 @@ struct subject {
   std::string name;
   u64 pool_bytes;
   std::vector<u64> sizes;
-  u32 most_lanes = 8;
 };
 
 /// The lanes of a thread block each; on some seeds the lanes of a warp.
 launch_shape shape_of(u64 seed, u32 lanes) { return seed % 3 == 2 ? launch_shape{1, lanes} : launch_shape{lanes, 1}; }
 
-/// Programs drawn by seed on one of the subjects after the other, each under some schedules of
-/// random priorities, with weak memory for one in two.
+/// A program of up to five calls by `lanes` lanes that a seed draws, under schedules of random
+/// priorities, with weak memory for one seed in two.
+template <class Creation, class Divide>
+explore::exploration_result explore_drawn_program(subject const& what, u64 seed, u32 lanes, u64 schedules,
+                                                  Divide divide) {
+  constexpr host::mask_policy masks[] = {host::mask_policy::maximal, host::mask_policy::random,
+                                         host::mask_policy::singleton};
+  explore::heap_exploration<Creation, Divide> body{
+      what.pool_bytes, heap_program::drawn(shape_of(seed, lanes), what.sizes, 5, seed), divide};
+  return explore::explore(
+      {.schedules = schedules, .seed = seed, .masks = masks[seed / 3 % 3], .weak_memory = seed % 2 == 1}, body);
+}
+
+/// Programs drawn by seed on one of the subjects after the other.
 template <class Creation, class Divide>
 void expect_drawn_programs_right(std::vector<subject> const& subjects, Divide divide) {
   if (host::detail::under_tsan) return;
@@ -62,16 +73,10 @@ void expect_drawn_programs_right(std::vector<subject> const& subjects, Divide di
   double seconds = 0;
   u64 programs = 0;
   for (; programs < limit.programs && seconds < limit.seconds; ++programs) {
-    constexpr host::mask_policy masks[] = {host::mask_policy::maximal, host::mask_policy::random,
-                                           host::mask_policy::singleton};
     u64 const which = programs % subjects.size(), seed = programs / subjects.size();
     auto const& what = subjects[which];
     u32 const few = 2 + seed / 2 % 3, many = 5 + seed / 2 % 4;
-    u32 const lanes = seed % 8 >= 4 && many <= what.most_lanes ? many : few;
-    explore::heap_exploration<Creation, Divide> body{
-        what.pool_bytes, heap_program::drawn(shape_of(seed, lanes), what.sizes, 5, seed), divide};
-    auto const done = explore::explore(
-        {.schedules = limit.schedules, .seed = seed, .masks = masks[seed / 3 % 3], .weak_memory = seed % 2 == 1}, body);
+    auto const done = explore_drawn_program<Creation>(what, seed, seed % 8 >= 4 ? many : few, limit.schedules, divide);
     ASSERT_FALSE(done.fault) << what.name << ", program " << seed << ", after " << seconds
                              << " s: " << done.fault->what;
     sums[which].schedules += done.schedules;
@@ -165,8 +170,17 @@ TEST(ExploredHeap, Ualloc) {
   explore_heap<creation::ualloc<test::tight>>(
       {{"ualloc of 2 chunks", 2 << 15, {1024, 16, 512}}, {"ualloc of 4 chunks", 4 << 15, {1024, 16, 512}}});
 }
-TEST(ExploredHeap, Throughput) {
-  explore_heap<creation::throughput<test::tight>>({{"throughput of 4 chunks", 4 << 15, {16, 1 << 16, 1024}, 4}});
+
+using throughput = creation::throughput<test::tight>;
+subject const four_chunks{"throughput of 4 chunks", 4 << 15, {16, 1 << 16, 1024}};
+
+TEST(ExploredHeap, Throughput) { explore_heap<throughput>({four_chunks}); }
+/// A lane with a chunk on its way lost a race at TBuddy's semaphore. Lanes that searched for pages
+/// waited for that chunk, woke each other by their barriers, and kept the lane out.
+TEST(ExploredHeap, ThroughputWhereASearchWaitsForALaneThatLostARace) {
+  if (host::detail::under_tsan) return;
+  auto const done = explore_drawn_program<throughput>(four_chunks, 45, 7, 60, no_regions<throughput>{});
+  EXPECT_FALSE(done.fault) << done.fault->what;
 }
 
 }  // namespace explored_heaps_test

@@ -42,7 +42,7 @@ struct words_watched {
   static constexpr u32 most = 14;
 
   u32 count = 0;     // past `most`: any word
-  bool any = false;  // some answer was old, so looking again may help without a change
+  bool any = false;  // looking again may help without a change: an answer was old, or the lane spun
   u64 words[most];
 
   WARPHEAP_NO_TSAN void add(u64 address) {

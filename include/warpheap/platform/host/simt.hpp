@@ -72,7 +72,11 @@ struct simt {
     here.pause(nanoseconds);
   }
 
-  WARPHEAP_NO_TSAN static void spin(u32 clocks) { pause(clocks); }
+  /// Unlike a pause, it waits for no change: a lane that has lost a race has something to do.
+  WARPHEAP_NO_TSAN static void spin(u32 clocks) {
+    detail::this_lane().watched.any = true;
+    pause(clocks);
+  }
 
   [[noreturn]] static void trap(char const* reason) {
     detail::this_lane();

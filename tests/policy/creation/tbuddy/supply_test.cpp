@@ -279,7 +279,7 @@ TEST(TbuddySupply, ASearchThatIsBelievedAtOnceIsCaught) {
 
 TEST(TbuddySupply, AFreeInSilenceIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
-                  200, finds_room_that_moves<supply_that_frees_in_silence, tbuddy_parts::block_supply<slow_table>>)
+                  1000, finds_room_that_moves<supply_that_frees_in_silence, tbuddy_parts::block_supply<slow_table>>)
                   .has_value());
 }
 
