@@ -82,6 +82,56 @@ TEST(BulkSemaphore, MakesAsManyBatchesAsNeededAndNoMore) {
   expect_no_batch_too_many<by_additions<bulk_semaphore>>();
 }
 
+/// Every lane takes a unit several times, and keeps it or gives it back. Batches take a while.
+template <class Semaphore>
+struct make_at_once {
+  WARPHEAP_DEVICE void operator()(u64* word, u32 batch, u32 rounds, tally* total) const {
+    Semaphore semaphore{*word};
+    random_sequence random{global_thread_index()};
+    for (u32 round = 0; round < rounds; ++round) {
+      if (semaphore.wait(1, batch) == wait_result::make_batch) {
+        atomic_ref<u32>{total->at_once}.fetch_max(count(total->making, 1) + 1, order::relaxed);
+        for (u32 turns = round == 0 ? 40 : random.below(4); turns != 0; --turns) simt::pause(100);
+        count(total->making, ~0u);
+        semaphore.signal(batch - 1, batch - 1);
+      }
+      if (random.below(2) == 0) semaphore.signal(1, 0);
+    }
+  }
+};
+
+/// The most batches that lanes made at once, of which each asks for one unit at a time.
+template <class Semaphore>
+u32 most_batches_at_once(launch_shape shape, u32 batch) {
+  device_buffer<u64> word(1);
+  device_buffer<tally> total(1);
+  launch(shape, make_at_once<Semaphore>{}, word.data(), batch, 4u, total.data());
+  synchronize();
+  return total[0].at_once;
+}
+
+template <class Semaphore>
+void expect_no_more_batches_at_once_than_needed() {
+  for (launch_shape const shape : {launch_shape{1, 1}, {7, 1}, {1, 33}, {2, 40}})
+    for (u32 const batch : {1u, 4u, 7u, 32u}) {
+      u64 const needed = div_ceil(u64{shape.blocks} * shape.threads, batch);
+      u32 most = 0;
+      for_each_schedule(24, [&] {
+        u32 const seen = most_batches_at_once<Semaphore>(shape, batch);
+        EXPECT_LE(seen, needed) << batch << " units a batch";
+        most = std::max(most, seen);
+      });
+      if (!test::on_gpu) EXPECT_EQ(most, needed) << "no schedule had all of them at once";
+    }
+}
+
+// The bound of Gelado and Garland 2019, section 5.1: the requests of a moment over the batch size.
+TEST(BulkSemaphore, MakesNoMoreBatchesAtOnceThanTheLanesThatAskNeed) {
+  expect_no_more_batches_at_once_than_needed<bulk_semaphore>();
+  expect_no_more_batches_at_once_than_needed<by_converged_lanes<bulk_semaphore>>();
+  expect_no_more_batches_at_once_than_needed<by_additions<bulk_semaphore>>();
+}
+
 /// Whether no lane got units of a batch without seeing what its maker wrote before.
 template <class Semaphore>
 bool shows_contents() {
@@ -389,6 +439,19 @@ TEST(BulkSemaphore, ALookThatSeesAUnitIsAfterItsSignalAndAnyOtherIsBefore) {
 #if !defined(__CUDACC__)
 
 using test::find_failing_schedule;
+
+/// Batches whose units nobody expects: each lane that finds no unit makes one.
+struct semaphore_without_expectations : bulk_semaphore {
+  using bulk_semaphore::bulk_semaphore;
+  wait_result wait(u32 n, u32) { return try_wait(n) ? wait_result::acquired : wait_result::make_batch; }
+  void signal(u32 n, u32) { bulk_semaphore::signal(n, 0); }
+};
+
+TEST(BulkSemaphore, BatchesThatNobodyExpectsAreCaught) {
+  EXPECT_TRUE(find_failing_schedule(24, [] {
+                return most_batches_at_once<semaphore_without_expectations>({2, 40}, 32) <= 3;
+              }).has_value());
+}
 
 /// A failed batch that is not withdrawn.
 struct semaphore_without_withdraw : bulk_semaphore {

@@ -19,6 +19,7 @@ struct tally {
   u32 blind;     ///< waits that got units before they could see what their maker wrote
   u32 making;    ///< lanes that make a batch now
   u32 beside;    ///< batches that were begun while another was in the making
+  u32 at_once;   ///< the most batches that were in the making together
 };
 
 /// Adds to a total. Returns the total as it was.

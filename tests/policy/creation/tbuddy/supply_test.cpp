@@ -5,6 +5,7 @@
 #include "pool_fixture.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace warpheap::test {
 namespace {
@@ -222,6 +223,65 @@ TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheExhaustionNote) {
   EXPECT_NE(allocate(pool, {1, 1}, 4096 * tbuddy_pool::page_bytes)[0], nullptr);
   EXPECT_TRUE(answers_within(pool, 1u << 20)) << "the first of them searches";
   EXPECT_TRUE(answers_within(pool, 1024 * 12));
+}
+
+/// A tree that counts the pages of blocks that lanes own or search for, together.
+struct watched_tree : buddy_tree {
+  using buddy_tree::buddy_tree;
+  static inline std::atomic<u64> pages{0}, most{0};
+
+  u32 take(u32 order, u32 seed) const {
+    u64 const now = pages += u64{1} << order;
+    for (u64 seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
+    return buddy_tree::take(order, seed);
+  }
+
+  u32 split(u32 node, u32 levels) const {
+    u64 const all = u64{1} << order_of(node);
+    pages -= all - (all >> levels);
+    return buddy_tree::split(node, levels);
+  }
+
+  template <class Claims>
+  u32 release(u32 node, Claims& claims) const {
+    pages -= u64{1} << order_of(node);
+    return buddy_tree::release(node, claims);
+  }
+};
+
+using watched_supply = tbuddy_parts::block_supply<table_type, watched_tree>;
+
+/// Searches the tree without a unit of the semaphore.
+struct supply_without_semaphores : watched_supply {
+  using watched_supply::watched_supply;
+  u32 take(u32 order) const { return tree().take(order, scattered()); }
+};
+
+/// Whether lanes that take and give back blocks own, or search for, no more pages than there are.
+template <class Supply>
+bool searches_for_what_is_there(demand const& with) {
+  watched_tree::pages = watched_tree::most = 0;
+  tbuddy_pool const pool{with.pages};
+  device_buffer<supply_report> const report(1);
+  launch(with.shape, take_in_rounds<Supply>{}, pool.allocator().table(), with.first, 6u, report.data());
+  synchronize();
+  return report[0].served != 0 && watched_tree::pages == 0 && watched_tree::most <= with.pages;
+}
+
+// A crowd of which most lanes are refused: those search nothing.
+TEST(TbuddySupply, LetsNoMoreLanesSearchTheTreeThanThereAreBlocksForThem) {
+  constexpr demand crowds[] = {{1, {5, 1}, 0}, {3, {2, 20}, 1}, {8, {2, 20}, 3}, {33, {3, 33}, 2}};
+  for (auto const& with : crowds)
+    for_each_schedule(60, [&] {
+      EXPECT_TRUE(searches_for_what_is_there<watched_supply>(with)) << watched_tree::most << " of " << with.pages;
+    });
+}
+
+TEST(TbuddySupply, ASearchWithoutAUnitIsCaught) {
+  EXPECT_TRUE(find_failing_schedule(20, [] {
+                return searches_for_what_is_there<supply_without_semaphores>({1, {5, 1}, 0});
+              }).has_value());
 }
 
 /// Takes the buddy's unit before it promises one to the order above.
