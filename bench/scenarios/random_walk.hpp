@@ -6,7 +6,8 @@
 // beside what theory says (bench/walk_theory.hpp). The last row of each primitive has the
 // correlation of both with the time, over all of its rows. Pages: `pool`; shares: `page_shares`,
 // half, a tenth, 1%, 0.7% and 0.5% by default; threads: those of `workers` that leave no thread
-// without a page.
+// without a page. After each walk another kernel gives all its pages back, a call a thread, in
+// `free_median_us`.
 //
 // Checked: every thread got a page, no page twice, and as many are taken as there should be. Times
 // are of kernels that count no steps.
@@ -136,7 +137,7 @@ class walked_pool {
 
 /// What was seen of one walk.
 struct walk_outcome {
-  std::vector<double> times_us;
+  std::vector<double> times_us, free_us;
   walk_steps_taken steps;
   std::string fault;
 };
@@ -167,8 +168,10 @@ walk_outcome walk_pages_of(walked_pool& pool, u64 threads, u32 repeat) {
     else seen.times_us.push_back(time);
     seen.fault = fault_of_pages(got.to_host());
     if (seen.fault.empty() && !pool.is_as_occupied(threads)) seen.fault = "pages taken and pages counted differ";
-    launch(shape_for(threads), free_pages{}, pool.heap(), got.data(), threads);
+    auto const free_time =
+        stopwatch{}.microseconds([&] { launch(shape_for(threads), free_pages{}, pool.heap(), got.data(), threads); });
     synchronize();
+    if (round > 0) seen.free_us.push_back(free_time);
   }
   if (seen.fault.empty() && !pool.is_as_occupied(0)) seen.fault = "a page did not come back";
   return seen;
@@ -214,8 +217,10 @@ inline void add_walks(std::vector<result>& rows, walked_pool& pool, u64 threads,
     row.parameters = {{"pages", pool.pages()}, {"free_pages", pool.free()}, {"threads", threads}};
     row.figures = {
         {"tas", seen.steps.tas()}, {"predicted_tas", tas}, {"was", seen.steps.was()}, {"predicted_was", was}};
-    if (std::string{name} != "queue")
+    if (std::string{name} != "queue") {
       row.figures.emplace_back("collisions", static_cast<double>(seen.steps.collisions));
+      row.figures.emplace_back("free_median_us", median(seen.free_us));
+    }
     if (std::string{name} == "rw") {
       by_page = seen.steps;
       row.figures.emplace_back("predicted_collisions", walk_theory::colliding_pairs_on_free_pages(of));

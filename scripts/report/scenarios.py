@@ -100,7 +100,7 @@ KNOWN = {
     "latency": Scenario(
         "One call alone",
         "One lane calls malloc, and then free.", **SIZE, views=(View("cycles", "cycles", "cycles of a call", "lower"),)),
-    "init": Scenario("Making a heap", "Making a heap, by the wall's clock, and resetting it.", x="pool_bytes", x_label="pool", x_kind="bytes",
+    "init": Scenario("Making a heap", "Making a heap, by the wall's clock, resetting it, and counting its slots.", x="pool_bytes", x_label="pool", x_kind="bytes",
                      views=(View("median_us", "time", "median time", "lower"),)),
     "workers": Scenario(
         "Cycles of a call by workers", "How long a thread waits for its call while others call as well; blocks come and go.",

@@ -41,6 +41,7 @@ TEST(WalkScenarios, RandomWalkTakesTheStepsOfTheTheory) {
       EXPECT_DOUBLE_EQ(figures["predicted_was"], 176);
     }
     EXPECT_EQ(figures.count("collisions"), row.primitive != "queue");
+    EXPECT_EQ(figures["free_median_us"] > 0, row.primitive != "queue") << "nothing is given back to the queue";
     EXPECT_EQ(figures.count("predicted_collisions"), row.primitive == "rw");
     if (row.primitive == "rw_bitmap") {
       EXPECT_NEAR(figures["rw_was_over_this"] / figures["predicted_rw_was_over_this"], 1, 0.5) << row.primitive;

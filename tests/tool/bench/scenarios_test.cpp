@@ -12,6 +12,7 @@
 #include "bench/scenarios/collective_mutex.hpp"
 #include "bench/scenarios/exhaust.hpp"
 #include "bench/scenarios/fill.hpp"
+#include "bench/scenarios/init.hpp"
 #include "bench/scenarios/policy_overhead.hpp"
 #include "bench/scenarios/rcu_delegation.hpp"
 #include "bench/scenarios/semaphore.hpp"
@@ -230,6 +231,40 @@ TEST(Scenarios, PolicyOverheadComparesWithTheCreationPolicyAlone) {
   EXPECT_THAT(results[9].figures,
               testing::ElementsAre(testing::Pair("direct_median_us", bench::median(results[8].times_us)),
                                    testing::Pair("ratio", testing::AllOf(testing::Gt(0.1), testing::Lt(10)))));
+}
+
+TEST(Scenarios, InitTimesACountOfSlotsFromTheHostAndByAWarp) {
+  auto const operations_of = [](char const* allocator) {
+    std::vector<std::string> operations;
+    for (auto const& made : make_host_backend()->bench("init", allocator, small_request())) {
+      EXPECT_EQ(made.fault, "");
+      EXPECT_THAT(made.times_us, SizeIs(2));
+      operations.push_back(made.operation);
+    }
+    return operations;
+  };
+  EXPECT_THAT(operations_of("scatter"),
+              testing::ElementsAre("make", "reset", "available_slots", "available_slots_warp"));
+  EXPECT_THAT(operations_of("toolkit"), testing::ElementsAre("make")) << "it counts no slots";
+}
+
+/// Counts a slot too many for each part of its pool.
+class miscounting : public creation::slab_bitmap<> {
+ public:
+  miscounting() = default;
+  slot_part count_slots(size_t bytes, slot_share share) const {
+    auto part = slab_bitmap<>::count_slots(bytes, share);
+    ++part.count;
+    return part;
+  }
+  static miscounting place(void* memory, size_t bytes) { return miscounting{slab_bitmap<>::place(memory, bytes)}; }
+
+ private:
+  explicit miscounting(slab_bitmap<> sound) : slab_bitmap<>{sound} {}
+};
+
+TEST(Scenarios, InitFindsCountsThatDiffer) {
+  expect_fault(bench::init(broken<miscounting>(), small_request()), "slots, a warp ");
 }
 
 TEST(Scenarios, SemaphoreMeasuresEveryWaitByEveryNumberOfThreads) {

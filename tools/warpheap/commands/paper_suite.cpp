@@ -149,6 +149,7 @@ std::vector<suite_entry> eckert_entries() {
        250,
        "workers-every"},
       {"policy_overhead", {"scatter", "slab_bitmap", "ring_buffer"}, {}, 20, "policy-overhead"},
+      {"init", {"scatter", "slab_bitmap"}, {.pool_bytes = 512 * mebibyte}, 3, "slots"},
       {"burst",
        {"scatter_original", "scatter", "scatter_coalesced", "slab_bitmap", "slab_bitmap_coalesced"},
        {.sizes = powers(16, 1024)},
