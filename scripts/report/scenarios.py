@@ -177,6 +177,10 @@ KNOWN = {
     "random_walk": Scenario(
         "Random walks over pages", "Every thread takes a page from a pool of which a share is free.", **THREADS,
         views=(View("median_us", "time", "median time", "lower"),)),
+    "instruction_latency": Scenario(
+        "Steps of a walk",
+        "One lane counts bits, searches for the n-th set bit, or loads a word of a bitmap; each step needs the answer of the one before.",
+        ignored=("steps", "words"), views=(View("cycles", "cycles", "cycles of one step", "lower"),)),
     "pic": Scenario(
         "A plasma simulation",
         "A particle-in-cell code whose particles live in frames of the heap.", x="species", x_label="species", x_log=False,

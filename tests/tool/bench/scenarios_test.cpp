@@ -13,6 +13,7 @@
 #include "bench/scenarios/exhaust.hpp"
 #include "bench/scenarios/fill.hpp"
 #include "bench/scenarios/init.hpp"
+#include "bench/scenarios/instruction_latency.hpp"
 #include "bench/scenarios/policy_overhead.hpp"
 #include "bench/scenarios/rcu_delegation.hpp"
 #include "bench/scenarios/semaphore.hpp"
@@ -105,7 +106,7 @@ TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
       EXPECT_GT(made.operations, 0);
     }
   }
-  EXPECT_EQ(found, 5u);
+  EXPECT_EQ(found, 6u);
 }
 
 TEST(Scenarios, FillTellsHowMuchOfThePoolWasUsedAndThatItServesAgain) {
@@ -344,6 +345,40 @@ TEST(Scenarios, AtomicMeasuresAdditionsToOneWordAndToManyByEveryNumberOfThreads)
     EXPECT_GT(rows[i].figures[3].second, 0);
     EXPECT_EQ(rows[i].figures.back().first, i % 3 ? "ratio" : "cycles_mean");
   }
+}
+
+TEST(Scenarios, InstructionLatencyMeasuresThreeChainsOfDependentSteps) {
+  auto const rows = make_host_backend()->bench_floor("instruction_latency", small_request());
+  ASSERT_THAT(rows, SizeIs(3));
+  char const* const primitives[] = {"popcount", "nth_bit", "load"};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].fault, "");
+    EXPECT_EQ(rows[i].primitive, primitives[i]);
+    EXPECT_EQ(rows[i].operations, bench::chained_steps);
+    EXPECT_THAT(rows[i].figures, testing::ElementsAre(testing::Pair("cycles", Ge(0))));
+  }
+  EXPECT_THAT(rows[2].parameters, testing::Contains(testing::Pair("words", 1024u)));
+}
+
+/// Names a place that it does not load.
+struct guessing_step {
+  static constexpr char const* name = "guess";
+  u32 operator()(u32 last) const { return last + 1; }
+};
+
+TEST(Scenarios, InstructionLatencyFindsAChainThatEndsElsewhere) {
+  EXPECT_EQ(bench::chain_row(guessing_step{}, 5, 6, 2).fault, "a chain ends at 4101 in place of 6");
+}
+
+TEST(Scenarios, InstructionLatencyGoesThroughEveryWordOnce) {
+  auto const next = bench::random_circle(1000, 7);
+  std::vector<bool> seen(next.size());
+  u64 at = 0;
+  for (size_t steps = 0; steps < next.size(); ++steps, at = next[at]) {
+    EXPECT_FALSE(seen[at]);
+    seen[at] = true;
+  }
+  EXPECT_EQ(at, 0u);
 }
 
 TEST(Scenarios, RcuDelegationMeasuresThreeBarriersByThreadsAndReaders) {

@@ -303,6 +303,7 @@ std::vector<suite_entry> pham_entries() {
   std::vector<suite_entry> all{
       {"atomic", {}, {}, 5, "atomic"},
       {"atomic", {}, {.thread_blocks = all_shapes()}, 10, "atomic-thread-blocks"},
+      {"instruction_latency", {}, {}, 1, "instruction-latency"},
       {"random_walk", {}, {.pool_bytes = 8 * gibibyte}, 20, "random-walk"},
       {"random_walk",
        {},

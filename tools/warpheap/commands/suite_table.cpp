@@ -89,6 +89,7 @@ std::vector<suite_entry> full_entries(names const& all) {
       {"collective_mutex", {}, {}, 20},
       {"rcu_delegation", {}, {}, 20},
       {"random_walk", {}, {}, 20},
+      {"instruction_latency", {}, {}, 1},
   };
 }
 
