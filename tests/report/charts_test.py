@@ -4,10 +4,12 @@
 import re
 import unittest
 
-from report_fixture import HTML, ROOT, SVG, H200, burst, document, page, page_of, results, row
+from report_fixture import HTML, ROOT, SVG, H200, burst, document, page, page_of, results, row, sources_of
 
 import comparison
 import heap_map
+import paper_pham
+import papers
 import scales
 import styles
 import svg
@@ -268,6 +270,21 @@ class Maps(unittest.TestCase):
             self.assertEqual(list(made.section("map").iter(f"{SVG}svg")), [])
 
 
+def queue_rows():
+    """What is drawn of queues beside random walks, of which queue_pages is the fastest by 1,024 threads."""
+    times = {"rw_malloc": {1024: 10, 4096: 10}, "queue_pages": {1024: 100, 4096: 400}, "queue_chunks": {1024: 200, 4096: 300}}
+    alike = {"bytes": 16, "pool_bytes": 8 << 30}
+    walked = {"pages": 1 << 25, "free_pages": 1 << 24}
+    made = []
+    for name, by_threads in times.items():
+        for threads, time in by_threads.items():
+            given = {"times": (time,) * 3, "threads": threads}
+            made += [row(name, operation, "scaling", **given, **alike) for operation in ("malloc", "free")]
+            made.append(row(name, "malloc", "mixed", **given, least_bytes=4, most_bytes=64, pool_bytes=8 << 30))
+            made.append(row("corw" if name == "rw_malloc" else name, "get_page", "random_walk", **given, **walked))
+    return made
+
+
 class Papers(unittest.TestCase):
     def test_have_their_figures_where_the_results_are(self):
         made = page.build(results.read_all([str(ROOT / "bench" / "results")]))[0]
@@ -276,6 +293,13 @@ class Papers(unittest.TestCase):
                      "Figure 11: Mixed", "Figure 12: How full", "Figure 13: A hash join", "Figure 5.1: Cycles", "Figure 5.2: Cycles", "Figure B.1: Every", "Figures 5.3 and 5.4",
                      "Figure 5.5: A step", "Figure 5.6: Particles"):  # fmt: skip
             self.assertIn(f"<h4>{name}", made)
+
+    def test_show_index_queues_beside_random_walks(self):
+        rows = papers.Rows([each for source in sources_of(document(*queue_rows())) for each in source.rows])
+        figures = {each.number: each for each in paper_pham.figures(rows)}
+        for number, walk in (("4 and 7", "corw"), ("9", "rw_malloc"), ("11", "rw_malloc")):
+            named = [each.name for each in figures[number].panels[0].series]
+            self.assertEqual(named, [walk, "queue_pages", "queue_chunks"], number)
 
     def test_are_absent_without_their_results(self):
         self.assertIsNone(page_of(document(row(scenario="churn"))).section("papers"))
