@@ -5,7 +5,7 @@ import textwrap
 
 import scales
 from line_chart import BETTER, LETTER, WIDTH
-from styles import style_of
+from styles import DASHES, style_of
 from svg import Picture
 from text import tick_text
 
@@ -19,6 +19,8 @@ class Bars:
         self.title, self.groups, self.series = title, groups, series
         self.y_kind, self.y_label, self.better, self.x_label = y_kind, y_label, better, x_label
         self.logarithmic = logarithmic
+        self.uprights = ("", [])  # what vertical lines are, and where: in groups from the first one's middle
+        self.places = []  # where in a paper they are from
 
 
 def _scale(chart, bottom, top):
@@ -47,7 +49,13 @@ def draw(chart, others):
         picture.text(8, 17 + 16 * number, line, "h")
     y = 20 + 16 * len(heading)
     picture.text(8, y, " · ".join(part for part in (chart.y_label, BETTER[chart.better]) if part), "s")
-    top = (_draw_legend(picture, chart, y + 17, others) if len(chart.series) > 1 else y) + 14
+    y = _draw_legend(picture, chart, y + 17, others) if len(chart.series) > 1 else y
+    words, uprights = chart.uprights
+    if uprights:
+        y += 17
+        picture.line(8, y - 4, 22, y - 4, "l c5", DASHES[1])
+        picture.text(28, y, words, "n c5")
+    top = y + 14
     left, right, bottom = 60, WIDTH - 8, top + PLOT_HEIGHT
     scale = _scale(chart, bottom, top)
     for tick in scales.value_ticks(scale):
@@ -71,6 +79,9 @@ def draw(chart, others):
                 )
         if number % every == 0:
             picture.text(left + room * (number + 0.5), bottom + 16, group, "s", "middle")
+    for place in uprights:
+        x = left + room * (place + 0.5)
+        picture.line(x, top, x, bottom, "l c5", DASHES[1])
     picture.line(left, bottom, right, bottom, "a")
     picture.text((left + right) / 2, bottom + 33, chart.x_label, "s", "middle")
     picture.height = round(bottom + 42)

@@ -20,6 +20,8 @@ class Point:
 
 
 class Series:
+    """A line; of a style whose dash is None, marks alone."""
+
     def __init__(self, name, points, label=None, style=None):
         self.name, self.points, self.style = name, points, style
         self.label = name if label is None else label
@@ -36,6 +38,7 @@ class Panel:
         self.x_label, self.x_kind, self.x_log = x_label, x_kind, x_log
         self.fills = fills  # calls are refused by design
         self.floors = []  # (label, value) of horizontal lines
+        self.places = []  # where in a paper numbers of the chart are from
         self.group, self.shared = "", {}  # the operation, and the parameters that all points have in common
 
     def xs(self):
@@ -115,7 +118,8 @@ def _draw_lines(picture, panel, frame, others):
             continue
         places = [(frame.x(point.x), frame.y(point.y)) for point in points]
         bold = " b" if each.name == "slab_bitmap" else ""
-        picture.polyline(places, f"l{bold} c{colour}", DASHES[dash])
+        if dash is not None:
+            picture.polyline(places, f"l{bold} c{colour}", DASHES[dash])
         _draw_spread(picture, frame, points, colour)
         if len(points) <= MOST_MARKED:
             picture.marks(places, mark, colour)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of Eckert 2014, chapter 5."""
 
+import math
+
+import stated
 from bar_chart import Bars
 from line_chart import Panel, Point, Series
 from papers import Figure, lines_by, panel, subject
@@ -123,22 +126,25 @@ def _histogram(rows):
             low, high = ordered[len(ordered) // 200], ordered[-1 - len(ordered) // 200]
             if high - low > MOST_PERCENTS:
                 continue
-            groups = list(range(low, high + 1))
+            told = [percent for _, percent in stated.STEPS.lines]
+            groups = list(range(math.floor(min(low, *told)), math.ceil(max(high, *told)) + 1))
             bars = [(percents.count(group), percents.count(group)) for group in groups]
             outside = len(percents) - sum(value for value, _ in bars)
             note = f"; {outside} of them lie outside" if outside else ""
-            panels.append(
-                Bars(
-                    f"{row.subject}, {_simulated(row)}, {len(row.times)} steps{note}",
-                    [f"{group}%" for group in groups],
-                    [(row.subject, bars)],
-                    "count",
-                    "steps",
-                    "",
-                    "time of a step over that with ring_buffer",
-                    logarithmic=False,
-                )
+            chart = Bars(
+                f"{row.subject}, {_simulated(row)}, {len(row.times)} steps{note}",
+                [f"{group}%" for group in groups],
+                [(row.subject, bars)],
+                "count",
+                "steps",
+                "",
+                "time of a step over that with ring_buffer",
+                logarithmic=False,
             )
+            words = ", ".join(f"{what} {percent:g}%" for what, percent in stated.STEPS.lines)
+            chart.uprights = f"{stated.STEPS.machine}: {words}", [percent - groups[0] for percent in told]
+            chart.places = stated.STEPS.places
+            panels.append(chart)
     return Figure(
         PAPER,
         "5.5",
@@ -170,6 +176,7 @@ def _capacity(rows):
                 "higher",
                 "species",
                 x_log=False,
+                stated=stated.SPECIES,
             )
         ],
     )

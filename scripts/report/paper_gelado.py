@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of Gelado and Garland 2019."""
 
+import stated
 from bar_chart import Bars
-from papers import Figure, lines_by, panel, subject
+from line_chart import Point, Series
+from papers import Figure, lines_by, panel, ratio, subject
 from text import bytes_text
 
 PAPER = "Gelado and Garland 2019, Throughput-oriented GPU memory allocation"
@@ -54,7 +56,17 @@ def _delegation(rows):
         "6",
         "Speedup of delegation",
         "The paper: from 1.01% slower to 14 times as fast; the more threads and the more writers, the more it gains.",
-        [panel("time without delegation over time with it", series, "ratio", "speedup", "higher", "threads")],
+        [
+            panel(
+                "time without delegation over time with it",
+                series,
+                "ratio",
+                "speedup",
+                "higher",
+                "threads",
+                stated=stated.DELEGATION,
+            )
+        ],
     )
 
 
@@ -75,7 +87,30 @@ def _failures(rows):
     chosen.rows = [row for row in chosen.rows if "thread_block" not in row.parameters]
     series = lines_by(chosen, subject, "bytes", "failed_share")
     return panel(
-        "calls that failed, every allocator", series, "share", "failed calls", "lower", "size of a block", "bytes"
+        "calls that failed, every allocator",
+        series,
+        "share",
+        "failed calls",
+        "lower",
+        "size of a block",
+        "bytes",
+        stated=stated.FAILURES,
+    )
+
+
+def _against_toolkit(bars, sizes):
+    """The rate of each allocator over that of CUDA's, from the bars."""
+    lines = {name: [Point(size, bar[1]) for size, bar in zip(sizes, heights) if bar] for name, heights in bars}
+    toolkit = lines.pop("toolkit", [])
+    return panel(
+        "calls a second over those of CUDA's allocator",
+        [Series(name, ratio(points, toolkit)) for name, points in lines.items()],
+        "ratio",
+        "times as many",
+        "higher",
+        "size of a block",
+        "bytes",
+        stated=stated.AGAINST_TOOLKIT,
     )
 
 
@@ -114,7 +149,7 @@ def _exhaustion(rows):
         "The paper compares its allocator (throughput here) with CUDA's (toolkit), the mean over sizes of thread blocks. "
         "It is ahead but at 2, 4, 64 and "
         "128 KiB, and no call fails above 4 KiB. slab_bitmap stands beside them.",
-        [chart, _failures(rows)],
+        [chart, _against_toolkit(bars, sizes), _failures(rows)],
     )
 
 

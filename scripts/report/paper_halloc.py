@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of Adinetz and Pleiter 2014, as their slides have them."""
 
-from papers import Figure, lines_by, panel, subject
+import stated
+from line_chart import Series
+from papers import Figure, lines_by, panel, points, ratio, subject
 from text import bytes_text
 
 PAPER = "Adinetz and Pleiter 2014, Halloc"
+SLIDES = (32, 512 << 20)  # threads that draw together, and the pool
 
 
 def _threads(rows):
@@ -55,8 +58,31 @@ def _sizes(rows):
                 "higher",
                 "size of a block",
                 "bytes",
+                stated=stated.SIZES,
             )
         ],
+    )
+
+
+def _against_scatter(rows):
+    """Halloc's rate over ScatterAlloc's, a line for each kernel, as the slides have them drawn by warp."""
+    series = []
+    for kernel in ("spree", "private"):
+        some = rows.of("two_phase", operations=(kernel,), drawn_by=SLIDES[0], pool_bytes=SLIDES[1])
+        halloc, scatter = (
+            points([row for row in some.rows if row.subject == name], "bytes", "operations_per_second")
+            for name in ("halloc", "scatter")
+        )
+        series.append(Series(kernel, ratio(halloc, scatter)))
+    return panel(
+        "halloc over scatter, drawn by 32 threads, a pool of 512 MiB",
+        series,
+        "ratio",
+        "times as many calls of malloc a second",
+        "higher",
+        "size of a block",
+        "bytes",
+        stated=stated.AGAINST_SCATTER,
     )
 
 
@@ -79,8 +105,10 @@ def _waves(rows):
                         "higher",
                         "size of a block",
                         "bytes",
+                        stated=stated.WAVES if (drawn_by, pool) == SLIDES else None,
                     )
                 )
+    panels.append(_against_scatter(chosen))
     return Figure(
         PAPER,
         "two-phase test",
@@ -116,6 +144,7 @@ def _fragmentation(rows):
                 "size of a block",
                 "bytes",
                 x_log=not dense,
+                stated=stated.INTERNAL,
             ),
             panel(
                 "external: slabs that are not free",

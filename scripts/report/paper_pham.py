@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of Pham et al. 2022."""
 
-from line_chart import Point, Series
-from papers import Figure, Rows, lines_by, panel, subject, theory
+import stated
+from line_chart import Series
+from papers import Figure, Rows, lines_by, panel, points, ratio, subject, theory
 from styles import MARKS_OF_OTHERS
 from text import bytes_text, share_text
 
@@ -60,9 +61,31 @@ def _steps(by_share, name, predicted, words):
     return panels
 
 
+def _against_queues(title, panels, walk, numbers):
+    """How many times a walk's time the fastest queue takes: a line for each of the panels, which are by name."""
+    series, like = [], None
+    for number, (name, each) in enumerate(panels.items()):
+        lines = {line.name: line.points for line in each.series} if each else {}
+        found = sorted((point for queue in QUEUES for point in lines.get(queue, [])), key=lambda point: -point.y)
+        fastest = {point.x: point for point in found}
+        gains = ratio([fastest[x] for x in sorted(fastest)], lines.get(walk, []))
+        series.append(Series(name, gains, style=(number, MARKS_OF_OTHERS[number], 0)))
+        like = each or like
+    return like and panel(
+        f"{title}: the fastest queue's time over that of {walk}",
+        series,
+        "ratio",
+        "times as long",
+        "",
+        like.x_label,
+        like.x_kind,
+        stated=numbers,
+    )
+
+
 def _figure_7(by_share):
-    panels = [
-        panel(
+    times = {
+        f"{share_text(share)} free": panel(
             f"time, {share_text(share)} of the pages free",
             lines_by(rows, subject, "threads", "median_us", WALKS),
             "time",
@@ -71,7 +94,8 @@ def _figure_7(by_share):
             "threads",
         )
         for share, rows in by_share.items()
-    ]
+    }
+    panels = [*times.values(), _against_queues("a page", times, "corw", stated.PAGES)]
     panels += _steps(by_share, "tas", "predicted_tas", "TAS, mean steps of a thread")
     panels += _steps(by_share, "was", "predicted_was", "WAS, most steps in a warp")
     return Figure(
@@ -84,26 +108,22 @@ def _figure_7(by_share):
     )
 
 
-def _ratios(by_share, over, under):
+def _ratios(by_share, steps):
     """A line for each share of free pages: RW's steps over RW-BM's."""
     made = []
     for number, (share, rows) in enumerate(by_share.items()):
-        dense = {row.parameters["threads"]: row for row in rows.rows if row.subject == "rw"}
-        found = []
-        for row in rows.rows:
-            plain = dense.get(row.parameters["threads"])
-            if row.subject == "rw_bitmap" and plain and row.value(under) and plain.value(over):
-                found.append(Point(row.parameters["threads"], plain.value(over) / row.value(under), row=row))
-        found.sort(key=lambda point: point.x)
-        made.append(Series(f"{share_text(share)} free", found, style=(number, MARKS_OF_OTHERS[number], 0)))
+        walks = (
+            points([row for row in rows.rows if row.subject == name], "threads", steps) for name in ("rw", "rw_bitmap")
+        )
+        made.append(Series(f"{share_text(share)} free", ratio(*walks), style=(number, MARKS_OF_OTHERS[number], 0)))
     return made
 
 
 def _figure_8(by_share):
     panels = []
     for name in ("tas", "was"):
-        series = _ratios(by_share, name, name)
-        predicted = _ratios(by_share, f"predicted_{name}", f"predicted_{name}")
+        series = _ratios(by_share, name)
+        predicted = _ratios(by_share, f"predicted_{name}")
         for each in predicted:
             each.label, each.style = "", (each.style[0], "", 2)
         panels.append(
@@ -114,6 +134,7 @@ def _figure_8(by_share):
                 "times as many steps; dashed: theory",
                 "",
                 "threads",
+                stated=stated.BITMAP,
             )
         )
     return Figure(
@@ -135,28 +156,29 @@ def _by_threads(rows):
     sizes = sorted(
         {row.parameters["bytes"] for row in chosen.rows if row.subject == "rw_malloc" and row.scenario == "scaling"}
     )
-    panels = []
-    for operation in ("malloc", "free"):
+    panels, gains = [], []
+    for operation, numbers in (("malloc", stated.MALLOC_BY_THREADS), ("free", stated.FREE_BY_THREADS)):
+        by_size = {}
         for size in sizes:
             some = chosen.of(("scaling", "burst"), operations=(operation,), bytes=size)
             some.rows.sort(key=lambda row: row.scenario == "scaling")
-            panels.append(
-                panel(
-                    f"{operation}, {bytes_text(size)}",
-                    lines_by(some, subject, "threads", "median_us", RUNS),
-                    "time",
-                    "time of the kernel",
-                    "lower",
-                    "threads",
-                )
+            by_size[bytes_text(size)] = panel(
+                f"{operation}, {bytes_text(size)}",
+                lines_by(some, subject, "threads", "median_us", RUNS),
+                "time",
+                "time of the kernel",
+                "lower",
+                "threads",
             )
+        panels += by_size.values()
+        gains.append(_against_queues(operation, by_size, "rw_malloc", numbers))
     return Figure(
         PAPER,
         "9",
         "RW_malloc by threads",
         "The paper: faster than Ouroboros by up to three orders of magnitude; at 2²⁰ blocks of 8 KiB, all of the pool, "
         "it is at its worst.",
-        panels,
+        gains + panels,
     )
 
 
@@ -180,8 +202,8 @@ def _by_sizes(rows):
 
 def _mixed(rows):
     chosen = rows.of("mixed", operations=("malloc",), subjects=tuple(RUNS), least_bytes=4)
-    panels = [
-        panel(
+    panels = {
+        f"{threads:,} threads": panel(
             f"malloc, {threads:,} threads",
             lines_by(chosen.of("mixed", threads=threads), subject, "most_bytes", "median_us", RUNS),
             "time",
@@ -191,13 +213,13 @@ def _mixed(rows):
             "bytes",
         )
         for threads in chosen.values("threads")
-    ]
+    }
     return Figure(
         PAPER,
         "11",
         "Mixed sizes",
         "The paper: two orders of magnitude faster than Ouroboros in the best cases.",
-        panels,
+        [*panels.values(), _against_queues("malloc", panels, "rw_malloc", stated.MIXED)],
     )
 
 
@@ -232,6 +254,7 @@ def _utilisation(rows):
                 "higher",
                 "size of a block",
                 "bytes",
+                stated=stated.UTILISATION,
             )
         ],
     )

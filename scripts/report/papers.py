@@ -76,12 +76,21 @@ def theory(line, y):
     return Series(line.name, found, label="", style=(colour, "", 2)) if found else None
 
 
-def panel(title, series, y_kind, y_label, better, x_label, x_kind="count", x_log=True):
-    """None where there is no line."""
+def ratio(over, under):
+    """Points of one line over those of another, at the arguments that both have."""
+    below = {point.x: point.y for point in under}
+    return [Point(point.x, point.y / below[point.x], row=point.row) for point in over if below.get(point.x)]
+
+
+def panel(title, series, y_kind, y_label, better, x_label, x_kind="count", x_log=True, stated=None):
+    """None where there is no line of ours. `stated` are the paper's numbers."""
     series = [each for each in series if each is not None and each.points]
     if not series:
         return None
-    return Panel(title, series, y_kind, y_label, better, x_label, x_kind, x_log)
+    made = Panel(title, series, y_kind, y_label, better, x_label, x_kind, x_log)
+    if stated:
+        stated.add_to(made)
+    return made
 
 
 def subject(row):

@@ -101,8 +101,12 @@ def _figures(page, rows, on):
         if figure.paper != paper:
             paper = figure.paper
             parts.append(element("h3", paper + on))
-        parts += [element("h4", f"{_figure_name(figure)}: {figure.title}"), element("p", figure.text)]
+        places = dict.fromkeys(place for each in figure.panels for place in each.places)
+        text = figure.text if places else f"{figure.text} Its text has no number for these axes."
+        parts += [element("h4", f"{_figure_name(figure)}: {figure.title}"), element("p", text)]
         parts.append(_grid(page, f"{paper.split()[0].lower()}-{figure.number}", figure.panels))
+        if places:
+            parts.append(element("p", "Stated in ", "; ".join(places), ".", class_="from"))
     return parts
 
 
@@ -112,7 +116,10 @@ def add_papers(page):
         rows = Rows([row for row in page.rows if row.source.where == machine])
         parts += _figures(page, rows, f", on {name}" if len(page.machines) > 1 else "")
     if parts:
-        words = "The figures of four papers in their form, with our curves. A dashed line without a name is theory."
+        words = (
+            "The figures of four papers in their form, with our curves. A dashed line without a name is theory. Stars, and "
+            "dashed lines that name a GPU, are numbers that a paper's text gives; no value is read from its curves."
+        )
         page.add("papers", "The papers' figures", element("p", words), *parts)
 
 

@@ -11,6 +11,8 @@ import heap_map
 import paper_pham
 import papers
 import scales
+import sections
+import stated
 import styles
 import svg
 import text
@@ -270,6 +272,10 @@ class Maps(unittest.TestCase):
             self.assertEqual(list(made.section("map").iter(f"{SVG}svg")), [])
 
 
+def exhausted(allocator, size, share):
+    return row(allocator, scenario="exhaust", figures={"failed_share": share}, bytes=size, pool_bytes=512 << 20)
+
+
 def queue_rows():
     """What is drawn of queues beside random walks, of which queue_pages is the fastest by 1,024 threads."""
     times = {"rw_malloc": {1024: 10, 4096: 10}, "queue_pages": {1024: 100, 4096: 400}, "queue_chunks": {1024: 200, 4096: 300}}
@@ -282,6 +288,9 @@ def queue_rows():
             made += [row(name, operation, "scaling", **given, **alike) for operation in ("malloc", "free")]
             made.append(row(name, "malloc", "mixed", **given, least_bytes=4, most_bytes=64, pool_bytes=8 << 30))
             made.append(row("corw" if name == "rw_malloc" else name, "get_page", "random_walk", **given, **walked))
+        made.append(row(name, "malloc", "burst", bytes=64, threads=1 << 20, pool_bytes=8 << 30))
+        made.append(row(name, "fill", "utilisation", figures={"utilisation": 1}, bytes=16, pool_bytes=64 << 20))
+        made.append(row("corw_256" if name == "rw_malloc" else name, "join", "join", lanes_a_chain=32, build_tuples=16384))
     return made
 
 
@@ -293,13 +302,42 @@ class Papers(unittest.TestCase):
                      "Figure 11: Mixed", "Figure 12: How full", "Figure 13: A hash join", "Figure 5.1: Cycles", "Figure 5.2: Cycles", "Figure B.1: Every", "Figures 5.3 and 5.4",
                      "Figure 5.5: A step", "Figure 5.6: Particles"):  # fmt: skip
             self.assertIn(f"<h4>{name}", made)
+        self.assertRegex(made, "<h4>Figure 5: Bulk[^<]*</h4><p>[^<]*Its text has no number for these axes.</p>")
+        self.assertRegex(made, "<h4>Figure 6: Speedup[^<]*</h4><p>[^<]*gains.</p>")
+
+    def test_have_a_stated_number_where_a_measured_one_of_its_size_would_be(self):
+        shares = {256: 0.1, 2048: 0.5, 8192: 0.0}
+        made = page_of(document(*(exhausted("throughput", size, shares[size]) for size in shares)))
+        drawn = "".join(made.pictures["gelado-7-no-2"].parts)
+        shapes = (svg.MARKS[name][1] for name in ("diamond", "star"))
+        measured, stars = (re.findall(rf"M([\d.]+ [\d.]+){re.escape(shape)}", drawn) for shape in shapes)
+        self.assertEqual((len(measured), len(stars)), (3, 8))
+        self.assertEqual(set(measured[1:]) - set(stars), set())
+        self.assertNotIn(measured[0], stars)
+        self.assertIn("the paper, Titan V", drawn)
+        self.assertIsNone(re.search(r'class="l[^"]* c5"', drawn))  # unconnected
+        self.assertIn("(50%) of failed allocations", made.words(made.section("papers")))
+
+    def test_draw_every_number_that_is_stated(self):
+        rows = [each for source in results.read_all([str(ROOT / "bench" / "results")]) for each in source.rows]
+        rows += [each for source in sources_of(document(*queue_rows())) for each in source.rows]
+        figures = [each for paper in sections.PAPERS for each in paper.figures(papers.Rows(rows))]
+        drawn = {place for figure in figures for panel in figure.panels for place in panel.places}
+        known = [each for each in vars(stated).values() if isinstance(each, stated.Numbers)]
+        self.assertEqual(drawn, {place for each in known for place in each.places})
+
+    def test_draw_no_number_where_nothing_was_measured(self):
+        self.assertIsNone(papers.panel("", [], "share", "", "", "", stated=stated.FAILURES))
 
     def test_show_index_queues_beside_random_walks(self):
         rows = papers.Rows([each for source in sources_of(document(*queue_rows())) for each in source.rows])
         figures = {each.number: each for each in paper_pham.figures(rows)}
-        for number, walk in (("4 and 7", "corw"), ("9", "rw_malloc"), ("11", "rw_malloc")):
-            named = [each.name for each in figures[number].panels[0].series]
-            self.assertEqual(named, [walk, "queue_pages", "queue_chunks"], number)
+        for number in ("4 and 7", "9", "10", "11", "12", "13"):
+            named = [{each.name for each in panel.series} for panel in figures[number].panels]
+            self.assertTrue(any({"queue_pages", "queue_chunks"} < names for names in named), number)
+        gain = figures["9"].panels[0]
+        self.assertEqual([(point.x, point.y) for point in gain.series[0].points], [(1024, 10), (4096, 30)])
+        self.assertEqual(gain.floors, [("Titan V: up to", 1000)])
 
     def test_are_absent_without_their_results(self):
         self.assertIsNone(page_of(document(row(scenario="churn"))).section("papers"))
