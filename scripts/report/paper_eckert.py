@@ -43,21 +43,19 @@ def _cycles(rows, operation, number, verb):
 def _every_worker(rows):
     panels = []
     for operation in ("malloc", "free"):
-        chosen = rows.of("workers", operations=(operation,))
-        counts = {
-            name: sum(row.subject == name for row in chosen.rows) for name in {row.subject for row in chosen.rows}
-        }
-        chosen.rows = [row for row in chosen.rows if counts[row.subject] > 64 and row.parameters.get("bytes") == 16]
-        panels.append(
-            panel(
-                f"{operation}, 16 B, every count up to 64 and every 64th after it",
-                lines_by(chosen, subject, "workers", "cycles"),
-                "cycles",
-                "cycles of a call",
-                "lower",
-                "workers",
+        for size in rows.of("workers", operations=(operation,)).values("bytes"):
+            chosen = rows.of("workers", operations=(operation,), bytes=size)
+            series = [each for each in lines_by(chosen, subject, "workers", "cycles") if len(each.points) > 64]
+            panels.append(
+                panel(
+                    f"{operation}, {bytes_text(size)}, every count up to 64 and some after it",
+                    series,
+                    "cycles",
+                    "cycles of a call",
+                    "lower",
+                    "workers",
+                )
             )
-        )
     return Figure(PAPER, "B.1", "Every number of workers", "The thesis: no number of workers stands out.", panels)
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of Gelado and Garland 2019."""
 
+import statistics
+
 import stated
 from bar_chart import Bars
 from line_chart import Point, Series
@@ -15,13 +17,9 @@ COMPARED = ("toolkit", "throughput", "slab_bitmap")  # of figure 7
 def _semaphores(rows):
     panels = []
     for batch in rows.of("semaphore").values("batch"):
-        chosen = rows.of("semaphore", batch=batch, needs=("most_thread_block",))
+        chosen = rows.of("semaphore", batch=batch, needs=("most_thread_block",)).over_most_shapes()
         for pause in chosen.values("batch_ns"):
-            some = chosen.of(
-                "semaphore",
-                batch_ns=pause,
-                most_thread_block=max(chosen.of("semaphore", batch_ns=pause).values("most_thread_block")),
-            )
+            some = chosen.of("semaphore", batch_ns=pause)
             series = lines_by(some, lambda row: (row.subject, row.operation), "threads", "operations_per_second")
             for each, key in zip(series, dict.fromkeys((row.subject, row.operation) for row in some.rows)):
                 each.name = key[0] if key[1] == "wait" else f"{key[0]}, {key[1]}"
@@ -45,6 +43,7 @@ def _threads_a_writer(row):
 
 def _delegation(rows):
     chosen = rows.of("rcu_delegation", operations=("conditional_barrier",), needs=("threads", "writers"))
+    chosen = chosen.over_most_shapes()
     shares = [_threads_a_writer(row) for row in chosen.rows]
     shown = [share for share in sorted(set(shares)) if shares.count(share) > 1]
     labels = {share: f"1 writer in {share:,}" if share > 1 else "every thread writes" for share in shown}
@@ -70,9 +69,15 @@ def _delegation(rows):
     )
 
 
+def _shapes(rows, name, size):
+    """The rows of an allocator at a size: one for each size of thread blocks, or else the one that is their mean."""
+    found = [row for row in rows.rows if row.subject == name and row.parameters["bytes"] == size and row.median]
+    return [row for row in found if "thread_block" in row.parameters] or found
+
+
 def _mean_of_shapes(rows, name, size):
     """(served a second, all calls a second) for the mean time over sizes of thread blocks."""
-    found = [row for row in rows.rows if row.subject == name and row.parameters.get("bytes") == size and row.median]
+    found = _shapes(rows, name, size)
     if not found:
         return None
     seconds = sum(row.median for row in found) / len(found) * 1e-6
@@ -81,11 +86,13 @@ def _mean_of_shapes(rows, name, size):
     return (served / seconds, (served + failed) / seconds) if seconds and served else None
 
 
-def _failures(rows):
-    """What every allocator refused, in rows that are not of one size of thread block."""
-    chosen = rows.of("exhaust", operations=("malloc",))
-    chosen.rows = [row for row in chosen.rows if "thread_block" not in row.parameters]
-    series = lines_by(chosen, subject, "bytes", "failed_share")
+def _failures(rows, sizes):
+    """What every allocator refused, in the mean over sizes of thread blocks."""
+    series = []
+    for name in dict.fromkeys(row.subject for row in rows.rows):
+        shares = {size: [row.value("failed_share") for row in _shapes(rows, name, size)] for size in sizes}
+        found = [Point(size, statistics.mean(told)) for size, told in shares.items() if told and None not in told]
+        series.append(Series(name, found))
     return panel(
         "calls that failed, every allocator",
         series,
@@ -116,17 +123,13 @@ def _against_toolkit(bars, sizes):
 
 def _exhaustion(rows):
     chosen = rows.of("exhaust", operations=("malloc",), needs=("bytes",))
-    # Rows of all shapes in one, and rows of a shape each; pools of the paper's sizes.
+    # Pools of the paper's sizes.
     whole = [
         row
         for row in chosen.rows
         if row.parameters.get("pool_bytes") == min(512 << 20, row.parameters["bytes"] * (1 << 20))
     ]
     chosen.rows = whole or chosen.rows
-    toolkit = {row.parameters["bytes"] for row in chosen.rows if row.subject == "toolkit"}
-    chosen.rows = [
-        row for row in chosen.rows if ("thread_block" in row.parameters) == (row.parameters["bytes"] in toolkit)
-    ] or chosen.rows
     sizes = chosen.values("bytes")
     bars = [(name, [_mean_of_shapes(chosen, name, size) for size in sizes]) for name in COMPARED]
     bars = [(name, heights) for name, heights in bars if any(heights)]
@@ -149,7 +152,7 @@ def _exhaustion(rows):
         "The paper compares its allocator (throughput here) with CUDA's (toolkit), the mean over sizes of thread blocks. "
         "It is ahead but at 2, 4, 64 and "
         "128 KiB, and no call fails above 4 KiB. slab_bitmap stands beside them.",
-        [chart, _against_toolkit(bars, sizes), _failures(rows)],
+        [chart, _against_toolkit(bars, sizes), _failures(chosen, sizes)],
     )
 
 

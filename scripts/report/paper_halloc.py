@@ -1,18 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of Adinetz and Pleiter 2014, as their slides have them."""
 
+import itertools
+
 import stated
 from line_chart import Series
 from papers import Figure, lines_by, panel, points, ratio, subject
 from text import bytes_text
 
 PAPER = "Adinetz and Pleiter 2014, Halloc"
+KERNELS = ("spree", "private")
 SLIDES = (32, 512 << 20)  # threads that draw together, and the pool
+
+
+def _waves_by_threads(rows):
+    """Waves as the slides have them, where three numbers of threads and more were measured."""
+    waves = rows.of("two_phase", drawn_by=SLIDES[0], pool_bytes=SLIDES[1], needs=("bytes", "threads"))
+    panels = []
+    for kernel, size, rounds in itertools.product(KERNELS, waves.values("bytes"), waves.values("rounds")):
+        chosen = waves.of("two_phase", operations=(kernel,), bytes=size, rounds=rounds)
+        if len(chosen.values("threads")) > 2:
+            panels.append(
+                panel(
+                    f"waves, {kernel}, {bytes_text(size)}, {rounds} rounds, a pool of {bytes_text(SLIDES[1])}",
+                    lines_by(chosen, subject, "threads", "operations_per_second"),
+                    "rate",
+                    "calls of malloc a second",
+                    "higher",
+                    "threads",
+                )
+            )
+    return panels
 
 
 def _threads(rows):
     pools = rows.of("scaling", subjects=("halloc",), operations=("malloc",))
-    panels = []
+    panels = _waves_by_threads(rows)
     for size in pools.values("bytes"):
         for pool in pools.of("scaling", bytes=size).values("pool_bytes"):
             chosen = rows.of("scaling", operations=("malloc",), bytes=size, pool_bytes=pool)
@@ -30,7 +53,7 @@ def _threads(rows):
         PAPER,
         "throughput by threads",
         "Calls a second by the number of threads",
-        "The slides: waves by up to 25,000 threads on a K20X; here one call a thread.",
+        "The slides: waves by up to 25,000 threads on a K20X. Charts that do not name waves have one call a thread.",
         panels,
     )
 
@@ -67,7 +90,7 @@ def _sizes(rows):
 def _against_scatter(rows):
     """Halloc's rate over ScatterAlloc's, a line for each kernel, as the slides have them drawn by warp."""
     series = []
-    for kernel in ("spree", "private"):
+    for kernel in KERNELS:
         some = rows.of("two_phase", operations=(kernel,), drawn_by=SLIDES[0], pool_bytes=SLIDES[1])
         halloc, scatter = (
             points([row for row in some.rows if row.subject == name], "bytes", "operations_per_second")
@@ -87,12 +110,14 @@ def _against_scatter(rows):
 
 
 def _waves(rows):
-    chosen = rows.of("two_phase")
+    chosen = rows.of("two_phase", needs=("threads", "rounds"))
+    for name in ("threads", "rounds"):
+        chosen = chosen.of("two_phase", **{name: max(chosen.values(name), default=None)})
     panels = []
-    for kernel in ("spree", "private"):
+    for kernel in KERNELS:
         for pool in chosen.values("pool_bytes"):
             for drawn_by in chosen.values("drawn_by"):
-                some = rows.of("two_phase", operations=(kernel,), drawn_by=drawn_by, pool_bytes=pool)
+                some = chosen.of("two_phase", operations=(kernel,), drawn_by=drawn_by, pool_bytes=pool)
                 title = (
                     f"{kernel}, drawn by {drawn_by} thread{'s' if drawn_by > 1 else ''}, a pool of {bytes_text(pool)}"
                 )

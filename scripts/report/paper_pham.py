@@ -15,7 +15,7 @@ WALKS = {"rw": "RW", "rw_bitmap": "RW-BM", "corw": "CoRW", "queue": "queue", **Q
 
 def _atomic(rows):
     names = {"each_lane": "each lane", "each_warp": "each warp", "own_word": "a word each"}
-    series = lines_by(rows.of("atomic"), subject, "threads", "cycles_p50", names)
+    series = lines_by(rows.of("atomic").over_most_shapes(), subject, "threads", "cycles_p50", names)
     return Figure(
         PAPER,
         "1",
@@ -235,11 +235,7 @@ def _utilisation(rows):
         **QUEUES,
     }
     chosen = rows.of("utilisation", subjects=tuple(names))
-    pools = {row.parameters.get("pool_bytes") for row in chosen.rows if row.subject == "rw_malloc"}
-    chosen.rows = [
-        row for row in chosen.rows if row.parameters.get("pool_bytes") in pools and "bytes" in row.parameters
-    ]
-    series = lines_by(chosen, subject, "bytes", "utilisation", names)
+    pools = chosen.of("utilisation", subjects=("rw_malloc",), needs=("bytes",)).values("pool_bytes")
     return Figure(
         PAPER,
         "12",
@@ -247,8 +243,10 @@ def _utilisation(rows):
         "The paper: always close to 100%, in units.",
         [
             panel(
-                "bytes asked for until the first failure, of the pool",
-                series,
+                f"bytes asked for until the first failure, of a pool of {bytes_text(pool)}",
+                lines_by(
+                    chosen.of("utilisation", needs=("bytes",), pool_bytes=pool), subject, "bytes", "utilisation", names
+                ),
                 "share",
                 "utilisation",
                 "higher",
@@ -256,6 +254,7 @@ def _utilisation(rows):
                 "bytes",
                 stated=stated.UTILISATION,
             )
+            for pool in pools
         ],
     )
 

@@ -5,6 +5,9 @@ from line_chart import Panel, Point, Series
 from panels import arguments
 from results import is_number, newest
 from styles import style_of
+from text import in_order
+
+SHAPES = ("least_thread_block", "most_thread_block", "shapes")  # of a mean over sizes of thread blocks
 
 
 class Figure:
@@ -34,6 +37,14 @@ class Rows:
             if all(_agrees(row.parameters.get(name), wanted) for name, wanted in parameters.items()):
                 found.append(row)
         return Rows(newest(found))
+
+    def over_most_shapes(self):
+        """Of rows that differ in their thread blocks alone, the mean over the most sizes of them."""
+        chosen = {}
+        for row in sorted(self.rows, key=lambda row: in_order(row.parameters.get("shapes", 1))):
+            told = tuple((name, value) for name, value in sorted(row.parameters.items()) if name not in SHAPES)
+            chosen[row.scenario, row.subject, row.operation, told] = row
+        return Rows(list(chosen.values()))
 
     def values(self, name):
         return sorted({row.parameters[name] for row in self.rows if is_number(row.parameters.get(name))})

@@ -102,7 +102,7 @@ def _figures(page, rows, on):
             paper = figure.paper
             parts.append(element("h3", paper + on))
         places = dict.fromkeys(place for each in figure.panels for place in each.places)
-        text = figure.text if places else f"{figure.text} Its text has no number for these axes."
+        text = figure.text if places else f"{figure.text} The text has no number for these axes."
         parts += [element("h4", f"{_figure_name(figure)}: {figure.title}"), element("p", text)]
         parts.append(_grid(page, f"{paper.split()[0].lower()}-{figure.number}", figure.panels))
         if places:

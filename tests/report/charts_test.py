@@ -8,6 +8,8 @@ from report_fixture import HTML, ROOT, SVG, H200, burst, document, page, page_of
 
 import comparison
 import heap_map
+import paper_gelado
+import paper_halloc
 import paper_pham
 import papers
 import scales
@@ -272,8 +274,20 @@ class Maps(unittest.TestCase):
             self.assertEqual(list(made.section("map").iter(f"{SVG}svg")), [])
 
 
-def exhausted(allocator, size, share):
-    return row(allocator, scenario="exhaust", figures={"failed_share": share}, bytes=size, pool_bytes=512 << 20)
+def exhausted(allocator, size, share, **shape):
+    pool = min(512 << 20, size << 20)
+    return row(allocator, scenario="exhaust", figures={"failed_share": share}, bytes=size, pool_bytes=pool, **shape)
+
+
+def figures_of(paper, *rows):
+    """{number: figure} of one paper."""
+    made = papers.Rows([each for source in sources_of(document(*rows)) for each in source.rows])
+    return {each.number: each for each in paper.figures(made)}
+
+
+def drawn_points(panel):
+    """{name: [(x, y)]} of a panel's lines."""
+    return {each.name: [(point.x, point.y) for point in each.points] for each in panel.series}
 
 
 def queue_rows():
@@ -302,8 +316,9 @@ class Papers(unittest.TestCase):
                      "Figure 11: Mixed", "Figure 12: How full", "Figure 13: A hash join", "Figure 5.1: Cycles", "Figure 5.2: Cycles", "Figure B.1: Every", "Figures 5.3 and 5.4",
                      "Figure 5.5: A step", "Figure 5.6: Particles"):  # fmt: skip
             self.assertIn(f"<h4>{name}", made)
-        self.assertRegex(made, "<h4>Figure 5: Bulk[^<]*</h4><p>[^<]*Its text has no number for these axes.</p>")
-        self.assertRegex(made, "<h4>Figure 6: Speedup[^<]*</h4><p>[^<]*gains.</p>")
+        without = "The text has no number for these axes."
+        self.assertIn(without, re.search("<h4>Figure 5: Bulk[^<]*</h4><p>([^<]*)</p>", made)[1])
+        self.assertNotIn(without, re.search("<h4>Figure 6: Speedup[^<]*</h4><p>([^<]*)</p>", made)[1])
 
     def test_have_a_stated_number_where_a_measured_one_of_its_size_would_be(self):
         shares = {256: 0.1, 2048: 0.5, 8192: 0.0}
@@ -329,14 +344,39 @@ class Papers(unittest.TestCase):
     def test_draw_no_number_where_nothing_was_measured(self):
         self.assertIsNone(papers.panel("", [], "share", "", "", "", stated=stated.FAILURES))
 
+    def test_make_no_line_of_pools_or_waves_that_differ(self):
+        fills = [
+            row("rw_malloc", "fill", "utilisation", figures={"utilisation": 1 / pool}, bytes=64, pool_bytes=pool)
+            for pool in (8, 4)
+        ]
+        by_pool = [drawn_points(panel)["rw_malloc"] for panel in figures_of(paper_pham, *fills)["12"].panels]
+        self.assertEqual(by_pool, [[(64, 1 / 4)], [(64, 1 / 8)]])
+        alike = {"bytes": 16, "rounds": 64, "drawn_by": 32, "pool_bytes": 512 << 20}
+        waves = [row("halloc", "spree", "two_phase", (time,) * 3, threads=time, **alike) for time in (32, 1024, 25000)]
+        short = row("halloc", "spree", "two_phase", threads=25000, **{**alike, "rounds": 16})
+        figures = figures_of(paper_halloc, *waves, short)
+        (by_threads,) = figures["throughput by threads"].panels
+        self.assertEqual(drawn_points(by_threads)["halloc"], [(time, 1e6 / time) for time in (32, 1024, 25000)])
+        self.assertEqual(drawn_points(figures["two-phase test"].panels[0])["halloc"], [(16, 1e6 / 25000)])
+
+    def test_take_means_over_all_sizes_of_thread_blocks(self):
+        failed = [exhausted("throughput", 8, share, thread_block=size) for size, share in ((1, 0.1), (1024, 0.3))]
+        (_, failures) = figures_of(paper_gelado, *failed, exhausted("throughput", 16, 0.5))["7"].panels
+        self.assertEqual(drawn_points(failures)["throughput"], [(8, 0.2), (16, 0.5)])
+        waits = [
+            row("bulk_semaphore", "wait", "semaphore", (time,) * 3, threads=64, batch=512, batch_ns=0, least_thread_block=least,
+                most_thread_block=64, shapes=shapes) for time, least, shapes in ((10, 1, 7), (20, 32, 2))
+        ]  # fmt: skip
+        (panel,) = figures_of(paper_gelado, *waits)["5"].panels
+        self.assertEqual(drawn_points(panel), {"bulk_semaphore": [(64, 1e5)]})
+
     def test_show_index_queues_beside_random_walks(self):
-        rows = papers.Rows([each for source in sources_of(document(*queue_rows())) for each in source.rows])
-        figures = {each.number: each for each in paper_pham.figures(rows)}
+        figures = figures_of(paper_pham, *queue_rows())
         for number in ("4 and 7", "9", "10", "11", "12", "13"):
             named = [{each.name for each in panel.series} for panel in figures[number].panels]
             self.assertTrue(any({"queue_pages", "queue_chunks"} < names for names in named), number)
         gain = figures["9"].panels[0]
-        self.assertEqual([(point.x, point.y) for point in gain.series[0].points], [(1024, 10), (4096, 30)])
+        self.assertEqual(drawn_points(gain), {"16 B": [(1024, 10), (4096, 30)]})
         self.assertEqual(gain.floors, [("Titan V: up to", 1000)])
 
     def test_are_absent_without_their_results(self):
