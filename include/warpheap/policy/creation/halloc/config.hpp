@@ -15,7 +15,7 @@ struct halloc_config {
   /// Bytes of the largest slabs, a power of two, 16 KiB to 8 MiB; a pool has at least 64 slabs
   /// where it can.
   u32 slab_bytes{WARPHEAP_HALLOC_SLAB_BYTES};
-  /// A head is replaced when this many thousandths of its chunks are taken.
+  /// A head is replaced when this many thousandths of its chunks are taken, 835 in the paper.
   u32 replace_at{WARPHEAP_HALLOC_REPLACE_AT};
   /// A slab with more taken is busy: it becomes a head only if there are no others.
   u32 busy_above{WARPHEAP_HALLOC_BUSY_ABOVE};
@@ -30,7 +30,7 @@ struct halloc_config {
   u32 probes{WARPHEAP_HALLOC_PROBES};
   /// Probes after which a lane looks whether the slab has room at all.
   u32 check_every{WARPHEAP_HALLOC_CHECK_EVERY};
-  /// Heads of each size, at most: multiprocessors share them.
+  /// Heads of each size, at most: multiprocessors share them. The paper has one.
   u32 most_rows{WARPHEAP_HALLOC_MOST_ROWS};
   /// Slabs for each head of a size, at least.
   u32 slabs_per_row{WARPHEAP_HALLOC_SLABS_PER_ROW};
