@@ -7,7 +7,7 @@
 // the policies behind it, and `goes_with<Other>`, false for a policy of another slot that it cannot
 // work with. docs/design/heap.md has a table of what a creation policy may have; the allocator then
 // has it too.
-// Source: Eckert 2014, chapters 3 and 4.2 (contracts, PolicyConstraints).
+// Source: Eckert 2014, chapter 3 and section 4.2 (contracts, PolicyConstraints).
 #pragma once
 
 #include "../platform/simt.hpp"

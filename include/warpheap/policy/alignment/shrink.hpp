@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Alignment by shrinking the pool: its start moves up to a multiple of the alignment. Requests
 // grow: each is padded to such a multiple.
-// Source: Eckert 2014, chapter 4 ("Shrink").
+// Source: Eckert 2014, section 4.3.2 ("Shrink").
 #pragma once
 
 #include "../../platform/simt.hpp"

@@ -10,8 +10,8 @@
 // one compare-exchange; smaller chunks need one operation more. A block larger than a page is a run
 // of pages from the end of the heap. nullptr is certain.
 //
-// Sources: Eckert 2014, chapters 2 and 4, after Steinberger et al. 2012. The page word, the counts
-// of full pages and the certain answer are ours: docs/design/scatter.md.
+// Sources: Eckert 2014, sections 2.4.6 and 4.3.5, after Steinberger et al. 2012. The page word, the
+// counts of full pages and the certain answer are ours: docs/design/scatter.md.
 #pragma once
 
 #include "../../sync/same_object.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distribution that leaves every lane's request to itself.
-// Source: Eckert 2014, chapter 4 ("NoOp").
+// Source: Eckert 2014, section 4.3.4 ("NoOp").
 #pragma once
 
 #include "../../platform/simt.hpp"

@@ -7,7 +7,7 @@
 // memory, because a freed part serves no request until its neighbours are freed too. Any creation
 // policy will do that aligns to 16 and has no smaller pages. Lanes that ask together need not free
 // together.
-// Sources: XMalloc (Huang et al. 2010) after Eckert 2014, chapter 4 ("XMallocSIMD");
+// Sources: XMalloc (Huang et al. 2010) after Eckert 2014, section 4.3.3 ("XMallocSIMD");
 // docs/design/warp_coalesce.md.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a caller sees when memory runs out: nullptr, as C's malloc does.
-// Source: Eckert 2014, chapter 4 ("ReturnNull").
+// Source: Eckert 2014, section 4.3.6 ("ReturnNull").
 #pragma once
 
 #include "../../platform/simt.hpp"

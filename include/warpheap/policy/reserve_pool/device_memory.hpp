@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool's memory taken from the device's own allocator, once, for the life of the heap.
-// Source: Eckert 2014, chapter 4 ("SimpleCudaMalloc").
+// Source: Eckert 2014, section 4.3.1 ("SimpleCudaMalloc").
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
