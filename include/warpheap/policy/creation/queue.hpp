@@ -12,7 +12,7 @@
 // Cost: 8 bytes for 32 of the smallest pages, 4 to 8 bytes an item for each queue. All requests of
 // a size meet in their queue's counters. A request is rounded up to a power of two; one above a
 // chunk is refused.
-// Source: Winter, Parger, Mlakar and Steinberger 2020. Differs: docs/design/queue.md.
+// Source: Winter et al. 2020. Differs: docs/design/queue.md.
 #pragma once
 
 #include "../memory_range.hpp"

@@ -14,7 +14,7 @@
 //       later one sees what came before the earlier one. A virtual queue may refuse the item, and
 //       drops items when its memory is needed: then a search finds the page.
 //
-// Source: Winter, Parger, Mlakar and Steinberger 2020. Differs: there an item is the page itself.
+// Source: Winter et al. 2020. Differs: there an item is the page itself.
 #pragma once
 
 #include "virtual_queue.hpp"

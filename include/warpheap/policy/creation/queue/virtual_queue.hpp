@@ -24,8 +24,8 @@
 // void items into what room there is, which the next drain() pops.
 // Progress: a pop waits for a push that holds its ticket; a push for a thread that installs a
 // segment; that thread for the last pops of a segment a whole directory older.
-// Source: Winter, Parger, Mlakar and Steinberger 2020, the virtualised array queue. Differs: a push
-// may be refused; void items.
+// Source: Winter et al. 2020, the virtualised array queue. Differs: a push may be refused; void
+// items.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
