@@ -14,7 +14,7 @@ struct tbuddy_config {
   /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
   size_t page_bytes{WARPHEAP_TBUDDY_PAGE_BYTES};
   /// Lanes of a warp that ask for one order share larger blocks, and lanes that free together merge
-  /// theirs first. false: each lane calls for itself, as in the paper.
+  /// theirs first. false: each lane calls for itself, as in the paper's section 4.1.
   bool shares_requests{WARPHEAP_TBUDDY_SHARES_REQUESTS};
 };
 

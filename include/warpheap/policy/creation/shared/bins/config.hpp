@@ -34,7 +34,7 @@ struct ualloc_config {
   u32 burst_bins{WARPHEAP_UALLOC_BURST_BINS};
   /// Lanes of a warp that ask for one class ask as one, and wait by additions. false: each lane
   /// waits for itself by compare-and-swap, makes a bin of its own, and clears the headers of a new
-  /// chunk alone, as in the paper. TBuddy below has the same setting.
+  /// chunk alone, as in the paper's section 4.2. TBuddy below has the same setting.
   bool shares_requests{WARPHEAP_UALLOC_SHARES_REQUESTS};
 };
 
