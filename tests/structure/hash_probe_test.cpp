@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "warpheap/util/random.hpp"
 
 namespace hash_probe_test {
 
@@ -126,6 +129,41 @@ TEST(HashProbe, TakesTheNearestParametersThatFit) {
   EXPECT_EQ(hash_probe::over(5, {}, 8).run_log2, 0u);
   EXPECT_EQ(hash_probe::over(20, {}, 8).run_log2, 2u);
   EXPECT_EQ(hash_probe::over(64, {.step = 34}, 8).step_modulus & 0xffff, 19u) << "17 divides S";
+}
+
+/// Looks that a call takes in a table held at a level, where each call follows the free of a place
+/// drawn at random; with the hash's steps, or from one place to the next.
+double looks_a_call(u32 places, double level, bool linear) {
+  auto const probe = hash_probe::over(places, {}, 8);
+  std::vector<bool> used(places);
+  std::vector<u32> held;
+  random_sequence random{places};
+  u32 calls = 0;
+  u64 looks = 0;
+  auto const take = [&] {
+    u32 const first = probe.first(calls++);
+    u32 place = first;
+    for (u32 i = 1; used[place]; ++i, ++looks) place = linear ? (first + i) % places : probe.next(first, i);
+    ++looks;
+    used[place] = true;
+    held.push_back(place);
+  };
+  while (held.size() < places * level) take();
+  looks = 0;
+  u32 const measured = 10 * places;
+  for (u32 i = 0; i < measured; ++i) {
+    std::swap(held[random.below(static_cast<u32>(held.size()))], held.back());
+    used[held.back()] = false;
+    held.pop_back();
+    take();
+  }
+  return static_cast<double>(looks) / measured;
+}
+
+TEST(HashProbe, LooksLessThanHalfAsOftenAsLinearSteps) {
+  for (u32 const places : {1024u, 8192u, 65536u})
+    for (double const level : {0.7, 0.85})
+      EXPECT_LT(2 * looks_a_call(places, level, false), looks_a_call(places, level, true)) << places << ", " << level;
 }
 
 }  // namespace hash_probe_test
