@@ -201,6 +201,12 @@ def gelado(results):
         statistics.geometric_mean(gains),
         statistics.mean(gains),
     )
+    over_blocks = [
+        statistics.mean(times[size, block]["toolkit"] for block in (1, 32, 256, 1024))
+        / statistics.mean(times[size, block]["throughput"] for block in (1, 32, 256, 1024))
+        for size in sorted({size for size, _ in times})
+    ]
+    yield "{:.1f} times at 64 KiB to {:.0f} at 32 KiB, {:.0f} in the arithmetic mean", *spread(over_blocks), statistics.mean(over_blocks)
     largest = [times[524288, block] for block in (1, 32, 256, 1024)]
     yield (
         "{:.1f} times `throughput`'s time and {:.1f} times CUDA's with blocks of one thread",

@@ -9,7 +9,7 @@ from line_chart import Panel, Point, Series
 from papers import Figure, lines_by, panel, subject
 from text import bytes_text
 
-PAPER = "Eckert 2014, A policy-based interface for dynamic memory allocation (mallocMC)"
+PAPER = "Eckert 2014, Enhancements of the memory allocator ScatterAlloc (mallocMC)"
 MOST_STEPS = 400  # points of a line
 MOST_PERCENTS = 1000  # bars of a histogram
 

@@ -158,7 +158,7 @@ def _fragmentation(rows):
         PAPER,
         "fragmentation",
         "Internal and external fragmentation",
-        "The slides: 15% lost on average over multiples of 8 bytes; externally, the fraction of slabs that are not free.",
+        "The slides: internally, the mean over multiples of 8 bytes; externally, the fraction of slabs that are not free.",
         [
             panel(
                 "internal: bytes asked for, of the pool",
@@ -169,7 +169,6 @@ def _fragmentation(rows):
                 "size of a block",
                 "bytes",
                 x_log=not dense,
-                stated=stated.INTERNAL,
             ),
             panel(
                 "external: slabs that are not free",

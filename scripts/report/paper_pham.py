@@ -7,7 +7,7 @@ from papers import Figure, Rows, lines_by, panel, points, ratio, subject, theory
 from styles import MARKS_OF_OTHERS
 from text import bytes_text, share_text
 
-PAPER = "Pham et al. 2022, Random walks for memory allocation on GPUs"
+PAPER = "Pham et al. 2022, Dynamic memory management in massively parallel systems"
 # The design of Ouroboros, in four forms.
 QUEUES = {name: name for name in ("queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual")}
 WALKS = {"rw": "RW", "rw_bitmap": "RW-BM", "corw": "CoRW", "queue": "queue", **QUEUES}

@@ -73,9 +73,6 @@ AGAINST_SCATTER = Numbers(
         ("else, to", 1000, "slide Halloc vs ScatterAlloc, “‘doesn’t hold’: Halloc is 10–1000x faster”"),
     ],
 )
-INTERNAL = Numbers(
-    *_HALLOC, [("mean", 0.85, "slide Fragmentation, “only ~85% of a slab allocated (average, size multiple of 8 B)”")]
-)
 
 # CUDA 11.4. Of figures 1, 4, 10 and 13 the text has no number. Orders of magnitude are as round as they are there.
 _PHAM = ("the paper", "Titan V")
