@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <vector>
+#include <warpheap/adaptor/checked/quarantine.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/structure/ring_queue.hpp>
 #include <warpheap/sync/bulk_semaphore.hpp>
@@ -203,6 +204,32 @@ TEST(ExploredPrimitive, RingQueue) {
             launch({lanes, 1}, pass_an_item{}, queue, owners.data(), refused.data());
             return words[ring_queue::available_word] == items && (items < lanes || refused[0] == 0);
           });
+}
+
+/// Holds two blocks back, and counts those that go back.
+struct hold_two {
+  void operator()(checked_parts::quarantine* ring, u32* returned) const {
+    u64 const mine = 2 * global_thread_index() + 1;
+    for (u64 block = mine; block < mine + 2; ++block)
+      ring->hold(reinterpret_cast<void*>(16 * block), 16, [=](void*) -> u64 {
+        atomic_ref<u32>{*returned}.fetch_add(1, order::relaxed);
+        return 16;
+      });
+  }
+};
+
+/// While a block leaves the only slot, its next one has nowhere else to go: a lane that asked on
+/// without a pause would keep the other from ending.
+TEST(ExploredPrimitive, QuarantineOfOneSlot) {
+  for (u32 const lanes : {2u, 3u})
+    expect_every_schedule_right("quarantine of one slot, " + std::to_string(lanes) + " lanes", {1, 3}, [lanes] {
+      device_buffer<u64> const slot(1);
+      device_buffer<checked_parts::quarantine> const ring(
+          std::vector<checked_parts::quarantine>{{slot.data(), 1, u64{1} << 40}});
+      device_buffer<u32> const returned(1);
+      launch({lanes, 1}, hold_two{}, ring.data(), returned.data());
+      return returned[0] == 2 * lanes - 1 && slot[0] != 0;
+    });
 }
 
 TEST(ExploredPrimitive, BuddyTreeOfOrder2) {
