@@ -77,6 +77,7 @@ using rw_malloc_allocator = plain_allocator<creation::rw_malloc<>>;
 inline constexpr creation::queue_config queues_of_chunks{.element = creation::queue_element::chunk};
 /// Queues that lie in chunks themselves.
 inline constexpr creation::queue_config virtual_queues{.form = creation::queue_form::virtual_array};
+/// Queues of chunks that lie in chunks themselves.
 inline constexpr creation::queue_config virtual_queues_of_chunks{.element = creation::queue_element::chunk,
                                                                  .form = creation::queue_form::virtual_array};
 /// Powers of two of up to 8 KiB, from queues of free pages.

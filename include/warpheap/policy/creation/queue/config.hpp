@@ -19,7 +19,9 @@ enum class queue_form : u32 {
 
 /// Settings of queue.
 struct queue_config {
+  /// What queues hold the numbers of.
   queue_element element = queue_element::page;
+  /// Where queues lie.
   queue_form form = queue_form::fixed;
   /// Bytes of a chunk, the unit that changes its class, and the most that a request may ask for; a
   /// power of two, 256 to 2^20. Ouroboros has 8 KiB.
@@ -38,6 +40,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(queue_config const& config) {
          config.chunk_bytes <= size_t{1} << 20 && config.chunk_bytes >> most_queue_classes < config.least_bytes;
 }
 
+/// The policy's name: one for each element and form.
 WARPHEAP_HOST_DEVICE constexpr char const* name_of(queue_config const& config) {
   bool const by_pages = config.element == queue_element::page;
   if (config.form == queue_form::fixed) return by_pages ? "queue_pages" : "queue_chunks";

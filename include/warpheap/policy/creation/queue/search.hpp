@@ -32,7 +32,7 @@ class search {
   static constexpr u32 steps_between_questions = 8;
 
   /// What a lane knows of a chunk.
-  enum class view : u32 { nothing, page, whole, transit, slots };
+  enum class view : u32 { nothing, page, whole, transit, queue };
 
   WARPHEAP_DEVICE search(Table const& table, u32 mask, u32 size_class)
       : table_{table}, group_{group_of(mask)}, size_class_{size_class} {}
@@ -86,7 +86,7 @@ class search {
   /// What a look at a chunk shows. Each word that it passes over was seen without a page for us.
   WARPHEAP_DEVICE view view_of(u32 chunk) const {
     chunk_word const first = table_.look_at(Table::first_word(chunk));
-    if (first.has_slots()) return view::slots;
+    if (first.has_slots()) return view::queue;
     if (!first.live()) return view::transit;
     u32 const its_class = first.size_class();
     WARPHEAP_NO_UNROLL
@@ -122,7 +122,7 @@ class search {
         u32 const free = table_.free_chunks().pop(group_of(1u << simt::lane_id()));
         if (free != Table::none) return table_.give_class(free, size_class_, at_once);
         wait.while_working();
-        if (seen == view::slots) return {};
+        if (seen == view::queue) return {};
       }
     }
   }

@@ -54,7 +54,7 @@ class table {
 
     static constexpr u32 entries = static_cast<u32>(Config.chunk_bytes / sizeof(u32));
 
-    WARPHEAP_DEVICE u32* slots(u32 chunk) const {
+    WARPHEAP_DEVICE u32* slots_of(u32 chunk) const {
       return reinterpret_cast<u32*>(heap().pool() + (u64{chunk} << chunk_log2));
     }
     WARPHEAP_DEVICE bool may_acquire() const { return heap().free_chunks().available() != 0; }
@@ -309,11 +309,11 @@ class table {
   WARPHEAP_HOST void initialize(stream_view on) const;
 
  private:
-  /// Writes the words [0, count) of a chunk whose words are the caller's, the last one first (C2);
+  /// Writes the words [0, end) of a chunk whose words are the caller's, the last one first (C2);
   /// the first has `taken`, the others have no page taken.
-  WARPHEAP_DEVICE void set_words(u32 chunk, u32 count, u32 size_class, u32 taken) const {
+  WARPHEAP_DEVICE void set_words(u32 chunk, u32 end, u32 size_class, u32 taken) const {
     WARPHEAP_NO_UNROLL
-    for (u32 i = count; i-- != 0;) {
+    for (u32 i = end; i-- != 0;) {
       auto const value = i == 0 ? chunk_word::of(size_class, taken) : empty_word(size_class);
       // release: what we acquired with the chunk happens before the pages' next owners; pairs with
       // the acquire in take().

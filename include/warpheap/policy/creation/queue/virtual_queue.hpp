@@ -40,7 +40,7 @@ struct queue_for;
 
 /// View of a queue in words_for(items) words, which it does not own; zeroed words are the empty
 /// queue. `Storage` has acquire(), which returns a chunk or `none`; may_acquire(), a hint whether
-/// there is one; release(storage, chunk); and slots(chunk), the chunk's `entries` slots.
+/// there is one; release(storage, chunk); and slots_of(chunk), the chunk's `entries` slots.
 template <class Storage>
 class virtual_queue {
  public:
@@ -183,9 +183,9 @@ class virtual_queue {
 
   WARPHEAP_DEVICE void add_segment(u32 chunk) const {
     // The chunk is ours alone until it is published.
-    u32* const slots = storage_.slots(chunk);
+    u32* const first = storage_.slots_of(chunk);
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < entries; ++i) slots[i] = 0;
+    for (u32 i = 0; i < entries; ++i) first[i] = 0;
     // relaxed: installed changes under the lock.
     u32 const segment = at(installed_word).fetch_add(1, order::relaxed) & (~0u / entries);
     backoff wait;
@@ -204,7 +204,7 @@ class virtual_queue {
     backoff wait;
     // acquire: pairs with the release in add_segment().
     while (entry(segment, 0).load(order::acquire) != segment + 1) wait.while_working();
-    return storage_.slots(entry(segment, chunk_word).load(order::relaxed) - 1);
+    return storage_.slots_of(entry(segment, chunk_word).load(order::relaxed) - 1);
   }
 
   WARPHEAP_DEVICE void put(u32 ticket, u32 item) const {
