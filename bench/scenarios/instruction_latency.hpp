@@ -110,16 +110,21 @@ u32 end_of_chain(Step step, u32 answer) {
 }
 
 inline std::vector<result> instruction_latency(request const& asked) {
-  if (!asked.proceed("instruction_latency", 0, 1)) return {};
   auto const circle = random_circle(default_for_backend(0, u64{1} << 20, u64{1} << 10), asked.seed);
   device_buffer<u64> words{circle};
   auto const in_circle = [&](u32 last) { return static_cast<u32>(circle[last]); };
   count_bits const counting;
   find_nth_bit const finding{.n = 13};
-  std::vector<result> rows{chain_row(counting, full_mask, end_of_chain(counting, full_mask), asked.repeat),
-                           chain_row(finding, 0, end_of_chain(finding, 0), asked.repeat),
-                           chain_row(load_word{words.data()}, 0, end_of_chain(in_circle, 0), asked.repeat)};
-  rows.back().parameters.emplace_back("words", circle.size());
+  std::vector<result> rows;
+  auto const add = [&](auto step, u32 first, u32 expected) {
+    bool const proceeds = asked.proceed("instruction_latency", rows.size(), 3);
+    if (proceeds) rows.push_back(chain_row(step, first, expected, asked.repeat));
+    return proceeds;
+  };
+  bool const all = add(counting, full_mask, end_of_chain(counting, full_mask)) &&
+                   add(finding, 0, end_of_chain(finding, 0)) &&
+                   add(load_word{words.data()}, 0, end_of_chain(in_circle, 0));
+  if (all) rows.back().parameters.emplace_back("words", circle.size());
   return rows;
 }
 

@@ -118,8 +118,10 @@ suite_entry join_entry(std::string name, names allocators, numbers tuples, u64 p
   return entry;
 }
 
-void append(std::vector<suite_entry>& to, std::vector<suite_entry> const& more) {
-  to.insert(to.end(), more.begin(), more.end());
+template <class Value>
+std::vector<Value> joined(std::vector<Value> list, std::vector<Value> const& more) {
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
 }
 
 std::vector<suite_entry> eckert_entries() {
@@ -165,11 +167,9 @@ std::vector<suite_entry> eckert_entries() {
 
 std::vector<suite_entry> adinetz_entries() {
   names const hallocs{"halloc", "halloc_split", "halloc_one_head", "halloc_8_slabs", "halloc_late", "halloc_early"};
-  names rivals{"slab_bitmap", "scatter"}, all = rivals;
-  all.insert(all.end(), hallocs.begin(), hallocs.end());
+  names const all = joined({"slab_bitmap", "scatter"}, hallocs);
   names const few{"slab_bitmap", "scatter", "halloc", "halloc_split"};
-  names with_toolkit{"toolkit"};
-  with_toolkit.insert(with_toolkit.end(), few.begin(), few.end());
+  names const with_toolkit = joined({"toolkit"}, few);
   auto const every_divergence = {divergence::per_thread, divergence::per_warp, divergence::per_thread_block};
   numbers const of_classes{16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072};
   return {
@@ -291,13 +291,12 @@ std::vector<suite_entry> gelado_entries() {
 
 std::vector<suite_entry> pham_entries() {
   names const walks{"direct", "direct_warp", "slab_bitmap", "rw_256", "rw_bitmap_256", "corw_256"};
-  auto with_others = walks;
-  with_others.insert(with_others.end(), {"scatter", "halloc"});
+  names const queues{"queue_pages", "queue_chunks_virtual"};
+  auto const with_others = joined(joined(walks, {"scatter", "halloc"}), queues);
+  auto const with_queues = joined({"slab_bitmap", "rw_malloc"}, queues);
   names const units{"rw_malloc", "rw_malloc_64", "rw_malloc_256"};
-  auto by_threads = units;
-  by_threads.insert(by_threads.end(), {"rw_malloc_2_words", "rw_malloc_4_words", "slab_bitmap"});
-  auto fillers = units;
-  fillers.insert(fillers.end(), {"slab_bitmap", "scatter", "halloc", "throughput_wide"});
+  auto const by_threads = joined(joined(units, {"rw_malloc_2_words", "rw_malloc_4_words", "slab_bitmap"}), queues);
+  auto const fillers = joined(joined(units, {"slab_bitmap", "scatter", "halloc", "throughput_wide"}), queues);
   numbers const filled{16, 24, 64, 100, 256, 500, 1000, 1024, 2048, 3000, 4096, 5000, 8192};
   ranges const mixed{{4, 64}, {4, 256}, {4, 1024}, {4, 4096}, {4, 8192}};
   std::vector<suite_entry> all{
@@ -313,13 +312,9 @@ std::vector<suite_entry> pham_entries() {
       {"scaling",
        by_threads,
        {.pool_bytes = 8 * gibibyte, .repeat = 5, .sizes = {16, 256, 1024, 8192}, .workers = powers(1024, 1048576)},
-       60,
+       90,
        "rw-malloc-scaling"},
-      {"burst",
-       {"slab_bitmap", "rw_malloc"},
-       {.pool_bytes = 8 * gibibyte, .repeat = 5, .sizes = powers(4, 8192)},
-       30,
-       "rw-malloc"},
+      {"burst", with_queues, {.pool_bytes = 8 * gibibyte, .repeat = 5, .sizes = powers(4, 8192)}, 60, "rw-malloc"},
       // Every block is freed in the step after its malloc.
       {"two_phase",
        {"rw_malloc", "queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual"},
@@ -342,14 +337,14 @@ std::vector<suite_entry> pham_entries() {
        {.pool_bytes = 8 * gibibyte, .repeat = 1, .sizes = filled, .ranges = mixed},
        300,
        "utilisation-8gib"},
-      join_entry("join", with_others, {16384, 131072, 1048576}, 8 * gibibyte, 20),
+      join_entry("join", with_others, {16384, 131072, 1048576}, 8 * gibibyte, 30),
       join_entry("join-32gib", walks, {10485760}, 32 * gibibyte, 60),
   };
   for (u64 const threads : {1024, 32768, 1048576})
     all.push_back({"mixed",
-                   {"slab_bitmap", "rw_malloc"},
+                   with_queues,
                    {.pool_bytes = 8 * gibibyte, .repeat = 5, .threads = threads, .ranges = mixed},
-                   8,
+                   20,
                    "rw-malloc-mixed-" + std::to_string(threads)});
   return all;
 }
@@ -371,11 +366,7 @@ void keep_some(std::vector<Value>& list) {
 }  // namespace
 
 std::vector<suite_entry> paper_entries() {
-  auto all = eckert_entries();
-  append(all, adinetz_entries());
-  append(all, gelado_entries());
-  append(all, pham_entries());
-  return all;
+  return joined(joined(eckert_entries(), adinetz_entries()), joined(gelado_entries(), pham_entries()));
 }
 
 suite_entry sample_of(suite_entry entry) {
