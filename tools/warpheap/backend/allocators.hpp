@@ -97,8 +97,7 @@ using known_allocators = entry_list<
     entry<default_allocator, "the default: slabs of one size class, a bitmap each, reserve then search">,
     entry<toolkit_allocator, "device-side malloc of CUDA, the C library's on the host backend", reset::does_nothing>,
     entry<ring_buffer_allocator, "frames of 8 KiB behind a push and a pop index; what is larger is refused">,
-    entry<queue_pages_allocator,
-          "Ouroboros: chunks of 8 KiB, and a queue of free pages for each power of two; what is larger is refused">,
+    entry<queue_pages_allocator, "Ouroboros: a queue of free pages for each power of two, in chunks of 8 KiB">,
     entry<queue_chunks_allocator, "the same with queues of chunks that have free pages">,
     entry<queue_pages_virtual_allocator, "queue_pages with queues that lie in chunks themselves">,
     entry<queue_chunks_virtual_allocator, "queue_chunks with queues that lie in chunks themselves">,
@@ -170,7 +169,7 @@ using paper_variants = entry_list<
     named_entry<tbuddy_original_allocator, "tbuddy_original", "tbuddy by the paper's 4.1: each lane calls for itself">,
     named_entry<
         ualloc_original_allocator, "ualloc_original",
-        "ualloc by the paper's 4.2: each lane waits by compare-and-swap and makes bins alone; blocks of 8 bytes">,
+        "ualloc by the paper's 4.2: lanes wait by compare-and-swap, make bins alone; 8-byte blocks">,
     named_entry<throughput_original_allocator, "throughput_original", "ualloc_original and tbuddy_original as one">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
