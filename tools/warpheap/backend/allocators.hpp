@@ -167,9 +167,8 @@ using paper_variants = entry_list<
     named_entry<rw_malloc_words_allocator<4>, "rw_malloc_4_words",
                 "rw_malloc whose lanes look at four words each: the paper's windows of 4,096 bits">,
     named_entry<tbuddy_original_allocator, "tbuddy_original", "tbuddy by the paper's 4.1: each lane calls for itself">,
-    named_entry<
-        ualloc_original_allocator, "ualloc_original",
-        "ualloc by the paper's 4.2: lanes wait by compare-and-swap, make bins alone; 8-byte blocks">,
+    named_entry<ualloc_original_allocator, "ualloc_original",
+                "ualloc by the paper's 4.2: lanes wait by compare-and-swap, make bins alone; 8-byte blocks">,
     named_entry<throughput_original_allocator, "throughput_original", "ualloc_original and tbuddy_original as one">>;
 
 /// Runs `visit(entry)` for the allocator called `name` and returns what it returns.

@@ -39,7 +39,7 @@ class queue_pool : public quiet_pool<Queue> {
 /// The forms' names in the names of tests.
 struct queue_names {
   template <class Queue>
-  static std::string GetName(int) {
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest calls it
     return std::string{Queue::name} + "_" + std::to_string(Queue::config.chunk_bytes);
   }
 };
