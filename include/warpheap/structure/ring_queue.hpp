@@ -76,7 +76,7 @@ class ring_queue {
     simt::sync_warp(group.mask);
     u32 granted = 0, first = 0;
     if (group.leads) {
-      granted = reserve(group.size);
+      granted = reserve(available_ref(), group.size);
       // relaxed: tickets are distinct, and the slot orders memory.
       if (granted != 0) first = pops_ref().fetch_add(granted, order::relaxed);
     }
@@ -143,30 +143,30 @@ class ring_queue {
   static constexpr u32 pops_word = 64;
   static constexpr u32 index_words = 96;
 
+  /// Takes up to `wanted` from a count of what is there; fewer only if there were no more. Any lane
+  /// alone; lock-free: a lane that loops again saw what another lane took meanwhile.
+  WARPHEAP_DEVICE static u32 reserve(atomic_ref<u32> count, u32 wanted) {
+    u32 granted = 0;
+    while (granted < wanted) {
+      // relaxed: counts say nothing about other memory; the slots do.
+      i32 const seen = static_cast<i32>(count.load(order::relaxed));
+      if (seen <= 0) break;
+      u32 const missing = wanted - granted;
+      u32 const asked = static_cast<u32>(seen) < missing ? static_cast<u32>(seen) : missing;
+      i32 const before = static_cast<i32>(count.fetch_sub(asked, order::relaxed));
+      u32 const got = before <= 0 ? 0 : static_cast<u32>(before) < asked ? static_cast<u32>(before) : asked;
+      if (got < asked) count.fetch_add(asked - got, order::relaxed);
+      granted += got;
+    }
+    return granted;
+  }
+
  private:
   WARPHEAP_DEVICE atomic_ref<u32> available_ref() const { return atomic_ref<u32>{words_[available_word]}; }
   WARPHEAP_DEVICE atomic_ref<u32> pushes_ref() const { return atomic_ref<u32>{words_[pushes_word]}; }
   WARPHEAP_DEVICE atomic_ref<u32> pops_ref() const { return atomic_ref<u32>{words_[pops_word]}; }
   WARPHEAP_DEVICE atomic_ref<u32> slot(u32 ticket) const {
     return atomic_ref<u32>{words_[index_words + (ticket & (slot_count() - 1))]};
-  }
-
-  /// Promises up to `wanted` items; fewer only if there were no more. Any lane alone; lock-free: a
-  /// lane that loops again saw items that another lane was promised meanwhile.
-  WARPHEAP_DEVICE u32 reserve(u32 wanted) const {
-    u32 granted = 0;
-    while (granted < wanted) {
-      // relaxed: counts say nothing about other memory; the slots do.
-      i32 const seen = static_cast<i32>(available_ref().load(order::relaxed));
-      if (seen <= 0) break;
-      u32 const missing = wanted - granted;
-      u32 const asked = static_cast<u32>(seen) < missing ? static_cast<u32>(seen) : missing;
-      i32 const before = static_cast<i32>(available_ref().fetch_sub(asked, order::relaxed));
-      u32 const got = before <= 0 ? 0 : static_cast<u32>(before) < asked ? static_cast<u32>(before) : asked;
-      if (got < asked) available_ref().fetch_add(asked - got, order::relaxed);
-      granted += got;
-    }
-    return granted;
   }
 
   /// The item that comes to this ticket's slot. Waits only for a push that holds a ticket (Q2).

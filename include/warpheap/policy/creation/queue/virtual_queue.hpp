@@ -67,7 +67,7 @@ class virtual_queue {
     simt::sync_warp(group.mask);
     u32 granted = 0, first = 0;
     if (group.leads) {
-      granted = reserve(at(available_word), group.size);
+      granted = ring_queue::reserve(at(available_word), group.size);
       // relaxed: tickets are distinct, and the slots order memory.
       if (granted != 0) first = at(pops_word).fetch_add(granted, order::relaxed);
     }
@@ -102,8 +102,8 @@ class virtual_queue {
     simt::sync_warp(group.mask);
     u32 popped = 0, pushed = 0, first = 0;
     if (group.leads) {
-      popped = reserve(at(available_word), entries);
-      if (popped == 0) pushed = reserve(at(room_word), 2 * entries);
+      popped = ring_queue::reserve(at(available_word), entries);
+      if (popped == 0) pushed = ring_queue::reserve(at(room_word), 2 * entries);
       // relaxed: as in pop() and draw().
       if (popped != 0) first = at(pops_word).fetch_add(popped, order::relaxed);
       if (pushed != 0) first = at(pushes_word).fetch_add(pushed, order::relaxed);
@@ -136,28 +136,12 @@ class virtual_queue {
     return at(index_words + entry_words * (segment & (segments_for(items_) - 1)) + word);
   }
 
-  /// Takes up to `wanted` from a count; fewer only if there were no more. As in ring_queue.
-  WARPHEAP_DEVICE static u32 reserve(atomic_ref<u32> count, u32 wanted) {
-    u32 granted = 0;
-    while (granted < wanted) {
-      // relaxed: counts say nothing about other memory; the slots do.
-      i32 const seen = static_cast<i32>(count.load(order::relaxed));
-      if (seen <= 0) break;
-      u32 const missing = wanted - granted, asked = static_cast<u32>(seen) < missing ? static_cast<u32>(seen) : missing;
-      i32 const before = static_cast<i32>(count.fetch_sub(asked, order::relaxed));
-      u32 const got = before <= 0 ? 0 : static_cast<u32>(before) < asked ? static_cast<u32>(before) : asked;
-      if (got < asked) count.fetch_add(asked - got, order::relaxed);
-      granted += got;
-    }
-    return granted;
-  }
-
   /// Tickets for up to `wanted` pushes of the group.
   WARPHEAP_DEVICE grant draw(lane_group const& group, u32 wanted) const {
     grant got{};
     if (group.leads) {
-      got.count = reserve(at(room_word), wanted);
-      while (got.count < wanted && install(*this)) got.count += reserve(at(room_word), wanted - got.count);
+      got.count = ring_queue::reserve(at(room_word), wanted);
+      while (got.count < wanted && install(*this)) got.count += ring_queue::reserve(at(room_word), wanted - got.count);
       // relaxed: as in ring_queue::push(); a lane that is promised our items waits at their slots.
       if (got.count != 0) got.first = at(pushes_word).fetch_add(got.count, order::relaxed);
       if (got.count != 0) at(available_word).fetch_add(got.count, order::relaxed);

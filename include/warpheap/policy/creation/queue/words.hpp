@@ -10,9 +10,9 @@
 //   W2  a word is live if and only if its chunk belongs to a class, the word has pages of that
 //       class, and no thread is about to change either. A word that is not live has no taken page,
 //       and has the last class or the next.
+//   W3  bits of pages that do not exist are set in a live word.
 //   W4  slots is set in the first word of a chunk whose bytes are a queue's slots; taken is then
 //       that queue's class.
-//   W3  bits of pages that do not exist are set in a live word.
 #pragma once
 
 #include "../../../util/bits.hpp"
