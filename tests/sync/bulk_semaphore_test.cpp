@@ -440,7 +440,8 @@ TEST(BulkSemaphore, ALookThatSeesAUnitIsAfterItsSignalAndAnyOtherIsBefore) {
 
 using test::find_failing_schedule;
 
-/// Batches whose units nobody expects: each lane that finds no unit makes one.
+/// A semaphore that expects no units of batches in the making: each lane that finds none makes a
+/// batch.
 struct semaphore_without_expectations : bulk_semaphore {
   using bulk_semaphore::bulk_semaphore;
   wait_result wait(u32 n, u32) { return try_wait(n) ? wait_result::acquired : wait_result::make_batch; }

@@ -264,7 +264,7 @@ class table {
   WARPHEAP_HOST_DEVICE pass_type pass() const { return pass_type{reinterpret_cast<u64*>(base_ + pass_offset)}; }
 
   WARPHEAP_DEVICE void add_count(count which, u64 more = 1) const {
-    // relaxed: nobody reads it before the kernel ends.
+    // relaxed: read after the kernel.
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(more, order::relaxed);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue whose slots lie in chunks of the pool: a chunk is taken when a push needs one, and given
-// back when its last slot was popped. So queues that are short take no memory, and the memory of a
-// long one is that of pages that nobody has.
+// back when its last slot was popped. So short queues take no memory, and a long one lies in memory
+// that is free anyway.
 //
 //   counters, 128 bytes apart
 //   | available | room | pushes | pops | installed | lock |
