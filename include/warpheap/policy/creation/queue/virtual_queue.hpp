@@ -139,12 +139,14 @@ class virtual_queue {
   /// Tickets for up to `wanted` pushes of the group.
   WARPHEAP_DEVICE grant draw(lane_group const& group, u32 wanted) const {
     grant got{};
-    if (group.leads) {
-      got.count = ring_queue::reserve(at(room_word), wanted);
-      while (got.count < wanted && install(*this)) got.count += ring_queue::reserve(at(room_word), wanted - got.count);
-      // relaxed: as in ring_queue::push(); a lane that is promised our items waits at their slots.
-      if (got.count != 0) got.first = at(pushes_word).fetch_add(got.count, order::relaxed);
-      if (got.count != 0) at(available_word).fetch_add(got.count, order::relaxed);
+    if (group.leads) got.count = ring_queue::reserve(at(room_word), wanted);
+    WARPHEAP_NO_UNROLL
+    while (broadcast(group, got.count) < wanted && install(*this, group))
+      if (group.leads) got.count += ring_queue::reserve(at(room_word), wanted - got.count);
+    // relaxed: as in ring_queue::push(); a lane that is promised our items waits at their slots.
+    if (group.leads && got.count != 0) {
+      got.first = at(pushes_word).fetch_add(got.count, order::relaxed);
+      at(available_word).fetch_add(got.count, order::relaxed);
     }
     got.count = broadcast(group, got.count);
     got.first = broadcast(group, got.first);
@@ -154,22 +156,47 @@ class virtual_queue {
     return got;
   }
 
-  /// Makes room, or sees that there is some; false if no chunk is free. Any lane alone.
-  WARPHEAP_COLD static bool install(virtual_queue self) {
-    if (!self.storage_.may_acquire()) return false;
-    scoped_lock<spin_mutex> const inside{spin_mutex{self.words_[lock_word]}};
-    // relaxed: room is added under the lock.
-    if (static_cast<i32>(self.at(room_word).load(order::relaxed)) > 0) return true;
-    u32 const chunk = self.storage_.acquire();
-    if (chunk != none) self.add_segment(chunk);
-    return chunk != none;
+  /// Makes room, or sees that there is some; false if no chunk is free. All lanes of the group
+  /// call.
+  WARPHEAP_COLD static bool install(virtual_queue self, lane_group group) {
+    u32 chunk = none;
+    bool const leader_has_room = group.leads && self.has_room_or_takes(chunk);
+    chunk = broadcast(group, chunk);
+    bool const has_room = simt::ballot(group.mask, leader_has_room) != 0;
+    if (chunk == none) return has_room;
+    // The chunk is ours alone until it is published.
+    u32* const first = self.storage_.slots_of(chunk);
+    WARPHEAP_NO_UNROLL
+    for (u32 i = group.rank; i < entries; i += group.size) first[i] = 0;
+    simt::sync_warp(group.mask);
+    if (group.leads) {
+      self.add_segment(chunk);
+      self.lock().unlock();
+    }
+    return true;
   }
 
+  WARPHEAP_DEVICE spin_mutex lock() const { return spin_mutex{words_[lock_word]}; }
+
+  /// Whether there is room, or we hold the lock and a `chunk` to make it of. Any lane alone. A
+  /// lane that finds the lock held waits for room, which its holder makes.
+  WARPHEAP_DEVICE bool has_room_or_takes(u32& chunk) const {
+    // relaxed: reserve() looks again.
+    auto const has_room = [this] { return static_cast<i32>(at(room_word).load(order::relaxed)) > 0; };
+    backoff wait;
+    for (;; wait.while_working()) {
+      if (has_room()) return true;
+      if (!storage_.may_acquire()) return false;
+      if (!lock().is_locked() && lock().try_lock()) break;
+    }
+    if (!has_room()) chunk = storage_.acquire();
+    if (chunk != none) return true;
+    lock().unlock();
+    return has_room();
+  }
+
+  /// Publishes a chunk whose slots are empty. By the holder of the lock.
   WARPHEAP_DEVICE void add_segment(u32 chunk) const {
-    // The chunk is ours alone until it is published.
-    u32* const first = storage_.slots_of(chunk);
-    WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < entries; ++i) first[i] = 0;
     // relaxed: installed changes under the lock.
     u32 const segment = at(installed_word).fetch_add(1, order::relaxed) & (~0u / entries);
     backoff wait;
