@@ -274,10 +274,12 @@ class bulk_semaphore {
   /// Takes `n` units if they are there, even those that sleepers wait for: those decide again.
   WARPHEAP_DEVICE bool try_wait(u32 n) {
     namespace state = bulk_semaphore_state;
+    backoff nap;
     for (u64 seen = look(); state::balance(seen) >= n;) {
       // acquire: as in wait(). release: a promise made elsewhere before the units go is seen by a
       // lane that misses them here; pairs with the acquire in wait().
       if (word().compare_exchange(seen, seen - n, order::acq_rel, order::relaxed)) return true;
+      nap.after_race();
     }
     return false;
   }

@@ -152,6 +152,7 @@ std::vector<suite_entry> eckert_entries() {
        "workers-every"},
       {"policy_overhead", {"scatter", "slab_bitmap", "ring_buffer"}, {}, 20, "policy-overhead"},
       {"init", {"scatter", "slab_bitmap"}, {.pool_bytes = 512 * mebibyte}, 3, "slots"},
+      {"long_churn", {"scatter", "scatter_coalesced", "slab_bitmap"}, {.kernels = 10000}, 10, "long-churn"},
       {"burst",
        {"scatter_original", "scatter", "scatter_coalesced", "slab_bitmap", "slab_bitmap_coalesced"},
        {.sizes = powers(16, 1024)},
@@ -181,9 +182,9 @@ std::vector<suite_entry> adinetz_entries() {
        15,
        "halloc-churn"},
       {"two_phase",
-       {"slab_bitmap", "scatter", "halloc", "halloc_split", "halloc_one_head"},
+       {"slab_bitmap", "scatter", "scatter_original", "halloc", "halloc_split", "halloc_one_head"},
        {.pool_bytes = 512 * mebibyte, .repeat = 5, .sizes = {16, 32, 256}, .divergences = every_divergence},
-       40,
+       50,
        "two-phase"},
       {"two_phase",
        {"slab_bitmap", "scatter", "halloc", "halloc_split", "halloc_one_head"},
@@ -206,6 +207,16 @@ std::vector<suite_entry> adinetz_entries() {
        {.pool_bytes = 512 * mebibyte, .repeat = 1, .rounds = 16, .sizes = {16, 256}, .workers = {1024, 4096, 16384}},
        60,
        "two-phase-toolkit"},
+      // mallocs in even steps, and frees in odd ones
+      {"two_phase",
+       few,
+       {.pool_bytes = 512 * mebibyte,
+        .repeat = 3,
+        .sizes = {16, 256},
+        .allocate_shares = {0.95, 0},
+        .free_shares = {0, 0.95}},
+       10,
+       "two-phase-spree"},
       {"head_replacement", {"halloc"}, {.repeat = 3}, 20, "head-replacement"},
       {"scaling",
        {"slab_bitmap", "scatter", "halloc", "halloc_one_head", "halloc_8_slabs", "halloc_late", "halloc_early", "rw",
@@ -213,7 +224,7 @@ std::vector<suite_entry> adinetz_entries() {
        {.pool_bytes = 512 * mebibyte, .repeat = 3},
        60,
        "scaling"},
-      {"prefix_sum", {"slab_bitmap", "halloc"}, {}, 10, "prefix-sum"},
+      {"prefix_sum", {"slab_bitmap", "halloc", "throughput"}, {}, 15, "prefix-sum"},
       {"utilisation",
        {"halloc", "slab_bitmap", "scatter"},
        {.pool_bytes = 16 * mebibyte, .repeat = 1, .sizes = multiples(8, 3072)},
@@ -226,7 +237,7 @@ std::vector<suite_entry> adinetz_entries() {
        "fragmentation"},
       {"fill_level",
        {"halloc", "slab_bitmap", "rw_malloc"},
-       {.levels = {0.3, 0.5, 0.7, 0.85}, .kernels = 8},
+       {.ranges = {{16, 3072}}, .levels = {0.3, 0.5, 0.7, 0.85}, .kernels = 8},
        60,
        "fill-level"},
   };
@@ -291,6 +302,7 @@ std::vector<suite_entry> gelado_entries() {
 
 std::vector<suite_entry> pham_entries() {
   names const walks{"direct", "direct_warp", "slab_bitmap", "rw_256", "rw_bitmap_256", "corw_256"};
+  names const every_queue{"queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual"};
   names const queues{"queue_pages", "queue_chunks_virtual"};
   auto const with_others = joined(joined(walks, {"scatter", "halloc"}), queues);
   auto const with_queues = joined({"slab_bitmap", "rw_malloc"}, queues);
@@ -315,9 +327,14 @@ std::vector<suite_entry> pham_entries() {
        90,
        "rw-malloc-scaling"},
       {"burst", with_queues, {.pool_bytes = 8 * gibibyte, .repeat = 5, .sizes = powers(4, 8192)}, 60, "rw-malloc"},
+      {"burst",
+       joined({"slab_bitmap", "rw", "rw_bitmap", "corw"}, every_queue),
+       {.pool_bytes = 8 * gibibyte, .repeat = 5, .threads = 262144, .sizes = {8192}},
+       10,
+       "pages-of-queues"},
       // Every block is freed in the step after its malloc.
       {"two_phase",
-       {"rw_malloc", "queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual"},
+       joined({"rw_malloc"}, every_queue),
        {.pool_bytes = 8 * gibibyte,
         .repeat = 3,
         .rounds = 16,
