@@ -303,11 +303,12 @@ std::vector<suite_entry> gelado_entries() {
 std::vector<suite_entry> pham_entries() {
   names const walks{"direct", "direct_warp", "slab_bitmap", "rw_256", "rw_bitmap_256", "corw_256"};
   names const every_queue{"queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual"};
-  names const queues{"queue_pages", "queue_chunks_virtual"};
+  names const queues{"queue_pages", "queue_chunks_virtual"}, chunk_queues{"queue_chunks", "queue_chunks_virtual"};
   auto const with_others = joined(joined(walks, {"scatter", "halloc"}), queues);
   auto const with_queues = joined({"slab_bitmap", "rw_malloc"}, queues);
   names const units{"rw_malloc", "rw_malloc_64", "rw_malloc_256"};
-  auto const by_threads = joined(joined(units, {"rw_malloc_2_words", "rw_malloc_4_words", "slab_bitmap"}), queues);
+  auto const by_threads =
+      joined(joined(units, {"rw_malloc_2_words", "rw_malloc_4_words", "slab_bitmap"}), chunk_queues);
   auto const fillers = joined(joined(units, {"slab_bitmap", "scatter", "halloc", "throughput_wide"}), queues);
   numbers const filled{16, 24, 64, 100, 256, 500, 1000, 1024, 2048, 3000, 4096, 5000, 8192};
   ranges const mixed{{4, 64}, {4, 256}, {4, 1024}, {4, 4096}, {4, 8192}};
@@ -321,22 +322,27 @@ std::vector<suite_entry> pham_entries() {
        {.pool_bytes = 256 * mebibyte, .workers = {1024, 4096, 5000}, .page_shares = {0.01, 0.005}},
        10,
        "random-walk-few-pages"},
-      // A million of the largest blocks take 8 GiB. A queue that refuses has looked at every chunk.
+      // A million of the largest blocks take 8 GiB. A queue that refuses has looked at every chunk, and
+      // the slots of queue_pages take 512 bytes for each KiB of the pool, which each check reads.
       {"scaling",
        by_threads,
        {.pool_bytes = 16 * gibibyte, .repeat = 5, .sizes = {16, 256, 1024, 8192}, .workers = powers(1024, 1048576)},
        90,
        "rw-malloc-scaling"},
-      {"burst", with_queues, {.pool_bytes = 16 * gibibyte, .repeat = 5, .sizes = powers(4, 8192)}, 60, "rw-malloc"},
+      {"burst",
+       joined({"slab_bitmap", "rw_malloc"}, chunk_queues),
+       {.pool_bytes = 16 * gibibyte, .repeat = 5, .sizes = powers(4, 8192)},
+       60,
+       "rw-malloc"},
       {"burst",
        joined({"slab_bitmap", "rw", "rw_bitmap", "corw"}, every_queue),
-       {.pool_bytes = 8 * gibibyte, .repeat = 5, .threads = 262144, .sizes = {8192}},
+       {.pool_bytes = 4 * gibibyte, .repeat = 5, .threads = 262144, .sizes = {8192}},
        10,
        "pages-of-queues"},
       // Every block is freed in the step after its malloc.
       {"two_phase",
        joined({"rw_malloc"}, every_queue),
-       {.pool_bytes = 8 * gibibyte,
+       {.pool_bytes = 4 * gibibyte,
         .repeat = 3,
         .rounds = 16,
         .sizes = {16, 256, 1024, 8192},
@@ -361,7 +367,7 @@ std::vector<suite_entry> pham_entries() {
   for (u64 const threads : {1024, 32768, 1048576})
     all.push_back({"mixed",
                    with_queues,
-                   {.pool_bytes = 8 * gibibyte, .repeat = 5, .threads = threads, .ranges = mixed},
+                   {.pool_bytes = 4 * gibibyte, .repeat = 5, .threads = threads, .ranges = mixed},
                    20,
                    "rw-malloc-mixed-" + std::to_string(threads)});
   return all;

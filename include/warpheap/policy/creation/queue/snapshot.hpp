@@ -7,6 +7,7 @@
 
 #if !defined(__CUDACC_RTC__)
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,9 @@ class snapshot {
   /// One line for every invariant that does not hold.
   invariant_report check_invariants() const {
     invariant_report report;
-    std::vector<bool> const free = check_queue(report, "the queue of free chunks", table_.free_chunks(), nullptr);
-    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk) check_chunk(report, chunk, free[chunk]);
+    auto const free = check_queue(report, "the queue of free chunks", table_.free_chunks(), nullptr);
+    for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
+      check_chunk(report, chunk, free[chunk / 32] >> chunk % 32 & 1);
     std::vector<bool> has_slots(table_.chunks());
     for (u32 c = 0; c < table_type::classes; ++c) {
       std::string const name = "the queue of class " + std::to_string(c);
@@ -90,23 +92,29 @@ class snapshot {
     }
   }
 
-  /// Checks a queue and returns which items are in it; `queued` has a bit for each, or is nullptr.
-  std::vector<bool> check_queue(invariant_report& report, std::string const& name, ring_queue const& queue,
-                                u32 const* queued) const {
+  /// Checks a queue and returns a bit for each item, set if the item is in it; `queued` has the bits
+  /// that say so, or is nullptr. Heaps have up to 2^30 items, so bits are compared by words.
+  std::vector<u32> check_queue(invariant_report& report, std::string const& name, ring_queue const& queue,
+                               u32 const* queued) const {
     u32 const* const words = copy_of(queue.words());
+    u32 const *const slots = words + ring_queue::index_words, count = queue.slot_count();
     u32 const pops = words[ring_queue::pops_word], size = words[ring_queue::pushes_word] - pops;
-    std::vector<bool> seen(queue.items());
+    std::vector<u32> seen((u64{queue.items()} + 31) / 32);
     if (words[ring_queue::available_word] != size || size > queue.items())
       report.push_back("Q1, Q3: counts of " + name);
-    for (u32 i = 0; i < queue.slot_count(); ++i) {
-      u32 const held = words[ring_queue::index_words + ((pops + i) & (queue.slot_count() - 1))];
-      bool const is_right = i < size ? held != 0 && held <= queue.items() && !seen[held - 1] : held == 0;
-      if (!is_right) report.push_back("Q5, H1: slot " + std::to_string(i) + " of " + name);
-      else if (held != 0) seen[held - 1] = true;
+    auto const wrong = [&](u32 i) { report.push_back("Q5, H1: slot " + std::to_string(i) + " of " + name); };
+    for (u32 i = 0; i < std::min(size, count); ++i) {
+      u32 const item = slots[(pops + i) & (count - 1)] - 1, bit = 1u << item % 32;
+      if (item >= queue.items() || (seen[item / 32] & bit)) wrong(i);
+      else seen[item / 32] |= bit;
     }
-    for (u32 item = 0; queued && item < queue.items(); ++item)
-      if (seen[item] != ((copy_of(queued)[item / 32] >> item % 32 & 1) != 0))
-        report.push_back("H1: the bit of item " + std::to_string(item) + " of " + name);
+    for (u32 slot = 0; slot < count; ++slot) {
+      u32 const i = (slot - pops) & (count - 1);
+      if (slots[slot] != 0 && i >= size) wrong(i);
+    }
+    for (u32 word = 0; queued && word < seen.size(); ++word)
+      if (u32 const differ = seen[word] ^ copy_of(queued)[word]; differ != 0)
+        report.push_back("H1: the bit of item " + std::to_string(32 * word + lowest_bit(differ)) + " of " + name);
     return seen;
   }
 
@@ -121,7 +129,8 @@ class snapshot {
     if (words[queue::available_word] != pushes - pops) report.push_back("V2: available items of " + name);
     if (words[queue::room_word] != end - pushes) report.push_back("V1: the room of " + name);
     u32 queued = 0;
-    for (u32 item = 0; item < index.queue.items(); ++item) queued += copy_of(index.queued)[item / 32] >> item % 32 & 1;
+    for (u32 word = 0; word < (u64{index.queue.items()} + 31) / 32; ++word)
+      queued += popcount(copy_of(index.queued)[word]);
     if (queued > pushes - pops) report.push_back("H1: more bits than items of " + name);
     u32 const segments = queue::segments_for(index.queue.items()), first = pops / queue::entries;
     for (u32 i = 0; i < segments; ++i) {
@@ -149,8 +158,12 @@ class snapshot {
     return seen.live() && (seen.taken() >> page % word_pages & 1) != 0;
   }
   u64 live_pages(u32 chunk) const {
+    chunk_word const first = word_of(chunk, 0);
+    if (!first.live()) return 0;
+    u32 const missing = table_type::empty_word(first.size_class()).taken();
     u64 live = 0;
-    for (u32 page = 0; page < table_type::pages(word_of(chunk, 0).size_class()); ++page) live += is_live(chunk, page);
+    for (u32 i = 0; i < table_type::words(first.size_class()); ++i)
+      live += word_of(chunk, i).live() ? popcount(word_of(chunk, i).taken() & ~missing) : 0;
     return live;
   }
   /// What the heap's metadata at an address was when it was copied.
