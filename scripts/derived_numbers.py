@@ -14,14 +14,15 @@ Z95 = 1.959964  # half of an interval of 95% in standard deviations
 
 
 class Results:
-    """Rows of bench/results/h200-NAME.json, with their parameters beside their figures."""
+    """Rows of bench/results/h200-NAME.json, or of h100-NAME.json if the name has that, with their parameters beside their figures."""
 
     def __init__(self, folder):
         self.folder, self.read = folder, {}
 
     def rows(self, name, **wanted):
         if name not in self.read:
-            rows = json.loads((self.folder / f"h200-{name}.json").read_text())["results"]
+            file = name if name.startswith("h100-") else f"h200-{name}"
+            rows = json.loads((self.folder / f"{file}.json").read_text())["results"]
             names = [row.get("allocator") or row.get("primitive") for row in rows]
             self.read[name] = [{**row, **row.get("parameters", {}), "subject": subject} for row, subject in zip(rows, names)]
         return [row for row in self.read[name] if all(row.get(key) == value for key, value in wanted.items())]
@@ -89,6 +90,20 @@ def eckert(results):
         "400 steps: {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
         *moments(step_ratios(results, "pic-frames", "scatter_frames")),
     )
+    longer = {row["subject"]: row["times_us"] for row in results.rows("h100-pic", operation="step")}["scatter_picongpu"]
+    yield (
+        "1,600 steps on an H100: {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
+        *moments(step_ratios(results, "h100-pic", "scatter_picongpu")),
+    )
+    yield "every other step {:,.1f} and {:,.1f}", *(statistics.median(longer[first::2]) for first in (0, 1))
+    yield (
+        "With 60% of the pool full at the start {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
+        *moments(step_ratios(results, "h100-pic-large", "scatter_picongpu")),
+    )
+    coalesced = results.groups("h100-coalesced", ["operation", "bytes"], "median_us")
+    ratios = {call: [row["scatter_coalesced"] / row["scatter"] for key, row in coalesced.items() if key[0] == call and "scatter" in row]
+              for call in ("malloc", "free")}  # fmt: skip
+    yield "`malloc` takes {:.1f} to {:.1f} times as long as `scatter` alone, and `free` {:.1f} to {:.1f} times", *spread(ratios["malloc"]), *spread(ratios["free"])
     toolkit = {row["subject"]: row["times_us"] for row in results.rows("pic-toolkit", operation="step")}
     yield (
         "CUDA's allocator, 20 steps: {:.0f} ms a step for {:.1f}, {:.0f} times as long in the median, from {:.0f} to {:.0f} ms",
@@ -116,6 +131,14 @@ def adinetz(results):
         *spread(rates["scatter"] / rates["halloc"] for rates in waves.values()),
     )
     yield "makes {:.1f} to {:.1f} of halloc's calls", *spread(rates["halloc_split"] / rates["halloc"] for rates in waves.values())
+
+    alternate = results.groups("h100-two-phase-spree", ["bytes"], "median_us", operation="spree")
+    yield "`halloc` takes {:.1f} and {:.1f} times as long as `scatter`", *(alternate[size,]["halloc"] / alternate[size,]["scatter"] for size in (16, 256))
+    toolkit = results.groups("h100-two-phase-toolkit", ["operation", "bytes", "threads"], rate).items()
+    yield "{:.0f} to {:.0f} times as many as CUDA's", *spread(rates["halloc"] / rates["toolkit"] for _, rates in toolkit if "toolkit" in rates)
+    threads = results.groups("h100-two-phase-threads", ["operation", "bytes", "threads"], rate)
+    one_head = spread(rates["halloc_one_head"] / rates["halloc"] for key, rates in threads.items() if key[2] == 262144)
+    yield "`halloc_one_head` makes {:.1f} to {:.1f} of halloc's calls by 262,144 threads", *one_head
 
     churn = {row["subject"]: row[rate] for row in results.rows("halloc", scenario="churn")}
     names = ("halloc", "halloc_split", "slab_bitmap", "scatter")
@@ -297,6 +320,28 @@ def pham_walks(results):
         )
 
 
+def pham_queues(results):
+    def ratios(name, subject, base, operation="malloc", **wanted):
+        keys = ["bytes", "least_bytes", "most_bytes"]
+        rows = results.groups(name, keys, "median_us", operation=operation, **wanted).items()
+        return {key: row[subject] / row[base] for key, row in rows if base in row}
+
+    by_size = ratios("h100-rw-malloc", "queue_chunks", "rw_malloc")
+    small, large = ([ratio for key, ratio in by_size.items() if (key[0] <= 512) == is_small] for is_small in (True, False))
+    yield (
+        "`queue_chunks` takes {:.1f} to {:.1f} times what `rw_malloc` takes for up to 512 B, and {:.2f} to {:.2f} times from 1 KiB on",
+        *spread(small),
+        *spread(large),
+    )
+    virtual = [ratio for key, ratio in ratios("h100-rw-malloc", "queue_chunks_virtual", "rw_malloc").items() if key[0] <= 128]
+    yield "With virtual queues blocks of up to 128 B take {:.0f} to {:.0f} times as long", *spread(virtual)
+    few, many = (ratios(f"h100-rw-malloc-mixed-{threads}", "queue_pages", "rw_malloc").values() for threads in (1024, 32768))
+    yield "Of mixed sizes `queue_pages` takes {:.1f} to {:.1f} times as long by 1,024 threads and {:.1f} to {:.1f} by 32,768", *spread(few), *spread(many)
+    of_pages = [ratio for form in ("pages", "chunks") for kind in ("", "_virtual")
+                for ratio in ratios("h100-pages-of-queues", f"queue_{form}{kind}", "corw").values()]  # fmt: skip
+    yield "the four forms take {:.1f} to {:.1f} times what CoRW takes for a quarter of a million pages of 8 KiB", *spread(of_pages)
+
+
 def pham_malloc(results):
     each = {row["subject"]: row for row in results.rows("atomic", threads=131072)}
     yield "An H200 does {:.2f} billion additions a second to one word", each["each_lane"]["operations_per_second"] / 1e9
@@ -362,7 +407,7 @@ PAGES = {
     "docs/design/eckert2014_figures.md": [eckert],
     "docs/design/adinetz2014_figures.md": [adinetz],
     "docs/design/gelado2019_figures.md": [gelado],
-    "docs/design/pham2022_figures.md": [pham_walks, pham_malloc, pham_join],
+    "docs/design/pham2022_figures.md": [pham_walks, pham_queues, pham_malloc, pham_join],
 }
 
 

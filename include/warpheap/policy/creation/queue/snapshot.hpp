@@ -92,8 +92,8 @@ class snapshot {
     }
   }
 
-  /// Checks a queue and returns a bit for each item, set if the item is in it; `queued` has the bits
-  /// that say so, or is nullptr. Heaps have up to 2^30 items, so bits are compared by words.
+  /// Checks a queue and returns a bit for each item, set if the item is in it; `queued` has the
+  /// bits that say so, or is nullptr. There may be 2^30 items: bits are compared by words.
   std::vector<u32> check_queue(invariant_report& report, std::string const& name, ring_queue const& queue,
                                u32 const* queued) const {
     u32 const* const words = copy_of(queue.words());
