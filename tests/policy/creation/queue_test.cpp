@@ -181,6 +181,48 @@ TYPED_TEST(QueueOf, QueuesWhatIsFree) {
   pool.expect_quiet(pages - 2);
 }
 
+struct flip {
+  WARPHEAP_DEVICE void operator()(u32* word, u32 bits) const { *word ^= bits; }
+};
+
+TYPED_TEST(QueueOf, SaysWhatIsWrongInAQueue) {
+  using table_type = queue_parts::table<TypeParam::config>;
+  u64 const bytes = 3 * TypeParam::config.chunk_bytes;
+  device_buffer<u8> const memory(TypeParam::required_bytes(bytes));
+  auto const heap = TypeParam::place(memory.data(), bytes);
+  heap.initialize({});
+  device_buffer<void*> const block(1);
+  launch({1, 1}, create_each{}, heap, u64{16}, block.data());
+  synchronize();
+  auto const read = [](u32 const* word) {
+    u32 held = 0;
+    backend::copy_bytes(&held, word, sizeof held);
+    return held;
+  };
+  auto const expect_told = [&](u32* word, u32 bits, std::string const& what) {
+    EXPECT_TRUE(heap.snapshot().check_invariants().empty());
+    for (bool const is_wrong : {true, false}) {
+      launch({1, 1}, flip{}, word, bits);
+      synchronize();
+      auto const report = heap.snapshot().check_invariants();
+      EXPECT_EQ(is_wrong, std::any_of(report.begin(), report.end(), [&](auto const& line) { return line.starts_with(what); }))
+          << what << ", " << report.size() << " lines";
+    }
+  };
+  auto const index = table_type::place(memory.data(), 3).index(0);
+  // The page or chunk that has no bit is not queued.
+  expect_told(index.queued, ~read(index.queued) & (read(index.queued) + 1), "H1: ");
+  expect_told(index.queue.words() + table_type::queue_type::available_word, 1, table_type::is_virtual ? "V2: " : "Q1, Q3: ");
+  if constexpr (!table_type::is_virtual) {
+    u32* const slots = index.queue.words() + ring_queue::index_words;
+    u32 filled = 0, empty = 0;
+    while (read(slots + filled) == 0) ++filled;
+    while (read(slots + empty) != 0) ++empty;
+    expect_told(slots + filled, 1u << 30, "Q5, H1: ");
+    expect_told(slots + empty, 1, "Q5, H1: ");
+  }
+}
+
 using queue_of_pages = creation::queue<>;
 using queue_of_chunks = queue_chunks_allocator::creation_type;
 
