@@ -205,14 +205,16 @@ TYPED_TEST(QueueOf, SaysWhatIsWrongInAQueue) {
       launch({1, 1}, flip{}, word, bits);
       synchronize();
       auto const report = heap.snapshot().check_invariants();
-      EXPECT_EQ(is_wrong, std::any_of(report.begin(), report.end(), [&](auto const& line) { return line.starts_with(what); }))
+      EXPECT_EQ(is_wrong,
+                std::any_of(report.begin(), report.end(), [&](auto const& line) { return line.starts_with(what); }))
           << what << ", " << report.size() << " lines";
     }
   };
   auto const index = table_type::place(memory.data(), 3).index(0);
   // The page or chunk that has no bit is not queued.
   expect_told(index.queued, ~read(index.queued) & (read(index.queued) + 1), "H1: ");
-  expect_told(index.queue.words() + table_type::queue_type::available_word, 1, table_type::is_virtual ? "V2: " : "Q1, Q3: ");
+  expect_told(index.queue.words() + table_type::queue_type::available_word, 1,
+              table_type::is_virtual ? "V2: " : "Q1, Q3: ");
   if constexpr (!table_type::is_virtual) {
     u32* const slots = index.queue.words() + ring_queue::index_words;
     u32 filled = 0, empty = 0;

@@ -103,6 +103,7 @@ std::map<std::string, std::string> const files_of_other_names{
     {"fill-level-others", "fill-level"},
     {"semaphore-without-naps", "semaphore"},
     {"waits", ""},
+    {"tbuddy-waits", ""},
     {"exhaust-ualloc", "exhaust"},
     {"exhaust-all", "exhaust"},
     {"exhaust-toolkit-small", "exhaust-toolkit-64"},

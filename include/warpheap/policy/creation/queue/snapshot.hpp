@@ -7,7 +7,6 @@
 
 #if !defined(__CUDACC_RTC__)
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -97,20 +96,20 @@ class snapshot {
   std::vector<u32> check_queue(invariant_report& report, std::string const& name, ring_queue const& queue,
                                u32 const* queued) const {
     u32 const* const words = copy_of(queue.words());
-    u32 const *const slots = words + ring_queue::index_words, count = queue.slot_count();
+    u32 const *const ring = words + ring_queue::index_words, count = queue.slot_count();
     u32 const pops = words[ring_queue::pops_word], size = words[ring_queue::pushes_word] - pops;
     std::vector<u32> seen((u64{queue.items()} + 31) / 32);
     if (words[ring_queue::available_word] != size || size > queue.items())
       report.push_back("Q1, Q3: counts of " + name);
     auto const wrong = [&](u32 i) { report.push_back("Q5, H1: slot " + std::to_string(i) + " of " + name); };
-    for (u32 i = 0; i < std::min(size, count); ++i) {
-      u32 const item = slots[(pops + i) & (count - 1)] - 1, bit = 1u << item % 32;
+    for (u32 i = 0; i < size && i < count; ++i) {
+      u32 const item = ring[(pops + i) & (count - 1)] - 1, bit = 1u << item % 32;
       if (item >= queue.items() || (seen[item / 32] & bit)) wrong(i);
       else seen[item / 32] |= bit;
     }
     for (u32 slot = 0; slot < count; ++slot) {
       u32 const i = (slot - pops) & (count - 1);
-      if (slots[slot] != 0 && i >= size) wrong(i);
+      if (ring[slot] != 0 && i >= size) wrong(i);
     }
     for (u32 word = 0; queued && word < seen.size(); ++word)
       if (u32 const differ = seen[word] ^ copy_of(queued)[word]; differ != 0)
