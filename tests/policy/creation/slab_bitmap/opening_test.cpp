@@ -43,7 +43,8 @@ struct burst {
 };
 
 struct ask_once_each {
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, burst what, void** blocks) const {
+  template <class Heap>
+  WARPHEAP_DEVICE void operator()(Heap heap, burst what, void** blocks) const {
     u32 const me = static_cast<u32>(global_thread_index());
     if (me < what.threads) blocks[me] = heap.create(what.bytes_of(me));
   }
@@ -87,6 +88,24 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
     launch({16, 256}, ask_once_each{}, pool.allocator(), what, blocks.data());
     synchronize();
     EXPECT_GE(pool.allocator().snapshot().statistics().free_slabs, 512u);
+  });
+}
+
+inline constexpr creation::slab_bitmap_config least_slabs{.max_slab_log2 = 14};
+
+// Where rows have slabs of their own, a whole crowd sees most slabs free, and would take them all.
+// Half are left, and of these some go to classes whose demand asks for more.
+TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
+  with_a_crowd([] {
+    u32 const slabs = 1u << 14;
+    burst const what{slabs, 1u << 16, 16, 1024};
+    ASSERT_LE(6 * what.asked(), slabs * tiny_pool::slab_bytes) << "more than a sixth of the pool";
+    test::quiet_pool<creation::slab_bitmap<least_slabs>> const pool{slabs * tiny_pool::slab_bytes};
+    ASSERT_TRUE(pool.allocator().table().geometry().has_many_slabs());
+    device_buffer<void*> const blocks(what.threads);
+    launch({what.threads / 256, 256}, ask_once_each{}, pool.allocator(), what, blocks.data());
+    synchronize();
+    EXPECT_GE(pool.allocator().snapshot().statistics().free_slabs, slabs / 8 * 3);
   });
 }
 

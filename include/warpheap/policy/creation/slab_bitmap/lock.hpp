@@ -19,12 +19,13 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 /// Takes slabs and gives them kinds. Stateless; `table` is the heap. Any lane alone.
 class slab_lock {
  public:
-  /// Locks a free slab. publish() must follow.
-  WARPHEAP_DEVICE static bool take_free(slab_table const& table, u32 slab) {
+  /// Locks a free slab, and returns how many of the 64 slabs around were free then, this one
+  /// included; 0 if another thread was faster. publish() or unlock() must follow.
+  WARPHEAP_DEVICE static u32 take_free(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
-    if (was.kind() != slab_kind::free || !lock(table, slab, was)) return false;
-    table.index(slab_table::free_slabs).toggle(slab);
-    return true;
+    if (was.kind() != slab_kind::free || !lock(table, slab, was)) return 0;
+    u32 const around = popcount(table.index(slab_table::free_slabs).toggle(slab));
+    return around != 0 ? around : 1;  // a guide may have missed it for a moment
   }
 
   /// Locks a free or empty slab, and takes it off its indexes except takeable. Searches wait for it

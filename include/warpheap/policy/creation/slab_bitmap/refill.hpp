@@ -150,7 +150,7 @@ class slab_refill {
     bool const is_none = slab == slab_index::none, is_early = spreads || is_moving_;
     // What is opened ahead of the class's demand leaves most slabs free.
     u32 const around = is_none ? 0 : popcount(table.index(slab_table::free_slabs).load(slab));
-    bool const lacks = is_early && around <= most;
+    bool lacks = is_early && around <= most;
     bool ends = is_none || lacks, gives_up = is_none;
     if (!ends && !is_elected_) {
       // A request that moves its row opens a slab ahead of demand, in pools of any size.
@@ -165,11 +165,14 @@ class slab_refill {
     }
     slab_reservation opened;
     if (!ends && is_elected_) {
-      bool const is_ours = slab_lock::take_free(table, slab);
-      if (is_ours) opened = slab_lock::publish(table, slab, size_class, is_moving_ ? 0 : wanted, entry);
+      u32 const left = slab_lock::take_free(table, slab);
+      // Many see the same slabs free: those that came too late give theirs back.
+      lacks = is_early && left != 0 && left <= most;
+      if (lacks) slab_lock::unlock(table, slab, slab_kind::locked, order::release);
+      else if (left != 0) opened = slab_lock::publish(table, slab, size_class, is_moving_ ? 0 : wanted, entry);
       // Another thread may be faster: then this one tries the next.
-      gives_up = !is_ours && ++waits_ > most_waits;
-      ends = is_ours || gives_up;
+      gives_up = left == 0 && ++waits_ > most_waits;
+      ends = left != 0 || gives_up;
     }
     if (ends && is_elected_ && !is_early) table.end_opening(size_class);
     if (ends || !is_elected_) step_ = gives_up && !is_moving_ ? over : row;

@@ -103,7 +103,7 @@ struct call_each {
       case slab_call::forget_open: table.forget(slab_table::open(what.size_class), 0, what.size_class); return {};
       case slab_call::forget_takeable: table.forget(slab_table::takeable, 0, what.size_class); return {};
       case slab_call::take: return {.done = slab_lock::take(table, 0)};
-      case slab_call::take_free: return {.done = slab_lock::take_free(table, 0)};
+      case slab_call::take_free: return {.done = slab_lock::take_free(table, 0) != 0};
       case slab_call::publish:
         return of(slab_lock::publish(table, 0, what.size_class, what.blocks, slab_table::no_entry));
     }
