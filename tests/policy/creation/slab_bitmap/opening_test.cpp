@@ -109,6 +109,48 @@ TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
   });
 }
 
+/// One lane finds too few free blocks in `slab` many times, with `used` blocks promised. Counts how
+/// often it leaves. A row of hints names the slab, or none.
+struct find_crowded {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, u32 used, bool is_hinted,
+                                  u32* leaves) const {
+    u32 const row = 0, entry = table.hint_entry(size_class, row);
+    table.forget_hint(entry, table.load_hint(entry).current() - 1);
+    if (is_hinted) table.set_hint(entry, slab);
+    table.promise(slab, used);
+    for (u32 look = 0; look < 1000; ++look) {
+      slab_refill refill{row};
+      refill.leave_crowded(table, size_class, slab);
+      *leaves += refill.is_moving();
+    }
+    table.settle(slab, table.subtract(slab, 0, used));
+  }
+};
+
+// A row leaves a full slab where more than half of the slabs are free, one that is half full where
+// more than three quarters are, and so on.
+TEST(SlabBitmapOpening, RowsLeaveCrowdedSlabsWhereManyAreFree) {
+  u32 const size_class = size_class_of(16), capacity = 1024, slabs = 64;
+  for (u32 const sixteenths : {1u, 4u, 8u, 12u, 16u})
+    for (u32 const more : {0u, 1u})
+      for (bool const is_hinted : {false, true}) {
+        u32 const free = 63 - 2 * sixteenths + more;
+        SCOPED_TRACE(testing::Message() << sixteenths << "/16 used, " << free << " free, hinted " << is_hinted);
+        tiny_pool const pool{slabs};
+        auto const table = pool.allocator().table();
+        ASSERT_EQ(table.geometry().capacity(size_class), capacity);
+        if (free < slabs - 1) test::allocate(pool, {1, slabs - free - 1}, tiny_pool::slab_bytes);
+        auto* const block = static_cast<u8*>(test::allocate(pool, {1, 1}, 16)[0]);
+        ASSERT_EQ(pool.allocator().snapshot().statistics().free_slabs, free);
+        device_buffer<u32> const leaves(1);
+        launch({1, 1}, find_crowded{}, table, size_class,
+               static_cast<u32>((block - table.pool()) / tiny_pool::slab_bytes), capacity * sixteenths / 16 - 1,
+               is_hinted, leaves.data());
+        synchronize();
+        EXPECT_EQ(leaves[0] > 0, more > 0 && is_hinted);
+      }
+}
+
 /// One lane asks `calls` times whether to open a slab for `blocks` blocks, and opens none of them.
 struct ask_to_open {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 blocks, bool plenty, u32 calls, u32* opens,

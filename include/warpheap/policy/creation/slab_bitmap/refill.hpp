@@ -19,7 +19,8 @@
 // opening any. Where a pool has many slabs and most are free, each row gets slabs of its own: rows
 // that share a slab fill it together, and each then needs the next. A request whose promise takes
 // the row's slab to its soft limit finds the row another one before it claims its blocks: it moves
-// the row.
+// the row. So does one that found too few free blocks in a word of a slab, while most slabs are
+// free: of a class that holds little, many threads come to few slabs, and full ones cost time.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -41,6 +42,19 @@ class slab_refill {
   WARPHEAP_DEVICE bool has_ended() const { return step_ == over; }
   /// Whether this request moves the row before it claims.
   WARPHEAP_DEVICE bool is_moving() const { return is_moving_; }
+  /// After a claim in `slab` that got too few blocks: whether this request moves the row to a slab
+  /// of its own. The fuller the slab, the fewer slabs need to be free: half of them for a full one.
+  WARPHEAP_DEVICE void leave_crowded(slab_table const& table, u32 size_class, u32 slab) {
+    if (table.geometry().has_many_slabs() || lane_random_bits() % crowds_a_look != 0) return;
+    u32 const capacity = table.geometry().capacity(size_class), used = table.load(slab).used();
+    u32 const enough = used < capacity ? 63 - 32 * used / capacity : 31;
+    if (free_slabs_around(table, random_slab(table)) <= enough) return;
+    // Another one may have moved it.
+    if (table.load_hint(table.hint_entry(size_class, row_)).current() != slab + 1) return;
+    most_free_ = enough;
+    is_moving_ = true;
+    step_ = open;
+  }
   /// For blocks that are still missing.
   WARPHEAP_DEVICE void begin_again() { looks_ = waits_ = 0; }
 
@@ -51,10 +65,15 @@ class slab_refill {
   WARPHEAP_DEVICE slab_reservation next(slab_table const& table, u32 size_class, u32 wanted) {
     slab_limits const limits{table.geometry().capacity(size_class)};
     u32 const entry = goes_by_hint(wanted, limits.capacity) ? table.hint_entry(size_class, row_) : slab_table::no_entry;
-    bool const spreads = entry != slab_table::no_entry && !is_short_ && table.geometry().has_many_slabs();
+    bool spreads = entry != slab_table::no_entry && !is_short_ && table.geometry().has_many_slabs();
     if (waits(table, size_class, entry, spreads)) return {};
     bool const was_promised = step_ == promised, by_row = step_ == row, by_index = !was_promised && !by_row;
     u32 slab = tried_ - 1;
+    if (step_ == listed && spreads && looks_ == 0 && !is_moving_) {
+      // A look at slabs that are empty alone would mostly be in vain.
+      is_short_ = free_slabs_around(table, random_slab(table)) <= most_free(wanted);
+      spreads = !is_short_;
+    }
     if (by_index) slab = find(table, step_ == open ? slab_table::free_slabs : slab_table::listed(size_class));
     if (step_ == open) return open_slab(table, size_class, wanted, slab, entry, spreads);
     // Many find one listed slab that is free but for a request.
@@ -68,18 +87,32 @@ class slab_refill {
 
  private:
   enum step_of : u32 { over, promised, row, listed, open };
-  static constexpr u32 hint_serves = 8;    // requests a slab must serve for a hint
-  static constexpr u32 row_serves = 4;     // of which a slab has room when a row moves there
-  static constexpr u32 few = 1, many = 8;  // looks at listed slabs, before the last one
-  static constexpr u32 most_waits = 16;    // pauses while another opens a slab, and lost locks
-  // Of the 64 slabs around a free one: more than `most` must be free for one that is opened early;
-  // with more than `some`, half a slab's worth of demand opens one.
-  static constexpr u32 most = 32, some = 16;
+  static constexpr u32 hint_serves = 8;     // requests a slab must serve for a hint
+  static constexpr u32 row_serves = 4;      // of which a slab has room when a row moves there
+  static constexpr u32 few = 1, many = 8;   // looks at listed slabs, before the last one
+  static constexpr u32 crowds_a_look = 16;  // claims that got too few, for a look at what is free
+  static constexpr u32 most_waits = 16;     // pauses while another opens a slab, and lost locks
+  // Of the 64 slabs around a free one: more than `most` must be free for one that is opened early,
+  // and more than `most_for_few` where a request of few blocks opens it: in mixed sizes most do, and
+  // took half of the pool from those that need it. With more than `some`, half a slab's worth of
+  // demand opens one.
+  static constexpr u32 most = 32, most_for_few = 40, few_blocks = 4, some = 16;
   static constexpr u32 pause_nanoseconds = 128;
 
+  WARPHEAP_DEVICE static u32 random_slab(slab_table const& table) {
+    return scale_below(lane_random_bits(), table.geometry().slabs());
+  }
   WARPHEAP_DEVICE static u32 find(slab_table const& table, u32 which) {
     slab_table const here = table.opaque();
-    return here.index(which).find(scale_below(lane_random_bits(), here.geometry().slabs()));
+    return here.index(which).find(random_slab(here));
+  }
+  /// How many of the 64 slabs around `slab` are free. A hint.
+  WARPHEAP_DEVICE static u32 free_slabs_around(slab_table const& table, u32 slab) {
+    return popcount(table.index(slab_table::free_slabs).load(slab));
+  }
+  /// With so many slabs free around one, or fewer, it is not opened early.
+  WARPHEAP_DEVICE u32 most_free(u32 wanted) const {
+    return most_free_ != 0 ? most_free_ : wanted < few_blocks ? most_for_few : most;
   }
 
   /// From row to listed or open, unless the row's slab was replaced. Whether the request pauses,
@@ -149,8 +182,9 @@ class slab_refill {
                                              bool spreads) {
     bool const is_none = slab == slab_index::none, is_early = spreads || is_moving_;
     // What is opened ahead of the class's demand leaves most slabs free.
-    u32 const around = is_none ? 0 : popcount(table.index(slab_table::free_slabs).load(slab));
-    bool lacks = is_early && around <= most;
+    u32 const around = is_none ? 0 : free_slabs_around(table, slab);
+    u32 const enough = most_free(wanted);
+    bool lacks = is_early && around <= enough;
     bool ends = is_none || lacks, gives_up = is_none;
     if (!ends && !is_elected_) {
       // A request that moves its row opens a slab ahead of demand, in pools of any size.
@@ -167,7 +201,7 @@ class slab_refill {
     if (!ends && is_elected_) {
       u32 const left = slab_lock::take_free(table, slab);
       // Many see the same slabs free: those that came too late give theirs back.
-      lacks = is_early && left != 0 && left <= most;
+      lacks = is_early && left != 0 && left <= enough;
       if (lacks) slab_lock::unlock(table, slab, slab_kind::locked, order::release);
       else if (left != 0) opened = slab_lock::publish(table, slab, size_class, is_moving_ ? 0 : wanted, entry);
       // Another thread may be faster: then this one tries the next.
@@ -179,7 +213,7 @@ class slab_refill {
     is_waiting_ = !ends && !is_elected_;
     looks_ = 0;
     is_short_ = is_short_ || lacks;
-    if (ends) is_elected_ = is_moving_ = false;
+    if (ends) is_elected_ = is_moving_ = most_free_ = 0;
     else simt::pause(pause_nanoseconds);
     return opened;
   }
@@ -203,6 +237,7 @@ class slab_refill {
   u32 is_moving_ : 1 = 0;
   u32 is_elected_ : 1 = 0;  ///< opens a slab
   u32 is_short_ : 1 = 0;    ///< too few slabs are free for early ones
+  u32 most_free_ : 6 = 0;   ///< most_free() of one that leaves a crowded slab
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

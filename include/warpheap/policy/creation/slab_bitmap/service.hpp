@@ -177,6 +177,7 @@ class block_service {
       bool const was_promised = reserved.blocks() != 0 && reserved.place() == slab_reservation::nowhere;
       refill = was_promised ? slab_refill{row, reserved.slab(), {claimed}} : slab_refill{row};
       if (was_promised) claimed = 0, reserved = {};
+      if (reserved.blocks() != 0) refill.leave_crowded(table, size_class, reserved.slab());
     }
     WARPHEAP_NO_UNROLL
     for (;; claimed = 0) {
