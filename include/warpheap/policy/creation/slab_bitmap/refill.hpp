@@ -93,9 +93,9 @@ class slab_refill {
   static constexpr u32 crowds_a_look = 16;  // claims that got too few, for a look at what is free
   static constexpr u32 most_waits = 16;     // pauses while another opens a slab, and lost locks
   // Of the 64 slabs around a free one: more than `most` must be free for one that is opened early,
-  // and more than `most_for_few` where a request of few blocks opens it: in mixed sizes most do, and
-  // took half of the pool from those that need it. With more than `some`, half a slab's worth of
-  // demand opens one.
+  // or than `most_for_few` by a request of few blocks: in mixed sizes most are, and took half of
+  // the pool from those that need it. With more than `some`, half a slab's worth of demand opens
+  // one.
   static constexpr u32 most = 32, most_for_few = 40, few_blocks = 4, some = 16;
   static constexpr u32 pause_nanoseconds = 128;
 
@@ -110,7 +110,7 @@ class slab_refill {
   WARPHEAP_DEVICE static u32 free_slabs_around(slab_table const& table, u32 slab) {
     return popcount(table.index(slab_table::free_slabs).load(slab));
   }
-  /// With so many slabs free around one, or fewer, it is not opened early.
+  /// A slab with at most these many free ones around it is not opened early.
   WARPHEAP_DEVICE u32 most_free(u32 wanted) const {
     return most_free_ != 0 ? most_free_ : wanted < few_blocks ? most_for_few : most;
   }
