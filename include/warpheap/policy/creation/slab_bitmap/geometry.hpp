@@ -19,7 +19,7 @@ namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
 /// The sizes of a heap in one word.
 ///
 ///   63      48 47      40 39      32 31      24 23         0
-///  | rows - 1 |    0     |   slab   |    0     |  slabs    |  slab as log2
+///  | rows - 1 |    0     |   slab   |    0     |  slabs    |   slab: log2 of its bytes
 struct slab_geometry {
   u64 packed = 0;
 

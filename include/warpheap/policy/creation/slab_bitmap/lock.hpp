@@ -4,7 +4,8 @@
 //
 //   transition               by                         operation
 //   free or empty -> locked  a taker                    compare-exchange, no C; off old indexes
-//   locked -> live           the thread that locked it  set open(c), clear takeable; fetch_add (I4)
+//   locked -> live           the thread that locked it  set open(c), clear takeable if blocks are
+//                                                       promised; fetch_add (I4)
 //   locked -> run            the same                   clear takeable; fetch_add
 //   locked, run -> free      the locker; the freer      set takeable; fetch_sub
 //

@@ -171,7 +171,7 @@ struct slab_hint {
   u64 word = 0;
 
   WARPHEAP_HOST_DEVICE constexpr u32 current() const { return static_cast<u32>(word); }
-  /// Blocks demanded so far, modulo 2^32.
+  /// Blocks demanded since the row got its slab, modulo 2^32.
   WARPHEAP_HOST_DEVICE constexpr u32 demand() const { return static_cast<u32>(word >> 32); }
   WARPHEAP_HOST_DEVICE static constexpr u64 demand_of(u32 blocks) { return u64{blocks} << 32; }
   WARPHEAP_HOST_DEVICE static constexpr slab_hint of(u32 slab) { return {u64{slab} + 1}; }
