@@ -51,7 +51,7 @@ class slab_refill {
     if (free_slabs_around(table, random_slab(table)) <= enough) return;
     // Another one may have moved it.
     if (table.load_hint(table.hint_entry(size_class, row_)).current() != slab + 1) return;
-    most_free_ = enough;
+    most_free_ = enough & 63;
     is_moving_ = true;
     step_ = open;
   }
@@ -213,8 +213,10 @@ class slab_refill {
     is_waiting_ = !ends && !is_elected_;
     looks_ = 0;
     is_short_ = is_short_ || lacks;
-    if (ends) is_elected_ = is_moving_ = most_free_ = 0;
-    else simt::pause(pause_nanoseconds);
+    if (ends) {
+      is_elected_ = is_moving_ = false;
+      most_free_ = 0;
+    } else simt::pause(pause_nanoseconds);
     return opened;
   }
 
