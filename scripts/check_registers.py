@@ -139,7 +139,7 @@ def write_limits(limits, version):
     lines = ["  ".join(name + value) + "\n" for name, value in zip(names, values)]
     return (
         "# The most that kernels of allocating_kernels.cu may take. scripts/check_registers.py --update writes this file:\n"
-        f"# registers as measured, bytes with {ROOM - 1:.0%} of room.\nCUDA {version}\n" + "".join(lines)
+        f"# registers as measured, bytes with up to {ROOM - 1:.0%} of room.\nCUDA {version}\n" + "".join(lines)
     )
 
 

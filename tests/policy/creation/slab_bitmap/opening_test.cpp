@@ -94,7 +94,8 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
 inline constexpr creation::slab_bitmap_config least_slabs{.max_slab_log2 = 14};
 
 // Where rows have slabs of their own, a whole crowd sees most slabs free, and would take them all.
-// Half are left, and of these some go to classes whose demand asks for more.
+// Requests of few blocks leave five eighths, and of these some go to classes whose demand asks for
+// more.
 TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
   with_a_crowd([] {
     u32 const slabs = 1u << 14;
@@ -105,7 +106,7 @@ TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
     device_buffer<void*> const blocks(what.threads);
     launch({what.threads / 256, 256}, ask_once_each{}, pool.allocator(), what, blocks.data());
     synchronize();
-    EXPECT_GE(pool.allocator().snapshot().statistics().free_slabs, slabs / 8 * 3);
+    EXPECT_GE(pool.allocator().snapshot().statistics().free_slabs, slabs / 16 * 7);
   });
 }
 

@@ -112,7 +112,8 @@ class slab_refill {
   }
   /// A slab with at most these many free ones around it is not opened early.
   WARPHEAP_DEVICE u32 most_free(u32 wanted) const {
-    return most_free_ != 0 ? most_free_ : wanted < few_blocks ? most_for_few : most;
+    if (most_free_ != 0) return most_free_;
+    return wanted < few_blocks ? most_for_few : most;
   }
 
   /// From row to listed or open, unless the row's slab was replaced. Whether the request pauses,
