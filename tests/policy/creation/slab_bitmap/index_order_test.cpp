@@ -52,7 +52,7 @@ struct publish_beside_a_search {
       if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 1, slab_table::no_entry);
       return;
     }
-    slab_search search{0, 0};
+    slab_search search{0, 0, false};
     // By counts, then takeable slabs.
     for (u32 round = 0; round < 2; ++round) {
       while (search.look(table, size_class, 1) != slab_search::none)
@@ -62,6 +62,28 @@ struct publish_beside_a_search {
     *missed = ~table.index(slab_table::open(size_class)).load(0) & 1;
   }
 };
+
+/// Which slab a search names first.
+struct look_once {
+  WARPHEAP_DEVICE void operator()(slab_table table, bool skips_counts, u32* named) const {
+    slab_search search{0, 0, skips_counts};
+    *named = search.look(table, size_class, 1);
+  }
+};
+
+// A search for whole slabs looks at what may be taken first: slabs of its class that are in use are
+// used up. Every other one fills those first.
+TEST(SlabBitmapIndexOrder, ASearchForSlabsLooksAtTakeableOnesFirst) {
+  for (bool const skips_counts : {false, true}) {
+    tiny_pool const pool{2};
+    auto const block = static_cast<u8*>(test::allocate(pool, {1, 1}, class_bytes(size_class))[0]);
+    u32 const in_use = static_cast<u32>((block - pool.allocator().table().pool()) / tiny_pool::slab_bytes);
+    device_buffer<u32> const named(1);
+    launch({1, 1}, look_once{}, pool.allocator().table(), skips_counts, named.data());
+    synchronize();
+    EXPECT_EQ(named[0], skips_counts ? 1 - in_use : in_use);
+  }
+}
 
 template <class Body>
 void expect_finds(u32 lanes) {

@@ -152,6 +152,108 @@ TEST(SlabBitmapOpening, RowsLeaveCrowdedSlabsWhereManyAreFree) {
       }
 }
 
+struct slabs_of_row {
+  u32 served, hinted, other;
+};
+
+/// What one lane gets whose promise takes its row's slab to the soft limit. Another slab of the
+/// class has room, or there is none.
+struct use_up_a_slab {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, bool has_other, slabs_of_row* out) const {
+    u32 const row = 0, entry = table.hint_entry(size_class, row);
+    u32 other = 0;
+    while (has_other && slab_lock::take_free(table, other) == 0) ++other;
+    if (has_other) slab_lock::publish(table, other, size_class, 1, slab_table::no_entry);
+    table.set_hint(entry, slab);
+    table.promise(slab, slab_limits{table.geometry().capacity(size_class)}.soft - 1 - table.load(slab).used());
+    slab_refill refill{row, slab, table.promise(slab, 1)};
+    slab_reservation mine;
+    while (!refill.has_ended() && (mine.blocks() == 0 || refill.is_moving())) {
+      slab_reservation const taken = refill.next(table, size_class, 1);
+      if (taken.blocks() != 0) mine = taken;
+    }
+    *out = {mine.slab(), table.load_hint(entry).current() - 1, has_other ? other : slab};
+  }
+};
+
+// A request that uses up its row's slab has its block there, and finds the row a free slab where
+// more than half are; else one of the class that has room, and if there is none, leaves it.
+TEST(SlabBitmapOpening, ARowWhoseSlabIsUsedUpGetsAFreeSlabOrOneWithRoom) {
+  u32 const slabs = 64;
+  for (u32 const free : {slabs - 2, 32u, 31u, 1u})
+    for (bool const has_other : {false, true}) {
+      SCOPED_TRACE(testing::Message() << free << " free, another one has room " << has_other);
+      tiny_pool const pool{slabs};
+      auto const table = pool.allocator().table();
+      auto const block = static_cast<u8*>(test::allocate(pool, {1, 1}, 16)[0]);
+      u32 const slab = static_cast<u32>((block - table.pool()) / tiny_pool::slab_bytes), in_use = has_other ? 2 : 1;
+      if (slabs - in_use > free) test::allocate(pool, {1, slabs - in_use - free}, tiny_pool::slab_bytes);
+      device_buffer<slabs_of_row> const out(1);
+      launch({1, 1}, use_up_a_slab{}, table, size_class_of(16), slab, has_other, out.data());
+      synchronize();
+      EXPECT_EQ(out[0].served, slab);
+      if (free > 31) EXPECT_TRUE(out[0].hinted != slab && out[0].hinted != out[0].other) << out[0].hinted;
+      else EXPECT_EQ(out[0].hinted, out[0].other);
+    }
+}
+
+/// Each lane moves its row from a slab that it uses up, and then asks for more.
+struct use_up_slabs_at_once {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* are_opening) const {
+    u32 const row = simt::lane_id(), soft = slab_limits{table.geometry().capacity(size_class)}.soft;
+    u32 slab = row;
+    if (slab_lock::take_free(table, slab) == 0) return;
+    slab_lock::publish(table, slab, size_class, soft - 1, table.hint_entry(size_class, row));
+    simt::sync_warp(full_mask);
+    slab_refill refill{row, slab, table.promise(slab, 1)};
+    while (refill.next(table, size_class, 1).blocks() == 0 || refill.is_moving())
+      if (refill.has_ended()) break;
+    refill.begin_again();
+    while (!refill.has_ended() && refill.next(table, size_class, 1).blocks() == 0) {
+    }
+    simt::sync_warp(full_mask);
+    *are_opening = table.is_opening(size_class);
+  }
+};
+
+// Of those that see the last free slabs some lose one to another, and then find too few: they
+// opened none, and leave no opener behind.
+TEST(SlabBitmapOpening, RowsThatMoveAtOnceLeaveNoOpener) {
+  test::for_each_schedule(100, [] {
+    tiny_pool const pool{64};
+    device_buffer<u32> const are_opening(1);
+    launch({1, 32}, use_up_slabs_at_once{}, pool.allocator().table(), size_class_of(16), are_opening.data());
+    synchronize();
+    EXPECT_EQ(are_opening[0], 0u);
+  });
+}
+
+/// Each lane refills for a whole slab, and counts itself if it would have to search.
+struct refill_with_slabs {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* searching) const {
+    slab_refill refill{0};
+    while (!refill.has_ended())
+      if (refill.next(table, size_class, 1).blocks() != 0) return;
+    atomic_ref<u32>{*searching}.fetch_add(1, order::relaxed);
+  }
+};
+
+// Each look at random finds one that many others find, too. A search would look at all slabs.
+TEST(SlabBitmapOpening, ACrowdThatNeedsEverySlabFindsTheEmptyOnes) {
+  with_a_crowd([] {
+    u32 const slabs = 1024;
+    launch_shape const shape{slabs / 256, 256};
+    tiny_pool const pool{slabs};
+    test::release(pool, test::allocate(pool, shape, tiny_pool::slab_bytes), shape);
+    ASSERT_EQ(pool.allocator().snapshot().statistics().free_slabs, 0u);
+    device_buffer<u32> const searching(1);
+    launch(shape, refill_with_slabs{}, pool.allocator().table(), size_class_of(tiny_pool::slab_bytes),
+           searching.data());
+    synchronize();
+    EXPECT_LE(searching[0], slabs / 128);
+  });
+}
+
 /// One lane asks `calls` times whether to open a slab for `blocks` blocks, and opens none of them.
 struct ask_to_open {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 blocks, bool plenty, u32 calls, u32* opens,

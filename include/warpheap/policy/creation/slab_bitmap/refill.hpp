@@ -11,16 +11,17 @@
 //   open      a free slab, if this request is elected to open  blocks; it becomes   a pause, then
 //             one; else none                                   the row's            row
 //
-// Where no slab is free the refill ends, and the search (search.hpp) has the answer: all of these
-// steps are guides, and what they miss costs time.
+// A request that may open none, since too few are free, goes to listed once more. Where no slab is
+// free then the refill ends, and the search (search.hpp) has the answer: all of these steps are
+// guides, and what they miss costs time.
 //
 // The number of slabs in a class follows its demand: of the requests that find no listed slab one
 // opens a slab for each slab's worth, or half of one while many are free, and one if nobody is
 // opening any. Where a pool has many slabs and most are free, each row gets slabs of its own: rows
-// that share a slab fill it together, and each then needs the next. A request whose promise takes
-// the row's slab to its soft limit finds the row another one before it claims its blocks: it moves
-// the row. So does one that found too few free blocks in a word of a slab, while most slabs are
-// free: of a class that holds little, many threads come to few slabs, and full ones cost time.
+// that share a slab fill it together, and each then needs the next. A request moves its row to a
+// free slab, or else to a listed one, before it claims its blocks: one whose promise takes the
+// row's slab to its soft limit, and one that found too few free blocks in a word of it, since of a
+// class that holds little many threads come to few slabs, and full ones cost time.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -47,16 +48,15 @@ class slab_refill {
   WARPHEAP_DEVICE void leave_crowded(slab_table const& table, u32 size_class, u32 slab) {
     if (table.geometry().has_many_slabs() || lane_random_bits() % crowds_a_look != 0) return;
     u32 const capacity = table.geometry().capacity(size_class), used = table.load(slab).used();
-    u32 const enough = used < capacity ? 63 - 32 * used / capacity : 31;
+    u32 const enough = used < capacity ? 63 - 32 * used / capacity : half;
     if (free_slabs_around(table, random_slab(table)) <= enough) return;
     // Another one may have moved it.
     if (table.load_hint(table.hint_entry(size_class, row_)).current() != slab + 1) return;
-    most_free_ = enough & 63;
-    is_moving_ = true;
-    step_ = open;
+    move(enough);
+    looks_ = 1;
   }
   /// For blocks that are still missing.
-  WARPHEAP_DEVICE void begin_again() { looks_ = waits_ = 0; }
+  WARPHEAP_DEVICE void begin_again() { looks_ = waits_ = looks_last_ = 0; }
 
   /// Whether requests of `wanted` blocks go by the hint; for larger ones the index is as near.
   WARPHEAP_HOST_DEVICE static bool goes_by_hint(u32 wanted, u32 capacity) { return hint_serves * wanted <= capacity; }
@@ -69,15 +69,18 @@ class slab_refill {
     if (waits(table, size_class, entry, spreads)) return {};
     bool const was_promised = step_ == promised, by_row = step_ == row, by_index = !was_promised && !by_row;
     u32 slab = tried_ - 1;
-    if (step_ == listed && spreads && looks_ == 0 && !is_moving_) {
-      // A look at slabs that are empty alone would mostly be in vain.
-      is_short_ = free_slabs_around(table, random_slab(table)) <= most_free(wanted);
-      spreads = !is_short_;
+    if (looks_ == 0 && (is_moving_ ? step_ == open && !looks_last_ : step_ == listed && spreads) &&
+        free_slabs_around(table, random_slab(table)) <= most_free(wanted)) {
+      // Looks at slabs that are empty alone, or at free ones, would mostly be in vain.
+      is_short_ = true;
+      spreads = false;
+      if (is_moving_) step_ = listed, looks_last_ = 1;
     }
     if (by_index) slab = find(table, step_ == open ? slab_table::free_slabs : slab_table::listed(size_class));
     if (step_ == open) return open_slab(table, size_class, wanted, slab, entry, spreads);
     // Many find one listed slab that is free but for a request.
-    u32 const looks = spreads || 2 * wanted >= limits.capacity ? few : many;
+    u32 const at_first = spreads || 2 * wanted >= limits.capacity ? few : many;
+    u32 const looks = looks_last_ && !is_moving_ ? most_looks : at_first;
     if (by_index && (slab == slab_index::none || ++looks_ > looks)) step_ = open;
     if (by_row) step_ = listed;
     if (was_promised) step_ = row;
@@ -90,13 +93,14 @@ class slab_refill {
   static constexpr u32 hint_serves = 8;     // requests a slab must serve for a hint
   static constexpr u32 row_serves = 4;      // of which a slab has room when a row moves there
   static constexpr u32 few = 1, many = 8;   // looks at listed slabs, before the last one
+  static constexpr u32 most_looks = 62;     // before a search, which costs more than all
   static constexpr u32 crowds_a_look = 16;  // claims that got too few, for a look at what is free
   static constexpr u32 most_waits = 16;     // pauses while another opens a slab, and lost locks
-  // Of the 64 slabs around a free one: more than `most` must be free for one that is opened early,
-  // or than `most_for_few` by a request of few blocks: in mixed sizes most are, and took half of
-  // the pool from those that need it. With more than `some`, half a slab's worth of demand opens
-  // one.
-  static constexpr u32 most = 32, most_for_few = 40, few_blocks = 4, some = 16;
+  // A slab is opened ahead of demand if of the 64 slabs around more are free than `half`: for a row
+  // without one, or in place of a used-up one. A request of few blocks leaves `most`: in mixed
+  // sizes most are such, and took half of the pool from those that need it. A row that has slabs of
+  // its own leaves `some`; with more than `some`, half a slab's worth of demand opens one.
+  static constexpr u32 half = 31, most = 44, few_blocks = 4, some = 8;
   static constexpr u32 pause_nanoseconds = 128;
 
   WARPHEAP_DEVICE static u32 random_slab(slab_table const& table) {
@@ -113,7 +117,15 @@ class slab_refill {
   /// A slab with at most these many free ones around it is not opened early.
   WARPHEAP_DEVICE u32 most_free(u32 wanted) const {
     if (most_free_ != 0) return most_free_;
-    return wanted < few_blocks ? most_for_few : most;
+    return wanted < few_blocks ? most : half;
+  }
+
+  /// The row is to get a slab: a free one if more than `enough` are, or a listed one.
+  WARPHEAP_DEVICE void move(u32 enough) {
+    most_free_ = enough & 63;
+    is_moving_ = true;
+    step_ = open;
+    looks_ = 0;
   }
 
   /// From row to listed or open, unless the row's slab was replaced. Whether the request pauses,
@@ -170,11 +182,7 @@ class slab_refill {
       is_moving_ = false;
       step_ = row;
     }
-    if (taken.reaches_soft() && entry != slab_table::no_entry) {
-      is_moving_ = true;
-      step_ = listed;
-      looks_ = 0;
-    }
+    if (taken.reaches_soft() && entry != slab_table::no_entry) move(table.geometry().has_many_slabs() ? some : half);
     return taken;
   }
 
@@ -186,12 +194,19 @@ class slab_refill {
     u32 const around = is_none ? 0 : free_slabs_around(table, slab);
     u32 const enough = most_free(wanted);
     bool lacks = is_early && around <= enough;
-    bool ends = is_none || lacks, gives_up = is_none;
-    if (!ends && !is_elected_) {
-      // A request that moves its row opens a slab ahead of demand, in pools of any size.
-      is_elected_ = is_moving_ || (spreads ? is_first(table, size_class, wanted, entry)
-                                           : table.begin_opening(size_class, wanted, around > some));
-      if (is_elected_ && !is_early) {
+    // Others may have made room since the last look.
+    if (((is_none && entry == slab_table::no_entry) || (is_moving_ && lacks)) && !looks_last_) {
+      looks_last_ = is_short_ = true;
+      step_ = listed;
+      looks_ = 0;
+      return {};
+    }
+    // A request that moves its row opens a slab ahead of demand, in pools of any size.
+    bool ends = is_none || lacks, gives_up = is_none, opens = is_elected_ || is_moving_;
+    if (!ends && !opens) {
+      opens = is_elected_ =
+          spreads ? is_first(table, size_class, wanted, entry) : table.begin_opening(size_class, wanted, around > some);
+      if (opens && !is_early) {
         // Once more, now that others wait: one may have been opened since the last look.
         step_ = listed;
         looks_ = many;
@@ -199,7 +214,7 @@ class slab_refill {
       }
     }
     slab_reservation opened;
-    if (!ends && is_elected_) {
+    if (!ends && opens) {
       u32 const left = slab_lock::take_free(table, slab);
       // Many see the same slabs free: those that came too late give theirs back.
       lacks = is_early && left != 0 && left <= enough;
@@ -210,8 +225,8 @@ class slab_refill {
       ends = left != 0 || gives_up;
     }
     if (ends && is_elected_ && !is_early) table.end_opening(size_class);
-    if (ends || !is_elected_) step_ = gives_up && !is_moving_ ? over : row;
-    is_waiting_ = !ends && !is_elected_;
+    if (ends || !opens) step_ = gives_up && !is_moving_ ? over : row;
+    is_waiting_ = !ends && !opens;
     looks_ = 0;
     is_short_ = is_short_ || lacks;
     if (ends) {
@@ -238,9 +253,10 @@ class slab_refill {
   u32 waits_ : 6 = 0;       ///< pauses and lost locks
   u32 is_waiting_ : 1 = 0;  ///< while another request opens a slab
   u32 is_moving_ : 1 = 0;
-  u32 is_elected_ : 1 = 0;  ///< opens a slab
+  u32 is_elected_ : 1 = 0;  ///< opens a slab for demand
   u32 is_short_ : 1 = 0;    ///< too few slabs are free for early ones
-  u32 most_free_ : 6 = 0;   ///< most_free() of one that leaves a crowded slab
+  u32 looks_last_ : 1 = 0;  ///< at listed slabs once more, as it may open none
+  u32 most_free_ : 6 = 0;   ///< most_free() of one that moves its row
 };
 
 }  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts

@@ -28,8 +28,10 @@ class slab_search {
  public:
   static constexpr u32 none = slab_index::none;
 
-  WARPHEAP_DEVICE slab_search(u32 start, u32 rank)
-      : word_{u64{counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
+  /// skips_counts: without the round by counts. Of a class whose slabs serve one or two such
+  /// requests it would look at every slab that is used up.
+  WARPHEAP_DEVICE slab_search(u32 start, u32 rank, bool skips_counts)
+      : word_{u64{skips_counts ? takeable : counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 

@@ -205,7 +205,9 @@ class block_service {
   WARPHEAP_COLD static void* search(slab_table table, u32 active, u32 group_mask, u32 size_class) {
     block_service const self{table};
     u32 const random = scale_below(lane_random_bits(), table.geometry().slabs());
-    slab_search search{simt::shuffle(active, random, group_of(group_mask).leader), group_of(group_mask).rank};
+    lane_group const all = group_of(group_mask);
+    bool const needs_slabs = 2 * all.size >= table.geometry().capacity(size_class);
+    slab_search search{simt::shuffle(active, random, all.leader), all.rank, needs_slabs};
     slab_reservation reserved;
     WARPHEAP_NO_UNROLL
     for (;;) {
