@@ -14,15 +14,15 @@ Z95 = 1.959964  # half of an interval of 95% in standard deviations
 
 
 class Results:
-    """Rows of bench/results/h200-NAME.json, or of h100-NAME.json if the name has that, with their parameters beside their figures."""
+    """Rows of bench/results/h200-NAME.json, with their parameters beside their figures; a name may have h100- or host- itself."""
 
     def __init__(self, folder):
         self.folder, self.read = folder, {}
 
     def rows(self, name, **wanted):
         if name not in self.read:
-            file = name if name.startswith("h100-") else f"h200-{name}"
-            rows = json.loads((self.folder / f"{file}.json").read_text())["results"]
+            file = name if name.startswith(("h100-", "host-")) else f"h200-{name}"
+            rows = json.loads((self.folder / f"{file}.json").read_text())["rows" if name.startswith("host-") else "results"]
             names = [row.get("allocator") or row.get("primitive") for row in rows]
             self.read[name] = [{**row, **row.get("parameters", {}), "subject": subject} for row, subject in zip(rows, names)]
         return [row for row in self.read[name] if all(row.get(key) == value for key, value in wanted.items())]
@@ -56,6 +56,13 @@ def step_ratios(results, name, subject, base="ring_buffer"):
     return [mine / theirs for mine, theirs in zip(times[subject], times[base])]
 
 
+def slow_share_and_cycles(results, call):
+    """By 1 to 64 workers: the share of `malloc`'s lanes on the slow path, counted on the host, and a call's cycles."""
+    counted = sorted(results.rows("host-scatter-work", operation="malloc", times=1), key=lambda row: row["workers"])
+    cycles = [results.figure("workers-every", "cycles", subject="scatter", operation=call, workers=row["workers"]) for row in counted]
+    return [row["slow_lanes"] for row in counted], cycles
+
+
 def eckert(results):
     cycles = results.groups("workers", ["bytes", "workers", "operation"], "cycles")
     malloc, free, direct = ({key[:2]: row for key, row in cycles.items() if key[2] == name} for name in ("malloc", "free", "direct_malloc"))
@@ -67,6 +74,16 @@ def eckert(results):
     yield "grows by {:.0%} up to 16,384 at 16 B ({:.0%} at 128 B); `free` by {:.0%} and {:.0%}", *growths
     yield "({:,.0f} and {:,.0f} cycles at 32)", malloc[16, 32]["scatter"], malloc[128, 32]["scatter"]
     yield "`scatter`'s `malloc` {:.0f} to {:.0f} cycles", *spread(malloc[key]["scatter"] - direct[key]["scatter"] for key in malloc)
+
+    slow = results.groups("host-scatter-work", ["bytes", "workers"], "slow_lanes", operation="malloc", times=3)
+    shares = [slow[key]["scatter"] for key in ((128, 32), (128, 8), (16, 32))]
+    yield "{:.0%} of the lanes take the slow path of `malloc` at 128 B from 32 workers on, {:.0%} with 8", *shares[:2]
+    yield "at 16 B {:.1%}, none and none", shares[2]
+    (freed,) = results.rows("host-scatter-work", operation="free", times=3, bytes=128, workers=8)
+    yield "{:.2f} times with 8 and once from 32 on", freed["withdrawals"] / freed["groups"]
+    by_workers = [slow_share_and_cycles(results, call) for call in ("malloc", "free")]
+    yield "{:.0%} of them with 7 and {:.0%} with 31", *(by_workers[0][0][workers - 1] for workers in (7, 31))
+    yield "cycles of `malloc` by {:.2f} and with those of `free` by {:.2f}", *(correlation(*pair) for pair in by_workers)
 
     every = [row["cycles"] for row in results.rows("workers-every", subject="scatter", operation="malloc")]
     every_free = [row["cycles"] for row in results.rows("workers-every", subject="scatter", operation="free")]
@@ -132,6 +149,13 @@ def adinetz(results):
     )
     yield "makes {:.1f} to {:.1f} of halloc's calls", *spread(rates["halloc_split"] / rates["halloc"] for rates in waves.values())
 
+    keys = ("read_modify_writes", "busiest_words")
+    atomics, busiest = (results.groups("host-read-modify-writes", ["bytes"], key, scenario="two_phase") for key in keys)
+    one_word = [busiest[16,][name][0] for name in ("halloc", "scatter")]
+    yield "four steps make {:,} read-modify-writes of one word with `halloc` at 16 B, and {:,} with `scatter`", *one_word
+    each = [atomics[size,][name] for size in (16, 256) for name in ("halloc", "scatter")]
+    yield "makes {:.2f} and {:.2f}, and at 256 B {:.2f} and {:.2f}", *each
+
     alternate = results.groups("h100-two-phase-spree", ["bytes"], "median_us", operation="spree")
     yield "`halloc` takes {:.1f} and {:.1f} times as long as `scatter`", *(alternate[size,]["halloc"] / alternate[size,]["scatter"] for size in (16, 256))
     toolkit = results.groups("h100-two-phase-toolkit", ["operation", "bytes", "threads"], rate).items()
@@ -167,6 +191,16 @@ def adinetz(results):
         *(rate / gib for rate in mixed + small),
     )
 
+    calls = [
+        results.figure("two-phase-mixed", rate, subject="halloc", operation="spree", least_bytes=size, most_bytes=size) for size in (16, 256)
+    ]
+    yield "{:.1f} times in 8 GiB, for 16 times the bytes", calls[0] / calls[1]
+    a_step = [
+        results.figure("h100-two-phase-threads", "bytes_per_second", subject="halloc", operation="spree", bytes=size, threads=number) / gib
+        for size, number in ((16, 262144), (256, 16384), (256, 262144))
+    ]
+    yield "{:.0f} with 262,144 threads of 16 B and {:.0f} with 16,384 of 256 B, where 262,144 of 256 B make {:.0f}", *a_step
+
     pieces = results.groups("prefix-sum", ["least_bytes", "most_bytes", "threads"], "median_us", operation="malloc")
     ratios = {name: sorted(times["one_piece"] / times[name] for times in pieces.values()) for name in ("halloc", "slab_bitmap")}
     yield (
@@ -200,11 +234,27 @@ def adinetz(results):
         yield "| " + name + " | {:.1%} |", statistics.mean(row["utilisation"] for row in filled)
 
 
+def lone_writer(results, threads):
+    """Laps of one writer, without delegation and with it, of each run."""
+    calls = ("undelegated_barrier", "conditional_barrier")
+    return list(zip(*([row["times_us"] for row in results.rows("rcu-delegation", threads=threads, writers=1, operation=call)] for call in calls)))
+
+
+def by_means(laps):
+    return statistics.mean(laps[0]) / statistics.mean(laps[1])
+
+
 def gelado(results):
     rate, figures = "operations_per_second", results.groups("exhaust", ["bytes"], "operations_per_second")
     failed = results.groups("exhaust", ["bytes"], "failed_share")
     wide = [figures[size,]["throughput_wide_2048"] / figures[size,]["throughput"] for size in (512, 1024)]
     yield "Wide bins make {:.1f} times as many calls a second at 512 bytes and {:.1f} times at 1 KiB", *wide
+    for key, sentence in (
+        ("read_modify_writes", "a call makes {:.1f} and {:.1f} read-modify-writes, with wide bins {:.1f} and {:.1f}"),
+        ("pauses", "pauses {:.1f} and {:.1f} times, with wide bins {:.1f} and {:.1f} times"),
+    ):
+        work = results.groups("host-read-modify-writes", ["bytes"], key, scenario="exhaust")
+        yield sentence, *(work[size,][name] for name in ("throughput", "throughput_wide_2048") for size in (512, 1024))
     yield "With wide bins {:.1%} of the calls fail", failed[1024,]["throughput_wide_2048"]
     yield "At 2 KiB {:.1%} fail", failed[2048,]["throughput_wide_2048"]
     yield "With blocks of 8 bytes {:.0%} of the calls fail at 8 bytes", failed[8,]["throughput_8"]
@@ -215,6 +265,12 @@ def gelado(results):
     )
     shown = [*results.rows("exhaust"), *results.rows("exhaust-ualloc"), *results.rows("exhaust-all", subject="scatter")]
     yield "takes up to {:.0f} times as long as the fastest", max(row["slowest_shape_us"] / row["fastest_shape_us"] for row in shown)
+
+    (laps,) = lone_writer(results, 1024)
+    kinds = [[lap for lap in itertools.chain(*laps) if (lap < 14.7) == is_short] for is_short in (True, False)]
+    yield "take {:.1f} to {:.1f} µs or {:.1f} to {:.1f}", *spread(kinds[0]), *spread(kinds[1])
+    yield "By means they take {:.1f} and {:.1f} µs, {:.2f} times; ", *map(statistics.mean, laps), by_means(laps)
+    yield "the other lone writers have {:.2f} to {:.2f} by means", *spread(map(by_means, lone_writer(results, 64)))
 
     times = results.groups("exhaust-toolkit", ["bytes", "thread_block"], "median_us")
     gains = [row["toolkit"] / row["throughput"] for row in times.values()]
@@ -298,6 +354,21 @@ def pham_walks(results):
         *times(some("corw", least=0.4)),
         *times(some("rw", least=0.008, most=0.05)),
     )
+    of_half = [[row["was"] for row in some(name, least=0.4)] for name in ("corw", "rw")]
+    yield "CoRW's WAS is {:.2f} in each row, RW's {:.2f} to {:.2f}", max(of_half[0]), *spread(of_half[1])
+    first, *_, last = some("rw", least=0.008, most=0.05)
+    yield "262,144 threads take {:.0%} of the free pages", last["threads"] / last["free_pages"]
+    was, slower = (last[key] / first[key] for key in ("was", "median_us"))
+    yield "RW's WAS {:.1f} times from 1,024 threads on, the time of a step {:.1f} times", was, slower / was
+    freeing = [row for row in results.rows("h100-random-walk") if "free_median_us" in row]
+    of_threads = [spread(row["free_median_us"] for row in freeing if row["threads"] in asked) for asked in (range(1 << 20), [1024], [262144])]
+    yield "take {:.0f} to {:.0f} µs on an H100", *of_threads[0]
+    yield "1,024 take {:.0f} to {:.0f} µs, and 262,144 take {:.0f} to {:.0f}", *of_threads[1], *of_threads[2]
+    burst = results.groups("h100-pages-of-queues", ["operation"], "median_us")
+    yield "262,144 frees of CoRW take {:.1f} µs, for {:.1f} of the floor", *(burst["free",][name] for name in ("corw", "null"))
+    yield "and {:.1f} of `malloc`", burst["malloc",]["corw"]
+    atomics = [results.figure("host-read-modify-writes", "read_modify_writes", scenario="burst", operation=call) for call in ("free", "malloc")]
+    yield "a free is {:.0f} read-modify-write, and a `malloc` {:.1f} and a load", *atomics
     queue = [times(row for row in walks["queue"] if row["threads"] == threads) for threads in (1024, 262144)]
     yield "It takes {:.1f} to {:.1f} µs by 1,024 threads, little more than a launch, and {:.1f} to {:.1f} by 262,144", *queue[0], *queue[1]
     of = {row["subject"]: row for row in results.rows("random-walk-few-pages", free_pages=5242, threads=5000)}
@@ -342,6 +413,13 @@ def pham_queues(results):
     yield "the four forms take {:.1f} to {:.1f} times what CoRW takes for a quarter of a million pages of 8 KiB", *spread(of_pages)
 
 
+def additions(results):
+    """What 262,144 additions to one word take, and over CoRW with half and 1% of the pages free."""
+    taken = 262144 / results.figure("atomic", "operations_per_second", threads=131072, subject="each_lane") * 1e6
+    walks = [results.figure("random-walk", "median_us", subject="corw", threads=262144, free_pages=free) for free in (16777216, 335544)]
+    return taken, *(taken / walk for walk in walks)
+
+
 def pham_malloc(results):
     each = {row["subject"]: row for row in results.rows("atomic", threads=131072)}
     yield "An H200 does {:.2f} billion additions a second to one word", each["each_lane"]["operations_per_second"] / 1e9
@@ -349,6 +427,10 @@ def pham_malloc(results):
         "counted up {:.0f} times as fast, {:.0f} billion a second",
         each["each_warp"]["operations_per_second"] / each["each_lane"]["operations_per_second"],
         each["each_warp"]["operations_per_second"] / 1e9,
+    )
+    yield (
+        "262,144 additions alone would take {:.0f} µs, {:.0f} times as long as CoRW with half of the pages free, and {:.1f} times with 1%",
+        *additions(results),
     )
     full = {
         row["operation"]: row["median_us"] / 1000 for row in results.rows("rw-malloc", subject="rw_malloc", bytes=8192, scenario="burst")
@@ -403,7 +485,23 @@ def pham_join(results):
     yield "has the shortest by up to {:.0f} µs", max(max(row.values()) - row["direct"] for row in largest)
 
 
+def items(results):
+    """Numbers that the table of items has from its pages."""
+    slow = [results.figure("host-scatter-work", "slow_lanes", operation="malloc", times=3, bytes=size, workers=32) for size in (128, 16)]
+    yield "{:.0%} of the lanes take the slow path, at 16 B {:.1%}", *slow
+    yield "correlates with the cycles of `malloc` by {:.2f}", correlation(*slow_share_and_cycles(results, "malloc"))
+    (laps,) = lone_writer(results, 1024)
+    yield "by means {:.2f}, and {:.2f} at worst with one writer in 64", by_means(laps), min(map(by_means, lone_writer(results, 64)))
+    yield "its 262,144 additions would take {:.0f} µs, {:.0f} times CoRW with half free", *additions(results)[:2]
+    work = results.groups("host-read-modify-writes", ["bytes"], "read_modify_writes", scenario="exhaust")
+    yield (
+        "a call makes {:.1f} and {:.1f} read-modify-writes in place of {:.1f} and {:.1f}",
+        *(work[size,][name] for name in ("throughput_wide_2048", "throughput") for size in (512, 1024)),
+    )
+
+
 PAGES = {
+    "docs/design/papers.md": [items],
     "docs/design/eckert2014_figures.md": [eckert],
     "docs/design/adinetz2014_figures.md": [adinetz],
     "docs/design/gelado2019_figures.md": [gelado],

@@ -105,6 +105,8 @@ std::map<std::string, std::string> const files_of_other_names{
     {"tbuddy-waits", ""},
     {"try-wait", ""},
     {"halloc-work", ""},
+    {"read-modify-writes", ""},
+    {"scatter-work", ""},
     {"exhaust-ualloc", "exhaust"},
     {"exhaust-all", "exhaust"},
     {"exhaust-toolkit-small", "exhaust-toolkit-64"},
