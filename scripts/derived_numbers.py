@@ -22,7 +22,8 @@ class Results:
     def rows(self, name, **wanted):
         if name not in self.read:
             file = name if name.startswith(("h100-", "host-")) else f"h200-{name}"
-            rows = json.loads((self.folder / f"{file}.json").read_text())["rows" if name.startswith("host-") else "results"]
+            document = json.loads((self.folder / f"{file}.json").read_text())
+            rows = document.get("results") or document["rows"]
             names = [row.get("allocator") or row.get("primitive") for row in rows]
             self.read[name] = [{**row, **row.get("parameters", {}), "subject": subject} for row, subject in zip(rows, names)]
         return [row for row in self.read[name] if all(row.get(key) == value for key, value in wanted.items())]
@@ -63,6 +64,53 @@ def slow_share_and_cycles(results, call):
     return [row["slow_lanes"] for row in counted], cycles
 
 
+def growths_of_original(results):
+    """By how much calls of scatter_original grow from 1,024 to 16,384 workers: malloc of 32 and 64 B, free of both."""
+    calls = results.groups("h100-workers", ["operation", "bytes", "workers"], "cycles", subject="scatter_original")
+    for call, size in itertools.product(("malloc", "free"), (32, 64)):
+        few, many = (calls[call, size, workers]["scatter_original"] for workers in (1024, 16384))
+        yield many / few - 1
+
+
+def of_a_warp(results):
+    """Cycles of scatter_original's malloc with 32 workers, of 32, 64 and 128 B."""
+    wanted = {"subject": "scatter_original", "operation": "malloc", "workers": 32}
+    files = {32: "h100-workers", 64: "h100-workers", 128: "h100-workers-every"}
+    return [results.figure(name, "cycles", bytes=size, **wanted) for size, name in files.items()]
+
+
+def every_of_128(results):
+    """By whether the count is above 64: {count: cycles of malloc at 128 B}."""
+    rows = results.rows("h100-workers-every", operation="malloc")
+    return [{row["workers"]: row["cycles"] for row in rows if (row["workers"] > 64) == many} for many in (False, True)]
+
+
+def eckert_small_chunks(results):
+    cycles = results.groups("h100-workers", ["bytes", "workers", "operation"], "cycles")
+    most = [cycles[size, 16384, "malloc"]["toolkit"] / cycles[size, 16384, "malloc"]["scatter_original"] for size in (32, 64)]
+    yield "{:,.0f} and {:,.0f} times `scatter_original`'s with 16,384 workers", *most
+    layer = [row[name] / cycles[size, workers, "direct_malloc"][name] - 1 for (size, workers, call), row in cycles.items()
+             if call == "malloc" for name in ("scatter", "scatter_original")]  # fmt: skip
+    yield "the interface at most {:.1%} of `malloc`'s cycles", max(layer)
+    yield "grows by {:.0%} and {:.0%} up to 16,384 with `scatter_original`, and `free` by {:.0%} and {:.0%}", *growths_of_original(results)
+    yield "32 and 64 B take more than 128 B ({:,.0f}, {:,.0f} and {:,.0f} cycles of `scatter_original`)", *of_a_warp(results)
+    small, large = every_of_128(results)
+    usual = statistics.median(large.values())
+    yield "From 434 workers on `malloc` takes {:,.0f} to {:,.0f} cycles", *spread(large.values())
+    yield "no count more than {:.0%} above the median", max(large.values()) / usual - 1
+    yield "with 26 to 31 workers it takes up to {:,.0f}, {:.1f} times that median", max(small.values()), max(small.values()) / usual
+    last = {row["subject"]: row for row in results.rows("h100-long-churn", tenth=10)}
+    yield (
+        "the last tenth is {:.0%} faster than the first with `scatter` and {:.1%} with `scatter_coalesced`",
+        *(last[name]["over_first"] - 1 for name in ("scatter", "scatter_coalesced")),
+    )
+    pages = [spread(row["slab_share"] for row in results.rows("h100-long-churn", subject=name)) for name in ("scatter", "scatter_coalesced")]
+    yield "In every tenth {:.0%} to {:.0%} and {:.0%} to {:.0%} of the pages are in use", *itertools.chain(*pages)
+    refused = [spread(row["failures"] for row in results.rows("host-long-churn", level_permille=level)) for level in (300, 500)]
+    yield "refuses {:,} to {:,} of some 60,000 calls a tenth on the host backend", *refused[1]
+    yield "where it refuses {:,} at 0.3", refused[0][1]
+
+
 def eckert(results):
     cycles = results.groups("workers", ["bytes", "workers", "operation"], "cycles")
     malloc, free, direct = ({key[:2]: row for key, row in cycles.items() if key[2] == name} for name in ("malloc", "free", "direct_malloc"))
@@ -91,6 +139,8 @@ def eckert(results):
         "`scatter` takes up to {:.1f} times its median for `malloc` and {:.1f} times for `free`",
         *(max(each) / statistics.median(each) for each in (every, every_free)),
     )
+
+    yield from eckert_small_chunks(results)
 
     steps = {row["subject"]: row["times_us"] for row in results.rows("pic-1600", operation="step")}
     ring, slab = steps["ring_buffer"], steps["slab_bitmap"]
@@ -234,14 +284,58 @@ def adinetz(results):
         yield "| " + name + " | {:.1%} |", statistics.mean(row["utilisation"] for row in filled)
 
 
-def lone_writer(results, threads):
-    """Laps of one writer, without delegation and with it, of each run."""
-    calls = ("undelegated_barrier", "conditional_barrier")
-    return list(zip(*([row["times_us"] for row in results.rows("rcu-delegation", threads=threads, writers=1, operation=call)] for call in calls)))
+def by_median(laps):
+    return statistics.median(other / mine for other, mine in laps)
 
 
 def by_means(laps):
-    return statistics.mean(laps[0]) / statistics.mean(laps[1])
+    return statistics.mean(other for other, _ in laps) / statistics.mean(mine for _, mine in laps)
+
+
+def times_as_fast(results, name, base, average=by_median):
+    """[((threads, writers), how many times as fast as the other barrier conditional_barrier is)]; lone writers were measured more than once."""
+    others, mine = (results.rows(name, operation=operation) for operation in (base, "conditional_barrier"))
+    pairs = [(row, list(zip(other["times_us"], row["times_us"]))) for other, row in zip(others, mine, strict=True)]
+    return [((row["threads"], row["writers"]), average(laps)) for row, laps in pairs]
+
+
+def gelado_delegation(results):
+    classical, waits_for_all = (times_as_fast(results, "h100-rcu-delegation", base) for base in ("classical_barrier", "barrier"))
+    yield (
+        "{:.2f} to {:.2f} times as fast as SRCU's own, {:.2f} to {:.2f} as `barrier`",
+        *spread(ratio for _, ratio in classical),
+        *spread(ratio for _, ratio in waits_for_all),
+    )
+    yield "with 64 threads it is {:.2f} to {:.2f} times as fast", *spread(times for (threads, _), times in classical if threads == 64)
+    barriers = ("classical_barrier", "conditional_barrier")
+    alone = [row["times_us"] for row in results.rows("h100-rcu-delegation", writers=1) if row["operation"] in barriers]
+    yield "their laps with either take {:.1f} to {:.1f} µs", *spread(itertools.chain(*alone))
+    means = times_as_fast(results, "h100-rcu-delegation", "classical_barrier", by_means)
+    yield "by means they are {:.2f} to {:.2f} times as fast", *spread(times for (_, writers), times in means if writers == 1)
+    yield "1,024 threads gain {:.1f} times with 256 writers, and {:.1f} where all write", *(dict(classical)[1024, writers] for writers in (256, 1024))
+    many = [spread(times for (threads, _), times in classical if threads == number) for number in (524288, 131072)]
+    yield "it gains {:.1f} to {:.1f} times, and with 131,072 threads {:.1f} to {:.1f}", *many[0], *many[1]
+    before = times_as_fast(results, "rcu-delegation", "undelegated_barrier")
+    yield "{:.2f} to {:.2f} times as fast as a barrier that differs in delegation alone", *spread(ratio for _, ratio in before)
+
+
+def gelado_as_printed(results):
+    rate = "operations_per_second"
+    served = results.groups("h100-exhaust-original", ["bytes", "thread_block"], rate)
+    of_today = {"ualloc_original": "ualloc", "tbuddy_original": "tbuddy", "throughput_original": "throughput_8"}
+    shares = {(name, block > 1): [] for name in of_today for _, block in served}
+    for (_, block), row in served.items():
+        for name in set(row) & set(of_today):
+            shares[name, block > 1].append(row[name] / row[of_today[name]])
+    yield "makes {:.2f} to {:.2f} times today's calls", *spread(itertools.chain(*(each for (_, warps), each in shares.items() if not warps)))
+    for name in of_today:
+        yield f"`{name}` " + "{:.3f} to {:.2f}", *spread(shares[name, True])
+    longest = results.groups("h100-exhaust-original", ["bytes", "thread_block"], "median_us")[2048, 256]
+    yield "a round takes {:.2f} s for {:.3f}", *(longest[name] / 1e6 for name in ("throughput_original", "throughput_8"))
+    burst = results.groups("h100-throughput-original", ["bytes", "operation"], "median_us")
+    for name, other in (("ualloc_original", "ualloc"), ("throughput_original", "throughput")):
+        times = [burst[size, "malloc"][each] for size in (16, 1024) for each in (name, other)]
+        yield f"`{name}`'s `malloc` takes " + "{:,.0f} µs for {:,.0f} at 16 B and {:,.0f} for {:,.0f} at 1 KiB", *times
 
 
 def gelado(results):
@@ -265,12 +359,6 @@ def gelado(results):
     )
     shown = [*results.rows("exhaust"), *results.rows("exhaust-ualloc"), *results.rows("exhaust-all", subject="scatter")]
     yield "takes up to {:.0f} times as long as the fastest", max(row["slowest_shape_us"] / row["fastest_shape_us"] for row in shown)
-
-    (laps,) = lone_writer(results, 1024)
-    kinds = [[lap for lap in itertools.chain(*laps) if (lap < 14.7) == is_short] for is_short in (True, False)]
-    yield "take {:.1f} to {:.1f} µs or {:.1f} to {:.1f}", *spread(kinds[0]), *spread(kinds[1])
-    yield "By means they take {:.1f} and {:.1f} µs, {:.2f} times; ", *map(statistics.mean, laps), by_means(laps)
-    yield "the other lone writers have {:.2f} to {:.2f} by means", *spread(map(by_means, lone_writer(results, 64)))
 
     times = results.groups("exhaust-toolkit", ["bytes", "thread_block"], "median_us")
     gains = [row["toolkit"] / row["throughput"] for row in times.values()]
@@ -413,6 +501,42 @@ def pham_queues(results):
     yield "the four forms take {:.1f} to {:.1f} times what CoRW takes for a quarter of a million pages of 8 KiB", *spread(of_pages)
 
 
+def queues_by_threads(results):
+    """Over rw_malloc in as large a pool: {operation: {form: ratios}}."""
+    ratios = {"malloc": {}, "free": {}}
+    for (*_, call), row in results.groups("h100-rw-malloc-scaling", ["pool_bytes", "bytes", "threads", "operation"], "median_us").items():
+        for form in row.keys() - {"rw_malloc"}:
+            ratios[call].setdefault(form, []).append(row[form] / row["rw_malloc"])
+    return ratios
+
+
+def pham_queues_by_threads(results):
+    ratios = queues_by_threads(results)
+    yield "`malloc` of the four forms takes {:.2f} to {:.0f} times `rw_malloc`'s time", *spread(itertools.chain(*ratios["malloc"].values()))
+    slowest = ratios["free"].pop("queue_pages_virtual")
+    yield "`free` {:.1f} to {:.1f}", *spread(itertools.chain(*ratios["free"].values()))
+    yield "that of `queue_pages_virtual` {:.1f} to {:.0f}", *spread(slowest)
+
+
+def queues_over_walk(results, operation, lanes):
+    """Over RW of the same run: {form: ratios by tuples}."""
+    ratios = {}
+    for name in ("h100-join", "h100-join-pages"):
+        for row in results.groups(name, ["build_tuples"], "median_us", operation=operation, lanes_a_chain=lanes).values():
+            for form in row.keys():
+                if form.startswith("queue"):
+                    ratios.setdefault(form, []).append(row[form] / row["rw_256"])
+    return ratios
+
+
+def pham_join_of_queues(results):
+    by_warp = [spread(itertools.chain(*queues_over_walk(results, operation, 32).values())) for operation in ("probe", "join")]
+    yield "the probe takes {:.1f} to {:.0f} times RW's, and the whole join {:.1f} to {:.1f} times", *by_warp[0], *by_warp[1]
+    by_lane = queues_over_walk(results, "probe", 1)
+    virtual = by_lane.pop("queue_pages_virtual")
+    yield "{:.1f} to {:.1f} times RW's probe, the other three {:.2f} to {:.2f}", *spread(virtual), *spread(itertools.chain(*by_lane.values()))
+
+
 def additions(results):
     """What 262,144 additions to one word take, and over CoRW with half and 1% of the pages free."""
     taken = 262144 / results.figure("atomic", "operations_per_second", threads=131072, subject="each_lane") * 1e6
@@ -490,8 +614,21 @@ def items(results):
     slow = [results.figure("host-scatter-work", "slow_lanes", operation="malloc", times=3, bytes=size, workers=32) for size in (128, 16)]
     yield "{:.0%} of the lanes take the slow path, at 16 B {:.1%}", *slow
     yield "correlates with the cycles of `malloc` by {:.2f}", correlation(*slow_share_and_cycles(results, "malloc"))
-    (laps,) = lone_writer(results, 1024)
-    yield "by means {:.2f}, and {:.2f} at worst with one writer in 64", by_means(laps), min(map(by_means, lone_writer(results, 64)))
+    classical = times_as_fast(results, "h100-rcu-delegation", "classical_barrier")
+    yield "{:.1f} times as fast as `classical_barrier`, with 16,384 writers", max(ratio for _, ratio in classical)
+    means = times_as_fast(results, "h100-rcu-delegation", "classical_barrier", by_means)
+    yield "{:.2f} by medians of seven laps, {:.2f} by means", *(min(ratio for _, ratio in each) for each in (classical, means))
+    few = spread(ratio for (threads, _), ratio in classical if threads == 64)
+    yield "with 64 threads {:.2f} to {:.2f} times as fast as `classical_barrier`", *few
+    yield "of 1,024 threads {:.1f} with 256 writers and {:.1f} with 1,024", *(dict(classical)[1024, writers] for writers in (256, 1024))
+    yield "with `scatter_original` on an H100 by {:.0%} at 32 B and {:.0%} at 64 B", *itertools.islice(growths_of_original(results), 2)
+    yield "with `scatter_original` by {:.0%} at 32 B and {:.0%} at 64 B", *itertools.islice(growths_of_original(results), 2, None)
+    yield "64 B takes more than 128 B ({:,.0f} and {:,.0f} cycles)", *of_a_warp(results)[1:]
+    small, large = every_of_128(results)
+    yield "up to {:.1f} times the median of larger counts", max(small.values()) / statistics.median(large.values())
+    queues = queues_by_threads(results)
+    yield "`malloc` takes {:.2f} to {:.0f} times as long with our queues", *spread(itertools.chain(*queues["malloc"].values()))
+    yield "`free` up to {:.0f} times", max(itertools.chain(*queues["free"].values()))
     yield "its 262,144 additions would take {:.0f} µs, {:.0f} times CoRW with half free", *additions(results)[:2]
     work = results.groups("host-read-modify-writes", ["bytes"], "read_modify_writes", scenario="exhaust")
     yield (
@@ -504,8 +641,8 @@ PAGES = {
     "docs/design/papers.md": [items],
     "docs/design/eckert2014_figures.md": [eckert],
     "docs/design/adinetz2014_figures.md": [adinetz],
-    "docs/design/gelado2019_figures.md": [gelado],
-    "docs/design/pham2022_figures.md": [pham_walks, pham_queues, pham_malloc, pham_join],
+    "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_as_printed],
+    "docs/design/pham2022_figures.md": [pham_walks, pham_queues, pham_queues_by_threads, pham_malloc, pham_join, pham_join_of_queues],
 }
 
 

@@ -118,6 +118,7 @@ std::map<std::string, std::string> const files_of_other_names{
     {"throughput-toolkit-16384", "burst-toolkit"},
     {"rw-malloc-windows", "rw-malloc-scaling"},
     {"rw-malloc-units", "rw-malloc-scaling"},
+    {"join-pages", "join"},
 };
 
 /// The results that the pages of the papers' figures cite, without the GPU and the ending.
