@@ -110,6 +110,37 @@ TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
   });
 }
 
+/// Refills once for a row without a hint. Tells the slab of its blocks, or that it would search.
+struct refill_once {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* slab, bool* searches) const {
+    u32 const row = 0, entry = table.hint_entry(size_class, row);
+    table.forget_hint(entry, table.load_hint(entry).current() - 1);
+    slab_refill refill{row};
+    slab_reservation taken;
+    while (!refill.has_ended() && taken.blocks() == 0) taken = refill.next(table, size_class, 1);
+    *searches = taken.blocks() == 0;
+    *slab = taken.slab();
+  }
+};
+
+// An old heap has no free slabs: those of other sizes keep theirs, empty as they may be.
+TEST(SlabBitmapOpening, ARowThatBeginsWhereNoSlabIsFreeJoinsAListedOne) {
+  u32 const slabs = 1u << 14, size_class = size_class_of(64);
+  test::quiet_pool<creation::slab_bitmap<least_slabs>> const pool{slabs * tiny_pool::slab_bytes};
+  auto const table = pool.allocator().table();
+  ASSERT_TRUE(table.geometry().has_many_slabs());
+  auto const block = static_cast<u8*>(test::allocate(pool, {1, 1}, 64)[0]);
+  launch_shape const rest{slabs / 256, 256};
+  auto const taken = test::allocate(pool, rest, tiny_pool::slab_bytes);
+  ASSERT_EQ(pool.allocator().snapshot().statistics().free_slabs, 0u);
+  device_buffer<u32> const slab(1);
+  device_buffer<bool> const searches(1);
+  launch({1, 1}, refill_once{}, table, size_class, slab.data(), searches.data());
+  synchronize();
+  EXPECT_FALSE(searches[0]);
+  EXPECT_EQ(slab[0], static_cast<u32>((block - table.pool()) / tiny_pool::slab_bytes));
+}
+
 /// One lane finds too few free blocks in `slab` many times, with `used` blocks promised. Counts how
 /// often it leaves. A row of hints names the slab, or none.
 struct find_crowded {

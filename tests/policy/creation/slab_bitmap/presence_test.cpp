@@ -125,6 +125,27 @@ struct damage_absent_slab {
   }
 };
 
+/// Lane 0 takes the only slab away, and lane 1 brings it back as soon as it is absent.
+struct take_away_beside_growth {
+  WARPHEAP_DEVICE void operator()(slab_table table, u64* stay) const {
+    if (simt::lane_id() == 0) return take_slabs_away{}(table, 0, 1, stay);
+    while (table.role(0).load(order::relaxed) != slab_role::absent().word) simt::pause(1);
+    free_absent_slab(table, 0);
+  }
+};
+
+// R3: growth meets an absent slab as a run, also while it is being taken away.
+TEST(SlabBitmapPresence, ASlabThatIsTakenAwayComesBackAtOnce) {
+  test::for_each_schedule(400, [] {
+    partial_pool const pool{1, 1};
+    device_buffer<u64> const stay(1);
+    launch({1, 2}, take_away_beside_growth{}, pool.allocator().table(), stay.data());
+    synchronize();
+    EXPECT_EQ(stay[0], 0u);
+    expect_present(pool, 1);
+  });
+}
+
 TEST(SlabBitmapPresence, TheCheckKnowsAbsentSlabs) {
   constexpr char const* said[] = {"D4", "R1", "D7"};
   for (u32 which = 0; which < 3; ++which) {

@@ -7,7 +7,7 @@
 //                               indexes                 free slabs | takeable slabs | two a class
 //                               control                 unmet demand a class, counts
 //
-// Descriptors of large pools lie at least 128 bytes apart: additions to closer ones are slower.
+// Descriptors lie at least 128 bytes apart: additions to closer ones are slower.
 // Metadata holds no pointers, so a pool may be mapped elsewhere.
 #pragma once
 

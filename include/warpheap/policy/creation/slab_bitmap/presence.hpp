@@ -59,9 +59,9 @@ struct fill_metadata {
 /// An absent slab becomes free, beside whatever else runs; any other stays as it is (R3).
 WARPHEAP_DEVICE inline void free_absent_slab(slab_table const& table, u32 slab) {
   u64 role = slab_role::absent().word;
-  // relaxed, both: nobody owned the slab; the release in unlock() comes after it, as in R1.
+  // relaxed: a look. acquire: a thread that took the slab away made it a run before (R3).
   if (table.role(slab).load(order::relaxed) != role) return;
-  if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::relaxed, order::relaxed)) return;
+  if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::acquire, order::relaxed)) return;
   slab_lock::unlock(table, slab, slab_kind::run, order::release);
 }
 
@@ -91,9 +91,9 @@ struct take_slabs_away {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 first, u32 end, u64* stay) const {
     for_each_slab(first, end, [&](u32 slab) {
       if (slab_lock::take(table, slab)) {
-        // relaxed: the thread that makes it free again is of a later kernel.
-        table.role(slab).store(slab_role::absent().word, order::relaxed);
         slab_lock::publish_run(table, slab);
+        // release: the slab is a run before growth may take the role (R3); in free_absent_slab().
+        table.role(slab).store(slab_role::absent().word, order::release);
       } else {
         atomic_ref<u64>{*stay}.fetch_add(1, order::relaxed);
       }

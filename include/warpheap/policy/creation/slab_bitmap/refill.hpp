@@ -9,7 +9,7 @@
 //             a random place on                                room becomes the     few looks
 //                                                              row's
 //   open      a free slab, if this request is elected to open  blocks; it becomes   a pause, then
-//             one; else none                                   the row's            row
+//             one, or moves its row; else none                 the row's            row
 //
 // A request that may open none, since too few are free, goes to listed once more. Where no slab is
 // free then the refill ends, and the search (search.hpp) has the answer: all of these steps are
@@ -53,7 +53,7 @@ class slab_refill {
     // Another one may have moved it.
     if (table.load_hint(table.hint_entry(size_class, row_)).current() != slab + 1) return;
     move(enough);
-    looks_ = 1;
+    looks_ = 1;  // at what is free
   }
   /// For blocks that are still missing.
   WARPHEAP_DEVICE void begin_again() { looks_ = waits_ = looks_last_ = 0; }
@@ -124,6 +124,7 @@ class slab_refill {
   WARPHEAP_DEVICE void move(u32 enough) {
     most_free_ = enough & 63;
     is_moving_ = true;
+    is_waiting_ = false;
     step_ = open;
     looks_ = 0;
   }
@@ -194,8 +195,9 @@ class slab_refill {
     u32 const around = is_none ? 0 : free_slabs_around(table, slab);
     u32 const enough = most_free(wanted);
     bool lacks = is_early && around <= enough;
-    // Others may have made room since the last look.
-    if (((is_none && entry == slab_table::no_entry) || (is_moving_ && lacks)) && !looks_last_) {
+    // Others may have made room since the last look; a row that begins has not looked yet.
+    bool const looks_again = is_moving_ ? lacks : is_none && (spreads || entry == slab_table::no_entry);
+    if (looks_again && !looks_last_) {
       looks_last_ = is_short_ = true;
       step_ = listed;
       looks_ = 0;
@@ -204,8 +206,9 @@ class slab_refill {
     // A request that moves its row opens a slab ahead of demand, in pools of any size.
     bool ends = is_none || lacks, gives_up = is_none, opens = is_elected_ || is_moving_;
     if (!ends && !opens) {
-      opens = is_elected_ =
+      opens =
           spreads ? is_first(table, size_class, wanted, entry) : table.begin_opening(size_class, wanted, around > some);
+      is_elected_ = opens;
       if (opens && !is_early) {
         // Once more, now that others wait: one may have been opened since the last look.
         step_ = listed;

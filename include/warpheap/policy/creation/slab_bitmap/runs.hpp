@@ -136,7 +136,7 @@ class slab_runs {
     for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
     // release: all slabs are run before one can be freed (R1); pairs with try_destroy().
     table_.role(first).store(slab_role::of_run(length).word, order::release);
-    release_fence();  // F1: the role is there when a pointer arrives that nothing else orders
+    release_fence();  // F4: the role is there when a pointer arrives that nothing else orders
   }
 
   slab_table table_;
