@@ -94,8 +94,7 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
 inline constexpr creation::slab_bitmap_config least_slabs{.max_slab_log2 = 14};
 
 // Where rows have slabs of their own, a whole crowd sees most slabs free, and would take them all.
-// Requests of few blocks leave five eighths, and of these some go to classes whose demand asks for
-// more.
+// Requests of few blocks leave 44 of 64; some of these go to classes whose demand asks for more.
 TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
   with_a_crowd([] {
     u32 const slabs = 1u << 14;
@@ -131,7 +130,7 @@ TEST(SlabBitmapOpening, ARowThatBeginsWhereNoSlabIsFreeJoinsAListedOne) {
   ASSERT_TRUE(table.geometry().has_many_slabs());
   auto const block = static_cast<u8*>(test::allocate(pool, {1, 1}, 64)[0]);
   launch_shape const rest{slabs / 256, 256};
-  auto const taken = test::allocate(pool, rest, tiny_pool::slab_bytes);
+  test::allocate(pool, rest, tiny_pool::slab_bytes);
   ASSERT_EQ(pool.allocator().snapshot().statistics().free_slabs, 0u);
   device_buffer<u32> const slab(1);
   device_buffer<bool> const searches(1);
@@ -208,7 +207,7 @@ struct use_up_a_slab {
 };
 
 // A request that uses up its row's slab has its block there, and finds the row a free slab where
-// more than half are; else one of the class that has room, and if there is none, leaves it.
+// half are free; else one of the class that has room, and if there is none, leaves it.
 TEST(SlabBitmapOpening, ARowWhoseSlabIsUsedUpGetsAFreeSlabOrOneWithRoom) {
   u32 const slabs = 64;
   for (u32 const free : {slabs - 2, 32u, 31u, 1u})

@@ -59,7 +59,7 @@ struct fill_metadata {
 /// An absent slab becomes free, beside whatever else runs; any other stays as it is (R3).
 WARPHEAP_DEVICE inline void free_absent_slab(slab_table const& table, u32 slab) {
   u64 role = slab_role::absent().word;
-  // relaxed: a look. acquire: a thread that took the slab away made it a run before (R3).
+  // relaxed: a look. acquire: the slab was made a run before (R3); pairs with take_slabs_away.
   if (table.role(slab).load(order::relaxed) != role) return;
   if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::acquire, order::relaxed)) return;
   slab_lock::unlock(table, slab, slab_kind::run, order::release);
@@ -92,7 +92,7 @@ struct take_slabs_away {
     for_each_slab(first, end, [&](u32 slab) {
       if (slab_lock::take(table, slab)) {
         slab_lock::publish_run(table, slab);
-        // release: the slab is a run before growth may take the role (R3); in free_absent_slab().
+        // release: the slab is a run first (R3); pairs with free_absent_slab().
         table.role(slab).store(slab_role::absent().word, order::release);
       } else {
         atomic_ref<u64>{*stay}.fetch_add(1, order::relaxed);

@@ -74,7 +74,10 @@ class slab_refill {
       // Looks at slabs that are empty alone, or at free ones, would mostly be in vain.
       is_short_ = true;
       spreads = false;
-      if (is_moving_) step_ = listed, looks_last_ = 1;
+      if (is_moving_) {
+        looks_last_ = true;
+        step_ = listed;
+      }
     }
     if (by_index) slab = find(table, step_ == open ? slab_table::free_slabs : slab_table::listed(size_class));
     if (step_ == open) return open_slab(table, size_class, wanted, slab, entry, spreads);
