@@ -20,7 +20,8 @@
 
 namespace warpheap::inline WARPHEAP_BACKEND {
 
-/// One object per wait loop; one call a turn.
+/// One object per wait loop; one call a turn. A nap takes up to one and a half of
+/// `limit_nanoseconds`, which is at most 2^16.
 class backoff {
  public:
   WARPHEAP_DEVICE explicit backoff(u32 first_nanoseconds = 32, u32 limit_nanoseconds = 1024)
@@ -28,12 +29,12 @@ class backoff {
 
   WARPHEAP_DEVICE void after_race() {
     if (race_clocks_ < most_race_clocks) race_clocks_ += clocks_a_race;
-    simt::spin(scattered() % race_clocks_);
+    simt::spin(scattered_below(race_clocks_));
   }
 
   WARPHEAP_DEVICE void while_working() {
     if (next_ < most_spin_clocks) simt::spin(next_);
-    else simt::pause(next_ / 2 + scattered() % next_);
+    else simt::pause(next_ / 2 + scattered_below(next_));
     grow();
   }
 
@@ -45,7 +46,10 @@ class backoff {
  private:
   static constexpr u32 clocks_a_race = 8, most_race_clocks = 8192, most_spin_clocks = 512;
 
-  WARPHEAP_DEVICE static u32 scattered() { return static_cast<u32>(simt::clock()) * 0x9e3779b9u >> 16; }
+  /// For n up to 2^16.
+  WARPHEAP_DEVICE static u32 scattered_below(u32 n) {
+    return (static_cast<u32>(simt::clock()) * 0x9e3779b9u >> 16) * n >> 16;
+  }
   WARPHEAP_DEVICE void grow() { next_ = 2 * next_ < limit_ ? 2 * next_ : limit_; }
 
   u32 race_clocks_ = 32;
