@@ -5,6 +5,7 @@ For each page a generator of (fragment, numbers): a part of a sentence with a pl
 `fragment.format(*numbers)`. check_papers.py compares. Who measures anew gets the sentences to write from it.
 """
 
+import collections
 import itertools
 import json
 import math
@@ -83,6 +84,46 @@ def every_of_128(results):
     """By whether the count is above 64: {count: cycles of malloc at 128 B}."""
     rows = results.rows("h100-workers-every", operation="malloc")
     return [{row["workers"]: row["cycles"] for row in rows if (row["workers"] > 64) == many} for many in (False, True)]
+
+
+def stalls(results):
+    """Profiled launches of scatter's malloc with 1,024 workers, and with 16,384."""
+    launches = results.rows("h100-workers-stalls")
+    return [[row for row in launches if row["workers"] == workers] for workers in (1024, 16384)]
+
+
+def waits(launch, *reasons):
+    """Cycles that a warp waits."""
+    return sum(launch[f"stall_{reason}"] for reason in reasons) * launch["instructions"] / launch["warps"]
+
+
+def longer_waits(results):
+    """Cycles, from 1,024 to 16,384 workers: of a warp's waits for memory and constants by means, and of a call in the same runs."""
+    few, many = stalls(results)
+    memory_and_constants = [statistics.mean(waits(row, "long_scoreboard", "imc_miss") for row in launches) for launches in (few, many)]
+    return memory_and_constants[1] - memory_and_constants[0], many[0]["run_cycles"] - few[0]["run_cycles"]
+
+
+def steps_at_peak(results):
+    """Even and odd steps of scatter_picongpu whose ratio is 1.02, and whether no other hundredth has more."""
+    for first in (0, 1):
+        counted = collections.Counter(round(100 * ratio) for ratio in step_ratios(results, "h100-pic", "scatter_picongpu")[first::2])
+        assert max(counted, key=counted.get) == 102
+        yield counted[102]
+
+
+def eckert_stalls(results):
+    few, many = stalls(results)
+    instructions = [spread(row["instructions"] / row["warps"] for row in launches) for launches in (few, many)]
+    yield "{:.0f} to {:.0f} with 1,024 workers and {:.0f} to {:.0f} with 16,384", *instructions[0], *instructions[1]
+    for reason, sentence in (
+        ("long_scoreboard", "waits {:,.0f} to {:,.0f} and {:,.0f} to {:,.0f} cycles for memory"),
+        ("imc_miss", "{:.0f} to {:.0f} and {:.0f} to {:.0f} for constants"),
+        ("no_instruction", "{:.0f} to {:.0f} and {:.0f} to {:.0f} for instructions"),
+    ):
+        yield sentence, *itertools.chain(*(spread(waits(row, reason) for row in launches) for launches in (few, many)))
+    yield "are {:.0f} cycles more; a call takes {:.0f} more in the same runs", *longer_waits(results)
+    yield "of even and of odd steps ({} and {} of 800)", *steps_at_peak(results)
 
 
 def eckert_small_chunks(results):
@@ -181,6 +222,33 @@ def eckert(results):
     )
     whole = results.rows("pic-capacity-toolkit", subject="toolkit")[0]
     yield "gives one species {:.1%} of 512 MiB, after {:.0f} seconds", whole["share_of_pool"], whole["median_us"] / 1e6
+
+
+def slow_path(results, level, of="", parts=("probe", "head", "search")):
+    """Shares of the cycles of halloc's slow path, and all of them: means over steps."""
+    steps = results.rows("h100-halloc-time", level=level)
+    cycles = [statistics.mean(row[f"{of}{part}_cycles"] for row in steps) for part in parts]
+    return [part / sum(cycles) for part in cycles], sum(cycles)
+
+
+def over_original(results, name):
+    """Calls a second of scatter_original over another's."""
+    rows = results.groups("h100-two-phase-original", ["bytes", "operation"], "operations_per_second").values()
+    return spread(row["scatter_original"] / row[name] for row in rows)
+
+
+def adinetz_slow_path(results):
+    shares = {level: slow_path(results, level)[0] for level in (0.3, 0.5, 0.7, 0.85)}
+    yield "{:.0%} and {:.0%} are for places and the rest for heads at 0.3 and 0.5", shares[0.3][0], shares[0.5][0]
+    yield "{:.0%}, {:.0%} and {:.0%} for places, heads and searches at 0.7, and {:.0%}, {:.0%} and {:.0%} at 0.85", *shares[0.7], *shares[0.85]
+    (few, full) = (slow_path(results, level)[1] for level in (0.3, 0.85))
+    yield "They are {:.0f} times as many at 0.85 as at 0.3", full / few
+    heads = [slow_path(results, level)[0][1] * total for level, total in ((0.3, few), (0.85, full))]
+    yield "heads make {:.0%} of the growth", (heads[1] - heads[0]) / (full - few)
+    yield "of the warp that has most cycles {:.0%}, {:.0%} and {:.0%}", *slow_path(results, 0.85, "slowest_")[0]
+    times = [results.rows("h100-halloc-time", level=level)[0]["malloc_us_without_clock"] / 1000 for level in (0.3, 0.85)]
+    yield "takes {:.2f} and {:.1f} ms", *times
+    yield "{:.1f} to {:.1f} times as many calls a second as `halloc`, and {:.1f} to {:.1f} times as many as `halloc_split`", *over_original(results, "halloc"), *over_original(results, "halloc_split")
 
 
 def adinetz(results):
@@ -288,6 +356,10 @@ def by_median(laps):
     return statistics.median(other / mine for other, mine in laps)
 
 
+def by_sevens(laps):
+    return spread(by_median(laps[first : first + 7]) for first in range(len(laps) - 6))
+
+
 def by_means(laps):
     return statistics.mean(other for other, _ in laps) / statistics.mean(mine for _, mine in laps)
 
@@ -307,16 +379,54 @@ def gelado_delegation(results):
         *spread(ratio for _, ratio in waits_for_all),
     )
     yield "with 64 threads it is {:.2f} to {:.2f} times as fast", *spread(times for (threads, _), times in classical if threads == 64)
-    barriers = ("classical_barrier", "conditional_barrier")
-    alone = [row["times_us"] for row in results.rows("h100-rcu-delegation", writers=1) if row["operation"] in barriers]
-    yield "their laps with either take {:.1f} to {:.1f} µs", *spread(itertools.chain(*alone))
-    means = times_as_fast(results, "h100-rcu-delegation", "classical_barrier", by_means)
-    yield "by means they are {:.2f} to {:.2f} times as fast", *spread(times for (_, writers), times in means if writers == 1)
+    by_medians, by_means_of_laps = ([ratio for _, ratio in times_as_fast(results, "h100-rcu-lone-writers", "classical_barrier", average)]
+                                    for average in (by_median, by_means))  # fmt: skip
+    assert [f"{ratio:.2f}" for ratio in by_medians] == ["1.01"] * 3
+    yield "the median is {:.2f} times as fast at each, by means {:.2f} to {:.2f}", by_medians[0], *spread(by_means_of_laps)
+    sevens = times_as_fast(results, "h100-rcu-lone-writers", "classical_barrier", by_sevens)
+    yield "medians of seven of these laps in a row are {:.2f} to {:.2f}", *spread(itertools.chain(*(each for _, each in sevens)))
     yield "1,024 threads gain {:.1f} times with 256 writers, and {:.1f} where all write", *(dict(classical)[1024, writers] for writers in (256, 1024))
     many = [spread(times for (threads, _), times in classical if threads == number) for number in (524288, 131072)]
     yield "it gains {:.1f} to {:.1f} times, and with 131,072 threads {:.1f} to {:.1f}", *many[0], *many[1]
     before = times_as_fast(results, "rcu-delegation", "undelegated_barrier")
     yield "{:.2f} to {:.2f} times as fast as a barrier that differs in delegation alone", *spread(ratio for _, ratio in before)
+
+
+def parts_of_removal(results):
+    """Of the most writers, in ms: the search alone, removal without a barrier, with SRCU's own, and with conditional_barrier."""
+    (row,) = results.rows("h100-rcu-parts", writers=16384)
+    return [row[f"{part}_us"] / 1000 for part in ("search", "no_barrier", "classical", "conditional")]
+
+
+def gelado_parts(results):
+    search, removal, classical, conditional = parts_of_removal(results)
+    yield "takes {:.1f} ms without any barrier, {:.0%} of the {:.1f} that it takes with `conditional_barrier`", removal, removal / conditional, conditional
+    yield "a barrier that costs nothing would be {:.1f} times as fast as SRCU's own ({:.1f} ms)", classical / removal, classical
+    yield "takes {:.0f} times as long as `conditional_barrier`", (classical - removal) / (conditional - removal)
+    yield "The search alone takes {:.1f} ms", search
+
+
+ARENAS = ("1", "8", "33", "one a multiprocessor")
+
+
+def arenas(results, lanes, size):
+    """Of each number of arenas: the share of lines of several multiprocessors, and the hit rate of L1."""
+    rows = [row for number in ARENAS for row in results.rows("h100-arenas", lanes=lanes, bytes=size, arenas=number)]
+    return [row["lines_of_several_multiprocessors"] for row in rows], [row["load_sectors_hit"] / row["load_sectors"] for row in rows]
+
+
+def gains_together(results):
+    """Percentage points of the hit rate from one arena to one a multiprocessor, from 64 B on."""
+    rates = [arenas(results, "together", size)[1] for size in (64, 256, 1024)]
+    return [100 * (each[-1] - each[0]) for each in rates]
+
+
+def gelado_arenas(results):
+    for lanes, size in itertools.product(("each for itself", "together"), (16, 64, 256, 1024)):
+        shared, hits = arenas(results, lanes, size)
+        yield f"| {lanes} | {size:,} | " + " | ".join(["{:.0%}"] * 4 + ["{:.1%}"] * 4) + " |", *shared, *hits
+    yield "raises the hit rate from {:.0%} to {:.0%} at 16 B", *(arenas(results, "each for itself", 16)[1][number] for number in (0, -1))
+    yield "from {:.0%} to {:.0%} at 16 B, by {:.1f} to {:.1f} points", *(arenas(results, "together", 16)[1][number] for number in (0, -1)), *spread(gains_together(results))
 
 
 def gelado_as_printed(results):
@@ -412,6 +522,16 @@ def steps_and_time(rows):
     return s, r, r - s - half[0], r - s + half[1]
 
 
+def of_empty_pool(results, operation, threads):
+    return spread(row["median_us"] for row in results.rows("h100-walks-and-frees", operation=operation, threads=threads))
+
+
+def growth_in_empty_pool(results, name):
+    """What 65,536 threads take for a page each, over 1,024."""
+    many, few = (results.figure("h100-walks-and-frees", "median_us", subject=name, operation="malloc", threads=n) for n in (65536, 1024))
+    return many / few
+
+
 def pham_walks(results):
     walks = {name: results.rows("random-walk", subject=name) for name in ("rw", "rw_bitmap", "corw", "queue")}
 
@@ -455,8 +575,11 @@ def pham_walks(results):
     burst = results.groups("h100-pages-of-queues", ["operation"], "median_us")
     yield "262,144 frees of CoRW take {:.1f} µs, for {:.1f} of the floor", *(burst["free",][name] for name in ("corw", "null"))
     yield "and {:.1f} of `malloc`", burst["malloc",]["corw"]
-    atomics = [results.figure("host-read-modify-writes", "read_modify_writes", scenario="burst", operation=call) for call in ("free", "malloc")]
+    atomics = [results.figure("host-read-modify-writes", "read_modify_writes", subject="corw_256", operation=call) for call in ("free", "malloc")]
     yield "a free is {:.0f} read-modify-write, and a `malloc` {:.1f} and a load", *atomics
+    yield "1,024 frees take {:.1f} to {:.1f} µs, and 262,144 {:.1f} to {:.1f}", *of_empty_pool(results, "free", 1024), *of_empty_pool(results, "free", 262144)
+    yield "`malloc` {:.1f} to {:.1f}", *of_empty_pool(results, "malloc", 262144)
+    yield "RW takes {:.1f} times as long by 65,536 threads as by 1,024, and CoRW {:.1f} times", *(growth_in_empty_pool(results, name) for name in ("rw", "corw"))
     queue = [times(row for row in walks["queue"] if row["threads"] == threads) for threads in (1024, 262144)]
     yield "It takes {:.1f} to {:.1f} µs by 1,024 threads, little more than a launch, and {:.1f} to {:.1f} by 262,144", *queue[0], *queue[1]
     of = {row["subject"]: row for row in results.rows("random-walk-few-pages", free_pages=5242, threads=5000)}
@@ -501,6 +624,60 @@ def pham_queues(results):
     yield "the four forms take {:.1f} to {:.1f} times what CoRW takes for a quarter of a million pages of 8 KiB", *spread(of_pages)
 
 
+def queues_by_lane(results, lanes, operation="malloc", **wanted):
+    """Over rw_malloc, or CoRW for pages, in the same program: {form: {(bytes, threads): ratio}}."""
+    ratios = {}
+    for key, row in results.groups("h100-queues-by-lane", ["bytes", "threads"], f"{operation}_us", lanes=lanes, **wanted).items():
+        base = row.pop("rw_malloc", None) or row.pop("corw")
+        for form, time in row.items():
+            ratios.setdefault(form, {})[key] = time / base
+    return ratios
+
+
+def alone(results, form, operation="malloc", **wanted):
+    return spread(queues_by_lane(results, "each for itself", operation, **wanted)[form].values())
+
+
+def pages_alone(results):
+    """What 262,144 pages of 8 KiB take of queue_chunks and of queue_pages_virtual, over CoRW."""
+    ratios = queues_by_lane(results, "each for itself", bytes=8192, threads=262144)
+    return [next(iter(ratios[form].values())) for form in ("queue_chunks", "queue_pages_virtual")]
+
+
+def work_of_malloc(results, name):
+    """Read-modify-writes of a malloc of 16, 64, 256 and 1,024 B, counted on the host."""
+    return [results.figure("host-read-modify-writes", "read_modify_writes", scenario="burst", subject=name, bytes=size) for size in (16, 64, 256, 1024)]
+
+
+def pham_queues_by_lane(results):
+    most = 1 << 20
+    together, by_itself = (
+        spread(itertools.chain(*(each.values() for each in queues_by_lane(results, lanes, threads=most).values())))
+        for lanes in ("together", "each for itself")
+    )
+    yield "`malloc` takes {:.0f} to {:,.0f} times as long as `rw_malloc` by 2<sup>20</sup> threads, for {:.1f} to {:.0f} with lanes together", *by_itself, *together
+    yield "262,144 pages {:.1f} times as long as CoRW with `queue_chunks`, and {:.1f} times with `queue_pages_virtual`", *pages_alone(results)
+    frees = queues_by_lane(results, "each for itself", "free")
+    virtual = frees.pop("queue_pages_virtual")
+    yield (
+        "`free` takes {:.1f} to {:.0f} times as long as theirs, with `queue_pages_virtual` {:.1f} to {:,.0f}",
+        *spread(itertools.chain(*(each.values() for each in frees.values()))),
+        *spread(virtual.values()),
+    )
+    added = most * results.figure("h100-atomic", "ns_of_one", threads=most, subject="each_lane") / 1e6
+    taken = [spread(row["malloc_us"] / 1000 for row in results.rows("h100-queues-by-lane", lanes="each for itself", threads=most, subject=form))
+             for form in ("queue_pages", "queue_chunks", "queue_chunks_virtual")]  # fmt: skip
+    yield "2<sup>20</sup> additions to one word take {:.2f} ms, `queue_pages` {:.1f} to {:.1f}, `queue_chunks` {:.1f} to {:.1f} and `queue_chunks_virtual` {:.0f} to {:.0f}", added, *itertools.chain(*taken)
+    yield "a `malloc` of `rw_malloc` makes {:.1f}, {:.1f}, {:.1f} and {:.1f} read-modify-writes at 16, 64, 256 and 1,024 B, one of `queue_chunks` {:.2f}, {:.2f}, {:.2f} and {:.2f}", *work_of_malloc(results, "rw_malloc"), *work_of_malloc(results, "queue_chunks")
+    keys = [(size, threads) for size in (16, 256) for threads in (32768, 262144, most)] + [(1024, 32768), (1024, 262144), (8192, 262144)]
+    for size, threads in keys:
+        both = [results.groups("h100-queues-by-lane", ["bytes"], "malloc_us", lanes=lanes, bytes=size, threads=threads)[size,] for lanes in ("together", "each for itself")]
+        cells = [row.get(form) for form in ("queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual") for row in both]
+        base = both[1].get("rw_malloc") or both[1]["corw"]
+        shown = " | ".join("–" if cell is None else "{:,.1f}" for cell in cells)
+        yield f"| {size:,} | {threads:,} | {{:.1f}} | {shown} |", base, *(cell for cell in cells if cell is not None)
+
+
 def queues_by_threads(results):
     """Over rw_malloc in as large a pool: {operation: {form: ratios}}."""
     ratios = {"malloc": {}, "free": {}}
@@ -538,8 +715,8 @@ def pham_join_of_queues(results):
 
 
 def additions(results):
-    """What 262,144 additions to one word take, and over CoRW with half and 1% of the pages free."""
-    taken = 262144 / results.figure("atomic", "operations_per_second", threads=131072, subject="each_lane") * 1e6
+    """What an addition of each of 262,144 lanes to one word takes, in µs, and over CoRW with half and 1% of the pages free."""
+    taken = 262144 * results.figure("h100-atomic", "ns_of_one", threads=262144, subject="each_lane") / 1000
     walks = [results.figure("random-walk", "median_us", subject="corw", threads=262144, free_pages=free) for free in (16777216, 335544)]
     return taken, *(taken / walk for walk in walks)
 
@@ -553,9 +730,10 @@ def pham_malloc(results):
         each["each_warp"]["operations_per_second"] / 1e9,
     )
     yield (
-        "262,144 additions alone would take {:.0f} µs, {:.0f} times as long as CoRW with half of the pages free, and {:.1f} times with 1%",
+        "An addition of each takes {:.0f} µs, {:.0f} times as long as CoRW with half of the pages free, and {:.1f} times with 1%",
         *additions(results),
     )
+    yield "With 262,144 threads one addition takes {:.2f} ns", results.figure("h100-atomic", "ns_of_one", threads=262144, subject="each_lane")
     full = {
         row["operation"]: row["median_us"] / 1000 for row in results.rows("rw-malloc", subject="rw_malloc", bytes=8192, scenario="burst")
     }
@@ -616,8 +794,12 @@ def items(results):
     yield "correlates with the cycles of `malloc` by {:.2f}", correlation(*slow_share_and_cycles(results, "malloc"))
     classical = times_as_fast(results, "h100-rcu-delegation", "classical_barrier")
     yield "{:.1f} times as fast as `classical_barrier`, with 16,384 writers", max(ratio for _, ratio in classical)
-    means = times_as_fast(results, "h100-rcu-delegation", "classical_barrier", by_means)
-    yield "{:.2f} by medians of seven laps, {:.2f} by means", *(min(ratio for _, ratio in each) for each in (classical, means))
+    _, removal, classical_ms, conditional = parts_of_removal(results)
+    yield (
+        "Without any barrier its kernel takes {:.0%} of that time, so that a barrier that costs nothing would be {:.1f} times as fast",
+        removal / conditional,
+        classical_ms / removal,
+    )
     few = spread(ratio for (threads, _), ratio in classical if threads == 64)
     yield "with 64 threads {:.2f} to {:.2f} times as fast as `classical_barrier`", *few
     yield "of 1,024 threads {:.1f} with 256 writers and {:.1f} with 1,024", *(dict(classical)[1024, writers] for writers in (256, 1024))
@@ -629,7 +811,27 @@ def items(results):
     queues = queues_by_threads(results)
     yield "`malloc` takes {:.2f} to {:.0f} times as long with our queues", *spread(itertools.chain(*queues["malloc"].values()))
     yield "`free` up to {:.0f} times", max(itertools.chain(*queues["free"].values()))
-    yield "its 262,144 additions would take {:.0f} µs, {:.0f} times CoRW with half free", *additions(results)[:2]
+    yield "262,144 lanes add in {:.0f} µs, {:.0f} times CoRW with half free", *additions(results)[:2]
+    yield "waits {:.0f} cycles longer for memory and constants; a call takes {:.0f} more", *longer_waits(results)
+    yield "at 102%: {} even and {} odd steps", *steps_at_peak(results)
+    full = slow_path(results, 0.85)[0]
+    yield "{:.0%} of the slow path's cycles are for the next head and {:.0%} for searches, where {:.0%} are for places with 0.3", full[1], full[2], slow_path(results, 0.3)[0][0]
+    yield "so is `scatter_original`, {:.1f} to {:.1f} times", *over_original(results, "halloc")
+    hits = [arenas(results, lanes, 16)[1][number] for lanes in ("each for itself", "together") for number in (0, -1)]
+    yield (
+        "from {:.0%} to {:.0%} at 16 B and by less than 0.1 points from 64 B on; with a warp's lanes served together "
+        "from {:.0%} to {:.0%} at 16 B and by at most {:.1f} points from 64 B on",
+        *hits,
+        max(gains_together(results)),
+    )
+    yield "each lane by itself {:.1f} times as fast as `queue_chunks`, {:.1f} times as `queue_pages_virtual`", *pages_alone(results)
+    yield "in an empty pool CoRW takes {:.1f} times as long by 65,536 threads as by 1,024", growth_in_empty_pool(results, "corw")
+    most = [max(alone(results, form, call, threads=1 << 20)) for call, form in (("malloc", "queue_chunks_virtual"), ("free", "queue_pages_virtual"))]
+    yield "each lane by itself `malloc` up to {:,.0f} times (`queue_chunks_virtual`), `free` up to {:,.0f}", *most
+    yield "by 2<sup>20</sup> threads {:.0f} to {:.0f} times", *alone(results, "queue_chunks", threads=1 << 20)
+    yield "read-modify-writes: {:.1f} at 1 KiB, {:.1f} at 256 B", *reversed(work_of_malloc(results, "rw_malloc")[2:])
+    few = [alone(results, form, threads=32768) for form in ("queue_pages", "queue_chunks_virtual")]
+    yield "of one size, 32,768 threads, {:.1f} to {:.1f} times with `queue_pages` and {:.0f} to {:.0f} with `queue_chunks_virtual`", *few[0], *few[1]
     work = results.groups("host-read-modify-writes", ["bytes"], "read_modify_writes", scenario="exhaust")
     yield (
         "a call makes {:.1f} and {:.1f} read-modify-writes in place of {:.1f} and {:.1f}",
@@ -639,10 +841,10 @@ def items(results):
 
 PAGES = {
     "docs/design/papers.md": [items],
-    "docs/design/eckert2014_figures.md": [eckert],
-    "docs/design/adinetz2014_figures.md": [adinetz],
-    "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_as_printed],
-    "docs/design/pham2022_figures.md": [pham_walks, pham_queues, pham_queues_by_threads, pham_malloc, pham_join, pham_join_of_queues],
+    "docs/design/eckert2014_figures.md": [eckert, eckert_stalls],
+    "docs/design/adinetz2014_figures.md": [adinetz, adinetz_slow_path],
+    "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_parts, gelado_arenas, gelado_as_printed],
+    "docs/design/pham2022_figures.md": [pham_walks, pham_queues, pham_queues_by_lane, pham_queues_by_threads, pham_malloc, pham_join, pham_join_of_queues],
 }
 
 

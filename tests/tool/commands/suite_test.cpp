@@ -119,6 +119,14 @@ std::map<std::string, std::string> const files_of_other_names{
     {"rw-malloc-windows", "rw-malloc-scaling"},
     {"rw-malloc-units", "rw-malloc-scaling"},
     {"join-pages", "join"},
+    {"queues-by-lane", ""},
+    {"walks-and-frees", "scaling"},
+    {"rcu-lone-writers", "rcu-delegation"},
+    {"rcu-parts", ""},
+    {"arenas", ""},
+    {"two-phase-original", "two-phase"},
+    {"halloc-time", ""},
+    {"workers-stalls", ""},
 };
 
 /// The results that the pages of the papers' figures cite, without the GPU and the ending.
