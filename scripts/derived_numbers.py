@@ -427,6 +427,30 @@ def gelado_arenas(results):
         yield f"| {lanes} | {size:,} | " + " | ".join(["{:.0%}"] * 4 + ["{:.1%}"] * 4) + " |", *shared, *hits
     yield "raises the hit rate from {:.0%} to {:.0%} at 16 B", *(arenas(results, "each for itself", 16)[1][number] for number in (0, -1))
     yield "from {:.0%} to {:.0%} at 16 B, by {:.1f} to {:.1f} points", *(arenas(results, "together", 16)[1][number] for number in (0, -1)), *spread(gains_together(results))
+    times = {number: {(row["lanes"], row["bytes"], call): row[call] for row in results.rows("h100-arenas", arenas=number) for call in ("write_us", "read_us")}
+             for number in (ARENAS[0], ARENAS[-1])}  # fmt: skip
+    one, each = times.values()
+    yield (
+        "takes {:.2f} to {:.2f} of one arena's time to write or read the blocks; smaller ones take {:.0f} to {:.0f} µs",
+        *spread(each[key] / one[key] for key in one if key[1] >= 256),
+        *spread(time for of in (one, each) for key, time in of.items() if key[1] < 256),
+    )
+
+
+def gelado_waits(results):
+    """Of today's times over those with naps."""
+    ratios = {True: [], False: [], "ring_buffer": []}
+    for row in results.rows("h100-waits"):
+        buddy = row["bytes"] >= 4096 and row["allocator"] != "ualloc"
+        ratios["ring_buffer" if row["allocator"] == "ring_buffer" else buddy].append((row["now_us"] / row["naps_us"], row))
+    yield "take {:.2f} to {:.2f} of the time from 4 KiB on", *spread(ratio for ratio, _ in ratios[True])
+    yield "no row takes more than {:.2f} of it", max(ratio for ratio, _ in ratios[False])
+    ratio, row = max(ratios["ring_buffer"], key=lambda each: each[0])
+    yield (
+        "Rows of `ring_buffer` take up to {:.2f}, with runs of {:.1f} to {:.1f} µs for {:.1f} to {:.1f}",
+        ratio,
+        *(row[f"{which}_us_{end}"] for which in ("now", "naps") for end in ("least", "most")),
+    )
 
 
 def gelado_as_printed(results):
@@ -843,7 +867,7 @@ PAGES = {
     "docs/design/papers.md": [items],
     "docs/design/eckert2014_figures.md": [eckert, eckert_stalls],
     "docs/design/adinetz2014_figures.md": [adinetz, adinetz_slow_path],
-    "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_parts, gelado_arenas, gelado_as_printed],
+    "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_parts, gelado_arenas, gelado_waits, gelado_as_printed],
     "docs/design/pham2022_figures.md": [pham_walks, pham_queues, pham_queues_by_lane, pham_queues_by_threads, pham_malloc, pham_join, pham_join_of_queues],
 }
 

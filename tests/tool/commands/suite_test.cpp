@@ -103,7 +103,6 @@ std::map<std::string, std::string> const files_of_other_names{
     {"fill-level-others", "fill-level"},
     {"waits", ""},
     {"tbuddy-waits", ""},
-    {"try-wait", ""},
     {"halloc-work", ""},
     {"read-modify-writes", ""},
     {"scatter-work", ""},
