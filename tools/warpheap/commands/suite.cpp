@@ -196,7 +196,7 @@ class suite_run {
     if (interruption.signal()) return;  // some may be missing
     document["results"] = json::array();
     for (auto const& row : rows) document["results"].push_back(tool::json_of(row, chosen_.on->name()));
-    file.write(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    file.write(text_of(document, false));
     done_[index] = true;
     bar.clear();
     print_output("{}: {} rows in {:.1f} s\n", path_of(entry), rows.size(), seconds_since(start));

@@ -29,6 +29,9 @@ class json_output {
   std::optional<replaced_file> file_;
 };
 
+/// The document as text that a version control system shows well: a row of a table has one line.
+std::string text_of(nlohmann::ordered_json const& document, bool as_ascii);
+
 /// A document with `schema` and `machine`, to be filled in.
 nlohmann::ordered_json new_document(backend const& on);
 
